@@ -16,8 +16,6 @@ from zeroclaw.cli.invocation import copyable
 from zeroclaw.errors import ConfigError, ZeroclawError, system_words
 
 _STDERR = 2
-_MISUSED = 2
-_UNREACHED = 3
 
 COMMANDS = {
     "init": "Write a first configuration, after a few questions.",
@@ -60,10 +58,9 @@ def load_command(name: str) -> click.Command:
 class Told(click.ClickException):
     """An error of ours on its way to a person."""
 
-    def __init__(self, *lines: str, exit_code: int = 1) -> None:
+    def __init__(self, *lines: str) -> None:
         # Now, while the options of the command are known; when it is shown they are not.
         self.lines = tuple(map(copyable, lines))
-        self.exit_code = exit_code
         super().__init__("; ".join(self.lines))
 
     def show(self, file: IO[str] | None = None) -> None:
@@ -72,14 +69,26 @@ class Told(click.ClickException):
             click.echo(f"zeroclaw: {line}", file=file, err=file is None)
 
 
+class Misused(Told):
+    """The usage or the configuration is wrong."""
+
+    exit_code = 2
+
+
+class Unreached(Told):
+    """No daemon is running, or it can't be reached."""
+
+    exit_code = 3
+
+
 def told(error: ZeroclawError) -> Told:
     """Return an error as a person reads it, with its exit code."""
     if isinstance(error, ConfigError):
-        return Told(*error.faults, exit_code=_MISUSED)
+        return Misused(*error.faults)
     # Loaded by now if it was raised; not worth loading to find out that it was not.
     control = sys.modules.get("zeroclaw.host.control")
     is_unreachable = control is not None and isinstance(error, control.Unreachable)
-    return Told(" ".join(str(error).split()), exit_code=_UNREACHED if is_unreachable else 1)
+    return (Unreached if is_unreachable else Told)(" ".join(str(error).split()))
 
 
 def misused(error: click.UsageError) -> click.ClickException:
@@ -90,7 +99,7 @@ def misused(error: click.UsageError) -> click.ClickException:
     words = [] if error.ctx is None else error.ctx.command_path.split()[1:]
     called = " ".join(("zeroclaw", *words))
     line = f"{text[:1].lower()}{text[1:]}; `{called} --help` shows how"
-    return Told(line, exit_code=_MISUSED)
+    return Misused(line)
 
 
 def _of_the_system(error: OSError) -> str:

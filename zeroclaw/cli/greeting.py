@@ -1,7 +1,8 @@
 """What a daemon says when it is up: few lines, each something to do next."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
+from zeroclaw.cli.invocation import command
 from zeroclaw.config.model import Config
 from zeroclaw.daemon.foundation import ReadyFacts
 from zeroclaw.host.places import Places
@@ -20,7 +21,6 @@ def greeting(
     places: Places,
     *,
     why: str = "",
-    command: Callable[[str], str] = "zeroclaw {}".format,
 ) -> Iterator[str]:
     """Return the lines; the first says that it is ready.
 
@@ -29,7 +29,6 @@ def greeting(
         config: That it runs on.
         places: Where that came from.
         why: About a model that was found.
-        command: Returns what a person types for a command of ours.
     """
     yield f"zeroclaw is ready: {', '.join(facts.channels) or 'no channels'}"
     yield f"  model     {facts.model}"

@@ -9,7 +9,6 @@ from typing import Literal
 
 import click
 
-from zeroclaw.cli.invocation import command as command_line
 from zeroclaw.cli.options import with_places
 from zeroclaw.value import replace
 
@@ -83,7 +82,7 @@ def command(
     def tell(facts: daemon.ReadyFacts) -> None:
         gc.freeze()  # the code and the rooms stay as long as the process
         gc.enable()
-        lines = greeting(facts, loaded.config, loaded.places, why=why, command=command_line)
+        lines = greeting(facts, loaded.config, loaded.places, why=why)
         # A reader that has gone must not end the daemon.
         try:
             click.echo("\n".join(lines))

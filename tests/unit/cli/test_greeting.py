@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from zeroclaw.cli.greeting import greeting
 from zeroclaw.config.validate import parse
 from zeroclaw.daemon.foundation import ReadyFacts
@@ -73,8 +75,13 @@ def test_a_model_that_was_found_comes_with_the_reason() -> None:
     assert lines[1:3] == ["  model     m", "            taken because Ollama offers it"]
 
 
-def test_commands_are_shown_as_the_person_can_type_them() -> None:
+def test_commands_are_shown_as_the_person_can_type_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """In a checkout, the shell knows no `zeroclaw`."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.argv", [".venv/bin/zeroclaw", "run"])
+    monkeypatch.setenv("PATH", "")
     facts = ReadyFacts(
         model="m",
         note=SHIPPED_NOTE,
@@ -83,7 +90,7 @@ def test_commands_are_shown_as_the_person_can_type_them() -> None:
         shell="",
         halted="web:ann",
     )
-    lines = "\n".join(greeting(facts, parse(""), PLACES, command=".venv/bin/zeroclaw {}".format))
+    lines = "\n".join(greeting(facts, parse(""), PLACES))
     for command in ("resume", "status", "chat", "demo"):
         assert f".venv/bin/zeroclaw {command}" in lines
         assert f"`zeroclaw {command}`" not in lines

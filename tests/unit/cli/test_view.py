@@ -138,7 +138,7 @@ def test_the_snapshot_shows_the_last_messages_and_what_is_still_going_on() -> No
     assert shown.startswith("» hi\n─── now ───\n┌ ann asks; answer until")
     assert shown.endswith("● grow")
     assert "old" not in shown
-    assert ([one.number for one in view.open_calls], view.answered) == ([1], 0)
+    assert ([one.approval for one in view.open_calls], view.answered) == (["a1"], 0)
 
 
 def test_after_a_lost_connection_only_news_is_shown() -> None:

@@ -94,7 +94,6 @@ class OpenCall(Value):
     """
 
     approval: str
-    number: int
     card: str
     choices: tuple[str, ...]
 
@@ -121,27 +120,17 @@ class Cards:
         choices = tuple(str(choice) for choice in _list(card.get("choices")))
         for call in calls:
             self._note(key, call, choices)
-        if key in self._shown:
-            lines = self._endings(calls)
-        elif any(call.get("ending") is None for call in calls):
-            lines = (*self._card(card, calls, choices), *self._endings(calls))
-        else:
-            lines = self._endings(calls)
+        is_new = key not in self._shown and has_open_calls(item)
+        lines = [*self._card(card, calls, choices)] if is_new else []
         self._shown.add(key)
-        return "".join(f"{line}\n" for line in lines)
+        return "".join(f"{line}\n" for line in (*lines, *self._endings(calls)))
 
     def _note(self, card: str, call: Line, choices: tuple[str, ...]) -> None:
         approval = str(call["approval"])
         if call.get("ending") is not None:
             self._open.pop(approval, None)
         elif approval not in self._ended:
-            number = call.get("number")
-            self._open[approval] = OpenCall(
-                approval=approval,
-                number=number if isinstance(number, int) else 0,
-                card=card,
-                choices=choices,
-            )
+            self._open[approval] = OpenCall(approval=approval, card=card, choices=choices)
 
     def _card(self, card: Line, calls: list[Line], choices: tuple[str, ...]) -> Iterator[str]:
         until = datetime.fromisoformat(str(card["deadline_at"])).astimezone()
@@ -167,15 +156,12 @@ class Cards:
         keys = " · ".join(f"{key} = {words[choice]}" for key, choice in offered)
         return f"{keys} · /deny {numbers} {words['because']}"
 
-    def _endings(self, calls: list[Line]) -> tuple[str, ...]:
-        lines: list[str] = []
+    def _endings(self, calls: list[Line]) -> Iterator[str]:
         for call in calls:
             approval, ending = str(call["approval"]), call.get("ending")
-            if ending is None or approval in self._ended:
-                continue
-            self._ended.add(approval)
-            lines.append(self._ending(call, _table(ending)))
-        return tuple(lines)
+            if ending is not None and approval not in self._ended:
+                self._ended.add(approval)
+                yield self._ending(call, _table(ending))
 
     def _ending(self, call: Line, ending: Line) -> str:
         how = str(ending["how"])

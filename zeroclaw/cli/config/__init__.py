@@ -9,11 +9,16 @@ from pathlib import Path
 import click
 
 from zeroclaw.cli.client import is_running
+from zeroclaw.cli.configuration import channel_models, faults_in, in_file, load
 from zeroclaw.cli.invocation import say
 from zeroclaw.cli.options import config_place, data_place, with_config
+from zeroclaw.config import edit
 from zeroclaw.config.diff import changed_keys, is_live
-from zeroclaw.config.validate import parse
+from zeroclaw.config.model import Config
+from zeroclaw.config.validate import channel_settings, parse
 from zeroclaw.errors import ConfigError
+from zeroclaw.host.atomic_file import replace_text
+from zeroclaw.host.places import read_config, usual_config
 
 
 @click.group("config")
@@ -29,10 +34,6 @@ def get(key: str, config: Path | None) -> None:
 
     KEY is a path such as `provider.model`; a table is printed whole, as TOML.
     """
-    from zeroclaw.cli.configuration import channel_models, load
-    from zeroclaw.config import edit
-    from zeroclaw.config.validate import channel_settings
-
     loaded = load(config)
     own, _ = channel_settings(loaded.config, channel_models())
     click.echo(edit.as_toml(edit.get(loaded.config, own, key)))
@@ -49,9 +50,7 @@ def set_(key: str, value: str, config: Path | None) -> None:
     VALUE is read as TOML (`true`, `8`, `["a"]`, `{ env = "NAME" }`), and else is a text. Nothing is
     written when the change would bring in a fault. The file is made when there is none.
     """
-    from zeroclaw.config.edit import set_key
-
-    _change(config, lambda before: set_key(before, key, value), f"{key} is set")
+    _change(config, lambda before: edit.set_key(before, key, value), f"{key} is set")
 
 
 @command.command("unset")
@@ -63,18 +62,11 @@ def unset(key: str, config: Path | None) -> None:
     KEY is a path such as `provider.attempts`, or a whole table. Comments and order of the rest
     stay. Nothing is written when the change would bring in a fault.
     """
-    from zeroclaw.config import edit
-
     _change(config, lambda before: edit.unset_key(before, key), f"{key} is left to its default")
 
 
 def _change(config: Path | None, make: Callable[[str], str], done: str) -> None:
     """Write a changed text, unless that brings in a fault; say when it holds."""
-    from zeroclaw.cli.configuration import faults_in, in_file
-    from zeroclaw.errors import ConfigError
-    from zeroclaw.host.atomic_file import replace_text
-    from zeroclaw.host.places import read_config, usual_config
-
     found = config_place(config)
     path = found or usual_config(os.environ, home=Path.home())
     before = read_config(found)
@@ -103,9 +95,6 @@ def schema() -> None:
     keys and marks faults while you type. The keys of each kind of channel are under
     `x-channel-kinds`. `config.example.toml` shows the same with a reason for each key.
     """
-    from zeroclaw.cli.configuration import channel_models
-    from zeroclaw.config.model import Config
-
     whole = Config.model_json_schema()
     whole["x-channel-kinds"] = {
         kind: one.model_json_schema() for kind, one in channel_models().items()

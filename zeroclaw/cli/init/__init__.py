@@ -8,7 +8,6 @@ import click
 import msgspec
 from click.core import ParameterSource
 
-from zeroclaw.cli.invocation import command as command_line
 from zeroclaw.cli.options import with_config
 
 
@@ -89,7 +88,7 @@ def command(
     if path.exists():
         click.echo(f"the file that was there is kept as `{kept_before(path)}`")
     replace_text(path, text)
-    click.echo("\n".join(flow.next_steps(path, text, os.environ, command=command_line)))
+    click.echo("\n".join(flow.next_steps(path, text, os.environ)))
 
 
 def _refuse_idle_options(ctx: click.Context, asked: tuple[str, ...]) -> None:

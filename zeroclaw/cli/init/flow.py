@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -11,6 +11,7 @@ from zeroclaw.cli.configuration import channel_kinds, faults_in
 from zeroclaw.cli.init.prompts import Interview, address
 from zeroclaw.cli.init.template import OWNER, Answers, Autonomy, ChosenChannel, compose
 from zeroclaw.cli.init.trial import channel_seen, model_seen
+from zeroclaw.cli.invocation import command
 from zeroclaw.cli.models.provider import first_of, look
 from zeroclaw.config.edit import set_key
 from zeroclaw.config.model import Config, ProviderSettings
@@ -111,16 +112,13 @@ def without_asking(given: Given, environment: Mapping[str, str], *, is_tried: bo
     return text
 
 
-def next_steps(
-    path: Path, text: str, environment: Mapping[str, str], *, command: Callable[[str], str]
-) -> Iterator[str]:
+def next_steps(path: Path, text: str, environment: Mapping[str, str]) -> Iterator[str]:
     """Return what to do now.
 
     Args:
         path: What was written.
         text: What stands in it.
         environment: `os.environ`; a daemon may have another.
-        command: Returns what a person types for a command of ours.
     """
     config = parse(text)
     yield f"wrote {path}"
