@@ -1,8 +1,8 @@
 """One account of one platform, as everything that goes out shares it: its pacing and its calls."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import Protocol, TypeVar
@@ -252,6 +252,20 @@ class Account:
         if lock is None:
             lock = self._chats[place.chat] = asyncio.Lock()
         return lock
+
+    @asynccontextmanager
+    async def permitted(self, place: Address) -> AsyncGenerator[None]:
+        """Wait until one call may be made, and hold the chat for it; see `alone`."""
+        while True:
+            await self.permit(place)
+            async with self.alone(place):
+                if not self.is_held(place):
+                    yield
+                    return
+
+    def is_held(self, place: Address) -> bool:
+        """Whether a platform has refused a call of the chat meanwhile, and named a wait."""
+        return pacing.is_held(self._pacing, place.chat, self._clock.monotonic())
 
     def mark(self, place: Address) -> str:
         """Return the channel's mark of now, empty where it has none."""

@@ -359,6 +359,8 @@ class DraftHandle:
     async def _post(self, account: Account, call: Send) -> CallOutcome[MessageRef]:
         """Post a message. Where none can be told by its key, it is on record before it is sent."""
         async with account.alone(self._address):
+            if account.is_held(self._address):
+                return Unreachable(why="the chat is held meanwhile")
             keyed = account.capabilities.idempotent_send
             mark = "" if keyed else account.mark(self._address)
             if mark and not await self._is_kept(self._new.on_sending(mark)):

@@ -286,6 +286,11 @@ def step(state: Pacing, event: Event) -> tuple[Pacing, tuple[Effect, ...]]:
     return _serve(state, event.at)
 
 
+def is_held(state: Pacing, chat: str, at: float) -> bool:
+    """Whether the wait that a refusal named is not over, in a chat or for the whole account."""
+    return max(_lane(state, chat).held_until, state.account.held_until) > at + TOLERANCE_S
+
+
 # --- what calls teach ----------------------------------------------------------------------------
 
 

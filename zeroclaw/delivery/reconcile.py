@@ -108,8 +108,7 @@ class Reconciler:
                 if isinstance(seen, Delivered) and seen.value.ref is not None:
                     return self._known(seen.value.ref)
                 missed = self._missed(seen)
-            await self.account.permit(post.to)
-            async with self.account.alone(post.to):
+            async with self.account.permitted(post.to):
                 await self._begin(post.to)
                 content = post.repeat if is_repeat else post.content
                 outcome = await self.account.post(post.to, content)
@@ -208,9 +207,8 @@ class Reconciler:
         """
         apart = await self._others(to)
         while True:
-            await self.account.permit(to)
             # One that is on its way there has an id that nobody knows yet, and would be taken for it.
-            async with self.account.alone(to):
+            async with self.account.permitted(to):
                 outcome = await self.account.lookup(
                     to, content, since=since, apart=apart, before=before
                 )

@@ -6,6 +6,7 @@ from zeroclaw.delivery.account import Markdown
 from zeroclaw.delivery.rows import final_row, note_row
 from zeroclaw.envelope import MessageRef, TurnId
 from zeroclaw.store import DurablePoint, Put
+from zeroclaw.value import replace
 
 LONG = "one " * 14 + "\n\n" + "two " * 14 + "\n\n" + "three"
 PARTS = ["one " * 13 + "one", "two " * 13 + "two", "three"]
@@ -13,14 +14,20 @@ HOUR_S = 3600.0
 
 
 def final(
-    rig: Rig, text: str, *, refs: tuple[MessageRef, ...] = (), chat: str = "c1", name: str = "chat"
+    rig: Rig,
+    text: str,
+    *,
+    refs: tuple[MessageRef, ...] = (),
+    chat: str = "c1",
+    thread: str | None = None,
+    name: str = "chat",
 ) -> Put:
     key = rig.ids.ulid()
     return final_row(
         key=key,
         conversation=HERE,
         turn=turn_of(key),
-        address=rig.channels[name].address(chat),
+        address=replace(rig.channels[name].address(chat), thread=thread),
         text=text,
         refs=refs,
     )

@@ -6,9 +6,11 @@ import pytest
 
 from tests.fakes.scripted_calls import Hang, Lost
 from tests.fakes.scripted_channel import ScriptedChannel
+from tests.unit.delivery.outbox_rows import final
 from tests.unit.delivery.rig import (
     CALL_TIMEOUT_S,
     CAPABILITIES,
+    LOOKING,
     PLAIN_SENDS,
     TURN,
     Rig,
@@ -71,6 +73,26 @@ async def test_the_first_text_is_seen_at_once_and_the_newest_after_an_interval()
         await rig.clock.sleep(1)
         assert [(call.at, call.text) for call in rig.channel.calls] == [(10, "a"), (12, "abcd")]
         assert {call.draft for call in rig.channel.calls} == {True}
+        await handle.close()
+
+
+async def test_a_draft_that_waited_for_another_message_obeys_its_refusal() -> None:
+    """Two topics of a group are written to at once, and the first is refused (P6)."""
+    async with running(platform(replace(LOOKING, has_threads=True))) as rig:
+        rig.channel.will("send", RateLimited("slow down", retry_after_s=7))
+
+        async def arrive_late(call: object) -> None:
+            await rig.clock.sleep(1)
+
+        rig.channel.before = arrive_late
+        put = final(rig, "done", thread="1")
+        await rig.commit(put)
+        await rig.clock.sleep(0.5)
+        handle = draft(rig, address=replace(rig.channel.address(), thread="2"))
+        handle.show(0, "a")
+        await rig.clock.sleep(30)
+        assert [call.text for call in rig.channel.calls] == ["done", "done", "a"]
+        assert rig.channel.calls[1].at >= 8
         await handle.close()
 
 

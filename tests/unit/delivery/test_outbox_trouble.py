@@ -7,10 +7,11 @@ import pytest
 
 from tests.fakes.scripted_calls import Hang, Lost
 from tests.unit.delivery.outbox_rows import HOUR_S, final, seen, turn_of
-from tests.unit.delivery.rig import CALL_TIMEOUT_S, PLAIN_SENDS, commit, platform, running
+from tests.unit.delivery.rig import CALL_TIMEOUT_S, LOOKING, PLAIN_SENDS, commit, platform, running
 from zeroclaw.delivery.reconcile import MOST_LOST
 from zeroclaw.delivery.rows import POSSIBLE_REPEAT
 from zeroclaw.errors import ChannelUnavailable, RateLimited
+from zeroclaw.value import replace
 
 
 async def test_an_unreachable_platform_is_tried_until_it_answers() -> None:
@@ -34,6 +35,22 @@ async def test_a_platforms_wait_is_obeyed_to_the_letter() -> None:
         await rig.commit(put)
         await rig.outbox.ended(put.key)
         assert [call.at for call in rig.channel.calls] == pytest.approx([0, 7])
+
+
+async def test_who_waited_for_another_message_of_the_chat_obeys_its_refusal() -> None:
+    """Two topics of a group share its limit, and one is posted after the other (P6)."""
+    async with running(platform(replace(LOOKING, has_threads=True))) as rig:
+        rig.channel.will("send", RateLimited("slow down", retry_after_s=7))
+
+        async def arrive_late(call: object) -> None:
+            await rig.clock.sleep(1)
+
+        rig.channel.before = arrive_late
+        puts = [final(rig, thread, thread=thread) for thread in ("1", "2")]
+        await rig.commit(*puts)
+        for put in puts:
+            await rig.outbox.ended(put.key)
+        assert sorted(call.at for call in rig.channel.calls) == pytest.approx([0, 8, 9])
 
 
 async def test_a_lost_answer_is_repeated_under_the_same_key() -> None:
