@@ -24,6 +24,7 @@ CLOSE_S = 1.0
 READ_BYTES = 16 * 1024
 _PHRASES = {one.value: one.phrase for one in HTTPStatus}
 _UNHEARD = frozenset({h11.IDLE, h11.SEND_BODY, h11.ERROR})
+_WITH_BODY = frozenset({b"content-length", b"transfer-encoding"})  # RFC 9112, 6
 
 Headers = Iterable[tuple[bytes, bytes]]
 
@@ -76,7 +77,21 @@ class HttpConnection:
         bounds = self.bounds
         async with asyncio.timeout(bounds.keep_s if self.is_proven else bounds.head_s):
             head = await self.next()
-        return head if isinstance(head, h11.Request) else None
+        if not isinstance(head, h11.Request):
+            return None
+        if _WITH_BODY.isdisjoint(name for name, _ in head.headers):
+            self._http.next_event()  # the end of it, so that it counts as heard
+        return head
+
+    async def body(self) -> bytes:
+        """Return the next piece of the request's body, empty behind its last.
+
+        Raises:
+            OSError: The connection broke.
+            h11.RemoteProtocolError: It is no HTTP.
+        """
+        event = None if self.is_heard else await self.next()
+        return bytes(event.data) if isinstance(event, h11.Data) else b""
 
     async def next(self) -> h11.Event:
         """Return what came next.
@@ -158,8 +173,8 @@ class HttpConnection:
                 if mine is h11.MUST_CLOSE and self._out.can_write_eof():  # not over TLS
                     self._out.write_eof()
                 async with asyncio.timeout(self.bounds.linger_s):
-                    while left > 0 and isinstance(event := await self.next(), h11.Data):
-                        left -= len(event.data)
+                    while left > 0 and (data := await self.body()):
+                        left -= len(data)
         if mine is h11.MUST_CLOSE or self._http.their_state is not h11.DONE:
             return False
         self._http.start_next_cycle()
@@ -224,12 +239,15 @@ class HttpServer:
         self._tls = tls
         self._open: dict[HttpConnection, None] = {}  # the oldest first
         self._until = asyncio.timeout(None)
+        self._is_closed = False
         self._stopped = asyncio.Event()
         self._stopped.set()
         self.refused = Refusals(log, refused_as)
 
     async def serve(self) -> None:
         """Answer requests until `aclose` or cancelled, which end every request; once."""
+        if self._is_closed:
+            return
         self._stopped.clear()
         try:
             # Not `start_server`, which shakes hands with any number before it tells of one.
@@ -246,9 +264,10 @@ class HttpServer:
 
     async def aclose(self) -> None:
         """Stop answering and free the port; safe twice."""
-        if not self._stopped.is_set():
+        if not self._is_closed and not self._stopped.is_set():
             self._until.reschedule(0)
-            await self._stopped.wait()
+        self._is_closed = True
+        await self._stopped.wait()
         self._socket.close()
 
     async def _accepted(self) -> socket.socket:

@@ -62,8 +62,8 @@ class Request:
         read = bytearray()
         try:
             async with asyncio.timeout(self._bounds.body_s):
-                while isinstance(event := await self._connection.next(), h11.Data):
-                    read += event.data
+                while data := await self._connection.body():
+                    read += data
                     if len(read) > self._bounds.body_bytes:
                         raise NotRead(413)
         except TimeoutError as error:

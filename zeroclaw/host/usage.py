@@ -171,7 +171,7 @@ class Meter:
             return ""
         held = look_through(self._workspace)
         held = replace(held, bytes_=held.bytes_ + nameless_bytes(pids, self._workspace))
-        self._calls_to_look = 2 + held.entries // _ENTRIES_A_CALL
+        self._calls_to_look = 1 + held.entries // _ENTRIES_A_CALL
         return replace(held, is_disk_full=held.is_disk_full and not self._was_full).excess(
             *self._most
         )

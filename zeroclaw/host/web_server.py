@@ -43,7 +43,7 @@ class _Request:
     def __init__(self, connection: HttpConnection, head: h11.Request) -> None:
         self._connection = connection
         self._is_head = head.method == b"HEAD"
-        self._is_gone = False
+        self._is_read = self._is_gone = False
         self._body_by = asyncio.get_running_loop().time() + connection.bounds.body_s
         self.is_answered = False  # or nobody is there to be answered
         path, _, query = head.target.partition(b"?")
@@ -65,14 +65,13 @@ class _Request:
         """Return the next piece of the body, and behind it that the peer is gone, once it is."""
         connection = self._connection
         try:
-            if connection.is_heard:
+            if self._is_read:
                 await connection.gone()
             else:
                 async with asyncio.timeout_at(self._body_by):
-                    event = await connection.next()
-                data = bytes(event.data) if isinstance(event, h11.Data) else b""
-                more_body = not connection.is_heard
-                return {"type": "http.request", "body": data, "more_body": more_body}
+                    data = await connection.body()
+                self._is_read = connection.is_heard
+                return {"type": "http.request", "body": data, "more_body": not self._is_read}
         except (OSError, h11.RemoteProtocolError):
             connection.cut()
         self._is_gone = self.is_answered = True

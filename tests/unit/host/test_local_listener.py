@@ -129,6 +129,62 @@ async def test_a_stream_ends_though_its_client_had_begun_the_next_request() -> N
         await server.aclose()
 
 
+async def test_a_request_without_a_body_that_is_answered_makes_room_for_nobody() -> None:
+    """It is here whole, so a flood of half requests cuts those (P9); its body is empty, once."""
+    came, may_answer = asyncio.Event(), asyncio.Event()
+    bodies: list[Message] = []
+
+    async def slow(_scope: Scope, receive: Receive, send: Send) -> None:
+        came.set()
+        await may_answer.wait()
+        bodies.append(await receive())
+        headers = [(b"content-length", b"0")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": b""})
+
+    bound = bind("127.0.0.1", 0, key="port")
+    server = web_server(bound, slow, bounds=replace(BOUNDS, connections=1), log=no_log)
+    async with asyncio.TaskGroup() as group:
+        group.create_task(server.serve())
+        reader, writer = await asyncio.open_connection(*bound.getsockname())
+        writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        await came.wait()
+        flood, flooding = await asyncio.open_connection(*bound.getsockname())
+        flooding.write(HALF)
+        assert await flood.read() == b""
+        may_answer.set()
+        assert await reader.readline() == b"HTTP/1.1 200 OK\r\n"
+        writer.close()
+        flooding.close()
+        await server.aclose()
+    assert bodies == [{"type": "http.request", "body": b"", "more_body": False}]
+
+
+async def test_a_server_that_is_closed_twice_at_once_ends_once() -> None:
+    server = web_server(bind("127.0.0.1", 0, key="port"), echo, bounds=BOUNDS, log=no_log)
+    async with asyncio.TaskGroup() as group:
+        serving = group.create_task(server.serve())
+        await asyncio.sleep(0)
+        for _ in range(4):
+            group.create_task(server.aclose())
+            await asyncio.sleep(0)
+    assert serving.done()
+
+
+async def test_a_server_that_is_closed_before_it_serves_serves_nobody() -> None:
+    told: list[str] = []
+
+    def note(event: str, /, **_fields: object) -> None:
+        told.append(event)
+
+    bound = bind("127.0.0.1", 0, key="port")
+    server = web_server(bound, echo, bounds=BOUNDS, log=note)
+    await server.aclose()
+    async with asyncio.timeout(0.5):
+        await server.serve()
+    assert told == []
+
+
 async def test_an_application_that_does_not_answer_is_answered_for(tmp_path: Path) -> None:
     async def silent(_scope: Scope, _receive: Receive, _send: Send) -> None:
         pass
