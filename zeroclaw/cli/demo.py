@@ -1,30 +1,13 @@
 """`zeroclaw demo`: half a minute with a scripted model and a real gate."""
 
 import asyncio
-import tempfile
-from importlib.resources import files
-from pathlib import Path
+from importlib.resources import as_file, files
 
 import click
 
 from zeroclaw.cli.invocation import say
 
-_SCRIPT = "demo.toml"
 _FIRST = "Please put a haiku about a lobster into a file."
-_CONFIG = """\
-data_dir = "{data}"
-workspace_dir = "{workspaces}"
-
-[provider]
-kind = "scripted"
-script = "{script}"
-
-[channels.web]
-enabled = false  # a daemon that runs already has the usual port
-
-[runtime]
-grace_s = 0.5  # who leaves with a card open answers it no more
-"""
 
 
 @click.command("demo")
@@ -42,21 +25,24 @@ def command(*, auto: bool) -> None:
 
 
 async def _demo(*, auto: bool) -> None:
-    from zeroclaw.cli.chat.own_daemon import with_own_daemon
+    from zeroclaw.cli.chat.own_daemon import in_passing
     from zeroclaw.cli.chat.session import Unanswered, sit
 
-    with tempfile.TemporaryDirectory(prefix="zeroclaw-demo-") as folder:
-        place = Path(folder)
-        config = await asyncio.to_thread(_prepare, place)
+    with as_file(files("zeroclaw.cli") / "demo.toml") as script:
+        tables = {
+            "provider": {"kind": "scripted", "script": str(script)},
+            # A daemon that runs already has the usual port.
+            "channels": {"web": {"enabled": False}},
+            # Who leaves with a card open answers it no more.
+            "runtime": {"grace_s": 0.5},
+        }
         if not auto:
             click.echo("a script answers here; when it asks for your approval, press a and Enter")
-        data = place / "data"
         try:
-            await with_own_daemon(
-                data,
-                ("--config", str(config)),
-                lambda: sit(data, first=(_FIRST,), approves=auto),
-                is_kept=False,
+            await in_passing(
+                tables,
+                lambda place: sit(place, first=(_FIRST,), approves=auto),
+                prefix="zeroclaw-demo-",
             )
         except Unanswered as error:
             message = (
@@ -65,13 +51,3 @@ async def _demo(*, auto: bool) -> None:
             )
             raise Unanswered(message) from error
     say("that was the demo; `zeroclaw chat` talks with a model")
-
-
-def _prepare(place: Path) -> Path:
-    """Write the demo's configuration and script; returns the configuration."""
-    script = place / _SCRIPT
-    script.write_text((files("zeroclaw.cli") / _SCRIPT).read_text(encoding="utf-8"), "utf-8")
-    config = place / "config.toml"
-    text = _CONFIG.format(data=place / "data", workspaces=place / "workspaces", script=script)
-    config.write_text(text, encoding="utf-8")
-    return config

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import signal
-import tempfile
 import tomllib
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
@@ -128,48 +127,35 @@ def _explained(emulated: Emulated) -> str:
 
 async def _with_daemon(emulated: Emulated, config: Path | None) -> None:
     """Run a daemon on a directory of its own until it is interrupted."""
-    from zeroclaw.cli.chat.own_daemon import with_own_daemon
+    from zeroclaw.cli.chat.own_daemon import in_passing
 
-    async def sit() -> None:
+    async def sit(_place: Path) -> None:
         told = _ending()
         click.echo(f"open    {emulated.page}\n\na daemon of its own talks there; Ctrl-C ends both")
         await told.wait()
 
     os.environ.update(emulated.environment)  # which the daemon inherits
-    with tempfile.TemporaryDirectory(prefix="zeroclaw-try-") as folder:
-        place = Path(folder)
-        written = await asyncio.to_thread(_write, place, emulated.tables, config)
-        click.echo("starting a daemon…", err=True)
-        await with_own_daemon(place / "data", ("--config", str(written)), sit, is_kept=False)
+    tables = await asyncio.to_thread(_tables, emulated.tables, config)
+    click.echo("starting a daemon…", err=True)
+    await in_passing(tables, sit, prefix="zeroclaw-try-")
 
 
-def _write(place: Path, tables: Mapping[str, object], config: Path | None) -> Path:
-    """Write a configuration for one sitting; the model is the person's own."""
-    import tomli_w
+def _tables(tables: Mapping[str, object], config: Path | None) -> Mapping[str, object]:
+    """Return a configuration for one sitting; the model is the person's own.
 
+    Raises:
+        ConfigError: Theirs is no TOML.
+    """
     from zeroclaw.config.model import Config
+    from zeroclaw.host.places import read_config
 
-    own: Mapping[str, object] = {} if config is None else _read(config)
+    try:
+        own = tomllib.loads(read_config(config))
+    except tomllib.TOMLDecodeError as error:
+        why = f"`{config}` can't be read: {error}; `zeroclaw check-config` says more"
+        raise ConfigError((why,)) from error
     model = {"provider": own["provider"]} if "provider" in own else {}
     # A daemon that runs already has the usual port, and the emulator's page is the one to use.
     off = {name: {"enabled": False} for name in Config().channels}
     channels = {"channels": {**off, **cast("Mapping[str, object]", tables.get("channels", {}))}}
-    places = {"data_dir": str(place / "data"), "workspace_dir": str(place / "workspaces")}
-    written = place / "config.toml"
-    written.write_text(tomli_w.dumps({**places, **model, **tables, **channels}), "utf-8")
-    return written
-
-
-def _read(config: Path) -> Mapping[str, object]:
-    """Read a configuration, of which the model is wanted.
-
-    Raises:
-        ConfigError: It is no TOML.
-    """
-    try:
-        return tomllib.loads(config.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        why = " ".join(str(error).split())
-        raise ConfigError(
-            (f"`{config}` can't be read: {why}; `zeroclaw check-config` says more",)
-        ) from error
+    return {**model, **tables, **channels}

@@ -7,7 +7,8 @@ tells it when this process is gone, killed with -9 too, and it ends as at SIGTER
 import asyncio
 import os
 import sys
-from collections.abc import Awaitable, Callable
+import tempfile
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
 from zeroclaw.errors import StoreUnusable, ZeroclawError, first_of, system_words
@@ -68,6 +69,26 @@ async def with_own_daemon(
         raise first_of(errors) from None
     finally:
         await _end(process)
+
+
+async def in_passing(
+    tables: Mapping[str, object], sitting: Callable[[Path], Awaitable[None]], *, prefix: str
+) -> None:
+    """Run a daemon on a directory that is thrown away with the end of the sitting.
+
+    Args:
+        tables: Its configuration, but for where its data are.
+        sitting: Called with the data directory when the daemon is ready.
+        prefix: Of the directory's name.
+    """
+    import tomli_w
+
+    with tempfile.TemporaryDirectory(prefix=prefix) as folder:
+        data, config = Path(folder, "data"), Path(folder, "config.toml")
+        places = {"data_dir": str(data), "workspace_dir": str(Path(folder, "workspaces"))}
+        await asyncio.to_thread(config.write_text, tomli_w.dumps({**places, **tables}), "utf-8")
+        options = ("--config", str(config))
+        await with_own_daemon(data, options, lambda: sitting(data), is_kept=False)
 
 
 async def _watch(process: asyncio.subprocess.Process, log: Path, *, is_kept: bool) -> None:
