@@ -6,6 +6,7 @@ That no room says a sentence of its own is held in `test_what_rooms_say.py`.
 import ast
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from itertools import chain
 from pathlib import Path
 
@@ -14,15 +15,18 @@ from zeroclaw.text.language import Sentence, facts_of
 
 ROOT = Path(__file__).parents[3]
 SENTENCES = {name: value for name, value in vars(catalogue).items() if isinstance(value, Sentence)}
-NODES = [
-    node
-    for file in chain((ROOT / "zeroclaw").rglob("*.py"), (ROOT / "channels").rglob("*.py"))
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
-]
 
 
 def forms(sentence: Sentence) -> tuple[Sentence, ...]:
     return (sentence, *forms(sentence.one)) if sentence.one else (sentence,)
+
+
+@cache
+def nodes() -> tuple[ast.AST, ...]:
+    """All of the product's code; read once, and only by the worker that a test of it comes to."""
+    files = chain((ROOT / "zeroclaw").rglob("*.py"), (ROOT / "channels").rglob("*.py"))
+    trees = (ast.parse(file.read_text(encoding="utf-8")) for file in files)
+    return tuple(node for tree in trees for node in ast.walk(tree))
 
 
 FORMS = [(name, form) for name, sentence in SENTENCES.items() for form in forms(sentence)]
@@ -41,13 +45,13 @@ def named_in(node: ast.expr) -> tuple[str, ...]:
 
 def used() -> Counter[str]:
     """How often each sentence is named in the code."""
-    whole = (node for node in NODES if isinstance(node, ast.Attribute))
+    whole = (node for node in nodes() if isinstance(node, ast.Attribute))
     return Counter(name for node in whole for name in named_in(node))
 
 
 def filled() -> Iterator[tuple[str, frozenset[str]]]:
     """The name of each sentence that is filled in where it is named, and the facts it is given."""
-    for node in NODES:
+    for node in nodes():
         match node:
             case ast.Call(func=ast.Attribute(value=said, attr="to" | "about"), keywords=keywords):
                 given = frozenset(keyword.arg or "**" for keyword in keywords)
