@@ -2,20 +2,73 @@
 
 import ast
 import inspect
+import re
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from functools import cache
+from pathlib import Path
 from types import ModuleType
+
+ROOT = Path(__file__).parents[2]
 
 
 def mutant(module: ModuleType, fragment: str, replacement: str) -> Mapping[str, object]:
     """Return the functions of a module with one fragment of their source replaced.
 
     Classes and constants stay the real ones, so that values pass between the mutant and its
-    tests. The fragment must occur exactly once.
+    tests. The fragment must occur exactly once, in a function that the product still comes to:
+    else whoever searches for the fault searches in vain.
     """
     source = inspect.getsource(module)
     assert source.count(fragment) == 1, f"{source.count(fragment)} times: {fragment}"
-    tree = ast.parse(source.replace(fragment, replacement))
-    tree.body = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+    planted = functions_of(ast.parse(source.replace(fragment, replacement)))
+    real = functions_of(ast.parse(source))
+    changed = {name for name in real if ast.dump(real[name]) != ast.dump(planted[name])}
+    assert changed, f"in no function: {fragment}"
+    unreached = changed - reached(source, words_beside(module.__name__))
+    assert not unreached, f"nothing calls {', '.join(unreached)}"
     functions = dict(vars(module))
-    exec(compile(tree, f"mutant of {module.__name__}", "exec"), functions)
+    body = ast.Module(body=[*planted.values()], type_ignores=[])
+    exec(compile(body, f"mutant of {module.__name__}", "exec"), functions)
     return functions
+
+
+def functions_of(tree: ast.Module) -> dict[str, ast.FunctionDef]:
+    """Return a module's functions by their names."""
+    return {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+
+
+def reached(source: str, words: AbstractSet[str]) -> set[str]:
+    """Return which functions of a module are called, given the words of all other modules.
+
+    A function is reached when what is reached here names it, or, unless it is private, a word
+    elsewhere is its name.
+    """
+    tree = ast.parse(source)
+    functions = functions_of(tree)
+    beside = [node for node in tree.body if not isinstance(node, ast.FunctionDef)]
+    ways = [named for node in beside for named in _names(node)]
+    ways += [name for name in functions if name in words and name[0] != "_"]
+    found: set[str] = set()
+    while ways:
+        name = ways.pop()
+        if name in functions and name not in found:
+            found.add(name)
+            ways += _names(functions[name])
+    return found
+
+
+def _names(node: ast.AST) -> set[str]:
+    return {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+
+
+@cache
+def _words() -> Mapping[Path, AbstractSet[str]]:
+    files = [*ROOT.glob("zeroclaw/**/*.py"), *ROOT.glob("channels/**/*.py")]
+    return {file: {*re.findall(r"\w+", file.read_text(encoding="utf-8"))} for file in files}
+
+
+def words_beside(module: str) -> AbstractSet[str]:
+    """Return every word of the product outside one of its modules."""
+    own = ROOT / f"{module.replace('.', '/')}.py"
+    return {word for file, words in _words().items() if file != own for word in words}
