@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from zeroclaw.backoff import BackOff
 from zeroclaw.clock import Clock
 from zeroclaw.delivery import rows
 from zeroclaw.delivery.account import Account, Outage
@@ -36,8 +37,7 @@ from zeroclaw.store import (
 )
 from zeroclaw.value import replace
 
-FIRST_WAIT_S = 1.0
-LONGEST_WAIT_S = 60.0
+AGAIN = BackOff(first_s=1.0, longest_s=60.0)
 LEAST_SHARE = 0.1
 """Of a pause, which no outage's end spares: what fails may fail for a reason of its own."""
 # So many of an address, and of all, are read to tell which messages a lost one is not.
@@ -264,16 +264,16 @@ class Outbox:
             blob=self._store.blob,
             others=self._others,
         )
-        wait_s = FIRST_WAIT_S
+        failures = 0
         while True:
             outages = account.outage.ended
             try:
                 return await posting.run()
             except LaterError as later:
                 if not later.paced:
+                    failures += 1
                     outage = account.outage if later.soon else None
-                    await self._wait(wait_s, outage=outage, outages=outages)
-                    wait_s = min(wait_s * 2, LONGEST_WAIT_S)
+                    await self._wait(failures, outage=outage, outages=outages)
                 # Its channel may have been started anew meanwhile, with an adapter of its own.
                 account = await self._account(rows.address_of(item))
                 posting.go_by(account)
@@ -300,23 +300,21 @@ class Outbox:
 
     async def _account(self, address: Address) -> Account:
         """Return the account once its channel is there."""
-        wait_s = FIRST_WAIT_S
+        tries = 0
         while (account := self._account_of(address.channel)) is None:
-            await self._wait(wait_s)
-            wait_s = min(wait_s * 2, LONGEST_WAIT_S)
+            tries += 1
+            await self._wait(tries)
         return account
 
-    async def _wait(
-        self, seconds: float, *, outage: Outage | None = None, outages: int = 0
-    ) -> None:
-        """Wait between half and all of it, so that retries spread.
+    async def _wait(self, failures: int, *, outage: Outage | None = None, outages: int = 0) -> None:
+        """Wait before the next try.
 
         Args:
-            seconds: At most.
+            failures: In a row.
             outage: Its end ends most of the wait, for a person may be waiting too.
             outages: How many had ended before what is waited for failed.
         """
-        pause_s = seconds * (1 + self._jitter()) / 2
+        pause_s = AGAIN.wait_s(failures, self._jitter())
         if outage is None:
             await self._clock.sleep(pause_s)
             return

@@ -9,6 +9,7 @@ Nothing is kept in memory that the inbox does not say, so a mailbox may end at a
 import asyncio
 from collections.abc import Awaitable, Callable
 
+from zeroclaw.backoff import BackOff
 from zeroclaw.channel import ChannelLog
 from zeroclaw.clock import Clock
 from zeroclaw.envelope import ConversationId
@@ -20,8 +21,7 @@ from zeroclaw.turn.inbox import Item
 from zeroclaw.turn.runner import TurnRunner
 from zeroclaw.turn.session import Leases, SessionCache
 
-FIRST_WAIT_S = 1.0
-LONGEST_WAIT_S = 60.0
+AGAIN = BackOff(first_s=1.0, longest_s=60.0)
 
 
 class Mailboxes:
@@ -117,7 +117,7 @@ class Mailboxes:
             await self._changed.wait_for(lambda: self._open.keys() <= self._turns.parked())
 
     async def _serve(self, conversation: ConversationId, news: asyncio.Event) -> None:
-        wait_s = FIRST_WAIT_S
+        failures = 0
         try:
             while True:
                 error = await contain(lambda: self._work(conversation, news))
@@ -126,7 +126,8 @@ class Mailboxes:
                 if isinstance(error, Fenced):
                     self._leases.lost(conversation)
                     return
-                why = fault_line(error)
+                failures += 1
+                why, wait_s = fault_line(error), AGAIN.wait_s(failures)
                 self._log(
                     "conversation_failed", conversation=conversation, why=why, again_in_s=wait_s
                 )
@@ -134,7 +135,6 @@ class Mailboxes:
                 self._failing.add(conversation)
                 await self.look_again()
                 await pause(wait_s, clock=self._clock, group=self._group)
-                wait_s = min(wait_s * 2, LONGEST_WAIT_S)
         finally:
             del self._open[conversation]
             self._failing.discard(conversation)

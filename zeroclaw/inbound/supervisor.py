@@ -21,6 +21,7 @@ from pathlib import PurePath
 from traceback import walk_tb
 from typing import Literal, cast
 
+from zeroclaw.backoff import BackOff
 from zeroclaw.channel import Admit, Channel, ChannelLog
 from zeroclaw.clock import Clock
 from zeroclaw.envelope import Admission, Envelope, Ignored
@@ -36,8 +37,7 @@ from zeroclaw.text import catalogue
 from zeroclaw.text.language import Localized
 from zeroclaw.value import Value
 
-FIRST_WAIT_S = 1.0
-LONGEST_WAIT_S = 15.0
+AGAIN = BackOff(first_s=1.0, longest_s=15.0)
 """Nobody is heard meanwhile, so no longer than somebody waits who has just written."""
 STEADY_S = 60.0
 """A channel that was up this long has earned a fresh back-off, and its failures are forgotten."""
@@ -154,8 +154,7 @@ class Supervisor:
             up: Called with the adapter as soon as others may send through it.
             ready: Called with the name when the platform has answered, and receives.
         """
-        failures = 0
-        wait_s = FIRST_WAIT_S
+        failures = waits = 0
         # It outlives the adapter, which may well be restarted between two tries of an event.
         poison = PoisonMessages(
             channel=name, admit=self._admit, tell_operators=self._tell_operators, log=self._log
@@ -185,10 +184,10 @@ class Supervisor:
             error = await run()
             if poison.has_received and isinstance(error, ChannelUnavailable):
                 # People were heard meanwhile, so this is another cut line, not the same one still.
-                wait_s = FIRST_WAIT_S
+                waits = 0
             if self._clock.monotonic() - began >= STEADY_S:
-                failures, wait_s = 0, FIRST_WAIT_S
-            failures += 1
+                failures = waits = 0
+            failures, waits = failures + 1, waits + 1
             why = fault_line(error)
             if isinstance(error, ChannelUnauthorized | ConfigError):
                 self._note(name, "down", why)
@@ -199,13 +198,12 @@ class Supervisor:
                 return
             self._note(name, "waiting", why)
             asked_s = error.retry_after_s if isinstance(error, RateLimited) else 0.0
-            again_in_s = max(wait_s, asked_s)
+            again_in_s = max(AGAIN.wait_s(waits), asked_s)
             self._log("channel_failed", channel=name, why=why, again_in_s=again_in_s)
             if failures == TOLD_AFTER:
                 says = catalogue.CHANNEL_KEEPS_FAILING.about(channel=name, why=why)
                 await self._tell_operators(name, says)
             await self._clock.sleep(again_in_s)
-            wait_s = min(wait_s * 2, LONGEST_WAIT_S)
 
     async def _close(self, name: str, channel: Channel) -> None:
         """Close an adapter; one that can't even do that is left behind."""

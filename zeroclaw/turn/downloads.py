@@ -14,6 +14,7 @@ import hashlib
 from collections.abc import Awaitable, Callable
 from typing import Literal
 
+from zeroclaw.backoff import BackOff
 from zeroclaw.channel import ChannelLog
 from zeroclaw.clock import Clock
 from zeroclaw.config.model import AttachmentSettings
@@ -41,7 +42,7 @@ from zeroclaw.turn.session import ConversationSession
 from zeroclaw.value import Value, replace
 
 TRIES = 5
-FIRST_WAIT_S = 1.0
+AGAIN = BackOff(first_s=1.0, longest_s=60.0)
 """Before the second try; each wait is twice the one before, or what the platform asks for."""
 
 
@@ -283,7 +284,6 @@ class Downloads:
         if not await self._has_room():
             return NO_ROOM
         ends_at = self._clock.monotonic() + self._settings.timeout_s
-        wait_s = FIRST_WAIT_S
         for tried in range(1, TRIES + 1):
             left_s = ends_at - self._clock.monotonic()
             outcome = await self._try(channel, attachment, most, left_s)
@@ -295,13 +295,12 @@ class Downloads:
                 case Unknown(why=why, broken=True):
                     return Missed(why=f"a fault in the channel's own code, it {why}")
                 case Unreachable(why=why, retry_after_s=asked_s):
-                    pause_s = max(wait_s, asked_s or 0.0)
+                    pause_s = max(AGAIN.wait_s(tried), asked_s or 0.0)
                 case Unknown(why=why):
-                    pause_s = wait_s
+                    pause_s = AGAIN.wait_s(tried)
             if tried == TRIES or self._clock.monotonic() + pause_s > ends_at:
                 return Missed(why=f"{why} (tried {counted(tried, 'time')})")
             await self._clock.sleep(pause_s)
-            wait_s *= 2
         message = "the last try returns"
         raise AssertionError(message)
 

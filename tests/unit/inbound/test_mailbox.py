@@ -5,7 +5,7 @@ import asyncio
 from tests.fakes.house import World
 from tests.fakes.scripted_model import asks_for, says
 from zeroclaw.errors import Fenced
-from zeroclaw.inbound.mailbox import FIRST_WAIT_S, LONGEST_WAIT_S
+from zeroclaw.inbound.mailbox import AGAIN
 from zeroclaw.store import Commit, DurablePoint, RowKind
 
 
@@ -45,14 +45,14 @@ async def test_a_conversation_that_fails_is_tried_again(world: World) -> None:
     async with world.running() as house:
         world.store.before = fail
         await house.say("one")
-        assert world.clock.sleeping()[0] == FIRST_WAIT_S
+        assert world.clock.sleeping()[0] == AGAIN.first_s
         assert await house.states() == ["queued"]
-        await house.advance(FIRST_WAIT_S)
-        assert world.clock.sleeping()[0] == 2 * FIRST_WAIT_S
-        await house.advance(10 * LONGEST_WAIT_S)
-        assert world.clock.sleeping()[0] <= LONGEST_WAIT_S
+        await house.advance(AGAIN.first_s)
+        assert world.clock.sleeping()[0] == 2 * AGAIN.first_s
+        await house.advance(10 * AGAIN.longest_s)
+        assert world.clock.sleeping()[0] <= AGAIN.longest_s
         failing["turn"] = False
-        await house.advance(LONGEST_WAIT_S)
+        await house.advance(AGAIN.longest_s)
         assert house.texts() == ["ok\n\n_Answered 11 min after it was written._"]
 
 
@@ -70,7 +70,7 @@ async def test_a_turn_that_a_fault_cut_off_goes_on(world: World) -> None:
         world.store.before = fail
         await house.say("one")
         assert await house.states() == ["taken"]
-        await house.advance(FIRST_WAIT_S)
+        await house.advance(AGAIN.first_s)
         assert house.texts() == ["kept"]
         assert await house.states() == ["answered"]
 
@@ -87,7 +87,7 @@ async def test_a_turn_that_always_fails_is_given_up_and_told(world: World) -> No
         world.model.will(*[asks_for(("look", "{}"))] * 4)
         world.store.before = fail
         await house.say("one", "ben")
-        await house.advance(10 * LONGEST_WAIT_S)
+        await house.advance(10 * AGAIN.longest_s)
         assert house.texts() == [
             "An answer to Ben in `chat` failed: I was cut off again and again while I worked on it."
         ]

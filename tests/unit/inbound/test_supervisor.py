@@ -13,7 +13,7 @@ from zeroclaw.channel import Admit, Channel
 from zeroclaw.envelope import Accepted, Address, Admission, Envelope, Said, Sender
 from zeroclaw.errors import ChannelUnauthorized, ChannelUnavailable, ConfigError, RateLimited
 from zeroclaw.inbound.supervisor import (
-    LONGEST_WAIT_S,
+    AGAIN,
     STEADY_S,
     Supervisor,
     contain,
@@ -105,7 +105,7 @@ async def test_a_channel_that_is_cut_is_started_again_with_growing_pauses() -> N
         for _ in range(8):
             pauses.append(rig.clock.sleeping()[0])
             await rig.clock.advance(pauses[-1])
-        assert pauses == [1, 2, 4, 8, *[LONGEST_WAIT_S] * 4]
+        assert pauses == [1, 2, 4, 8, *[AGAIN.longest_s] * 4]
         assert rig.ready == ["chat"] * 9
         channel.ends.extend([CUT])
         channel.up_s = STEADY_S

@@ -9,13 +9,13 @@ import asyncio
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from zeroclaw.backoff import BackOff
 from zeroclaw.clock import Clock
 from zeroclaw.errors import NeedsOperator
 from zeroclaw.host.control import Lines, Unreachable, connect
 
 STREAM = "chat"
-FIRST_WAIT_S = 0.2
-LONGEST_WAIT_S = 2.0
+AGAIN = BackOff(first_s=0.2, longest_s=2.0)
 AGAIN_S = 1.0
 """Until an event is written again that the daemon could not store."""
 MOST_UNSENT = 1_000
@@ -60,18 +60,18 @@ class Link:
             NoTerminal: There is one, without a terminal channel.
         """
         lines = await connect(self._place)
-        wait_s = FIRST_WAIT_S
+        tries = 0
         while True:
             try:
                 if await self._talk(lines, heard):
-                    wait_s = FIRST_WAIT_S
+                    tries = 0
                     lost()
             finally:
                 await lines.aclose()
             lines = None
             while lines is None:
-                await self._clock.sleep(wait_s)
-                wait_s = min(wait_s * 2, LONGEST_WAIT_S)
+                tries += 1
+                await self._clock.sleep(AGAIN.wait_s(tries))
                 try:
                     lines = await connect(self._place)
                 except Unreachable:

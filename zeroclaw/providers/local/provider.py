@@ -17,6 +17,7 @@ from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from zeroclaw.backoff import BackOff
 from zeroclaw.clock import Clock
 from zeroclaw.config.model import ProviderSettings
 from zeroclaw.errors import ProviderOverloaded, ProviderUnreachable, ProviderUnusable, StreamBroken
@@ -49,8 +50,7 @@ PASSED_ON = ("PATH", "HOME", "LANG", "TMPDIR", "LD_LIBRARY_PATH", "PYTHONPATH")
 # machine whose processors have other work that work runs while they spin: 2 to 5 tokens a second on
 # two cores, where sleeping threads made 19 to 39 (SmolLM2-135M, 2026-11).
 SLEEP_WHILE_WAITING = {"OMP_WAIT_POLICY": "PASSIVE"}
-FIRST_WAIT_S = 0.5
-LONGEST_WAIT_S = 8.0  # somebody waits for an answer
+AGAIN = BackOff(first_s=0.5, longest_s=8.0)  # somebody waits for an answer
 # A cut connection is seen before the child's death is; the kernel tells both within milliseconds.
 DEATH_NOTICE_S = 3.0  # but a machine under load takes its time to free a model's memory
 STOP_S = 2.0
@@ -190,17 +190,11 @@ class LocalProvider:
                 self._log("local_model_died", code=child.process.returncode)
                 await child.provider.aclose()
             await asyncio.to_thread(check_model, self._rules.model_file)
-            await self._clock.sleep(self._wait_s())
+            # One start and one death are no failure.
+            await self._clock.sleep(AGAIN.wait_s(self._failures - 1, self._jitter()))
             self._failures += 1  # until it has answered
             self._child = await self._start()
             return self._child
-
-    def _wait_s(self) -> float:
-        """Choose how long to wait: not after the first failure, then doubling."""
-        if self._failures < 2:  # noqa: PLR2004  one start, one death
-            return 0.0
-        doubled = FIRST_WAIT_S * 2 ** min(self._failures - 2, 10)
-        return min(LONGEST_WAIT_S, doubled) * (0.5 + 0.5 * self._jitter())
 
     async def _start(self) -> _Child:
         """Start a child and wait until it serves."""

@@ -12,6 +12,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
 from urllib.parse import urlsplit
 
+from zeroclaw.backoff import BackOff
 from zeroclaw.clock import Clock
 from zeroclaw.config.model import ProviderSettings
 from zeroclaw.errors import (
@@ -49,8 +50,7 @@ from zeroclaw.providers.openai.request import encode_request
 from zeroclaw.redact import without_credentials
 
 OK = 200
-FIRST_WAIT_S = 0.5
-LONGEST_WAIT_S = 8.0
+AGAIN = BackOff(first_s=0.5, longest_s=8.0)
 # A longer `retry-after` is told to the caller at once: a person should hear why nothing happens.
 LONGEST_RETRY_AFTER_S = 30.0
 # Usage and `[DONE]` follow the finish within milliseconds; some servers forget to hang up.
@@ -153,7 +153,7 @@ class OpenAIProvider:
         """Choose how long to wait: what the endpoint asked, else doubling, spread by chance."""
         if asked_s is not None:
             return asked_s
-        return min(LONGEST_WAIT_S, FIRST_WAIT_S * 2 ** (attempt - 1)) * (0.5 + 0.5 * self._jitter())
+        return AGAIN.wait_s(attempt, self._jitter())
 
     def _next_attempt(self, attempt: int, wait_s: float, error: ZeroclawError) -> int:
         """Count one attempt more, or give up by raising `error`."""
