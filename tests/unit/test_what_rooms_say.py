@@ -48,6 +48,7 @@ ELSEWHERE = {
     "inbound/commands/grants.py:USAGE": "`zeroclaw grants`",
     "inbound/commands/grants.py:revoke": "`zeroclaw grants`",
     "delivery/account.py": "an error's line",
+    "delivery/live.py": "an error's line",
     "inbound/supervisor.py:fault_line": "an error's line",
     # for programs, or typed as it is
     "gate/action.py": "errors of a codec",
@@ -139,7 +140,7 @@ def test_every_exception_is_one() -> None:
 @pytest.mark.parametrize(
     ("code", "found"),
     [
-        ("note_row(text='It is done.')", ["It is done."]),
+        ("Text(text='It is done.')", ["It is done."]),
         ("text = f'It is {what} now.' if late else ''", ["It is … now."]),
         ("TEXT: str = 'It is done.'", ["It is done."]),
         ("return Answered(text='too late')", ["too late"]),

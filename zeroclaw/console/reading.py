@@ -114,7 +114,7 @@ class Look:
                 OUTBOX.where(after=before, newest_first=True, limit=OUTBOX_PAGE)
             )
             for row in page:
-                item = rows.read(row)
+                item = OUTBOX.of(row)
                 if isinstance(item, rows.Ask):
                     keys.update(dict.fromkeys(item.approvals))
             if len(page) < OUTBOX_PAGE or len(keys) > ENDED + MOST_COUNTED:

@@ -218,24 +218,24 @@ class Outbox:
         """Bring one row to its end; false when somebody newer does it instead."""
         try:
             while (row := await self._store.get(RowKind.OUTBOX, key)) is not None:
-                record = _Record(row=row)
                 if row.state in rows.OPEN_STATES:
                     # A conflict means that the row has changed, so it is read again.
                     with suppress(Conflict):
-                        await self._post(record)
-                if record.row.state not in rows.OPEN_STATES:
+                        row = await self._post(row)
+                if row.state not in rows.OPEN_STATES:
                     break
         except Fenced:
             return False
         return True
 
-    async def _post(self, record: "_Record") -> None:
-        row = record.row
+    async def _post(self, row: Row) -> Row:
+        """Deliver what a row says; return the row as it ended."""
 
         async def save(item: Item, state: State, point: DurablePoint, why: str = "") -> None:
-            await self._save(record, rows.changed(record.row, item, state), item, point, why)
+            nonlocal row
+            row = await self._save(row, rows.changed(row, item, state), item, point, why)
 
-        item = rows.read(row)
+        item = OUTBOX.of(row)
         left = self._left.get(row.key, Left())
         is_begun = left.refs or left.uncertainty.may_stand or left.posted
         if isinstance(item, Text) and is_begun:
@@ -252,7 +252,8 @@ class Outbox:
             stands = await self._hooks.pressed(row, item)
             if stands is not None:
                 shown = replace(item, ref=stands, uncertainty=CERTAIN)
-                return await save(shown, "delivered", DurablePoint.ASKED)
+                await save(shown, "delivered", DurablePoint.ASKED)
+                return row
         account = await self._account(rows.address_of(item))
         posting = Posting(
             key=row.key,
@@ -268,7 +269,7 @@ class Outbox:
         while True:
             outages = account.outage.ended
             try:
-                return await posting.run()
+                await posting.run()
             except LaterError as later:
                 if not later.paced:
                     failures += 1
@@ -277,6 +278,8 @@ class Outbox:
                 # Its channel may have been started anew meanwhile, with an adapter of its own.
                 account = await self._account(rows.address_of(item))
                 posting.go_by(account)
+            else:
+                return row
 
     async def _others(self, to: Address) -> frozenset[str]:
         """Return the ids of a chat's messages that are known to be ours; read when one is lost.
@@ -289,7 +292,7 @@ class Outbox:
             ),
             *await self._store.select(OUTBOX.where(newest_first=True, limit=NEIGHBOURS)),
         ]
-        refs = [ref for row in found for ref in rows.messages(rows.read(row))]
+        refs = [ref for row in found for ref in rows.messages(OUTBOX.of(row))]
         refs += await self._drafts()
         here = (to.channel, to.account, to.chat)
         return frozenset(
@@ -327,17 +330,16 @@ class Outbox:
 
     # --- commits ---------------------------------------------------------------------------------
 
-    async def _save(
-        self, record: "_Record", put: Put, item: Item, point: DurablePoint, why: str
-    ) -> None:
-        """Commit a change of a row and what belongs to it.
+    async def _save(self, row: Row, put: Put, item: Item, point: DurablePoint, why: str) -> Row:
+        """Commit a change of a row and what belongs to it; return the row as it is then.
 
         Raises:
             Conflict: The row has changed.
             Fenced: Somebody newer has the conversation, or keeps taking it.
         """
-        row = record.row
-        for tries_left in reversed(range(MOST_TRIES)):
+        tries_left = MOST_TRIES
+        while True:
+            tries_left -= 1
             more = await self._more(row, item, point, why)
             fence = None if row.conversation is None else await self._fence_of(row.conversation)
             commit = Commit(
@@ -351,9 +353,8 @@ class Outbox:
                 if not tries_left or now is None or now.version != row.version:
                     raise
             else:
-                record.row = rows.stored(put, row.version + 1)
                 self.announce_written(more)
-                return
+                return rows.stored(put, row.version + 1)
 
     async def _more(self, row: Row, item: Item, point: DurablePoint, why: str) -> tuple[Write, ...]:
         match item, point:
@@ -369,10 +370,3 @@ class Outbox:
 
 def _open_state(row: Row) -> State:
     return "sending" if row.state == "sending" else "pending"
-
-
-@dataclass(slots=True, kw_only=True)
-class _Record:
-    """A row as it was committed last."""
-
-    row: Row

@@ -15,7 +15,6 @@ from zeroclaw.envelope import Address, CheckedReceipt, ConversationId, MessageRe
 from zeroclaw.errors import StoreUnusable
 from zeroclaw.store import Put, Row, RowKind
 from zeroclaw.table import Age, Ages, Codec, Column, Table, Whose, Words
-from zeroclaw.text import catalogue
 from zeroclaw.text.language import Language, Localized
 from zeroclaw.value import TAG, Value, replace
 
@@ -23,9 +22,6 @@ State = Literal["pending", "sending", "delivered", "refused"]
 OPEN_STATES: tuple[State, ...] = ("pending", "sending")
 """`sending`: a send that can't be repeated unseen was begun; found at a start, it may have
 arrived."""
-
-POSSIBLE_REPEAT = catalogue.POSSIBLE_REPEAT.en
-"""What a message says at its end when it may stand in the chat twice; in other languages less."""
 
 
 class Second(Value):
@@ -184,75 +180,27 @@ class _Said(Value):
     item: Item
 
 
-def final_row(
-    *,
-    key: str,
-    conversation: ConversationId,
-    turn: TurnId,
-    address: Address,
-    text: str,
-    receipts: tuple[CheckedReceipt, ...] = (),
-    refs: tuple[MessageRef, ...] = (),
-    lost: str = "",
-    reply_to: str = "",
-    language: Language = "en",
-) -> Put:
-    """Return the write that has a turn's final text delivered.
+def outbox_row(key: str, item: Item, conversation: ConversationId | None = None) -> Put:
+    """Return the write that has something delivered; a file's blob belongs into the same commit.
 
     Args:
         key: A new ulid.
-        conversation: The turn's.
-        turn: Whose text this is.
-        address: Where it is said.
-        text: Whole, with whatever note belongs to it; not blank.
-        receipts: What it proves.
-        refs: The open draft's messages, as far as they are known.
-        lost: From where to look for one more of the draft's, which may stand; empty for none.
-        reply_to: The platform's id of the message that it answers.
-        language: What its person reads.
+        item: As it is before anything of it was sent; a text is not blank.
+        conversation: The one that says or asks it, None for what belongs to no conversation.
     """
-    item = Text(
-        address=address,
-        text=text,
-        turn=turn,
-        receipts=receipts,
-        refs=refs,
-        uncertainty=Uncertainty(may_stand=bool(lost), mark=lost),
-        reply_to=reply_to,
-        language=language,
-    )
-    return _new(key, item, conversation)
+    place = address_of(item).key()
+    return OUTBOX.put(key, item, conversation=conversation, state="pending", place=place, expect=0)
+
+
+def lost_from(mark: str) -> Uncertainty:
+    """Return what is known when a draft's message may stand below a mark; empty for none."""
+    return Uncertainty(may_stand=bool(mark), mark=mark)
 
 
 def is_final(row: Row) -> bool:
     """Tell whether a row carries the answer of a turn."""
-    item = read(row)
+    item = OUTBOX.of(row)
     return isinstance(item, Text) and item.turn is not None
-
-
-def note_row(
-    *,
-    key: str,
-    address: Address,
-    text: str,
-    conversation: ConversationId | None = None,
-    quiet: bool = False,
-    reply_to: str = "",
-    language: Language = "en",
-) -> Put:
-    """Return the write that has a note delivered: a command's reply, a failure, a notice.
-
-    Args:
-        key: A new ulid.
-        address: Where it is said.
-        text: Whole; not blank.
-        conversation: None for what belongs to no conversation.
-        quiet: Nobody is told when the platform refuses it.
-        reply_to: The platform's id of the message that it answers.
-        language: What its reader reads.
-    """
-    item = Text(address=address, text=text, quiet=quiet, reply_to=reply_to, language=language)
-    return _new(key, item, conversation)
 
 
 def quiet_notes(
@@ -266,81 +214,31 @@ def quiet_notes(
         new_key: Makes a new ulid each time.
     """
     return tuple(
-        note_row(
-            key=new_key(),
-            address=one.address,
-            text=says.to(one.language),
-            quiet=True,
-            language=one.language,
+        outbox_row(
+            new_key(),
+            Text(
+                address=one.address,
+                text=says.to(one.language),
+                quiet=True,
+                language=one.language,
+            ),
         )
         for one in readers
     )
 
 
-def file_row(*, key: str, conversation: ConversationId, file: File) -> Put:
-    """Return the write that has a file delivered; its blob belongs into the same commit.
-
-    Args:
-        key: A new ulid.
-        conversation: The turn's.
-        file: As it is before it was sent.
-    """
-    return _new(key, file, conversation)
-
-
-def ask_row(
-    *,
-    key: str,
-    conversation: ConversationId | None,
-    address: Address,
-    card: Card,
-    approvals: tuple[str, ...],
-) -> Put:
-    """Return the write that has a card shown to one approver.
-
-    Args:
-        key: A new ulid.
-        conversation: The one that asks, None for a question of the daemon's own.
-        address: The approver's chat.
-        card: What is asked.
-        approvals: The keys of the rows that it shows.
-    """
-    return _new(key, Ask(address=address, card=card, approvals=approvals), conversation)
-
-
-def settle_rows(
-    *,
-    keys: tuple[str, ...],
-    conversation: ConversationId | None,
-    refs: tuple[MessageRef, ...],
-    outcome: Outcome,
-) -> tuple[Put, ...]:
-    """Return the writes that have all messages of a card show how it ended.
-
-    Args:
-        keys: New ulids, one for each ref.
-        conversation: The one that asked, None for a question of the daemon's own.
-        refs: Where the card stands.
-        outcome: All endings so far.
-    """
-    return tuple(
-        _new(key, Settle(ref=ref, outcome=outcome), conversation)
-        for key, ref in zip(keys, refs, strict=True)
-    )
-
-
 def _sooner(row: Row) -> Age | None:
     """A card without its questions would look as if it were still open."""
-    return Age.APPROVALS if isinstance(read(row), Ask | Settle) else None
+    return Age.APPROVALS if isinstance(OUTBOX.of(row), Ask | Settle) else None
 
 
 def _whose(row: Row) -> Whose:
-    item = read(row)
+    item = OUTBOX.of(row)
     return Whose(turn=item.turn or "" if isinstance(item, Text | File) else "")
 
 
 def _blobs(row: Row) -> tuple[str, ...]:
-    item = read(row)
+    item = OUTBOX.of(row)
     return (item.digest,) if isinstance(item, File) else ()
 
 
@@ -373,15 +271,6 @@ OUTBOX: Table[Item] = Table(
     blobs=_blobs,
     busy=frozenset(OPEN_STATES),
 )
-
-
-def read(row: Row) -> Item:
-    """Return what a row of the outbox says.
-
-    Raises:
-        StoreUnusable: It is no such row.
-    """
-    return OUTBOX.of(row)
 
 
 def part_key(key: str, item: Text) -> str:
@@ -470,14 +359,3 @@ def with_draft(item: Text, left: Left) -> Text:
         late=mine.late or its.late,
     )
     return replace(item, refs=refs, uncertainty=known, posted=counted)
-
-
-def _new(key: str, item: Item, conversation: ConversationId | None) -> Put:
-    return OUTBOX.put(
-        key,
-        item,
-        conversation=conversation,
-        state="pending",
-        place=address_of(item).key(),
-        expect=0,
-    )

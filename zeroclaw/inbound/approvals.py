@@ -9,8 +9,9 @@ card is shown as it ended.
 
 from collections.abc import Iterable
 from datetime import datetime
+from functools import partial
 
-from zeroclaw.delivery.rows import settle_rows
+from zeroclaw.delivery.rows import Settle, outbox_row
 from zeroclaw.envelope import (
     Address,
     Choice,
@@ -278,23 +279,17 @@ class Approvals:
 
     async def settled(self, one: Request, refs: Iterable[MessageRef]) -> tuple[Put, ...]:
         """Return the writes that show on these cards how a request ended."""
-        family: tuple[Approval, ...] = ()
-        if isinstance(one, Approval):
-            shown = frozenset({one.card})
-            family = await on_cards(self._context.store, one.conversation, shown)
+        if isinstance(one, Stranger):
+            here, shown = None, partial(pairing.outcome_of, one)
+        else:
+            here, cards = one.conversation, frozenset({one.card})
+            family = await on_cards(self._context.store, here, cards)
+            shown = partial(approvals.outcome_of, family)
         return tuple(
-            put
-            for ref in refs
-            for put in settle_rows(
-                keys=(self._context.ids.ulid(),),
-                conversation=one.conversation if isinstance(one, Approval) else None,
-                refs=(ref,),
-                outcome=(
-                    pairing.outcome_of(one, ref.address.key())
-                    if isinstance(one, Stranger)
-                    else approvals.outcome_of(family, ref.address.key())
-                ),
+            outbox_row(
+                self._context.ids.ulid(), Settle(ref=ref, outcome=shown(ref.address.key())), here
             )
+            for ref in refs
         )
 
     async def stands(self, keys: Iterable[str], address: Address) -> MessageRef | None:

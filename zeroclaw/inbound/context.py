@@ -11,7 +11,7 @@ from typing import Protocol
 from zeroclaw.channel import ChannelLog
 from zeroclaw.clock import Clock, Ids
 from zeroclaw.config.model import Config, WhileBusy
-from zeroclaw.delivery.rows import note_row
+from zeroclaw.delivery.rows import Text, outbox_row
 from zeroclaw.envelope import (
     Address,
     Command,
@@ -147,15 +147,11 @@ class InboundContext:
         quiet: bool = False,
         reply_to: str = "",
     ) -> Put:
-        """Return the write that says something in a chat; see `note_row`."""
-        return note_row(
-            key=self.ids.ulid(),
-            conversation=conversation,
-            address=address,
-            text=text,
-            language=language,
-            quiet=quiet,
-            reply_to=reply_to,
+        """Return the write that says something in a chat; see `Text`."""
+        return outbox_row(
+            self.ids.ulid(),
+            Text(address=address, text=text, language=language, quiet=quiet, reply_to=reply_to),
+            conversation,
         )
 
     def item(

@@ -246,7 +246,7 @@ class RateLimiter:
             content: Why it is not taken, and what is kept of it.
             text: What its writer is told; empty for nothing.
             is_new: Whether a stretch begins with it; None for what the last row of theirs says.
-            quiet: As in `note_row`.
+            quiet: As in `delivery.rows.Text`.
         """
         context, address = self._context, envelope.address
         found = await self._conversations.find(address, principal)

@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import asynccontextmanager
 from datetime import timedelta
 
-from zeroclaw.delivery.rows import ask_row, note_row
+from zeroclaw.delivery.rows import Ask, Text, outbox_row
 from zeroclaw.envelope import (
     ApprovalId,
     Command,
@@ -179,12 +179,12 @@ class Strangers:
         writes: list[Write] = [
             pairing.to_put(one, expect=0),
             # Quiet, because a stranger who can't be answered is nobody's trouble.
-            note_row(key=keys[0], address=address, text=told, quiet=True),
+            outbox_row(keys[0], Text(address=address, text=told, quiet=True)),
         ]
         for key, reader, given in zip(keys[1:], readers, numbers, strict=True):
             place, card = reader.address, pairing.card_of(one, given.place, code)
             writes += (
-                ask_row(key=key, conversation=None, address=place, card=card, approvals=(one.id,)),
+                outbox_row(key, Ask(address=place, card=card, approvals=(one.id,))),
                 last_put(given.place, COUNTS_FOR, given.number),
             )
         return Plan(conversation=None, writes=tuple(writes))

@@ -75,7 +75,7 @@ class Transcript:
     async def sent_file(self, address: Address, key: str) -> OutgoingFile | None:
         """Return a file that was sent to a chat; None for none, or one that is no longer kept."""
         row = await self._store.get(RowKind.OUTBOX, key)
-        item = None if row is None or row.place != address.key() else rows.read(row)
+        item = None if row is None or row.place != address.key() else OUTBOX.of(row)
         if not isinstance(item, rows.File):
             return None
         content, kind, caption = await self._store.blob(item.digest), item.media_type, item.caption
@@ -135,7 +135,7 @@ class Transcript:
         return item if shown == words else replace(item, text=shown, plain=True)
 
     async def _told(self, row: Row) -> TranscriptItem | None:
-        item = rows.read(row)
+        item = OUTBOX.of(row)
         told = TranscriptItem(
             cursor=row.key, kind="bot", key=row.key, ref="", text="", at=made_at(row.key)
         )

@@ -136,8 +136,8 @@ class Erasure:
             if wish.person == wish.by.id
             else catalogue.FORGOTTEN_OTHER.to(language, whom=wish.person)
         )
-        told = rows.note_row(
-            key=self._ids.ulid(), address=wish.address, text=text, language=language
+        told = rows.outbox_row(
+            self._ids.ulid(), rows.Text(address=wish.address, text=text, language=language)
         )
         gone = WISHES.delete(row.key)
         await self._commit(told, gone)

@@ -81,7 +81,7 @@ class Found(Value):
 _READ: Mapping[RowKind, Callable[[Row], object]] = {
     INBOX.kind: item_of,
     ATTACHMENTS.kind: ATTACHMENTS.of,
-    OUTBOX.kind: rows.read,
+    OUTBOX.kind: OUTBOX.of,
     APPROVALS.kind: APPROVALS.of,
 }
 """The rows that tell a reader something; the others hold how it was done."""

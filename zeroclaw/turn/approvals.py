@@ -7,7 +7,7 @@ only if its question is on record, and every card that is known shows how it end
 from collections.abc import Iterable
 from datetime import datetime
 
-from zeroclaw.delivery.rows import ask_row, note_row, settle_rows
+from zeroclaw.delivery.rows import Ask, Settle, Text, outbox_row
 from zeroclaw.envelope import Address, ApprovalId, ConversationId, MessageRef, Reader
 from zeroclaw.gate import approval as approvals
 from zeroclaw.gate import audit, wording
@@ -57,12 +57,14 @@ class ApprovalRequests:
             return tuple(writes)
         tools = ", ".join(dict.fromkeys(f"`{one.tool}`" for one in numbered))
         who = approvals.who(numbered[0].approvers, here.language)
-        note = note_row(
-            key=self._services.ids.ulid(),
-            conversation=self._conversation,
-            address=here.address,
-            text=catalogue.WAITING_FOR.to(here.language, who=who, tools=tools),
-            language=here.language,
+        note = outbox_row(
+            self._services.ids.ulid(),
+            Text(
+                address=here.address,
+                text=catalogue.WAITING_FOR.to(here.language, who=who, tools=tools),
+                language=here.language,
+            ),
+            self._conversation,
         )
         return (*writes, note)
 
@@ -90,12 +92,14 @@ class ApprovalRequests:
 
     def _cards(self, numbered: tuple[Approval, ...], places: list[Address]) -> tuple[Put, ...]:
         return tuple(
-            ask_row(
-                key=self._services.ids.ulid(),
-                conversation=self._conversation,
-                address=place,
-                card=approvals.card_of(numbered, place.key()),
-                approvals=tuple(one.id for one in numbered),
+            outbox_row(
+                self._services.ids.ulid(),
+                Ask(
+                    address=place,
+                    card=approvals.card_of(numbered, place.key()),
+                    approvals=tuple(one.id for one in numbered),
+                ),
+                self._conversation,
             )
             for place in places
         )
@@ -256,14 +260,12 @@ class ApprovalRequests:
         """
         known = dict.fromkeys(ref for one in card for ref in one.refs)
         return tuple(
-            put
-            for ref in (known if only is None else (only,))
-            for put in settle_rows(
-                keys=(self._services.ids.ulid(),),
-                conversation=self._conversation,
-                refs=(ref,),
-                outcome=approvals.outcome_of(card, ref.address.key()),
+            outbox_row(
+                self._services.ids.ulid(),
+                Settle(ref=ref, outcome=approvals.outcome_of(card, ref.address.key())),
+                self._conversation,
             )
+            for ref in (known if only is None else (only,))
         )
 
     async def stopped(self, ids: tuple[ApprovalId, ...], by: str) -> tuple[Write, ...]:

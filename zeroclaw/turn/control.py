@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 
-from zeroclaw.delivery.rows import note_row
+from zeroclaw.delivery.rows import Text, outbox_row
 from zeroclaw.envelope import ApprovalId, Principal
 from zeroclaw.gate import audit
 from zeroclaw.gate.conditions import Query
@@ -230,12 +230,10 @@ class ControlLane:
         )
 
     def _note(self, item: Item, text: str) -> Put:
-        return note_row(
-            key=self._services.ids.ulid(),
-            conversation=self._session.conversation,
-            address=item.address,
-            text=text,
-            language=item.principal.language,
+        return outbox_row(
+            self._services.ids.ulid(),
+            Text(address=item.address, text=text, language=item.principal.language),
+            self._session.conversation,
         )
 
     def _may_stop(self, principal: Principal, owner: Principal) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from zeroclaw.delivery.rows import Ask, File, Item, Settle, Text, address_of, note_row
+from zeroclaw.delivery.rows import Ask, File, Item, Settle, Text, address_of, outbox_row
 from zeroclaw.envelope import ApprovalId
 from zeroclaw.store import Row, RowKind, Write
 from zeroclaw.text import catalogue
@@ -67,13 +67,14 @@ class Deliveries:
 
     def _not_sent(self, row: Row, item: File, why: str) -> Write:
         """Tell the people of a chat that a file does not come, of which an answer may speak."""
-        return note_row(
-            key=self._services.ids.ulid(),
-            conversation=row.conversation,
-            address=item.address,
-            text=catalogue.FILE_NOT_SENT.to(item.language, name=item.name, why=why),
-            # Where nothing arrives at all, operators were told of the file already.
-            quiet=True,
-            reply_to=item.reply_to,
-            language=item.language,
+        return outbox_row(
+            self._services.ids.ulid(),
+            Text(
+                address=item.address,
+                text=catalogue.FILE_NOT_SENT.to(item.language, name=item.name, why=why),
+                quiet=True,
+                reply_to=item.reply_to,
+                language=item.language,
+            ),
+            row.conversation,
         )

@@ -5,7 +5,7 @@ receipts of calls that the end cut short, and the outbox row that carries the te
 """
 
 from zeroclaw.delivery.live import DraftHandle
-from zeroclaw.delivery.rows import final_row, quiet_notes
+from zeroclaw.delivery.rows import Text, lost_from, outbox_row, quiet_notes
 from zeroclaw.envelope import CheckedReceipt
 from zeroclaw.errors import Conflict
 from zeroclaw.events import TurnEnded
@@ -103,17 +103,19 @@ class Finalizer:
         while True:
             stopped = await asks.stopped(ended.approvals, ended.by)
             row, version, _ = await read_turn(services.store, self._opened.turn)
-            final = final_row(
-                key=key,
-                conversation=session.conversation,
-                turn=row.turn,
-                address=row.address,
-                text=end.text,
-                receipts=end.receipts,
-                refs=row.refs,
-                lost=row.sending,
-                reply_to=row.reply_to,
-                language=row.item.principal.language,
+            final = outbox_row(
+                key,
+                Text(
+                    turn=row.turn,
+                    address=row.address,
+                    text=end.text,
+                    receipts=end.receipts,
+                    refs=row.refs,
+                    reply_to=row.reply_to,
+                    language=row.item.principal.language,
+                    uncertainty=lost_from(row.sending),
+                ),
+                session.conversation,
             )
             closed = replace(row, final=key)
             put = turn_put(closed, session.conversation, closed=True, expect=version)

@@ -8,7 +8,7 @@ packed or encrypted can't be looked into. Pure, but slow for large files: it bel
 import hashlib
 from collections.abc import Callable, Iterable
 
-from zeroclaw.delivery.rows import File, file_row
+from zeroclaw.delivery.rows import File, outbox_row
 from zeroclaw.envelope import Address, ConversationId, TurnId
 from zeroclaw.gate import receipt_screen
 from zeroclaw.gate.verdict import encodable
@@ -84,7 +84,7 @@ def writes(
         )
         made += (
             PutBlob(digest=digest, body=one.content),
-            file_row(key=new_key(), conversation=conversation, file=file),
+            outbox_row(new_key(), file, conversation),
         )
     return tuple(made)
 

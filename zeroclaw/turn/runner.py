@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from zeroclaw.delivery.live import DraftHandle, NewDraft
-from zeroclaw.delivery.rows import note_row
+from zeroclaw.delivery.rows import Text, outbox_row
 from zeroclaw.envelope import ConversationId, TurnId
 from zeroclaw.errors import Conflict
 from zeroclaw.events import TurnStarted
@@ -248,12 +248,10 @@ class TurnRunner:
         return catalogue.RETRY_IS_NOT_YOURS.to(language, why=why)
 
     async def _declined(self, session: ConversationSession, item: Item, text: str) -> None:
-        note = note_row(
-            key=self._services.ids.ulid(),
-            conversation=session.conversation,
-            address=item.address,
-            text=text,
-            language=item.principal.language,
+        note = outbox_row(
+            self._services.ids.ulid(),
+            Text(address=item.address, text=text, language=item.principal.language),
+            session.conversation,
         )
         await session.commit(DurablePoint.HOUSEKEEPING, writes=(item_put(item, "answered"), note))
         self._services.outbox.announce(note)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from zeroclaw.delivery import rows
-from zeroclaw.delivery.rows import OPEN_STATES, Left, State, Text, Uncertainty
+from zeroclaw.delivery.rows import OPEN_STATES, OUTBOX, Left, State, Text, Uncertainty
 from zeroclaw.envelope import Address, ConversationId, MessageRef, TurnId
 from zeroclaw.store import (
     Commit,
@@ -165,7 +165,7 @@ async def _final(store: Rows, turn: TurnRow) -> tuple[Write, ...]:
     state: State | None = None if row is None else _open_state(row.state)
     if row is None or state is None:
         return ()
-    item = rows.read(row)
+    item = OUTBOX.of(row)
     if not isinstance(item, Text):
         return ()
     # Nobody delivers it before the draft is closed, so this alone is known of what was lost.

@@ -10,6 +10,7 @@ from tests.fakes.house_parts import CAPABILITIES, SECRET
 from tests.fakes.scripted_calls import Hang, Lost, Shown
 from tests.fakes.scripted_model import asks_for, says
 from zeroclaw.delivery import rows
+from zeroclaw.delivery.rows import OUTBOX
 from zeroclaw.errors import ChannelRejected, DeliveryUnknown
 from zeroclaw.message import ToolMessage
 from zeroclaw.store import DurablePoint, RowKind
@@ -73,7 +74,7 @@ async def test_a_file_stands_in_the_chat_once_before_the_answer(world: World) ->
         assert (shown.file.name, shown.file.media_type) == ("sums.csv", "text/csv")
         assert (shown.file.content, shown.file.caption) == (REPORT, "the *sums*")
         assert house.texts()[-2:] == ["the *sums*", "there it is"]
-        found = list(map(rows.read, await house.rows(RowKind.OUTBOX, "delivered")))
+        found = list(map(OUTBOX.of, await house.rows(RowKind.OUTBOX, "delivered")))
         assert [one.ref for one in found if isinstance(one, rows.File)] == [shown.ref]
 
 

@@ -3,7 +3,7 @@
 from tests.fakes.scripted_channel import ScriptedChannel
 from tests.unit.delivery.rig import HERE, Rig
 from zeroclaw.delivery.account import Markdown
-from zeroclaw.delivery.rows import final_row, note_row
+from zeroclaw.delivery.rows import Text, outbox_row
 from zeroclaw.envelope import MessageRef, TurnId
 from zeroclaw.store import DurablePoint, Put
 from zeroclaw.value import replace
@@ -23,13 +23,11 @@ def final(
     name: str = "chat",
 ) -> Put:
     key = rig.ids.ulid()
-    return final_row(
-        key=key,
-        conversation=HERE,
-        turn=turn_of(key),
-        address=replace(rig.channels[name].address(chat), thread=thread),
-        text=text,
-        refs=refs,
+    address = replace(rig.channels[name].address(chat), thread=thread)
+    return outbox_row(
+        key,
+        Text(turn=turn_of(key), address=address, text=text, refs=refs),
+        HERE,
     )
 
 
@@ -38,7 +36,7 @@ def turn_of(key: str) -> TurnId:
 
 
 def note(rig: Rig, text: str, *, quiet: bool = False) -> Put:
-    return note_row(key=rig.ids.ulid(), address=rig.channel.address(), text=text, quiet=quiet)
+    return outbox_row(rig.ids.ulid(), Text(address=rig.channel.address(), text=text, quiet=quiet))
 
 
 async def noted(rig: Rig, text: str) -> None:

@@ -13,10 +13,11 @@ from tests.fakes.scripted_channel import ScriptedChannel
 from tests.unit.delivery.rig import CAPABILITIES, HERE, TURN, commit, platform, running
 from zeroclaw.channel import Budget, Capabilities
 from zeroclaw.delivery.live import NewDraft
-from zeroclaw.delivery.rows import POSSIBLE_REPEAT, final_row
+from zeroclaw.delivery.rows import Text, outbox_row
 from zeroclaw.delivery.split import split
 from zeroclaw.envelope import MessageRef
 from zeroclaw.errors import ChannelRejected, ChannelUnavailable, RateLimited
+from zeroclaw.text import catalogue
 from zeroclaw.value import replace
 
 pytestmark = pytest.mark.slow
@@ -59,9 +60,7 @@ async def answer(
         for number, (frame, pause_s) in enumerate(frames):
             handle.show(number, frame)
             await rig.clock.sleep(pause_s)
-        put = final_row(
-            key=rig.ids.ulid(), conversation=HERE, turn=TURN, address=address, text=text
-        )
+        put = outbox_row(rig.ids.ulid(), Text(turn=TURN, address=address, text=text), HERE)
         await commit(rig.store, put)
         left = await handle.close()
         rig.outbox.announce(put, left)
@@ -113,12 +112,12 @@ def test_where_keys_mean_nothing_only_marked_repeats_and_fragments_are_more(
 
     async def check() -> None:
         await answer(channel, frames, text)
-        room = PACED.max_length - len(POSSIBLE_REPEAT)
+        room = PACED.max_length - len(catalogue.POSSIBLE_REPEAT.en)
         parts = split(text, lambda part: len(part) <= room)
         shown = [one.text for one in channel.standing(channel.address()) if not one.draft]
-        clean = [one.removesuffix(POSSIBLE_REPEAT) for one in shown]
+        clean = [one.removesuffix(catalogue.POSSIBLE_REPEAT.en) for one in shown]
         assert list(dict.fromkeys(clean)) == list(parts)
-        marked = [one for one in shown if one.endswith(POSSIBLE_REPEAT)]
+        marked = [one for one in shown if one.endswith(catalogue.POSSIBLE_REPEAT.en)]
         assert len(shown) - len(marked) <= len(parts)
 
     in_virtual_time(check())

@@ -4,7 +4,7 @@ from tests.fakes.scripted_calls import Lost
 from tests.unit.delivery.outbox_rows import posted, seen
 from tests.unit.delivery.rig import CAPABILITIES, PLAIN_SENDS, platform, running
 from zeroclaw.delivery.live import NewDraft
-from zeroclaw.delivery.rows import final_row, note_row
+from zeroclaw.delivery.rows import Text, outbox_row
 from zeroclaw.envelope import ConversationId, MessageRef, TurnId
 from zeroclaw.errors import ChannelUnavailable
 from zeroclaw.value import replace
@@ -35,14 +35,16 @@ async def test_a_draft_that_became_shorter_says_where_its_text_went() -> None:
 
 async def test_a_final_says_so_where_a_message_is_no_longer_needed() -> None:
     async with running(platform(KEEPS)) as rig:
-        put = final_row(
-            key=rig.ids.ulid(),
-            conversation=ConversationId("here"),
-            turn=TURN,
-            address=rig.channel.address(),
-            text="kurz",
-            refs=await posted(rig, "a", "b"),
-            language="de",
+        put = outbox_row(
+            rig.ids.ulid(),
+            Text(
+                turn=TURN,
+                address=rig.channel.address(),
+                text="kurz",
+                refs=await posted(rig, "a", "b"),
+                language="de",
+            ),
+            ConversationId("here"),
         )
         await rig.commit(put)
         await rig.outbox.ended(put.key)
@@ -54,7 +56,7 @@ async def test_a_message_that_may_stand_twice_says_so() -> None:
     async with running(platform(PLAIN_SENDS)) as rig:
         rig.channel.will("send", Lost(), ChannelUnavailable("no route"))
         key, address = rig.ids.ulid(), rig.channel.address()
-        put = note_row(key=key, address=address, text="gut", language="de")
+        put = outbox_row(key, Text(address=address, text="gut", language="de"))
         await rig.commit(put)
         await rig.outbox.ended(put.key)
         assert seen(rig.channel) == ["gut", "gut\n\n(evtl. doppelt)"]

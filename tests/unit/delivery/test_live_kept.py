@@ -18,7 +18,7 @@ from tests.unit.delivery.rig import (
     running,
 )
 from zeroclaw.delivery.live import DraftHandle, NewDraft
-from zeroclaw.delivery.rows import CERTAIN, Uncertainty, final_row
+from zeroclaw.delivery.rows import CERTAIN, Text, Uncertainty, lost_from, outbox_row
 from zeroclaw.envelope import MessageRef
 from zeroclaw.errors import ChannelRejected, ChannelUnavailable, Fenced
 from zeroclaw.value import Value, replace
@@ -168,14 +168,16 @@ async def answered(died: Died) -> list[str]:
         return
 
     async with running(died.channel, store=died.store, open_drafts=died.refs) as rig:
-        put = final_row(
-            key="the final",
-            conversation=HERE,
-            turn=TURN,
-            address=rig.channel.address(),
-            text="drawn",
-            refs=died.refs,
-            lost=died.mark,
+        put = outbox_row(
+            "the final",
+            Text(
+                turn=TURN,
+                address=rig.channel.address(),
+                text="drawn",
+                refs=died.refs,
+                uncertainty=lost_from(died.mark),
+            ),
+            HERE,
         )
         handle = rig.live.open(
             NewDraft(

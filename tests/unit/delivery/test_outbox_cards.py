@@ -14,20 +14,17 @@ from tests.unit.delivery.rig import (
     running,
 )
 from zeroclaw.channel import Capabilities
-from zeroclaw.delivery import rows
-from zeroclaw.delivery.rows import Ask, ask_row, settle_rows
+from zeroclaw.delivery.rows import OUTBOX, Ask, Settle, outbox_row
 from zeroclaw.errors import ChannelRejected, ChannelUnavailable, Conflict, DeliveryUnknown
 from zeroclaw.store import Commit, DurablePoint, Put, RowKind
 from zeroclaw.value import replace
 
 
 def asking(rig: Rig) -> Put:
-    return ask_row(
-        key=rig.ids.ulid(),
-        conversation=HERE,
-        address=rig.channel.address("approver", direct=True),
-        card=card(),
-        approvals=("a1",),
+    return outbox_row(
+        rig.ids.ulid(),
+        Ask(address=rig.channel.address("approver", direct=True), card=card(), approvals=("a1",)),
+        HERE,
     )
 
 
@@ -43,7 +40,7 @@ async def test_a_card_is_shown_and_its_approvals_learn_where(
         await rig.commit(put)
         await rig.outbox.ended(put.key)
         row = await rig.row(put)
-        item = rows.read(row)
+        item = OUTBOX.of(row)
         assert isinstance(item, Ask)
         assert (row.state, rig.store.points()[-1]) == ("delivered", DurablePoint.ASKED)
         assert rig.hooks.asked_refs == [item.ref]
@@ -86,16 +83,14 @@ async def test_every_message_of_a_card_shows_how_it_ended() -> None:
         asked = asking(rig)
         await rig.commit(asked)
         await rig.outbox.ended(asked.key)
-        item = rows.read(await rig.row(asked))
+        item = OUTBOX.of(await rig.row(asked))
         assert isinstance(item, Ask)
         assert item.ref is not None
         gone = replace(item.ref, message="deleted")
-        puts = settle_rows(
-            keys=(rig.ids.ulid(), rig.ids.ulid()),
-            conversation=HERE,
-            refs=(item.ref, gone),
-            outcome=outcome(),
-        )
+        puts = [
+            outbox_row(rig.ids.ulid(), Settle(ref=ref, outcome=outcome()), HERE)
+            for ref in (item.ref, gone)
+        ]
         rig.channel.will("settle", DeliveryUnknown("no answer"))
         await rig.commit(*puts)
         for put in puts:

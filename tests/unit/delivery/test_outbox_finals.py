@@ -13,12 +13,12 @@ from tests.unit.delivery.outbox_rows import (
     turn_of,
 )
 from tests.unit.delivery.rig import CAPABILITIES, PLAIN_SENDS, commit, platform, running
-from zeroclaw.delivery import rows
 from zeroclaw.delivery.account import Markdown
 from zeroclaw.delivery.draft import CONTINUED_ABOVE, message_key
-from zeroclaw.delivery.rows import POSSIBLE_REPEAT, Left, Text, Uncertainty
+from zeroclaw.delivery.rows import OUTBOX, Left, Text, Uncertainty
 from zeroclaw.errors import ChannelRejected, ChannelUnavailable
 from zeroclaw.store import DurablePoint
+from zeroclaw.text import catalogue
 from zeroclaw.value import replace
 
 LOST = Uncertainty(may_stand=True)
@@ -33,7 +33,7 @@ async def test_a_final_without_a_draft_is_sent() -> None:
         assert seen(rig.channel) == ["done"]
         row = await rig.row(put)
         assert (row.state, delivery_points(rig)) == ("delivered", [DurablePoint.DELIVERED])
-        item = rows.read(row)
+        item = OUTBOX.of(row)
         assert isinstance(item, Text)
         assert [ref.message for ref in item.refs] == ["m1"]
         assert [call.key for call in rig.channel.calls] == [f"{turn_of(put.key)}:0"]
@@ -112,7 +112,7 @@ async def test_a_lost_draft_makes_the_final_a_possible_repeat() -> None:
         await commit(rig.store, put)
         rig.outbox.announce(put, Left(uncertainty=LOST))
         await rig.outbox.ended(put.key)
-        assert seen(rig.channel) == ["done" + POSSIBLE_REPEAT]
+        assert seen(rig.channel) == ["done" + catalogue.POSSIBLE_REPEAT.en]
 
 
 @pytest.mark.parametrize(

@@ -24,14 +24,15 @@ from zeroclaw.channel import Budget
 from zeroclaw.delivery import rows
 from zeroclaw.delivery.account import Markdown
 from zeroclaw.delivery.live import NewDraft
-from zeroclaw.delivery.rows import POSSIBLE_REPEAT, Text, Uncertainty
+from zeroclaw.delivery.rows import OUTBOX, Text, Uncertainty
 from zeroclaw.delivery.split import split
 from zeroclaw.envelope import MessageRef
 from zeroclaw.errors import ChannelUnavailable, DeliveryUnknown, RateLimited
 from zeroclaw.store import Commit, DurablePoint, Put, Row
+from zeroclaw.text import catalogue
 from zeroclaw.value import replace
 
-MARKED = "done" + POSSIBLE_REPEAT
+MARKED = "done" + catalogue.POSSIBLE_REPEAT.en
 
 
 async def test_a_lost_answer_is_looked_for_and_the_message_found() -> None:
@@ -108,7 +109,7 @@ async def test_where_the_ids_ran_further_the_second_one_is_taken_away() -> None:
         await rig.outbox.ended(put.key)
         assert seen(rig.channel) == ["done"]
         (shown,) = rig.channel.standing(rig.channel.address())
-        item = rows.read(await rig.row(put))
+        item = OUTBOX.of(await rig.row(put))
         assert isinstance(item, Text)
         assert item.refs == (shown.ref,)
         assert rig.channel.called("delete")
@@ -314,7 +315,7 @@ def _text(put: Put) -> Text:
 
 
 def _text_of(row: Row) -> Text:
-    item = rows.read(row)
+    item = OUTBOX.of(row)
     assert isinstance(item, Text)
     return item
 

@@ -17,42 +17,39 @@ from tests.unit.delivery.rig import (
     platform,
     running,
 )
-from zeroclaw.delivery import rows
 from zeroclaw.delivery.live import NewDraft
-from zeroclaw.delivery.rows import POSSIBLE_REPEAT, Ask, Text, ask_row, settle_rows
+from zeroclaw.delivery.rows import OUTBOX, Ask, Settle, Text, outbox_row
 from zeroclaw.envelope import MessageRef
 from zeroclaw.errors import ChannelUnavailable
+from zeroclaw.text import catalogue
 from zeroclaw.value import replace
 
 HOLDING = replace(PLAIN_SENDS, may_repeat=False)
-MARKED = "done" + POSSIBLE_REPEAT
+MARKED = "done" + catalogue.POSSIBLE_REPEAT.en
 
 
 async def test_a_lost_card_is_found_and_its_approvals_learn_where() -> None:
     """Nobody has two cards to press (P5)."""
     async with running(platform(LOOKING)) as rig:
         rig.channel.will("ask", Lost())
-        put = ask_row(
-            key=rig.ids.ulid(),
-            conversation=HERE,
-            address=rig.channel.address("approver", direct=True),
-            card=card(),
-            approvals=("a1",),
+        put = outbox_row(
+            rig.ids.ulid(),
+            Ask(
+                address=rig.channel.address("approver", direct=True), card=card(), approvals=("a1",)
+            ),
+            HERE,
         )
         await rig.commit(put)
         await rig.outbox.ended(put.key)
-        item = rows.read(await rig.row(put))
+        item = OUTBOX.of(await rig.row(put))
         assert isinstance(item, Ask)
         assert rig.hooks.asked_refs == [item.ref]
         assert [call.name for call in rig.channel.calls] == ["ask", "lookup"]
-        settled = settle_rows(
-            keys=(rig.ids.ulid(),),
-            conversation=HERE,
-            refs=tuple(rig.hooks.asked_refs),
-            outcome=outcome(),
+        settled = outbox_row(
+            rig.ids.ulid(), Settle(ref=rig.hooks.asked_refs[0], outcome=outcome()), HERE
         )
-        await rig.commit(*settled)
-        await rig.outbox.ended(settled[0].key)
+        await rig.commit(settled)
+        await rig.outbox.ended(settled.key)
         (shown,) = rig.channel.standing(rig.channel.address("approver", direct=True))
         assert shown.outcome == outcome()
 
@@ -61,21 +58,14 @@ async def test_a_lost_card_that_was_pressed_meanwhile_is_found_all_the_same() ->
     """How it ends waits to be shown on it, which makes it no other card (P5)."""
     async with running(platform(LOOKING)) as rig:
         there = rig.channel.address("approver", direct=True)
-        put = ask_row(
-            key=rig.ids.ulid(), conversation=HERE, address=there, card=card(), approvals=("a1",)
-        )
+        put = outbox_row(rig.ids.ulid(), Ask(address=there, card=card(), approvals=("a1",)), HERE)
 
         async def press(call: Call) -> None:
             if call.name == "lookup":
                 rig.channel.before = None
                 (shown,) = rig.channel.standing(there)
                 await rig.commit(
-                    *settle_rows(
-                        keys=(rig.ids.ulid(),),
-                        conversation=HERE,
-                        refs=(shown.ref,),
-                        outcome=outcome(),
-                    )
+                    outbox_row(rig.ids.ulid(), Settle(ref=shown.ref, outcome=outcome()), HERE)
                 )
                 raise ChannelUnavailable("not now")
 
@@ -155,7 +145,7 @@ async def test_held_it_is_neither_looked_for_nor_repeated_and_the_operator_is_to
         await rig.outbox.ended(put.key)
         assert seen(rig.channel) == ["done"]
         assert rig.hooks.reasons == ["the answer was lost, and it is not sent again"]
-        item = rows.read(await rig.row(put))
+        item = OUTBOX.of(await rig.row(put))
         assert isinstance(item, Text)
         assert item.uncertainty.may_stand
 

@@ -12,10 +12,11 @@ from zeroclaw.delivery import rows
 from zeroclaw.delivery.account import Markdown
 from zeroclaw.delivery.draft import message_key
 from zeroclaw.delivery.live import NewDraft
-from zeroclaw.delivery.rows import POSSIBLE_REPEAT, Text
+from zeroclaw.delivery.rows import OUTBOX, Text
 from zeroclaw.envelope import MessageRef
 from zeroclaw.errors import Fenced
 from zeroclaw.store import Commit, DurablePoint
+from zeroclaw.text import catalogue
 from zeroclaw.value import replace
 
 
@@ -66,7 +67,7 @@ async def test_a_send_that_was_begun_before_a_kill_counts_as_unknown() -> None:
     async with running(channel, store=store) as rig:
         await rig.outbox.resume()
         await rig.outbox.ended(put.key)
-        assert seen(channel) == ["done", "done" + POSSIBLE_REPEAT]
+        assert seen(channel) == ["done", "done" + catalogue.POSSIBLE_REPEAT.en]
 
 
 async def test_a_draft_that_died_with_its_process_leaves_no_fragment() -> None:
@@ -153,13 +154,13 @@ async def test_a_row_that_changed_meanwhile_is_read_again() -> None:
         async def change(call: object) -> None:
             rig.channel.before = None
             row = await rig.row(put)
-            item = rows.read(row)
+            item = OUTBOX.of(row)
             assert isinstance(item, Text)
             await commit(rig.store, rows.changed(row, replace(item, text="new"), "pending"))
 
         rig.channel.before = change
         await rig.outbox.ended(put.key)
-        item = rows.read(await rig.row(put))
+        item = OUTBOX.of(await rig.row(put))
         assert isinstance(item, Text)
         assert item.text == "new"
 

@@ -9,8 +9,8 @@ from tests.fakes.scripted_calls import Hang, Lost
 from tests.unit.delivery.outbox_rows import HOUR_S, final, seen, turn_of
 from tests.unit.delivery.rig import CALL_TIMEOUT_S, LOOKING, PLAIN_SENDS, commit, platform, running
 from zeroclaw.delivery.reconcile import MOST_LOST
-from zeroclaw.delivery.rows import POSSIBLE_REPEAT
 from zeroclaw.errors import ChannelUnavailable, RateLimited
+from zeroclaw.text import catalogue
 from zeroclaw.value import replace
 
 
@@ -71,7 +71,7 @@ async def test_elsewhere_a_repeat_says_that_it_may_be_one() -> None:
         put = final(rig, "done")
         await rig.commit(put)
         await rig.outbox.ended(put.key)
-        assert seen(rig.channel) == ["done", "done" + POSSIBLE_REPEAT]
+        assert seen(rig.channel) == ["done", "done" + catalogue.POSSIBLE_REPEAT.en]
 
 
 async def test_what_is_lost_every_time_is_given_up_and_told() -> None:

@@ -16,12 +16,13 @@ from zeroclaw.delivery.account import Markdown
 from zeroclaw.delivery.draft import message_key
 from zeroclaw.delivery.live import NewDraft
 from zeroclaw.delivery.reconcile import MOST_LOST
-from zeroclaw.delivery.rows import POSSIBLE_REPEAT, ask_row
+from zeroclaw.delivery.rows import Ask, outbox_row
 from zeroclaw.envelope import MessageRef
 from zeroclaw.errors import ChannelUnavailable, DeliveryUnknown, RateLimited
 from zeroclaw.store import Put
+from zeroclaw.text import catalogue
 
-MARKED = "done" + POSSIBLE_REPEAT
+MARKED = "done" + catalogue.POSSIBLE_REPEAT.en
 FURTHER_ON = 3
 """Messages of others, behind which the first one stands; a look that covers one misses it."""
 
@@ -188,9 +189,7 @@ async def test_of_two_cards_one_is_left_though_a_person_pressed_one_before_the_r
     channel.will("ask", Lost())
     channel.before = stop
     async with running(channel, store=store) as rig:
-        put = ask_row(
-            key=rig.ids.ulid(), conversation=HERE, address=there, card=card(), approvals=("a1",)
-        )
+        put = outbox_row(rig.ids.ulid(), Ask(address=there, card=card(), approvals=("a1",)), HERE)
         await rig.commit(put)
         await reached.wait()
     channel.before = None

@@ -7,6 +7,7 @@ from zeroclaw.codec import encode
 from zeroclaw.delivery import rows
 from zeroclaw.delivery.rows import (
     CERTAIN,
+    OUTBOX,
     Item,
     Left,
     Second,
@@ -32,30 +33,21 @@ ASK = rows.Ask(address=WHERE, card=card(), approvals=("a1",))
 def put(item: Item) -> Put:
     match item:
         case Text():
-            return rows.final_row(
-                key="k",
-                conversation=HERE,
-                turn=TURN,
-                address=WHERE,
-                text=item.text,
-                refs=item.refs,
-                reply_to=item.reply_to,
+            return rows.outbox_row(
+                "k",
+                rows.Text(
+                    turn=TURN, address=WHERE, text=item.text, refs=item.refs, reply_to=item.reply_to
+                ),
+                HERE,
             )
         case rows.File():
-            return rows.file_row(key="k", conversation=HERE, file=item)
+            return rows.outbox_row("k", item, HERE)
         case rows.Ask():
-            return rows.ask_row(
-                key="k",
-                conversation=HERE,
-                address=WHERE,
-                card=item.card,
-                approvals=item.approvals,
+            return rows.outbox_row(
+                "k", rows.Ask(address=WHERE, card=item.card, approvals=item.approvals), HERE
             )
         case rows.Settle():
-            (found,) = rows.settle_rows(
-                keys=("k",), conversation=HERE, refs=(item.ref,), outcome=item.outcome
-            )
-            return found
+            return rows.outbox_row("k", item, HERE)
 
 
 @pytest.mark.parametrize(
@@ -71,7 +63,7 @@ def test_a_row_says_what_was_put_into_it(item: Item) -> None:
     """Where it goes is indexed, so that one address is served in order."""
     written = put(item)
     assert (written.state, written.place, written.expect) == ("pending", WHERE.key(), 0)
-    assert rows.read(rows.stored(written, 1)) == item
+    assert OUTBOX.of(rows.stored(written, 1)) == item
 
 
 @pytest.mark.parametrize(
@@ -121,7 +113,7 @@ def test_a_row_of_a_release_that_knew_nothing_of_lateness_is_read(item: Item) ->
     written = put(item)
     older = written.body.replace(b',"late":false,"second":null', b"")
     assert len(older) < len(written.body)
-    assert rows.read(replace(rows.stored(written, 1), body=older)) == item
+    assert OUTBOX.of(replace(rows.stored(written, 1), body=older)) == item
 
 
 SENT = pytest.mark.parametrize("item", [FINAL, FILE, ASK], ids=["text", "file", "card"])

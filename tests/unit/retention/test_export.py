@@ -11,7 +11,7 @@ from tests.fakes.house import World
 from tests.fakes.house_parts import SECRET
 from tests.fakes.manual_clock import EPOCH
 from tests.fakes.scripted_model import asks_for, says
-from zeroclaw.delivery.rows import final_row, note_row
+from zeroclaw.delivery.rows import Text, outbox_row
 from zeroclaw.envelope import ActionId, Address, ConversationId, ItemId, Principal, TurnId
 from zeroclaw.host.ids import SystemIds
 from zeroclaw.message import ToolCall, ToolMessage, UserMessage
@@ -200,7 +200,7 @@ class Story:
 
     def command(self) -> None:
         self.says(Obeyed(text=self._next()))
-        put = note_row(key=self._ids.ulid(), address=PLACE, text=self._next(), conversation=HERE)
+        put = outbox_row(self._ids.ulid(), Text(address=PLACE, text=self._next()), HERE)
         self.outbox.append(_row(put))
 
     def turn(self, *passes_us: int) -> None:
@@ -226,9 +226,7 @@ class Story:
             self.journal.append(
                 entries.CallFinished(action=action, result=result, outcome="ok", at=self.at)
             )
-        put = final_row(
-            key=self._ids.ulid(), conversation=HERE, turn=turn, address=PLACE, text=self._next()
-        )
+        put = outbox_row(self._ids.ulid(), Text(turn=turn, address=PLACE, text=self._next()), HERE)
         self.outbox.append(_row(put))
 
     def found(self) -> Found:

@@ -67,12 +67,12 @@ def of(put: Put, state: str) -> Row:
 
 
 def text(days: float, state: str) -> Row:
-    return of(rows.note_row(key=key(days), address=PLACE, text="x"), state)
+    return of(rows.outbox_row(key(days), rows.Text(address=PLACE, text="x")), state)
 
 
 def card(days: float, state: str) -> Row:
     made = Card(key="c", asked_by="Ada", calls=(), deadline_at=EPOCH, choices=())
-    put = rows.ask_row(key=key(days), conversation=HERE, address=PLACE, card=made, approvals=())
+    put = rows.outbox_row(key(days), rows.Ask(address=PLACE, card=made, approvals=()), HERE)
     return of(put, state)
 
 

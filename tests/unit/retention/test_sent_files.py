@@ -39,7 +39,7 @@ async def send(house: House, content: str, who: str = "ada", room: str = "") -> 
 
 
 async def sent(world: World) -> list[tuple[Row, rows.File]]:
-    read = [(row, rows.read(row)) for row in await world.store.select(Query(kind=RowKind.OUTBOX))]
+    read = [(row, OUTBOX.of(row)) for row in await world.store.select(Query(kind=RowKind.OUTBOX))]
     return [(row, item) for row, item in read if isinstance(item, rows.File)]
 
 

@@ -10,7 +10,7 @@ import pytest
 from tests.fakes.counting_ids import CountingIds
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw.config.model import RetentionSettings
-from zeroclaw.delivery.rows import note_row
+from zeroclaw.delivery.rows import Text, outbox_row
 from zeroclaw.envelope import ActionId, Address, ConversationId, ItemId, Principal, TurnId
 from zeroclaw.gate import audit
 from zeroclaw.gate.action import freeze, propose, to_put
@@ -85,11 +85,8 @@ class Traffic:
             resources=(),
         )
         body = f"output {self._number} ".encode() * 1500
-        note = note_row(
-            key=self._ids.ulid(),
-            address=PLACE,
-            text="answer " * 50,
-            conversation=session.conversation,
+        note = outbox_row(
+            self._ids.ulid(), Text(address=PLACE, text="answer " * 50), session.conversation
         )
         writes: tuple[Write, ...] = (
             Claim(keys=(f"chat/{self._number}",), until=now + timedelta(days=2)),

@@ -5,7 +5,7 @@ from tests.fakes.house_parts import CAPABILITIES
 from tests.fakes.scripted_calls import Lost
 from tests.fakes.scripted_model import asks_for
 from zeroclaw.delivery import rows as outbox_rows
-from zeroclaw.delivery.rows import Ask
+from zeroclaw.delivery.rows import OUTBOX, Ask
 from zeroclaw.errors import ChannelRejected, ChannelUnavailable
 from zeroclaw.store import Commit, DurablePoint, Query, RowKind
 from zeroclaw.value import replace
@@ -43,9 +43,9 @@ async def test_a_pressed_card_stands_although_its_send_is_not_on_record(world: W
     (row,) = [
         row
         for row in await world.store.select(Query(kind=RowKind.OUTBOX))
-        if isinstance(outbox_rows.read(row), Ask)
+        if isinstance(OUTBOX.of(row), Ask)
     ]
-    shown = outbox_rows.read(row)
+    shown = OUTBOX.of(row)
     assert isinstance(shown, Ask)
     unknown = outbox_rows.changed(row, replace(shown, ref=None), "sending")
     await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(unknown,)))
@@ -55,7 +55,7 @@ async def test_a_pressed_card_stands_although_its_send_is_not_on_record(world: W
         assert house.endings() == [("approved", "Ada")]
         again = await world.store.get(RowKind.OUTBOX, row.key)
         assert again is not None
-        assert outbox_rows.read(again) == shown
+        assert OUTBOX.of(again) == shown
 
 
 async def test_a_card_that_the_platform_refuses_is_told_elsewhere(world: World) -> None:

@@ -8,7 +8,7 @@ from tests.fakes.memory_store import MemoryStore
 from tests.unit.turn.parts import AT, SAM
 from zeroclaw.codec import encode
 from zeroclaw.delivery import rows
-from zeroclaw.delivery.rows import CERTAIN, Text, Uncertainty, final_row
+from zeroclaw.delivery.rows import CERTAIN, OUTBOX, Text, Uncertainty, outbox_row
 from zeroclaw.envelope import Address, ConversationId, ItemId, MessageRef, TurnId
 from zeroclaw.errors import Conflict
 from zeroclaw.gate import audit
@@ -46,13 +46,8 @@ class Held:
         await self.session.commit(
             DurablePoint.FINISHED,
             writes=(
-                final_row(
-                    key=FINAL,
-                    conversation=CONVERSATION,
-                    turn=TURN,
-                    address=HERE,
-                    text="hello",
-                    refs=ROW.refs,
+                outbox_row(
+                    FINAL, Text(turn=TURN, address=HERE, text="hello", refs=ROW.refs), CONVERSATION
                 ),
                 turn_put(
                     TurnRow(turn=TURN, item=ITEM, refs=(FIRST,), final=FINAL),
@@ -66,7 +61,7 @@ class Held:
         """Return what the final's row says."""
         row = await self.store.get(RowKind.OUTBOX, FINAL)
         assert row is not None
-        item = rows.read(row)
+        item = OUTBOX.of(row)
         assert isinstance(item, Text)
         return item
 
@@ -129,7 +124,7 @@ async def test_a_final_that_is_delivered_is_left_alone() -> None:
     await here.end()
     stored = await here.store.get(RowKind.OUTBOX, FINAL)
     assert stored is not None
-    delivered = rows.changed(stored, rows.read(stored), "delivered")
+    delivered = rows.changed(stored, OUTBOX.of(stored), "delivered")
     await here.session.commit(DurablePoint.DELIVERED, writes=(delivered,))
     await learn(here.store, here.session, TURN, SECOND)
     assert (await here.final()).refs == (FIRST,)
