@@ -99,7 +99,8 @@ def asked(name: str, order: int = 0) -> Approval:
 def on_telegram(outcome: Outcome) -> str:
     seen = telegram.view(outcome)
     labels = [button.label for row in seen.rows for button in row]
-    return "\n".join((seen.shown.text, seen.attached, *labels))
+    attached = "" if seen.file is None else seen.file.content.decode()
+    return "\n".join((seen.text, attached, *labels))
 
 
 def on_the_page(outcome: Outcome) -> str:

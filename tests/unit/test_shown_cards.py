@@ -27,7 +27,7 @@ HASH = "0a1b2c3d"
 def on_telegram(outcome: Outcome) -> str:
     """The message's text, or the file that is attached to it."""
     seen = telegram.view(outcome)
-    whole = seen.attached or seen.shown.text
+    whole = seen.text if seen.file is None else seen.file.content.decode()
     return whole[whole.index("run it\n") + 7 : whole.rindex(f"\n{WHY} · {HASH}")]
 
 
