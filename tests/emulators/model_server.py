@@ -154,6 +154,9 @@ class ModelServer(ScriptBook):
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
+        if self._server is None or not self._server.is_serving():
+            writer.transport.abort()  # taken just before it went down
+            return
         self._connections[task] = writer
         try:
             while True:

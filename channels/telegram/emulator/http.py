@@ -141,8 +141,9 @@ class Server:
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, gone: Gone
     ) -> None:
         task = asyncio.current_task()
-        if task is None:
-            return  # never so: streams start this in a task
+        if task is None or self._server is None or not self._server.is_serving():
+            writer.transport.abort()  # taken just before the server went down
+            return
         self._connections[task] = writer
         try:
             while (request := await _read(reader, gone)) is not None:

@@ -1,11 +1,14 @@
 """A test can let any call fail in the ways that a network and Telegram fail."""
 
 import asyncio
+import socket
+from contextlib import suppress
 
 import pytest
 from telegram.error import BadRequest, NetworkError, RetryAfter, TelegramError
 
 from channels.telegram.emulator import BadGateway, BadMarkup, Hang, Lose, Refuse, TooMany
+from channels.telegram.emulator.http import Request, Response, Server
 from tests.emulators.telegram.bots import telegram_and_bot
 from tests.fakes.manual_clock import ManualClock
 
@@ -128,3 +131,24 @@ async def test_a_wait_in_vain_tells_what_is_there(monkeypatch: pytest.MonkeyPatc
         await bot.send_message(ann.id, "hello")
         with pytest.raises(AssertionError, match="private 1000001 'Ann'\n1 Zero: 'hello'"):
             await telegram.until(lambda: ann.chat.texts == ["bye"])
+
+
+# Earlier the library itself has no transport yet, and drops the connection.
+@pytest.mark.parametrize("rounds", range(3, 8))
+async def test_who_was_taken_just_before_the_server_goes_down_is_cut(rounds: int) -> None:
+    """However far the loop had come with the connection; else it would be waited for without end."""
+
+    async def answer(_: Request) -> Response:
+        return Response(status=200, body=b"")
+
+    server = Server(answer)
+    await server.up()
+    with socket.create_connection(("127.0.0.1", server.port)) as client:
+        client.setblocking(False)
+        for _ in range(rounds):
+            await asyncio.sleep(0)
+        async with asyncio.timeout(5):
+            await server.down()
+            loop = asyncio.get_running_loop()
+            with suppress(ConnectionResetError):
+                assert await loop.sock_recv(client, 1) == b""
