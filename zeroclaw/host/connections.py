@@ -1,5 +1,6 @@
 """What both listeners are made with: a bound socket, bounds, a count of refusals, and ASGI's names."""
 
+import asyncio
 import errno
 import socket
 from collections import Counter
@@ -16,6 +17,7 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 ASGIApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 
+CLOSE_S = 1.0
 PROVE = "zeroclaw.prove"
 """In an ASGI scope: called without arguments for a request that proves its connection."""
 
@@ -68,6 +70,18 @@ class Refusals(Counter[str]):
         count = self[why]
         if count & (count - 1) == 0:  # a power of two, so that a flood fills no log
             self._log(self._event, why=why, count=count)
+
+
+async def close_stream(writer: asyncio.StreamWriter) -> None:
+    """Close a connection; what a peer doesn't read within a second is lost. Safe twice."""
+    writer.close()
+    try:
+        async with asyncio.timeout(CLOSE_S):
+            await writer.wait_closed()
+    except TimeoutError:
+        writer.transport.abort()
+    except OSError:
+        return
 
 
 def bind(host: str, port: int, *, key: str) -> socket.socket:

@@ -18,6 +18,7 @@ from typing import cast
 from zeroclaw.channel import ChannelLog
 from zeroclaw.errors import ConfigError, NeedsOperator, ZeroclawError
 from zeroclaw.foreign import Raised, call
+from zeroclaw.host.connections import close_stream
 from zeroclaw.mount import LineStream
 
 FILE = "control.sock"
@@ -25,7 +26,6 @@ LONGEST_LINE = 1024 * 1024
 MOST_CONNECTIONS = 64
 _CREDENTIALS = struct.Struct("iII")
 """`struct ucred`: pid, uid, gid (unix(7), SO_PEERCRED)."""
-_CLOSE_S = 1.0
 _LONGEST_PATH = 107
 """Bytes of a unix socket's path (`sockaddr_un`, unix(7))."""
 
@@ -71,15 +71,8 @@ class Lines:
         await self._writer.drain()
 
     async def aclose(self) -> None:
-        """Close the connection; what a peer doesn't read within a second is lost. Safe twice."""
-        self._writer.close()
-        try:
-            async with asyncio.timeout(_CLOSE_S):
-                await self._writer.wait_closed()
-        except ConnectionError:
-            return
-        except TimeoutError:
-            self._writer.transport.abort()
+        """Close the connection; see `close_stream`."""
+        await close_stream(self._writer)
 
 
 class Control:

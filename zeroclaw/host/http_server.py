@@ -17,10 +17,10 @@ from http import HTTPStatus
 import h11
 
 from zeroclaw.channel import ChannelLog
+from zeroclaw.errors import system_words
 from zeroclaw.foreign import Raised, call
-from zeroclaw.host.connections import Bounds, Refusals
+from zeroclaw.host.connections import Bounds, Refusals, close_stream
 
-CLOSE_S = 1.0
 READ_BYTES = 16 * 1024
 _PHRASES = {one.value: one.phrase for one in HTTPStatus}
 _UNHEARD = frozenset({h11.IDLE, h11.SEND_BODY, h11.ERROR})
@@ -192,15 +192,8 @@ class HttpConnection:
         """Close the connection; what a peer doesn't read within a second is lost. Safe twice."""
         if self._writer is None:
             self._accepted.close()
-            return
-        self._writer.close()
-        try:
-            async with asyncio.timeout(CLOSE_S):
-                await self._writer.wait_closed()
-        except TimeoutError:
-            self.cut()
-        except OSError:
-            return
+        else:
+            await close_stream(self._writer)
 
     @property
     def _out(self) -> asyncio.StreamWriter:
@@ -278,7 +271,7 @@ class HttpServer:
             except ConnectionError:
                 self.refused.note("cut")  # gone before it was its turn
             except OSError as error:  # no descriptor is left, or no memory
-                self._log("not_accepted", why=str(error.strerror).lower(), level="error")
+                self._log("not_accepted", why=system_words(error), level="error")
                 await asyncio.sleep(self._bounds.full_s)
             else:
                 return accepted

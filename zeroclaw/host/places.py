@@ -64,12 +64,10 @@ def usual_config(environment: Mapping[str, str], *, home: Path) -> Path:
 
 def new_config(named: Path | None, *, environment: Mapping[str, str], home: Path) -> Path:
     """Return where a configuration is written that `find_config` would then find."""
-    variable = environment.get(CONFIG_VARIABLE, "")
     if named is not None:
         return named.absolute()
-    return (
-        expand(variable, home=home).absolute() if variable else usual_config(environment, home=home)
-    )
+    variable = environment.get(CONFIG_VARIABLE, "")
+    return _or_usual(variable, usual_config(environment, home=home), home)
 
 
 def read_config(path: Path | None) -> str:
@@ -112,9 +110,9 @@ def places_of(
         ConfigError: The data directory lies inside the workspaces, where tools could reach it.
     """
     usual = _xdg(environment, "XDG_DATA_HOME", home / ".local" / "share")
-    data = expand(data_dir, home=home).absolute() if data_dir else usual
+    data = _or_usual(data_dir, usual, home)
     beside = data.with_name(f"{data.name}-workspaces")
-    workspaces = expand(workspace_dir, home=home).absolute() if workspace_dir else beside
+    workspaces = _or_usual(workspace_dir, beside, home)
     if data.resolve().is_relative_to(workspaces.resolve()):
         fault = f"data_dir: `{data}` is inside `{workspaces}`, where tools write; move it out"
         raise ConfigError((fault,))
@@ -139,8 +137,7 @@ def data_place(
         if not isinstance(value, str):
             raise ConfigError(("data_dir: must be a text",))
         configured = value
-    usual = _xdg(environment, "XDG_DATA_HOME", home / ".local" / "share")
-    return expand(configured, home=home).absolute() if configured else usual
+    return _or_usual(configured, _xdg(environment, "XDG_DATA_HOME", home / ".local/share"), home)
 
 
 def expand(path: str, *, home: Path) -> Path:
@@ -148,6 +145,11 @@ def expand(path: str, *, home: Path) -> Path:
     if path == "~" or path.startswith("~/"):
         return home / path[2:]
     return Path(path)
+
+
+def _or_usual(path: str, usual: Path, home: Path) -> Path:
+    """Return a path that was given, absolute, and where none was, the usual one."""
+    return expand(path, home=home).absolute() if path else usual
 
 
 def _xdg(environment: Mapping[str, str], variable: str, usual: Path) -> Path:

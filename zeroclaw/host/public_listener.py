@@ -17,7 +17,7 @@ from pathlib import Path
 import h11
 
 from zeroclaw.channel import ChannelLog
-from zeroclaw.errors import ConfigError, ZeroclawError
+from zeroclaw.errors import ConfigError, ZeroclawError, system_words
 from zeroclaw.foreign import Raised, call
 from zeroclaw.host.connections import Bounds, bind
 from zeroclaw.host.http_server import HttpConnection, HttpServer
@@ -209,5 +209,5 @@ def _check_readable(name: str, path: Path) -> None:
     try:
         path.read_bytes()
     except OSError as error:
-        fault = f"public.{name}: `{path}` can't be read: {str(error.strerror).lower()}"
+        fault = f"public.{name}: `{path}` can't be read: {system_words(error)}"
         raise ConfigError((fault,)) from error

@@ -23,8 +23,8 @@ import os
 import platform
 import shutil
 import tempfile
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 from zeroclaw.errors import ToolFailed, system_words
@@ -263,39 +263,36 @@ async def run(
             memory_bytes=limits.memory_bytes if system.subtree is None else None,
             most_processes=None if is_boxed else limits.processes,
         )
-    async with _group(system.subtree, box.limits) as group, _filter(system) as passed:
+    async with AsyncExitStack() as until:
+        group: Group | None = None
+        if system.subtree is not None:
+            group = await asyncio.to_thread(_opened_group, system.subtree, box.limits)
+            until.push_async_callback(asyncio.to_thread, group.close)
+        filter_at: int | None = None
+        if is_boxed:
+            filter_at = await asyncio.to_thread(_opened_filter)
+            until.callback(os.close, filter_at)
         ended = await processes.run(
-            box_argv(system, box, argv, filter_at=next(iter(passed), None)),
+            box_argv(system, box, argv, filter_at=filter_at),
             directory=Path("/") if is_boxed or workspace is None else workspace,
             environment=ENVIRONMENT,
             timeout_s=timeout_s,
             caps=caps,
             spawned=spawned,
             given=given,
-            passed=passed,
+            passed=() if filter_at is None else (filter_at,),
             watch=meter,
             group=group,
         )
     return replace(ended, why=ended.why or why)
 
 
-@asynccontextmanager
-async def _group(subtree: Subtree | None, limits: Limits) -> AsyncGenerator[Group | None]:
-    """Make the cgroup of one command, and see that it goes; None where there can be none."""
-    if subtree is None:
-        yield None
-        return
+def _opened_group(subtree: Subtree, limits: Limits) -> Group:
     try:
-        group = await asyncio.to_thread(
-            open_group, subtree, memory_bytes=limits.memory_bytes, processes=limits.processes
-        )
+        return open_group(subtree, memory_bytes=limits.memory_bytes, processes=limits.processes)
     except OSError as error:
         message = f"the command can't have a cgroup: {system_words(error)}"
         raise ToolFailed(message) from error
-    try:
-        yield group
-    finally:
-        await asyncio.to_thread(group.close)
 
 
 def _room(limits: Limits, held: Held) -> tuple[Limits, str]:
@@ -328,20 +325,8 @@ def _settle(system: System | Bare, workspace: Path, found: tuple[Found, ...]) ->
         raise ToolFailed(message) from error
 
 
-@asynccontextmanager
-async def _filter(system: System | Bare) -> AsyncGenerator[tuple[int, ...]]:
-    """Open the filter of system calls, which is read once; nothing where there is no sandbox."""
-    if isinstance(system, Bare):
-        yield ()
-        return
-    opened = await asyncio.to_thread(_opened_filter)
-    try:
-        yield (opened,)
-    finally:
-        os.close(opened)
-
-
 def _opened_filter() -> int:
+    """Open the filter of system calls, which is read once."""
     program = seccomp.program(platform.machine())
     if program is None:
         message = f"there is no filter of system calls for a processor of `{platform.machine()}`"
@@ -424,7 +409,7 @@ async def self_test(
             ("/bin/sh", "-c", probe),
             timeout_s=_TEST_S,
             caps=OutputCaps(),
-            spawned=_unrecorded,
+            spawned=unrecorded,
         )
         made_by = await asyncio.to_thread(_owner, place / "workspace" / "made")
     except ToolFailed as error:
@@ -484,8 +469,8 @@ def _make_place() -> Path:
     return place
 
 
-async def _unrecorded(group: Spawned | None) -> None:
-    """Forget it: what the self-test starts dies with the daemon."""
+async def unrecorded(group: Spawned | None) -> None:
+    """Forget it: what is tried at the start dies with the daemon."""
 
 
 def _readable(box: Box) -> tuple[str, ...]:

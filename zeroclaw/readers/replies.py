@@ -1,7 +1,8 @@
 """What a reader is asked, and what it answers: the two lines between us and its process (pure)."""
 
 import json
-from typing import cast
+
+from msgspec.structs import asdict
 
 from zeroclaw.readers.formats import Reader
 from zeroclaw.value import Value
@@ -41,14 +42,7 @@ class Reply(Value):
 
 def asked_line(asked: Asked) -> bytes:
     """Return a question as one line."""
-    fields = {
-        "reader": asked.reader,
-        "page": asked.page,
-        "offset": asked.offset,
-        "limit": asked.limit,
-        "rows": asked.rows,
-    }
-    return json.dumps(fields).encode() + b"\n"
+    return json.dumps(asdict(asked)).encode() + b"\n"
 
 
 def read_asked(line: bytes) -> Asked:
@@ -58,8 +52,7 @@ def read_asked(line: bytes) -> Asked:
 
 def reply_line(reply: Reply) -> bytes:
     """Return an answer as one line; ASCII, so that half a character can be said."""
-    fields = {"about": reply.about, "text": reply.text, "failed": reply.failed}
-    return json.dumps(fields).encode() + b"\n"
+    return json.dumps(asdict(reply)).encode() + b"\n"
 
 
 def read_reply(line: bytes) -> Reply | None:
@@ -68,10 +61,8 @@ def read_reply(line: bytes) -> Reply | None:
         loaded: object = json.loads(line)
     except ValueError:
         return None
-    if not isinstance(loaded, dict):
-        return None
-    fields = cast("dict[str, object]", loaded)
-    about, text, failed = fields.get("about"), fields.get("text"), fields.get("failed")
-    if isinstance(about, str) and isinstance(text, str) and isinstance(failed, str):
-        return Reply(about=about, text=text, failed=failed)
-    return None
+    match loaded:
+        case {"about": str(about), "text": str(text), "failed": str(failed)}:
+            return Reply(about=about, text=text, failed=failed)
+        case _:
+            return None

@@ -8,9 +8,9 @@ resource, `notes:of:<principal>` or `notes:in:<chat>`.
 """
 
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from datetime import UTC, datetime
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypeVar
 from urllib.parse import quote
 
 from pydantic import Field
@@ -28,6 +28,7 @@ _TIMEOUT_S = 30.0
 _ANSWER_CHARS = 8_000  # of one `recall`, so that the runtime need not cut it
 _MOST_FOUND = 50
 _NAME_CHARS = 64
+_Asked = TypeVar("_Asked", bound=ToolArguments)
 
 
 class Note(Value):
@@ -147,54 +148,44 @@ def tools(settings: NotesSettings) -> tuple[Tool, ...]:
     """Return the three tools."""
     notes = _Notes(settings)
     return (
-        ModelTool(
-            spec=_spec(
-                "remember",
-                "Keep a short text for later: of a direct chat for its person alone, of a group for"
-                " the group. Never a secret.",
-                RememberArguments,
-                "write",
-            ),
-            model=RememberArguments,
-            line=lambda asked: catalogue.WOULD_REMEMBER.about(text=quoted(asked.text)),
-            reach=_reach,
-            work=notes.remember,
+        _made(
+            "remember",
+            "Keep a short text for later: of a direct chat for its person alone, of a group for"
+            " the group. Never a secret.",
+            RememberArguments,
+            lambda asked: catalogue.WOULD_REMEMBER.about(text=quoted(asked.text)),
+            notes.remember,
             settled=notes.settled,
         ),
-        ModelTool(
-            spec=_spec(
-                "recall",
-                "Find what was remembered for this person, or this group, newest first.",
-                RecallArguments,
-                "read",
-            ),
-            model=RecallArguments,
-            line=_recall_line,
-            reach=_reach,
-            work=notes.recall,
+        _made(
+            "recall",
+            "Find what was remembered for this person, or this group, newest first.",
+            RecallArguments,
+            _recall_line,
+            notes.recall,
+            effect="read",
         ),
-        ModelTool(
-            spec=_spec(
-                "forget_note",
-                "Remove a note for good, by the number that `recall` shows.",
-                ForgetArguments,
-                "write",
-            ),
-            model=ForgetArguments,
-            line=lambda asked: catalogue.WOULD_FORGET_NOTE.about(number=asked.number),
-            reach=_reach,
-            work=notes.forget,
+        _made(
+            "forget_note",
+            "Remove a note for good, by the number that `recall` shows.",
+            ForgetArguments,
+            lambda asked: catalogue.WOULD_FORGET_NOTE.about(number=asked.number),
+            notes.forget,
         ),
     )
 
 
-async def _reach(asked: object, context: ToolContext) -> tuple[str, ...]:
-    del asked
-    return (f"notes:{owner_of(context)}",)
-
-
-def _spec(name: str, description: str, model: type[ToolArguments], effect: Effect) -> ToolSpec:
-    return ToolSpec(
+def _made(
+    name: str,
+    description: str,
+    model: type[_Asked],
+    line: Callable[[_Asked], Localized],
+    work: Callable[[_Asked, ToolContext], Awaitable[ToolOutput]],
+    *,
+    effect: Effect = "write",
+    settled: Callable[[_Asked], _Asked] = lambda asked: asked,
+) -> Tool:
+    spec = ToolSpec(
         name=name,
         description=description,
         parameters=schema(model),
@@ -206,6 +197,12 @@ def _spec(name: str, description: str, model: type[ToolArguments], effect: Effec
         # Writes of one batch mean their order.
         execution="sequential" if effect == "write" else "parallel",
     )
+    return ModelTool(spec=spec, model=model, line=line, reach=_reach, work=work, settled=settled)
+
+
+async def _reach(asked: object, context: ToolContext) -> tuple[str, ...]:
+    del asked
+    return (f"notes:{owner_of(context)}",)
 
 
 def _recall_line(asked: RecallArguments) -> Localized:

@@ -15,7 +15,7 @@ from zeroclaw.envelope import Address, ConversationId, Principal
 from zeroclaw.errors import ToolArgumentsInvalid, ToolFailed
 from zeroclaw.host import sandbox
 from zeroclaw.host.processes import OutputCaps
-from zeroclaw.host.sandbox import Broken, System, Working, look_around
+from zeroclaw.host.sandbox import Broken, Limits, System, Working, look_around
 from zeroclaw.tool import Arguments, Spawned, Tool, ToolContext, ToolOutput, line_of
 from zeroclaw.tools import attachments
 from zeroclaw.tools.attachments import (
@@ -178,14 +178,13 @@ async def test_what_reads_is_in_the_sandbox(monkeypatch: pytest.MonkeyPatch) -> 
     )
     monkeypatch.setattr(attachments, "_CHILD", ("-c", look))
     assert isinstance(SYSTEM, System)
-    reader = await asyncio.to_thread(attachments._reader, 536_870_912, 20)  # pyright: ignore[reportPrivateUsage]
-    ended = await sandbox.run(
-        SYSTEM, reader.box, reader.argv, timeout_s=20, caps=OutputCaps(), spawned=_nothing
-    )
+    limits = Limits(memory_bytes=536_870_912, cpu_s=20)
+    box, argv = await asyncio.to_thread(attachments._reader, limits)  # pyright: ignore[reportPrivateUsage]
+    ended = await sandbox.run(SYSTEM, box, argv, timeout_s=20, caps=OutputCaps(), spawned=_nothing)
     lines = ended.output.head.decode().splitlines()
     assert "'workspace'" not in lines[0]
     assert "'etc'" in lines[0]  # with what the dynamic linker reads, and nothing else
-    assert lines[0].endswith("] False False") or "/root" in str(reader.box.programs)
+    assert lines[0].endswith("] False False") or "/root" in str(box.programs)
     assert lines[1:] == ["False 2", "1"]
 
 

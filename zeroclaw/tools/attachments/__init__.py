@@ -25,12 +25,12 @@ from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import ToolArgumentsInvalid, ToolFailed
 from zeroclaw.host import processes, sandbox
 from zeroclaw.host.executors import FairShare
-from zeroclaw.host.processes import Ended, OutputCaps
+from zeroclaw.host.processes import Ended, OutputCaps, Recorder
 from zeroclaw.host.sandbox import Box, Broken, Limits, Working
 from zeroclaw.readers.formats import is_heard, recognise
 from zeroclaw.readers.replies import Asked, Reply, asked_line, read_reply
 from zeroclaw.text import catalogue
-from zeroclaw.tool import Spawned, Tool, ToolContext, ToolOutput, ToolSpec
+from zeroclaw.tool import Tool, ToolContext, ToolOutput, ToolSpec
 from zeroclaw.tools import ModelTool, ToolArguments, counted, quoted, schema, without_controls
 from zeroclaw.value import Value, replace
 
@@ -226,15 +226,9 @@ class _Files:
         cpu_s = int(settings.timeout_s) + 1  # a processor of its own spends as much as the clock
         line = asked_line(asked) + content
         if isinstance(self._sandbox, Working):
-            reader = await asyncio.to_thread(_reader, settings.memory_bytes, cpu_s)
-            ended = await sandbox.run(
-                self._sandbox.system,
-                reader.box,
-                reader.argv,
-                timeout_s=settings.timeout_s,
-                caps=_CAPS,
-                spawned=context.spawned,
-                given=line,
+            limits = Limits(memory_bytes=settings.memory_bytes, cpu_s=cpu_s)
+            ended = await _run_boxed(
+                self._sandbox, line, limits, timeout_s=settings.timeout_s, spawned=context.spawned
             )
         else:
             ended = await processes.run(
@@ -256,15 +250,18 @@ def _digest(content: bytes) -> bytes:
     return hashlib.sha256(content).digest()
 
 
-class _Reader(Value):
-    """The process that reads, and what it gets."""
+async def _run_boxed(
+    found: Working, given: bytes, limits: Limits, *, timeout_s: float, spawned: Recorder
+) -> Ended:
+    """Let a reader answer in the sandbox, within the memory and the processor time of `limits`."""
+    box, argv = await asyncio.to_thread(_reader, limits)
+    return await sandbox.run(
+        found.system, box, argv, timeout_s=timeout_s, caps=_CAPS, spawned=spawned, given=given
+    )
 
-    box: Box
-    argv: tuple[str, ...]
 
-
-def _reader(memory_bytes: int, cpu_s: int) -> _Reader:
-    """Return how files are read in a sandbox; looks at the disk, so call it in a thread.
+def _reader(limits: Limits) -> tuple[Box, tuple[str, ...]]:
+    """Return what a reader gets, and its command line; looks at the disk, so call it in a thread.
 
     It sees the system, this Python and its packages, and of an installation that can be edited the
     one folder that is ours: beside it may be anything.
@@ -272,20 +269,13 @@ def _reader(memory_bytes: int, cpu_s: int) -> _Reader:
     ours = Path(zeroclaw.__file__).resolve().parent
     packages = (Path(path) for path in sys.path if path.endswith("-packages"))
     seen = {Path(sys.base_prefix).resolve(), ours, *packages}
-    limits = Limits(memory_bytes=memory_bytes, cpu_s=cpu_s, file_bytes=0, tmp_bytes=_TMP_BYTES)
-    return _Reader(
-        box=Box(
-            workspace=None,
-            programs=tuple(
-                sorted(path for path in seen if path.is_dir() and not path.is_relative_to("/usr"))
-            ),
-            limits=limits,
-        ),
+    programs = sorted(path for path in seen if path.is_dir() and not path.is_relative_to("/usr"))
+    limits = replace(limits, file_bytes=0, tmp_bytes=_TMP_BYTES)
+    return Box(workspace=None, programs=tuple(programs), limits=limits), (
         # Where its packages are is told as a list, for it may be many ways of having installed them.
-        argv=(
-            *("/usr/bin/env", f"PYTHONPATH={os.pathsep.join([str(ours.parent), *sys.path])}"),
-            *(str(Path(sys.executable).resolve()), *_CHILD, str(memory_bytes), str(cpu_s)),
-        ),
+        *("/usr/bin/env", f"PYTHONPATH={os.pathsep.join([str(ours.parent), *sys.path])}"),
+        *(str(Path(sys.executable).resolve()), *_CHILD),
+        *(str(limits.memory_bytes), str(limits.cpu_s)),
     )
 
 
@@ -293,17 +283,10 @@ async def try_reader(found: Working | Broken) -> Working | Broken:
     """Read a word in the sandbox, and say so where that does not work."""
     if isinstance(found, Broken):
         return found
-    defaults = Limits()
-    reader = await asyncio.to_thread(_reader, defaults.memory_bytes, defaults.cpu_s)
+    line = asked_line(Asked(reader="text")) + b"word"
     try:
-        ended = await sandbox.run(
-            found.system,
-            reader.box,
-            reader.argv,
-            timeout_s=_AROUND_S,
-            caps=_CAPS,
-            spawned=_unrecorded,
-            given=asked_line(Asked(reader="text")) + b"word",
+        ended = await _run_boxed(
+            found, line, Limits(), timeout_s=_AROUND_S, spawned=sandbox.unrecorded
         )
     except ToolFailed as error:
         return Broken(reason=str(error))
@@ -311,10 +294,6 @@ async def try_reader(found: Working | Broken) -> Working | Broken:
     if reply is None or reply.text != "word":
         return Broken(reason="Python and what it needs can't be read in it; see who may read them")
     return found
-
-
-async def _unrecorded(group: Spawned | None) -> None:
-    """Forget it: what is tried at the start dies with the daemon."""
 
 
 def _broken(ended: Ended, timeout_s: float) -> str:

@@ -48,83 +48,66 @@ def tools(settings: FilesSettings) -> tuple[Tool, ...]:
     return (
         _made(
             settings,
-            _spec("read_file", "Read lines of a text file", ReadArguments, "read"),
+            "read_file",
+            "Read lines of a text file",
             ReadArguments,
             lambda asked: catalogue.WOULD_READ.about(path=quoted(asked.path)),
-            read_file,
+            work=read_file,
         ),
         _made(
             settings,
-            _spec("list_files", "List a directory", ListArguments, "read"),
+            "list_files",
+            "List a directory",
             ListArguments,
             lambda asked: catalogue.WOULD_LIST.about(path=quoted(asked.path)),
-            list_files,
+            work=list_files,
             walks=True,
         ),
         _made(
             settings,
-            _spec("search_files", "Find lines in the text files", SearchArguments, "read"),
+            "search_files",
+            "Find lines in the text files",
             SearchArguments,
             lambda asked: catalogue.WOULD_SEARCH.about(
                 path=quoted(asked.path), pattern=quoted(asked.pattern)
             ),
-            search_files,
+            work=search_files,
             walks=True,
         ),
         _made(
             settings,
-            _spec("write_file", "Make or replace a file", WriteArguments, "write"),
+            "write_file",
+            "Make or replace a file",
             WriteArguments,
             _write_line,
-            write_file,
+            work=write_file,
+            effects=("write",),
         ),
         _made(
             settings,
-            _spec("edit_file", "Replace a text in a file", EditArguments, "read", "write"),
+            "edit_file",
+            "Replace a text in a file",
             EditArguments,
             _edit_line,
-            edit_file,
+            work=edit_file,
+            effects=("read", "write"),
         ),
+        # It shows a file to those who read the answer; nothing else learns of it.
         _made(
-            settings,
-            # It shows a file to those who read the answer; nothing else learns of it.
-            _spec("send_file", "Send this chat a file", SendArguments, "read", in_order=True),
-            SendArguments,
-            send_line,
-            send_file,
+            settings, "send_file", "Send this chat a file", SendArguments, send_line, work=send_file
         ),
-    )
-
-
-def _spec(
-    name: str,
-    description: str,
-    model: type[PathArguments],
-    *effects: Effect,
-    in_order: bool = False,
-) -> ToolSpec:
-    return ToolSpec(
-        name=name,
-        description=f"{description} of the workspace.",
-        parameters=schema(model),
-        effects=frozenset(effects),
-        # The same content twice is the same content, and nothing is sent before its result is
-        # recorded; an edit finds its text once.
-        idempotent=name != "edit_file",
-        risk="medium" if "write" in effects else "low",
-        timeout_s=_TIMEOUT_S,
-        # Writes of one batch mean their order, and so do files that people get.
-        execution="sequential" if in_order or "write" in effects else "parallel",
     )
 
 
 def _made(
     settings: FilesSettings,
-    spec: ToolSpec,
+    name: str,
+    description: str,
     model: type[_Asked],
     line: Callable[[_Asked], Localized],
-    work: Callable[[_Asked, Place], ToolOutput],
     *,
+    work: Callable[[_Asked, Place], ToolOutput],
+    effects: tuple[Effect, ...] = ("read",),
     walks: bool = False,
 ) -> Tool:
     """Return a tool whose work blocks: it is done in a thread, in the workspace."""
@@ -145,6 +128,19 @@ def _made(
         finally:
             stopped.set()
 
+    spec = ToolSpec(
+        name=name,
+        description=f"{description} of the workspace.",
+        parameters=schema(model),
+        effects=frozenset(effects),
+        # The same content twice is the same content, and nothing is sent before its result is
+        # recorded; an edit finds its text once.
+        idempotent=name != "edit_file",
+        risk="medium" if "write" in effects else "low",
+        timeout_s=_TIMEOUT_S,
+        # Writes of one batch mean their order, and so do files that people get.
+        execution="sequential" if name == "send_file" or "write" in effects else "parallel",
+    )
     return ModelTool(spec=spec, model=model, line=line, reach=reach, work=run)
 
 

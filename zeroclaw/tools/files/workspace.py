@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
-from zeroclaw.errors import ToolFailed
+from zeroclaw.errors import ToolFailed, system_words
 from zeroclaw.host.executors import FairShare
 from zeroclaw.host.protected import Protected, Rule
 from zeroclaw.host.usage import Quota
@@ -230,8 +230,7 @@ def failure(error: OSError, parts: Parts, doing: str) -> ToolFailed:
     """Return the one line about a refusal of the operating system."""
     if error.errno == errno.ELOOP:
         return _link(parts)
-    why = (error.strerror or "unknown reason").lower()
-    return ToolFailed(f"can't {doing} {shown(parts)}: {why}")
+    return ToolFailed(f"can't {doing} {shown(parts)}: {system_words(error)}")
 
 
 def _link(parts: Parts) -> ToolFailed:
