@@ -313,13 +313,13 @@ class TranscriptItem(Value):
     """One thing that stands in a chat.
 
     Attributes:
-        cursor: Sorts as the chat reads; ask for what comes after it.
         kind: Who wrote it, or what it is.
+        text: Redacted Markdown, as it was rendered from.
+        at: When.
+        cursor: Sorts as the chat reads; ask for what comes after it. Empty for what is not stored.
         key: The message's key, as in `Outgoing.key` or `Card.key`; empty for people's own.
         ref: The platform's id where one is known, else empty.
-        text: Redacted Markdown, as it was rendered from.
         plain: The text is no Markdown, but to be shown letter by letter.
-        at: When.
         draft: More will follow.
         outcome: The card and its endings, for cards.
         files: What people called the files that came with their message; untrusted.
@@ -327,12 +327,12 @@ class TranscriptItem(Value):
         receipts: As in `Outgoing`.
     """
 
-    cursor: str
     kind: TranscriptKind
-    key: str
-    ref: str
     text: str
     at: datetime
+    cursor: str = ""
+    key: str = ""
+    ref: str = ""
     plain: bool = False
     draft: bool = False
     outcome: Outcome | None = None

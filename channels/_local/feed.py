@@ -66,17 +66,16 @@ class Subscription:
 
 
 class Feed:
-    """All readers of one channel."""
+    """All readers of one channel.
+
+    Attributes:
+        number: Of the newest event.
+    """
 
     def __init__(self) -> None:
         self._open: set[Subscription] = set()
         self._closed = False
-        self._number = 0
-
-    @property
-    def number(self) -> int:
-        """The number of the newest event."""
-        return self._number
+        self.number = 0
 
     def has_room(self) -> bool:
         """Tell whether another reader may be served."""
@@ -84,9 +83,9 @@ class Feed:
 
     def publish(self, event: Happening) -> None:
         """Hand an event to every reader; never waits."""
-        self._number += 1
+        self.number += 1
         for subscription in self._open:
-            subscription.put(Numbered(event=event, number=self._number))
+            subscription.put(Numbered(event=event, number=self.number))
 
     def ping(self) -> None:
         """Have every connection tried."""

@@ -42,17 +42,13 @@ Event = Happening | Received | Refused
 
 def person(message: str, text: str, at: datetime, files: tuple[str, ...] = ()) -> TranscriptItem:
     """Return an own message."""
-    return TranscriptItem(
-        cursor="", kind="person", key="", ref=message, text=text, at=at, files=files
-    )
+    return TranscriptItem(kind="person", ref=message, text=text, at=at, files=files)
 
 
 def bot(message: str, outgoing: Outgoing, at: datetime) -> TranscriptItem:
     """Return a message of the bot."""
     return TranscriptItem(
-        cursor="",
         kind="bot",
-        key=outgoing.key,
         ref=message,
         text=outgoing.rendered.plain if outgoing.plain else outgoing.rendered.body,
         at=at,
@@ -65,16 +61,12 @@ def bot(message: str, outgoing: Outgoing, at: datetime) -> TranscriptItem:
 def file(message: str, sent: OutgoingFile, at: datetime) -> TranscriptItem:
     """Return a file of the bot."""
     shown = SentFile(name=sent.name, size_bytes=len(sent.content))
-    return TranscriptItem(
-        cursor="", kind="bot", key=sent.key, ref=message, text=sent.caption, at=at, sent=shown
-    )
+    return TranscriptItem(kind="bot", ref=message, text=sent.caption, at=at, sent=shown)
 
 
 def card(message: str, outcome: Outcome, at: datetime) -> TranscriptItem:
     """Return an approval card."""
-    return TranscriptItem(
-        cursor="", kind="card", key=outcome.card.key, ref=message, text="", at=at, outcome=outcome
-    )
+    return TranscriptItem(kind="card", ref=message, text="", at=at, outcome=outcome)
 
 
 def id_of(item: TranscriptItem) -> str:

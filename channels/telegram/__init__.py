@@ -1,11 +1,16 @@
 """Telegram: one bot account, received by long polling or by webhook.
 
+Nothing of the libraries of the extra `telegram` is imported before it is known to be there.
+
 What an account may do is what Telegram publishes, taken a little short: two clocks lie between a
 call and its count, some calls are not paced, such as a question for a reason, and a call that comes
 too early is refused for seconds.
 """
 
 import re
+from collections.abc import Mapping
+from importlib import import_module
+from importlib.util import find_spec
 from ipaddress import ip_address
 from typing import Literal
 from urllib.parse import urlsplit
@@ -15,7 +20,10 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from zeroclaw import (
     Budget,
     Capabilities,
+    Channel,
+    ChannelContext,
     ChannelManifest,
+    ConfigError,
     SecretReference,
     replace,
     without_credentials,
@@ -43,6 +51,7 @@ ACCOUNT = Budget(per_s=29, burst=28)
 FASTEST_EDIT_S = 0.05
 """Where no limits are kept: as often as an eye can follow."""
 
+EXTRA = ("telegram", "telegramify_markdown")
 API = "https://api.telegram.org"
 WEBHOOK_PORTS = frozenset({None, 443, 80, 88, 8443})
 """Bot API, setWebhook, notes, read 2026-11."""
@@ -163,11 +172,75 @@ def _is_near(host: str) -> bool:
         return "." not in host or host.endswith((".local", ".internal", ".lan"))
 
 
+def prepare() -> None:
+    """Load the libraries and read the certificates, nearly half a second of work; see the manifest.
+
+    Without the extra it does nothing: `open_channel` says so.
+    """
+    if _has_extra():
+        import_module("channels.telegram.adapter")
+        from channels.telegram.connection import trust
+
+        trust()
+
+
+def open_channel(context: ChannelContext) -> Channel:
+    """Make the adapter; it opens nothing before it is used.
+
+    Raises:
+        ConfigError: The extra is not installed.
+        ChannelUnauthorized: The token can't be one.
+    """
+    _needs_extra(context.name)
+    from channels.telegram.adapter import TelegramChannel
+
+    return TelegramChannel(context)
+
+
+async def check(settings: TelegramSettings, secrets: Mapping[str, str]) -> str:
+    """Ask Telegram who the bot is and what it may hear; changes nothing.
+
+    Raises:
+        ConfigError: The extra is not installed.
+        ChannelUnauthorized: The token is not accepted.
+        ChannelUnavailable: Telegram can't be reached.
+    """
+    _needs_extra("telegram")
+    from channels.telegram.account import Account
+    from channels.telegram.webhook import deliveries
+
+    account = Account("telegram", settings, secrets)
+    try:
+        user = await account.me()
+        hook = await account.webhook()
+    finally:
+        await account.aclose()
+    hears = "every message" if user.can_read_all_group_messages else "what is meant for it"
+    facts = [f"@{user.username} answers; in groups it hears {hears}"]
+    if settings.groups == "all" and not user.can_read_all_group_messages:
+        facts.append('`groups = "all"` needs privacy mode off (@BotFather, /setprivacy)')
+    facts += deliveries(settings, hook)
+    return "; ".join(facts)
+
+
+def _has_extra() -> bool:
+    return all(find_spec(module) for module in EXTRA)
+
+
+def _needs_extra(channel: str) -> None:
+    if not _has_extra():
+        fault = (
+            f"channels.{channel}: Telegram needs more packages; install the extra `telegram`: "
+            "python -m pip install -e '.[telegram]' in the checkout"
+        )
+        raise ConfigError((fault,))
+
+
 MANIFEST = ChannelManifest(
     kind="telegram",
-    adapter="channels.telegram.opening:open_channel",
+    adapter="channels.telegram:open_channel",
     settings="channels.telegram:TelegramSettings",
-    prepare="channels.telegram.opening:prepare",
-    check="channels.telegram.opening:check",
+    prepare="channels.telegram:prepare",
+    check="channels.telegram:check",
     public="channels.telegram:is_public",
 )

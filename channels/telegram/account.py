@@ -30,6 +30,8 @@ POLL_S = 25
 """Seconds that Telegram holds a poll open; routers forget connections that are silent for longer."""
 READ_S = 20.0
 MOST_CONNECTIONS = 64
+MOST_POSTED = 32
+"""Updates that Telegram posts to us at once; a quarter of what the public listener holds."""
 _CONNECT_S, _POLL_SLACK_S = 10.0, 10.0
 LONGEST_POLL_S = POLL_S + 3 * _POLL_SLACK_S
 """Seconds after which a poll has died that no other time-out has ended: each byte starts those anew."""
@@ -81,13 +83,12 @@ class Account:
         """Return where updates are sent to, if they are."""
         return await self.read(self.bot.get_webhook_info)
 
-    async def set_webhook(self, url: str, *, secret: str, connections: int) -> None:
+    async def set_webhook(self, url: str, *, secret: str) -> None:
         """Let updates be posted to an address; what waits stays.
 
         Args:
             url: The address.
             secret: What Telegram shows with each post.
-            connections: Posts at once, of different chats.
 
         Raises:
             ChannelUnavailable: Telegram does not post there, now or at all: it says alike that a
@@ -99,7 +100,7 @@ class Account:
                     url,
                     secret_token=secret,
                     allowed_updates=ALLOWED_UPDATES,
-                    max_connections=connections,
+                    max_connections=MOST_POSTED,
                     drop_pending_updates=False,
                 )
             )

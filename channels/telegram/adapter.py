@@ -70,6 +70,7 @@ class TelegramChannel:
         self._me = Me(
             channel=context.name, id=int(self._account.id), username="", groups=settings.groups
         )
+        self._answering = asyncio.Semaphore(MOST_ANSWERS)
         self._is_closed = False
 
     # --- inward ----------------------------------------------------------------------------------
@@ -77,35 +78,33 @@ class TelegramChannel:
     async def receive(self, admit: Admit, ready: Callable[[], None]) -> None:
         """Poll, or be called, until cancelled or closed; see `Channel.receive`."""
         await self._meet()
+        account, context = self._account, self._context
         try:
-            await self._receive(admit, ready)
+            async with asyncio.TaskGroup() as group:
+                # Nobody waits for it: without a menu everything else works.
+                group.create_task(menus.offer(account, context.menu, context.log))
+
+                def then(event: Taken | Passed, admission: Admission | None) -> None:
+                    if (
+                        event.query or isinstance(admission, Answered)
+                    ) and not self._answering.locked():
+                        group.create_task(self._answer(event, admission))
+
+                intake = Intake(
+                    admit=admit, then=then, me=self._me, numbers=self._numbers, log=context.log
+                )
+                if self._settings.receive == "webhook":
+                    url = self._settings.webhook_url
+                    webhook = Webhook(
+                        account, url, take=intake.take, clock=context.clock, log=context.log
+                    )
+                    await webhook.run(context.mount, ready)
+                else:
+                    ready()
+                    await Poller(account.updates, intake.take, context.clock).run()
         except* ChannelUnavailable:
             if not self._is_closed:  # closing cuts the poll that is under way
                 raise
-
-    async def _receive(self, admit: Admit, ready: Callable[[], None]) -> None:
-        account, context = self._account, self._context
-        async with asyncio.TaskGroup() as group:
-            answering = asyncio.Semaphore(MOST_ANSWERS)
-            # Nobody waits for it: without a menu everything else works.
-            group.create_task(menus.offer(account, context.menu, context.log))
-
-            def then(event: Taken | Passed, admission: Admission | None) -> None:
-                if (event.query or isinstance(admission, Answered)) and not answering.locked():
-                    group.create_task(self._answer(event, admission, answering))
-
-            intake = Intake(
-                admit=admit, then=then, me=self._me, numbers=self._numbers, log=context.log
-            )
-            if self._settings.receive == "webhook":
-                url = self._settings.webhook_url
-                webhook = Webhook(
-                    account, url, take=intake.take, clock=context.clock, log=context.log
-                )
-                await webhook.run(context.mount, ready)
-            else:
-                ready()
-                await Poller(account.updates, intake.take, context.clock).run()
 
     async def _meet(self) -> None:
         """Learn who we are, and see that updates come here."""
@@ -119,12 +118,10 @@ class TelegramChannel:
             await self._account.forget_webhook()
             self._context.log("webhook_removed", level="warning")
 
-    async def _answer(
-        self, event: Taken | Passed, admission: Admission | None, slot: asyncio.Semaphore
-    ) -> None:
+    async def _answer(self, event: Taken | Passed, admission: Admission | None) -> None:
         """Show a sender what came of their press, or of their reason; it may be lost."""
         said = unmarked(admission.text) if isinstance(admission, Answered) else ""
-        async with slot:
+        async with self._answering:
             try:
                 if event.query:
                     await self._messages.toast(event.query, said)
@@ -186,7 +183,7 @@ class TelegramChannel:
             if text.text:
                 await self._messages.edit(self._known(ref), text)
                 return
-        await self._messages.edit_caption(self._known(ref), Styled(text=text.text))
+        await self._messages.edit(self._known(ref), Styled(text=text.text), is_caption=True)
 
     async def delete(self, ref: MessageRef) -> None:
         """Remove a message."""

@@ -108,10 +108,9 @@ def _head(card: Card) -> str:
 
 def _ending(words: CardWords, ending: Ending) -> str:
     by = words.by(cut(escape_invisible(ending.by), _MOST_BY_UNITS))
-    reason = (
-        f": {cut(escape_invisible(ending.reason), _MOST_REASON_UNITS)}" if ending.reason else ""
-    )
-    return f"{_SIGNS[ending.how]} {words.ended(ending)}{by}, {_time(ending.at)}{reason}"
+    said = f"{_SIGNS[ending.how]} {words.ended(ending)}{by}, {_time(ending.at)}"
+    reason = cut(escape_invisible(ending.reason), _MOST_REASON_UNITS)
+    return f"{said}: {reason}" if reason else said
 
 
 def _time(at: datetime) -> str:

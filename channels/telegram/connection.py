@@ -4,13 +4,11 @@ What it can't read it writes into the log, whole, where other people's messages 
 it takes any JSON for an answer of the Bot API, so that an odd one breaks whoever called.
 """
 
-import json
 import os
 import ssl
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from functools import cache
-from typing import cast
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
@@ -19,7 +17,7 @@ from telegram.error import NetworkError, TelegramError, TimedOut
 from telegram.request import BaseRequest, RequestData
 from yarl import URL
 
-from channels.telegram.fields import Json, as_object, inner, number, text
+from channels.telegram.fields import Json, as_object, inner, number, parsed, text
 
 LONGEST_WAIT_S = 24 * 3600.0
 """What a server asks for beyond a day is no wait, but a fault of it."""
@@ -108,10 +106,7 @@ class Connection(BaseRequest):
         Raises:
             TelegramError: It is none of a Bot API server.
         """
-        try:
-            found = as_object(cast("object", json.loads(payload)))
-        except (ValueError, RecursionError):
-            found = as_object(None)
+        found = as_object(parsed(payload))
         if "result" not in found and found.get("ok") is not False:
             message = "invalid server response"
             raise TelegramError(message)

@@ -162,10 +162,6 @@ def is_of_others(message: Json) -> bool:
     return any(inner(message, kind) for kind in ("venue", "contact", "poll"))
 
 
-def _sticker(found: Json) -> str:
-    return f"sticker {text(found, 'emoji')}".rstrip()
-
-
 def _venue(found: Json) -> str:
     place = _location(inner(found, "location"))
     return f"{place}, {plain_name(text(found, 'title'))}, {plain_name(text(found, 'address'))}"
@@ -176,27 +172,21 @@ def _location(found: Json) -> str:
     return f"location: latitude {latitude}, longitude {longitude}"
 
 
-def _contact(found: Json) -> str:
-    return f"contact: {name_of(found)}, {plain_name(text(found, 'phone_number'))}"
-
-
 def _poll(found: Json) -> str:
     options = (plain_name(text(as_object(one), "text")) for one in array(found, "options"))
     return f"poll: {plain_name(text(found, 'question'))} Options: {'; '.join(options)}"
 
 
-def _dice(found: Json) -> str:
-    return f"{text(found, 'emoji') or 'dice'} shows {whole(found, 'value')}"
-
-
 _THINGS: Mapping[str, Callable[[Json], str]] = {
-    "sticker": _sticker,
+    "sticker": lambda found: f"sticker {text(found, 'emoji')}".rstrip(),
     # A venue comes as a location as well, so it is looked for first.
     "venue": _venue,
     "location": _location,
-    "contact": _contact,
+    "contact": lambda found: (
+        f"contact: {name_of(found)}, {plain_name(text(found, 'phone_number'))}"
+    ),
     "poll": _poll,
-    "dice": _dice,
+    "dice": lambda found: f"{text(found, 'emoji') or 'dice'} shows {whole(found, 'value')}",
 }
 
 

@@ -7,6 +7,7 @@ update will be chosen randomly", and so can be one that was used before.
 
 import hashlib
 import re
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Literal
 
@@ -40,9 +41,6 @@ from zeroclaw import (
     Sender,
     Value,
 )
-
-ALLOWED_UPDATES = ("message", "edited_message", "callback_query", "my_chat_member")
-"""Asked for by name: what is asked for once holds for a token until something else is."""
 
 Groups = Literal["off", "mentioned", "all"]
 
@@ -100,10 +98,8 @@ def update_id(update: object) -> int | None:
 
 def chat_of(update: object) -> str:
     """Return the chat that an update is about, empty for none; updates of one stay in order."""
-    found = as_object(update)
     for kind in ALLOWED_UPDATES:
-        event = inner(found, kind)
-        if event:
+        if event := inner(update, kind):
             chat = inner(event, "chat") or inner(event, "message", "chat")
             return str(whole(chat, "id") or "")
     return ""
@@ -128,15 +124,9 @@ def position(chat: str, number: int) -> Position:
 
 def decoded(update: object, me: Me) -> Taken | Passed:
     """Return what an update says."""
-    found = as_object(update)
-    if message := inner(found, "message"):
-        return _message(message, me)
-    if message := inner(found, "edited_message"):
-        return _edited(message, me)
-    if query := inner(found, "callback_query"):
-        return _pressed(query, me)
-    if change := inner(found, "my_chat_member"):
-        return _membership(change, me)
+    for kind, read in _KINDS.items():
+        if event := inner(update, kind):
+            return read(event, me)
     return Passed(why="another kind of update")
 
 
@@ -255,15 +245,12 @@ def _is_reply_to(message: Json, me: Me) -> bool:
 
 
 def _is_mentioned(message: Json, me: Me) -> bool:
-    for mark in marks(message):
-        match text(mark, "type"):
-            case "mention" if marked(message, mark).lower() == f"@{me.username}".lower():
-                return True
-            case "text_mention" if whole(inner(mark, "user"), "id") == me.id:
-                return True
-            case _:
-                pass
-    return False
+    name = f"@{me.username}".lower()
+    return any(
+        (text(mark, "type") == "mention" and marked(message, mark).lower() == name)
+        or (text(mark, "type") == "text_mention" and whole(inner(mark, "user"), "id") == me.id)
+        for mark in marks(message)
+    )
 
 
 def _reason(message: Json, me: Me, address: Address) -> Pressed | None:
@@ -348,3 +335,13 @@ def _at(event: Json) -> datetime | None:
     if seconds is None or not 0 < seconds <= _LAST_SECOND:
         return None
     return datetime.fromtimestamp(seconds, tz=UTC)
+
+
+_KINDS: Mapping[str, Callable[[Json, Me], Taken | Passed]] = {
+    "message": _message,
+    "edited_message": _edited,
+    "callback_query": _pressed,
+    "my_chat_member": _membership,
+}
+ALLOWED_UPDATES = tuple(_KINDS)
+"""Asked for by name: what is asked for once holds for a token until something else is."""

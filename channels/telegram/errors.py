@@ -4,6 +4,7 @@ What the server says of a refusal is told; what the library says of the connecti
 each address that it may name holds the token.
 """
 
+from collections.abc import Mapping
 from datetime import timedelta
 
 from telegram.error import (
@@ -31,10 +32,6 @@ from zeroclaw import (
 
 MOST_CHARS = 200
 
-# Of Bot API servers, as tdlib words them; read 2026-11 in its error texts.
-_NOT_THERE = ("message to edit not found", "message_id_invalid")
-_NOT_OURS = ("message can't be edited",)
-_OTHER_KIND = ("no text in the message to edit", "no caption in the message to edit")
 _MARKUP = ("can't parse", "entity begins", "entity ends", "entity beginning", "entities")
 _NO_METHOD = "not found"
 _NOT_MODIFIED = "message is not modified"
@@ -55,6 +52,14 @@ class NotOurs(ChannelRejected):
 
 class OtherKind(ChannelRejected):
     """Raised when the message of that number is ours, and has no such thing to edit."""
+
+
+# Of Bot API servers, as tdlib words them; read 2026-11 in its error texts.
+_MEANT: Mapping[type[ChannelRejected], tuple[str, ...]] = {
+    NotThere: ("message to edit not found", "message_id_invalid"),
+    NotOurs: ("message can't be edited",),
+    OtherKind: ("no text in the message to edit", "no caption in the message to edit"),
+}
 
 
 def is_as_wanted(error: TelegramError) -> bool:
@@ -128,12 +133,9 @@ def _seconds(error: RetryAfter) -> float:
 def _refused(name: str, error: TelegramError) -> ChannelRejected:
     said = error.message.lower()
     message = f"`{name}`: {said[:MOST_CHARS]}"
-    if any(words in said for words in _NOT_THERE):
-        return NotThere(message, gone=True)
-    if any(words in said for words in _NOT_OURS):
-        return NotOurs(message, gone=True)
-    if any(words in said for words in _OTHER_KIND):
-        return OtherKind(message)
+    for kind, meant in _MEANT.items():
+        if any(words in said for words in meant):
+            return kind(message, gone=kind is not OtherKind)
     return ChannelRejected(message, markup=any(words in said for words in _MARKUP))
 
 

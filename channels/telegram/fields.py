@@ -1,5 +1,6 @@
 """Read fields of parsed JSON that may have any shape: what is missing or odd reads as nothing."""
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import cast
 
@@ -7,6 +8,14 @@ Json = Mapping[str, object]
 
 _NOTHING: Json = {}
 _MOST = 2**63  # the Bot API's integers fit 64 bits
+
+
+def parsed(body: bytes) -> object:
+    """Return what JSON says, None for what is none."""
+    try:
+        return cast("object", json.loads(body))
+    except (ValueError, RecursionError):
+        return None
 
 
 def inner(value: object, *keys: str) -> Json:
@@ -54,8 +63,6 @@ def flag(value: Json, key: str) -> bool:
 
 def storable(found: str) -> str:
     """Return a text without halves of characters, which JSON can hold and UTF-8 can't."""
-    return (
-        found
-        if found.isascii()
-        else found.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    )
+    if found.isascii():
+        return found
+    return found.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

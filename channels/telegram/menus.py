@@ -4,9 +4,15 @@ In groups it shows none: there a command needs the bot's name behind it, and mos
 """
 
 from collections.abc import Sequence
+from functools import partial
 from urllib.parse import urlencode
 
-from telegram import BotCommand, BotCommandScopeAllPrivateChats, BotCommandScopeChat
+from telegram import (
+    BotCommand,
+    BotCommandScope,
+    BotCommandScopeAllPrivateChats,
+    BotCommandScopeChat,
+)
 
 from channels.telegram.account import Account
 from channels.telegram.fields import as_object, text
@@ -42,12 +48,18 @@ async def offer(account: Account, menu: Menu, log: ChannelLog) -> None:
 
 async def _set(account: Account, chat: str, entries: Sequence[MenuEntry], log: ChannelLog) -> None:
     """Set the menu of one private chat, or of all where none is named."""
+    bot = account.bot
+    scope = BotCommandScopeChat(int(chat)) if chat else BotCommandScopeAllPrivateChats()
     try:
         for code, language in LANGUAGE_CODES:
             wanted = listed(entries, language)
-            if await _standing(account, chat, code) != wanted:
-                await _replace(account, chat, code, wanted)
-                log("menu_set", chat=chat or "every", language=language)
+            if await _standing(account, scope, code) == wanted:
+                continue
+            commands = [BotCommand(name, does) for name, does in wanted]
+            await account.read(
+                partial(bot.set_my_commands, commands, scope, language_code=code or None)
+            )
+            log("menu_set", chat=chat or "every", language=language)
     except ChannelRejected as refused:
         # An operator who has not opened the chat yet; the others have theirs.
         log("menu_refused", chat=chat or "every", why=str(refused))
@@ -60,26 +72,12 @@ def listed(entries: Sequence[MenuEntry], language: Language) -> Listed:
     )
 
 
-async def _standing(account: Account, chat: str, code: str) -> Listed:
+async def _standing(account: Account, scope: BotCommandScope, code: str) -> Listed:
     """Return what Telegram shows; nothing where its answer can't be read."""
-    asked = urlencode({"scope": _scope(chat).to_json(), "language_code": code})
-
+    asked, bot = urlencode({"scope": scope.to_json(), "language_code": code}), account.bot
     # Left as JSON, for what the library can't read would stop the channel.
     answer: object = await account.read(
-        lambda: account.bot.request.post(f"{account.bot.base_url}/getMyCommands?{asked}")
+        lambda: bot.request.post(f"{bot.base_url}/getMyCommands?{asked}")
     )
     found = [as_object(one) for one in answer] if isinstance(answer, list) else []
     return tuple((text(one, "command"), text(one, "description")) for one in found)
-
-
-async def _replace(account: Account, chat: str, code: str, wanted: Listed) -> None:
-    commands = [BotCommand(name, does) for name, does in wanted]
-    await account.read(
-        lambda: account.bot.set_my_commands(
-            commands, scope=_scope(chat), language_code=code or None
-        )
-    )
-
-
-def _scope(chat: str) -> BotCommandScopeAllPrivateChats | BotCommandScopeChat:
-    return BotCommandScopeChat(int(chat)) if chat else BotCommandScopeAllPrivateChats()

@@ -15,7 +15,8 @@ previews, or how to turn them off.
 import mimetypes
 from collections import deque
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from functools import partial
+from typing import ParamSpec, TypeVar
 
 from telegram import (
     CopyTextButton,
@@ -34,9 +35,11 @@ from telegram.error import EndPointNotFound, InvalidToken
 from channels.telegram import TelegramSettings
 from channels.telegram.account import READ_S, Account
 from channels.telegram.errors import MethodUnknown
-from channels.telegram.styled import Styled
+from channels.telegram.styled import Styled, cut
 from zeroclaw import Address, ChannelLog, ChannelRejected, MessageRef
 
+C = TypeVar("C")
+P = ParamSpec("P")
 T = TypeVar("T")
 
 # Else the first file that is sent reads the machine's tables of types while everybody waits.
@@ -89,69 +92,57 @@ class Messages:
             )
         return await self._either(
             shown,
-            lambda: self._account.posted(
-                to,
-                lambda chat: self._richly(
-                    "sendRichMessage",
-                    shown,
-                    chat_id=chat,
-                    message_thread_id=thread,
-                    reply_markup=markup,
-                    reply_parameters=answered,
-                ),
+            partial(self._account.posted, to),
+            lambda chat: self._richly(
+                "sendRichMessage",
+                shown,
+                chat_id=chat,
+                message_thread_id=thread,
+                reply_markup=markup,
+                reply_parameters=answered,
             ),
-            lambda: self._account.posted(
-                to,
-                lambda chat: self._bot.send_message(
-                    chat,
-                    shown.text,
-                    entities=_entities(shown),
-                    message_thread_id=thread,
-                    reply_markup=markup,
-                    reply_parameters=answered,
-                    # A question's link leads to the bot itself.
-                    link_preview_options=_UNSEEN if shown.asks else self._previews,
-                ),
+            lambda chat: self._bot.send_message(
+                chat,
+                shown.text,
+                entities=_entities(shown),
+                message_thread_id=thread,
+                reply_markup=markup,
+                reply_parameters=answered,
+                # A question's link leads to the bot itself.
+                link_preview_options=_UNSEEN if shown.asks else self._previews,
             ),
         )
 
-    async def edit(self, ref: MessageRef, shown: Styled) -> None:
-        """Replace a message, of a file what stands with it; the same again is no error."""
+    async def edit(self, ref: MessageRef, shown: Styled, *, is_caption: bool = False) -> None:
+        """Replace a message, or what stands with a file; the same again is no error."""
         chat, number, markup = int(ref.address.chat), int(ref.message), _markup(shown)
-        if shown.file is not None:
-            await self.edit_caption(ref, shown)
+        if is_caption or shown.file is not None:
+            await self._account.changed(
+                lambda: self._bot.edit_message_caption(
+                    chat_id=chat,
+                    message_id=number,
+                    caption=shown.text or None,
+                    caption_entities=_entities(shown),
+                    reply_markup=markup,
+                )
+            )
             return
         await self._either(
             shown,
-            lambda: self._account.changed(
-                # The Bot API reads methods in any case. Of one that the library has it warns.
-                lambda: self._richly(
-                    "editmessagetext", shown, chat_id=chat, message_id=number, reply_markup=markup
-                )
+            self._account.changed,
+            # The Bot API reads methods in any case. Of one that the library has it warns.
+            lambda: self._richly(
+                "editmessagetext", shown, chat_id=chat, message_id=number, reply_markup=markup
             ),
-            lambda: self._account.changed(
-                lambda: self._bot.edit_message_text(
-                    shown.text,
-                    chat_id=chat,
-                    message_id=number,
-                    entities=_entities(shown),
-                    reply_markup=markup,
-                    link_preview_options=self._previews,
-                )
+            lambda: self._bot.edit_message_text(
+                shown.text,
+                chat_id=chat,
+                message_id=number,
+                entities=_entities(shown),
+                reply_markup=markup,
+                link_preview_options=self._previews,
             ),
             grows=f"{chat}/{number}",
-        )
-
-    async def edit_caption(self, ref: MessageRef, shown: Styled) -> None:
-        """Replace what stands with a file; the same again is no error."""
-        await self._account.changed(
-            lambda: self._bot.edit_message_caption(
-                chat_id=int(ref.address.chat),
-                message_id=int(ref.message),
-                caption=shown.text or None,
-                caption_entities=_entities(shown),
-                reply_markup=_markup(shown),
-            )
         )
 
     async def delete(self, ref: MessageRef) -> None:
@@ -164,29 +155,24 @@ class Messages:
         chat, thread = int(to.chat), _thread(to)
         await self._either(
             shown,
-            lambda: self._account.changed(
-                lambda: self._richly(
-                    "sendRichMessageDraft",
-                    shown,
-                    chat_id=chat,
-                    draft_id=draft,
-                    message_thread_id=thread,
-                )
+            self._account.changed,
+            lambda: self._richly(
+                "sendRichMessageDraft",
+                shown,
+                chat_id=chat,
+                draft_id=draft,
+                message_thread_id=thread,
             ),
-            lambda: self._account.called(
-                lambda: self._bot.send_message_draft(
-                    chat, draft, shown.text, entities=_entities(shown), message_thread_id=thread
-                )
+            lambda: self._bot.send_message_draft(
+                chat, draft, shown.text, entities=_entities(shown), message_thread_id=thread
             ),
             grows=f"{chat} {draft}",
         )
 
     async def toast(self, query: str, text: str) -> None:
         """Answer a press; the text is shown to whoever pressed."""
-        short = text if len(text) <= MOST_TOAST_CHARS else f"{text[: MOST_TOAST_CHARS - 1]}…"
-        await self._account.called(
-            lambda: self._bot.answer_callback_query(query, text=short or None)
-        )
+        short = cut(text, MOST_TOAST_CHARS) or None
+        await self._account.called(lambda: self._bot.answer_callback_query(query, text=short))
 
     async def typing(self, to: Address) -> None:
         """Show that the bot is at work."""
@@ -200,16 +186,25 @@ class Messages:
     async def _either(
         self,
         shown: Styled,
-        richly: Callable[[], Awaitable[T]],
-        usually: Callable[[], Awaitable[T]],
+        make: Callable[[Callable[P, Awaitable[C]]], Awaitable[T]],
+        richly: Callable[P, Awaitable[C]],
+        usually: Callable[P, Awaitable[C]],
         *,
         grows: str = "",
     ) -> T:
-        """Show a text in one of its forms; `grows` names what will show more of it soon."""
+        """Make the call that shows a text in one of its forms.
+
+        Args:
+            shown: The text.
+            make: Makes a call, and translates its errors.
+            richly: In the rich form, where the text has one and nothing was refused.
+            usually: In the ordinary one.
+            grows: Names what will show more of it soon.
+        """
         if not self.is_rich or not shown.rich or grows in self._refused:
-            return await usually()
+            return await make(usually)
         try:
-            return await richly()
+            return await make(richly)
         except MethodUnknown as error:
             self.is_rich = False
             self._log("rich_messages_not_known", level="warning", why=str(error))
@@ -220,7 +215,7 @@ class Messages:
             if grows:
                 self._refused.append(grows)
             self._log("rich_message_refused", why=str(refused))
-        return await usually()
+        return await make(usually)
 
     async def _richly(self, method: str, shown: Styled, **values: object) -> Message:
         """Make a call that the library does not know.

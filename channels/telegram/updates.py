@@ -14,6 +14,7 @@ may do, is not made again at once.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 
 from channels.telegram.account import LONGEST_POLL_S
 from channels.telegram.decode import (
@@ -47,43 +48,40 @@ Take = Callable[[object], Awaitable[bool]]
 Then = Callable[[Taken | Passed, Admission | None], None]
 
 
+@dataclass(frozen=True, kw_only=True)
 class Intake:
-    """Takes the updates of one account."""
+    """Takes the updates of one account.
 
-    def __init__(
-        self, *, admit: Admit, then: Then, me: Me, numbers: Numbers, log: ChannelLog
-    ) -> None:
-        """Hold what is needed.
+    Attributes:
+        admit: Stores an event.
+        then: Begins what a sender is to see of an event, and never waits; told of each, what was
+            passed over with no admission.
+        me: Who decodes.
+        numbers: Of messages, which each update brings.
+        log: For facts.
+    """
 
-        Args:
-            admit: Stores an event.
-            then: Begins what a sender is to see of an event, and never waits; told of each, what
-                was passed over with no admission.
-            me: Who decodes.
-            numbers: Of messages, which each update brings.
-            log: For facts.
-        """
-        self._admit = admit
-        self._then = then
-        self._me = me
-        self._numbers = numbers
-        self._log = log
+    admit: Admit
+    then: Then
+    me: Me
+    numbers: Numbers
+    log: ChannelLog
 
     async def take(self, update: object) -> bool:
         """Admit an update; False when it could not be stored, and must come again."""
         if (newest := newest_message(update)) is not None:
-            self._numbers.saw(*newest)
-        event = decoded(update, self._me)
+            self.numbers.saw(*newest)
+        event = decoded(update, self.me)
         admission: Admission | None = None
         if isinstance(event, Taken):
             try:
-                admission = await self._admit(event.envelope)
+                admission = await self.admit(event.envelope)
             except ZeroclawError as error:
-                self._log("event_not_admitted", why=str(error), level="warning")
+                self.log("event_not_admitted", why=str(error), level="warning")
                 return False
         else:
-            self._log("update_passed_over", why=event.why, level="debug")
-        self._then(event, admission)
+            self.log("update_passed_over", why=event.why, level="debug")
+        self.then(event, admission)
         return True
 
 
@@ -141,17 +139,16 @@ class Poller:
         chats: dict[str, list[object]] = {}
         for one in updates:
             chats.setdefault(chat_of(one), []).append(one)
-        failed: list[int] = []
         async with asyncio.TaskGroup() as group:
-            for lane in chats.values():
-                group.create_task(self._show_lane(lane, failed))
-        return failed
+            lanes = [group.create_task(self._show_lane(lane)) for lane in chats.values()]
+        return [number for one in lanes if (number := one.result()) is not None]
 
-    async def _show_lane(self, lane: Sequence[object], failed: list[int]) -> None:
-        """Show updates in their order; after one that could not be stored none is shown."""
+    async def _show_lane(self, lane: Sequence[object]) -> int | None:
+        """Show updates in their order, and return the number of the first that was not stored.
+
+        None is shown after it.
+        """
         for one in lane:
             if not await self._take(one):
-                number = update_id(one)
-                if number is not None:
-                    failed.append(number)
-                return
+                return update_id(one)
+        return None

@@ -12,13 +12,11 @@ and what it says of deliveries that failed is logged.
 
 import asyncio
 import hmac
-import json
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
-from typing import cast
 from urllib.parse import urlsplit
 
 from telegram import WebhookInfo
@@ -26,11 +24,10 @@ from telegram import WebhookInfo
 from channels.telegram import TelegramSettings
 from channels.telegram.account import Account
 from channels.telegram.decode import chat_of
+from channels.telegram.fields import parsed
 from channels.telegram.updates import Take
 from zeroclaw import ChannelLog, ChannelUnavailable, Clock, HookAnswer, HookRequest, Mount
 
-MOST_CONNECTIONS = 32
-"""Of Telegram to us; a quarter of what the public listener holds."""
 AGAIN_S = 1
 """Seconds after which Telegram is asked to post again what could not be stored."""
 FIRST_LOOK_S = 20.0
@@ -87,7 +84,7 @@ class Webhook:
         """
         # Mounted before Telegram is told, so that its first post finds us.
         with mount.public(urlsplit(self._url).path, self.answer):
-            await self._set()
+            await self._account.set_webhook(self._url, secret=self._secret)
             ready()
             await self._watch()
 
@@ -97,18 +94,16 @@ class Webhook:
         """Take one update; 200 says that it is stored, or of no use."""
         shown = request.headers.get(_SECRET_HEADER, "")
         if not hmac.compare_digest(shown.encode(), self._secret.encode()):
-            self._refuse("a wrong secret" if shown else "no secret")
+            why = "a wrong secret" if shown else "no secret"
+            self.refused[why] += 1
+            count = self.refused[why]
+            if count & (count - 1) == 0:  # a power of two, so that a flood fills no log
+                self._log("webhook_refused", why=why, count=count, level="warning")
             return HookAnswer(status=401)
-        update = _parsed(await request.body())
-        if not await self._in_turn(update):
+        # What is no JSON is passed over like any odd update.
+        if not await self._in_turn(parsed(await request.body())):
             return HookAnswer(status=503, retry_after_s=AGAIN_S)
         return HookAnswer()
-
-    def _refuse(self, why: str) -> None:
-        self.refused[why] += 1
-        count = self.refused[why]
-        if count & (count - 1) == 0:  # a power of two, so that a flood fills no log
-            self._log("webhook_refused", why=why, count=count, level="warning")
 
     async def _in_turn(self, update: object) -> bool:
         """Show an update to the door after those of its chat that are here already."""
@@ -132,11 +127,6 @@ class Webhook:
                 del self._lanes[chat]
 
     # --- the watch -------------------------------------------------------------------------------
-
-    async def _set(self) -> None:
-        await self._account.set_webhook(
-            self._url, secret=self._secret, connections=MOST_CONNECTIONS
-        )
 
     async def _watch(self) -> None:
         missed = moved = 0
@@ -168,7 +158,7 @@ class Webhook:
             raise ChannelUnavailable(message)
         to = urlsplit(found.url).hostname if found.url else "nowhere"  # a path may hold a secret
         self._log("webhook_set_again", it_went=to, level="warning")
-        await self._set()
+        await self._account.set_webhook(self._url, secret=self._secret)
 
     async def _tell(self, found: WebhookInfo) -> None:
         """Log why a delivery failed; where the secret is another by now, this sets ours again."""
@@ -180,7 +170,7 @@ class Webhook:
             level="error" if waiting else "info",
         )
         if waiting:
-            await self._set()
+            await self._account.set_webhook(self._url, secret=self._secret)
 
 
 def secret(token: str, url: str, since: datetime) -> str:
@@ -210,11 +200,3 @@ def deliveries(own: TelegramSettings, found: WebhookInfo) -> list[str]:
     if found.pending_update_count:
         facts.append(f"{found.pending_update_count} updates wait")
     return facts
-
-
-def _parsed(body: bytes) -> object:
-    """Read a body; what is no JSON is nothing, and is passed over like any odd update."""
-    try:
-        return cast("object", json.loads(body))
-    except (ValueError, RecursionError):
-        return None

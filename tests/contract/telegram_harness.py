@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from channels.telegram import TelegramSettings, cards
+from channels.telegram import TelegramSettings, cards, open_channel, prepare
 from channels.telegram.emulator import Actor, Deed, Emulator, Lose, Message
-from channels.telegram.opening import open_channel, prepare
 from channels.telegram.render import KINDS
 from channels.telegram.styled import Mark, Styled, to_body
 from tests.contract.channel_suite import Adapter, Harness, Losable, Standing, receiving

@@ -21,7 +21,6 @@ from zeroclaw.value import Value
 # What a daemon loads by the time it takes events; a library that is missing is missed when used.
 LOADED = (
     "channels.telegram.adapter",
-    "channels.telegram.opening",
     "channels.terminal",
     "channels.web",
     "tests.faults.killed_daemon",

@@ -9,7 +9,7 @@ from zeroclaw import TranscriptItem
 
 
 def item(name: str, text: str = "x") -> TranscriptItem:
-    return TranscriptItem(cursor="", kind="bot", key=name, ref=name, text=text, at=EPOCH)
+    return TranscriptItem(kind="bot", key=name, ref=name, text=text, at=EPOCH)
 
 
 async def test_every_page_gets_every_event_in_order() -> None:

@@ -45,9 +45,9 @@ ENDED = Outcome(
     card=CARD, endings=(Ending(approval=CALL.approval, how="denied", by="me", at=EPOCH),)
 )
 
-FINAL = TranscriptItem(cursor="", kind="bot", key="m", ref="m", text="hello there", at=EPOCH)
+FINAL = TranscriptItem(kind="bot", key="m", ref="m", text="hello there", at=EPOCH)
 DRAFT = replace(FINAL, draft=True)
-ASKED = TranscriptItem(cursor="", kind="card", key="c", ref="c", text="", at=EPOCH, outcome=OPEN)
+ASKED = TranscriptItem(kind="card", key="c", ref="c", text="", at=EPOCH, outcome=OPEN)
 MINE = person("p", "hi", EPOCH)
 
 

@@ -4,9 +4,8 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
-from channels.telegram import TelegramSettings
+from channels.telegram import TelegramSettings, open_channel
 from channels.telegram.emulator import Emulator
-from channels.telegram.opening import open_channel
 from tests.contract.telegram_harness import SETTINGS, telegram_context
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw import Address, Channel, Outgoing

@@ -4,10 +4,9 @@ import asyncio
 
 import pytest
 
-from channels.telegram import cards
+from channels.telegram import cards, open_channel
 from channels.telegram.emulator import Refuse, TooMany
 from channels.telegram.emulator.account import Toast
-from channels.telegram.opening import open_channel
 from tests.contract.channel_suite import Desk, receiving
 from tests.contract.channel_words import CARD, FIRST
 from tests.contract.telegram_harness import telegram_context

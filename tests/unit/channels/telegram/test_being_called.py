@@ -8,10 +8,9 @@ from dataclasses import dataclass
 import pytest
 from pydantic import ValidationError
 
-from channels.telegram import TelegramSettings, is_public
+from channels.telegram import TelegramSettings, check, is_public, open_channel
 from channels.telegram.emulator import Emulator, Refuse
 from channels.telegram.emulator.account import Toast
-from channels.telegram.opening import check, open_channel
 from tests.contract.channel_suite import Desk, receiving
 from tests.contract.channel_words import CARD
 from tests.contract.telegram_harness import SETTINGS, telegram_context

@@ -1,9 +1,8 @@
 """Numbers of messages are known from the first moment on, as far as somebody has written."""
 
-from channels.telegram import lookup
+from channels.telegram import lookup, open_channel
 from channels.telegram.decode import Taken, decoded, position
 from channels.telegram.lookup import MOST_COUNTERS, Numbers
-from channels.telegram.opening import open_channel
 from tests.contract.telegram_harness import telegram_context
 from tests.unit.channels.telegram.stage import stage
 from tests.unit.channels.telegram.updates import ME, new

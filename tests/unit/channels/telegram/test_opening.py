@@ -3,10 +3,9 @@
 import pytest
 from pydantic import ValidationError
 
-from channels.telegram import MANIFEST, TelegramSettings
+from channels.telegram import MANIFEST, TelegramSettings, check, open_channel, prepare
 from channels.telegram.connection import trust
 from channels.telegram.emulator import Emulator
-from channels.telegram.opening import check, open_channel, prepare
 from tests.contract.telegram_harness import SETTINGS, telegram_context
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw import ChannelUnauthorized, ChannelUnavailable, ConfigError, SecretReference
@@ -79,7 +78,7 @@ async def test_a_check_of_a_bad_token_or_of_nowhere_says_so() -> None:
 
 async def test_a_missing_extra_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the checkout: `zeroclaw` on PyPI is somebody else's."""
-    monkeypatch.setattr("channels.telegram.opening.EXTRA", ("no_such_module",))
+    monkeypatch.setattr("channels.telegram.EXTRA", ("no_such_module",))
     context = telegram_context(Emulator(clock=ManualClock()), ManualClock())
     with pytest.raises(ConfigError, match=r"pip install -e '\.\[telegram\]'"):
         open_channel(context)

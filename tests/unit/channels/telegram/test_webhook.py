@@ -15,7 +15,6 @@ from channels.telegram.updates import Intake
 from channels.telegram.webhook import (
     FIRST_LOOK_S,
     LOOK_S,
-    MOST_CONNECTIONS,
     Webhook,
     deliveries,
     secret,
@@ -70,8 +69,7 @@ class Telegram(Account):
             self.url, False, self.waiting, last_error_date=at, last_error_message=why
         )
 
-    async def set_webhook(self, url: str, *, secret: str, connections: int) -> None:
-        assert connections == MOST_CONNECTIONS
+    async def set_webhook(self, url: str, *, secret: str) -> None:
         self.url = url
         self.set.append((url, secret))
 

@@ -138,9 +138,7 @@ def test_the_longest_lines_fit_the_socket(calls: int) -> None:
     item = card("c1", outcome(calls=long), NOW)
     assert len(json.dumps(line(item, 1))) < LONGEST_LINE
     assert "not all of 1000000 characters is shown" in str(line(item, 1))
-    stored = TranscriptItem(
-        cursor="", kind="bot", key="k1", ref="k1", text="\x9b" * MOST_CHARS, at=NOW
-    )
+    stored = TranscriptItem(kind="bot", key="k1", ref="k1", text="\x9b" * MOST_CHARS, at=NOW)
     assert len(json.dumps(line(stored, 1))) < LONGEST_LINE
     text = "\U0010ffff" * CAPABILITIES.max_length
     outgoing = Outgoing(rendered=markdown(text), key="k1")
