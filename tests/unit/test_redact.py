@@ -260,6 +260,17 @@ def test_a_private_key_behind_a_word_that_is_too_long_is_redacted(before: int, s
     assert shown.endswith("[redacted]\nafter")
 
 
+@pytest.mark.parametrize("step", [1, 7, 100_000])
+@pytest.mark.parametrize("is_encoded", [False, True])
+def test_a_known_value_within_a_private_key_does_not_end_it(is_encoded: bool, step: int) -> None:
+    """What is put in its place is part of the key (P8)."""
+    value = "correct-horse-battery-staple"
+    inside = base64.b64encode(value.encode()).decode() if is_encoded else value
+    text = f"{PEM.format(f'{PEM_LINES}{inside}{chr(10)}{PEM_LINES}')}\nafter"
+    pieces = [text[at : at + step] for at in range(0, len(text), step)]
+    assert streamed(Redactor([value]), pieces) == f"{MARKER}\nafter"
+
+
 def test_what_overlaps_is_one_marker() -> None:
     """A value over the edge of two others makes one hole of the three; neighbours stay two."""
     redactor = Redactor(["abcdefgh", "ijklmnop", "efghijklmnopq"])

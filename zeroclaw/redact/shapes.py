@@ -95,7 +95,8 @@ PEM_LONGEST = 90
 """Characters of a private key's first line; more than the pattern takes."""
 PEM_END = re.compile(r"-----END [A-Z0-9 ]{0,60}-----")
 PEM_END_LONGEST = 75
-PEM_STOPS = re.compile(r"[^A-Za-z0-9+/=\\\s\"',>|#-]")  # quoted and commented keys go on
+PEM_STOPS = re.compile(r"[^A-Za-z0-9+/=\\\s\"',>|#\[\]-]")
+"""What no private key holds, be it quoted or commented, or a known value in it hidden already."""
 PEM_FIELD = re.compile(r"(?:\A\s*|\n|\\n)[A-Za-z][A-Za-z0-9-]{0,40}\Z")  # `Proc-Type`, `Version`
 LINE_ENDS = re.compile(r"[\n\\]")
 
