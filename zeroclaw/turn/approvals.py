@@ -11,7 +11,6 @@ from zeroclaw.delivery.rows import Ask, Settle, Text, outbox_row
 from zeroclaw.envelope import Address, ApprovalId, ConversationId, MessageRef, Reader
 from zeroclaw.gate import approval as approvals
 from zeroclaw.gate import audit, wording
-from zeroclaw.gate.action import from_row
 from zeroclaw.gate.approval import APPROVALS, Approval, Numbered
 from zeroclaw.gate.verdict import Asked, Denied
 from zeroclaw.message import ToolCall
@@ -22,7 +21,7 @@ from zeroclaw.turn.context import TurnServices
 from zeroclaw.turn.entries import AnswerTaken
 from zeroclaw.turn.inbox import Item, item_put
 from zeroclaw.turn.numbers import last_put
-from zeroclaw.turn.results import refused
+from zeroclaw.turn.results import frozen_call, refused
 from zeroclaw.turn.session import Transition
 from zeroclaw.turn.signals import ApprovalGranted, ApprovalRefused
 from zeroclaw.value import replace
@@ -160,7 +159,8 @@ class ApprovalRequests:
         one, version = found
         ended = approvals.expire(one, max(self._services.clock.now(), one.deadline_at))
         put = approvals.to_put(ended, expect=version)
-        return replace(await self._ended(ended, call, None, (put,), language), optional=True)
+        happened = await self._ended(ended, call, None, (put,), language)
+        return replace(happened, otherwise=Transition())
 
     async def _ended(
         self,
@@ -184,24 +184,15 @@ class ApprovalRequests:
                 audited=(answered,),
                 writes=(*writes, *done, *settles),
             )
-        refusal = self._services.refusals.refuse(
+        refusal, denied = refused(
+            self._services.refusals,
             call,
             wording.told_the_model(one),
-            conversation=one.conversation,
-            action=one.action,
-            arguments=await self._arguments(one),
+            await frozen_call(self._services.store, one.action),
             outcome="denied",
+            by=by,
             at=now,
             for_people=wording.told_people(one, language),
-        )
-        denied = audit.Entry(
-            kind=audit.Kind.DENIED,
-            at=now,
-            action=one.action,
-            tool=one.tool,
-            hash=one.action_hash,
-            by=by,
-            receipt=refusal.receipt,
         )
         entry = AnswerTaken(
             approval=one.id,
@@ -218,11 +209,6 @@ class ApprovalRequests:
             audited=(answered, denied),
             writes=(*writes, *done, *settles),
         )
-
-    async def _arguments(self, one: Approval) -> str:
-        """Return the canonical arguments that a receipt of the call proves."""
-        row = await self._services.store.get(RowKind.ACTION, one.action)
-        return "" if row is None else from_row(row.body).action.canonical_arguments
 
     # --- cards ---------------------------------------------------------------------------------
 

@@ -78,38 +78,26 @@ NO_ROOM = Missed(
 )
 
 
-class Downloads:
-    """Has files at hand; one for the whole daemon."""
+class Downloads(Value):
+    """Has files at hand; one for the whole daemon.
 
-    def __init__(
-        self,
-        *,
-        store: Store,
-        account_of: Callable[[str], Account | None],
-        clock: Clock,
-        settings: AttachmentSettings,
-        has_room: Callable[[], Awaitable[bool]],
-        reader: str,
-        log: ChannelLog,
-    ) -> None:
-        """Hold what is needed.
+    Attributes:
+        store: Where they are kept.
+        account_of: The account of a channel, None while it has none.
+        clock: For waits between tries.
+        settings: The bounds.
+        has_room: Whether what is stored takes less than it may; asked before each file.
+        reader: The tool that reads them, empty when there is none.
+        log: For facts.
+    """
 
-        Args:
-            store: Where they are kept.
-            account_of: The account of a channel, None while it has none.
-            clock: For waits between tries.
-            settings: The bounds.
-            has_room: Whether what is stored takes less than it may; asked before each file.
-            reader: The tool that reads them, empty when there is none.
-            log: For facts.
-        """
-        self._store = store
-        self._account_of = account_of
-        self._clock = clock
-        self._settings = settings
-        self._has_room = has_room
-        self._reader = reader
-        self._log = log
+    store: Store
+    account_of: Callable[[str], Account | None]
+    clock: Clock
+    settings: AttachmentSettings
+    has_room: Callable[[], Awaitable[bool]]
+    reader: str
+    log: ChannelLog
 
     async def fetch(
         self,
@@ -134,7 +122,7 @@ class Downloads:
             if not isinstance(item.content, Ask) or not item.content.attachments:
                 continue
             known = {one.place: one for one in await self._known(item)}
-            left_bytes = of_messages.get(run_of(item), self._settings.max_message_bytes)
+            left_bytes = of_messages.get(run_of(item), self.settings.max_message_bytes)
             left_bytes -= sum(one.size_bytes for one in known.values())
             for place, attachment in enumerate(item.content.attachments):
                 if place in known:
@@ -173,7 +161,7 @@ class Downloads:
         unheard: Unheard = "some" if any(map(is_unheard, files)) else "nothing"
         if files and all(map(is_unheard, files)) and not words.strip() and not not_taken:
             unheard = "all"
-        text = with_files(words, files, not_taken=not_taken, reader=self._reader)
+        text = with_files(words, files, not_taken=not_taken, reader=self.reader)
         brought = (named("attachment", one.attachment.name) for one in files)
         return Told(
             texts=(text,),
@@ -183,7 +171,7 @@ class Downloads:
         )
 
     async def _known(self, item: Item) -> tuple[Attached, ...]:
-        rows = scan(self._store, ATTACHMENTS.where(place=item.id))
+        rows = scan(self.store, ATTACHMENTS.where(place=item.id))
         return tuple([attached_of(row) async for row in rows])
 
     async def _keep(
@@ -201,7 +189,7 @@ class Downloads:
             place=place,
             principal=item.principal.id,
             attachment=attachment,
-            at=self._clock.now(),
+            at=self.clock.now(),
             failed=got.why if isinstance(got, Missed) else "",
             label="" if isinstance(got, Missed) else recognise(got, attachment.name).label,
             size_bytes=0 if isinstance(got, Missed) else len(got),
@@ -209,7 +197,7 @@ class Downloads:
         )
         blob = () if isinstance(got, Missed) else (PutBlob(digest=made.digest, body=got),)
         while (row := await self._waiting(item)) is not None:
-            made = replace(made, number=await next_number(self._store, session.conversation))
+            made = replace(made, number=await next_number(self.store, session.conversation))
             put = attached_put(session.conversation, made)
             waits = Expect(kind=row.kind, key=row.key, version=row.version)
             try:
@@ -222,13 +210,13 @@ class Downloads:
 
     def _log_end(self, channel: str, made: Attached) -> None:
         if made.failed:
-            self._log("attachment_missed", channel=channel, why=made.failed, level="warning")
+            self.log("attachment_missed", channel=channel, why=made.failed, level="warning")
         else:
-            self._log("attachment_fetched", channel=channel, size_bytes=made.size_bytes)
+            self.log("attachment_fetched", channel=channel, size_bytes=made.size_bytes)
 
     async def _waiting(self, item: Item) -> Row | None:
         """Return the row of an item, None when it waits no more."""
-        row = await self._store.get(RowKind.INBOX, item.id)
+        row = await self.store.get(RowKind.INBOX, item.id)
         return None if row is None or row.state != "queued" else row
 
     # --- one file ------------------------------------------------------------------------------
@@ -274,18 +262,18 @@ class Downloads:
             await news.wait()
 
     async def _is_stopped(self, item: Item) -> bool:
-        rows = scan(self._store, INBOX.where(conversation=item.conversation, state="control"))
+        rows = scan(self.store, INBOX.where(conversation=item.conversation, state="control"))
         return any([_ends(item_of(row), item) async for row in rows])
 
     async def _fetch(self, channel: str, attachment: Attachment, left_bytes: int) -> bytes | Missed:
-        most = min(self._settings.max_bytes, left_bytes)
+        most = min(self.settings.max_bytes, left_bytes)
         if attachment.size_bytes is not None and attachment.size_bytes > most:
             return self._too_large(attachment.size_bytes, left_bytes)
-        if not await self._has_room():
+        if not await self.has_room():
             return NO_ROOM
-        ends_at = self._clock.monotonic() + self._settings.timeout_s
+        ends_at = self.clock.monotonic() + self.settings.timeout_s
         for tried in range(1, TRIES + 1):
-            left_s = ends_at - self._clock.monotonic()
+            left_s = ends_at - self.clock.monotonic()
             outcome = await self._try(channel, attachment, most, left_s)
             match outcome:
                 case Delivered(value=body):
@@ -298,25 +286,25 @@ class Downloads:
                     pause_s = max(AGAIN.wait_s(tried), asked_s or 0.0)
                 case Unknown(why=why):
                     pause_s = AGAIN.wait_s(tried)
-            if tried == TRIES or self._clock.monotonic() + pause_s > ends_at:
+            if tried == TRIES or self.clock.monotonic() + pause_s > ends_at:
                 return Missed(why=f"{why} (tried {counted(tried, 'time')})")
-            await self._clock.sleep(pause_s)
+            await self.clock.sleep(pause_s)
         message = "the last try returns"
         raise AssertionError(message)
 
     async def _try(
         self, channel: str, attachment: Attachment, most: int, left_s: float
     ) -> CallOutcome[bytes]:
-        account = self._account_of(channel)
+        account = self.account_of(channel)
         if account is None:
             return Unreachable(why=f"`{channel}` is not connected")
         return await account.fetch(attachment, max_bytes=most, timeout_s=left_s)
 
     def _too_large(self, size_bytes: int, left_bytes: int) -> Missed:
-        most = self._settings.max_bytes
+        most = self.settings.max_bytes
         if size_bytes > most:
             return Missed(why=f"it is larger than {counted(most, 'byte')}, the most for one file")
-        of_all = counted(self._settings.max_message_bytes, "byte")
+        of_all = counted(self.settings.max_message_bytes, "byte")
         return Missed(
             why=f"all files of one message may have {of_all}, and {left_bytes:,} are left"
         )

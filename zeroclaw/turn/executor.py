@@ -25,7 +25,7 @@ from zeroclaw.turn.control import ControlLane
 from zeroclaw.turn.kept_results import kept_put
 from zeroclaw.turn.model_call import ModelCall
 from zeroclaw.turn.receipts import ReceiptLookup
-from zeroclaw.turn.results import Settled, refused
+from zeroclaw.turn.results import Settled, frozen_call, refused
 from zeroclaw.turn.session import Transition
 from zeroclaw.turn.signals import (
     BatchAppended,
@@ -65,11 +65,11 @@ class EffectExecutor:
         await self._verdicts.refresh()
         services = self._services
         asking = ModelCall(
-            services.provider,
-            services.redactor,
-            self._verdicts.lookup,
-            self._answered,
-            services.model_record,
+            provider=services.provider,
+            redactor=services.redactor,
+            lookup=self._verdicts.lookup,
+            tell=self._answered,
+            record=services.model_record,
             language=self._turn.language,
             is_operator="operator" in self._opened.principal.roles,
         )
@@ -235,7 +235,7 @@ class EffectExecutor:
             self._services.refusals,
             call,
             text,
-            await self.calls.frozen(action),
+            await frozen_call(self._services.store, action),
             outcome=outcome,
             by=by,
             at=self._services.clock.now(),

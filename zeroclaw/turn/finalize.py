@@ -21,9 +21,8 @@ from zeroclaw.turn.entries import Entry, TurnFinished
 from zeroclaw.turn.inbox import State, item_put
 from zeroclaw.turn.loop import Ended
 from zeroclaw.turn.receipts import ReceiptLookup
-from zeroclaw.turn.results import refused
+from zeroclaw.turn.results import frozen_call, refused
 from zeroclaw.turn.states import Done, DoneReason
-from zeroclaw.turn.tool_calls import ToolCalls
 from zeroclaw.turn.turn_row import TRIES, read_turn, turn_put
 from zeroclaw.value import Value, replace
 
@@ -155,7 +154,6 @@ class Finalizer:
 
     async def _fills(self, done: Done) -> tuple[tuple[batch.Fill, ...], tuple[audit.Entry, ...]]:
         """Sign and audit the results of calls that the end cut short."""
-        calls = ToolCalls(self._turn)
         fills: list[batch.Fill] = []
         audited: list[audit.Entry] = []
         for fill in done.fills:
@@ -166,7 +164,7 @@ class Finalizer:
                 self._services.refusals,
                 _call_of(fill),
                 fill.result.content,
-                await calls.frozen(fill.action),
+                await frozen_call(self._services.store, fill.action),
                 outcome=fill.outcome,
                 by="turn",
                 at=self._services.clock.now(),

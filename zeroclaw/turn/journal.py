@@ -5,18 +5,16 @@ running. It is never undone: `extend` takes one more entry without reading the o
 Entries that fit nothing (a late answer, a call nobody knows) change nothing.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from datetime import datetime
 from functools import reduce
-from typing import cast
 
-from zeroclaw import codec
 from zeroclaw.envelope import ActionId
 from zeroclaw.gate.taint import Source, joined, named
 from zeroclaw.message import AssistantMessage, Message, ToolMessage, UserMessage
 from zeroclaw.text import catalogue
 from zeroclaw.turn import entries, signals
-from zeroclaw.turn.batch import Denied, Fill, Outcome, Slot, closed
+from zeroclaw.turn.batch import Denied, Fill, Outcome, closed
 from zeroclaw.turn.entries import Entry
 from zeroclaw.turn.machine import Step, begin, begin_tool, said, step
 from zeroclaw.turn.states import Asking, Calling, Compacting, Done, State, Streaming
@@ -114,21 +112,6 @@ def advance(state: State, entry: Entry) -> State:
     if event := _event(state, entry):
         return step(_ready(state, entry), event)[0]
     return state
-
-
-def encode_state(state: State) -> bytes:
-    """Return a state as JSON; it can be written between any two steps."""
-    return codec.encode(state)
-
-
-def decode_state(body: bytes) -> State:
-    """Read a state back.
-
-    Raises:
-        StoreUnusable: It is not one of the seven.
-    """
-    # codec.decode returns one of the union's members or raises.
-    return cast("State", codec.decode(cast("type[object]", State), body))
 
 
 # --- one entry -----------------------------------------------------------------------------------
@@ -308,8 +291,6 @@ def _event(state: State, entry: Entry) -> signals.Event | None:
 
 # --- receipts ------------------------------------------------------------------------------------
 
-Given = tuple[str, str, Outcome, ActionId | None]
-
 
 def issued(state: State, entry: Entry) -> tuple[Issued, ...]:
     """Return the receipts that an entry brought, in request order.
@@ -319,32 +300,28 @@ def issued(state: State, entry: Entry) -> tuple[Issued, ...]:
         entry: The newest of the journal.
     """
     slots = state.batch.slots if isinstance(state, Calling) else ()
-    return tuple(
-        Issued(token=token, tool=tool, outcome=outcome, at=entry.at, action=action)
-        for token, tool, outcome, action in _given(slots, entry)
-        if token
-    )
-
-
-def _given(slots: tuple[Slot, ...], entry: Entry) -> Iterator[Given]:
+    found: Iterable[tuple[str, str, Outcome, ActionId | None]] = ()
     match entry:
         case entries.Gated():
-            for slot, verdict in zip(slots, entry.verdicts, strict=False):
-                if isinstance(verdict, Denied):
-                    yield verdict.receipt, slot.call.name, verdict.outcome, verdict.action
-        case entries.AnswerTaken():
-            named = (slot for slot in slots if slot.approval == entry.approval)
-            yield from _each(named, entry.receipt, "denied")
-        case entries.CallFinished():
-            named = (slot for slot in slots if slot.action == entry.action)
-            yield from _each(named, entry.receipt, entry.outcome)
+            found = (
+                (one.receipt, slot.call.name, one.outcome, one.action)
+                for slot, one in zip(slots, entry.verdicts, strict=False)
+                if isinstance(one, Denied)
+            )
+        case entries.AnswerTaken(receipt=receipt):
+            asked = (slot for slot in slots if slot.approval == entry.approval)
+            found = ((receipt, slot.call.name, "denied", slot.action) for slot in asked)
+        case entries.CallFinished(receipt=receipt, outcome=outcome):
+            ran = (slot for slot in slots if slot.action == entry.action)
+            found = ((receipt, slot.call.name, outcome, slot.action) for slot in ran)
         case entries.TurnFinished():
-            for fill in entry.fills:
-                yield fill.receipt, fill.result.tool_name, fill.outcome, fill.action
+            found = (
+                (one.receipt, one.result.tool_name, one.outcome, one.action) for one in entry.fills
+            )
         case _:
             pass
-
-
-def _each(slots: Iterable[Slot], receipt: str, outcome: Outcome) -> Iterator[Given]:
-    for slot in slots:
-        yield receipt, slot.call.name, outcome, slot.action
+    return tuple(
+        Issued(token=token, tool=tool, outcome=outcome, at=entry.at, action=action)
+        for token, tool, outcome, action in found
+        if token
+    )

@@ -172,11 +172,9 @@ class TurnLoop:
                     writes=happened.writes,
                 )
             except Conflict:
-                if happened.otherwise is not None:
-                    return await self._after(state, happened.otherwise)
-                if not happened.optional:
+                if happened.otherwise is None:
                     raise
-                return state, ()
+                return await self._after(state, happened.otherwise)
             self._services.outbox.announce_written(happened.writes)
         if event is None:
             return state, ()

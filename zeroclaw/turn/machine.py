@@ -174,12 +174,8 @@ def _moved(state: Running, event: Event) -> Step:
             return _asking(state, event)
         case Compacting():
             return _compacting(state, event)
-        case Confirming():
-            return _confirming(state, event)
-        case Executing():
-            return _executing(state, event)
-        case Dispatching():
-            return _dispatching(state, event)
+        case Confirming() | Executing() | Dispatching():
+            return _calling(state, event)
         case _:
             unhandled(state)
 
@@ -282,42 +278,24 @@ def _gate(progress: Progress, calls: tuple[ToolCall, ...]) -> Step:
     return Executing(progress=progress, batch=batch), (GateBatch(calls=calls),)
 
 
-def _confirming(state: Confirming, event: Event) -> Step:
-    match event:
-        case ApprovalGranted():
-            return _went_on(state, slots.granted(state.batch, event.approval))
-        case ApprovalRefused():
-            return _went_on(state, slots.refused(state.batch, event.approval, event.result))
-        case BatchAppended():
+def _calling(state: Calling, event: Event) -> Step:
+    match state, event:
+        case _, BatchAppended():
             return _appended(state, event)
-        case _:
-            return state, ()
-
-
-def _executing(state: Executing, event: Event) -> Step:
-    match event:
-        case BatchGated():
+        case Confirming(), ApprovalGranted():
+            return _went_on(state, slots.granted(state.batch, event.approval))
+        case Confirming(), ApprovalRefused():
+            return _went_on(state, slots.refused(state.batch, event.approval, event.result))
+        case Executing(), BatchGated():
             batch = slots.gated(state.batch, event.verdicts)
             if approvals := slots.pending(batch):
                 asked = Confirming(progress=state.progress, batch=batch)
                 return asked, (AwaitAnswers(approvals=approvals),)
             return _went_on(state, batch)
-        case CallCleared():
+        case Executing(), CallCleared():
             return _started(state, event.action)
-        case CallEnded():
+        case Executing() | Dispatching(), CallEnded():
             return _call_ended(state, event)
-        case BatchAppended():
-            return _appended(state, event)
-        case _:
-            return state, ()
-
-
-def _dispatching(state: Dispatching, event: Event) -> Step:
-    match event:
-        case CallEnded():
-            return _call_ended(state, event)
-        case BatchAppended():
-            return _appended(state, event)
         case _:
             return state, ()
 

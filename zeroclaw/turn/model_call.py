@@ -50,6 +50,7 @@ from zeroclaw.turn.signals import (
     StreamCut,
     TextArrived,
 )
+from zeroclaw.value import Value
 
 Tell = Callable[[RequestEvent], Awaitable[None]]
 
@@ -101,49 +102,37 @@ class ModelRecord:
         self._log("model_failed", why=self.why, level="warning")
 
 
-class ModelCall:
-    """Asks the model on behalf of one turn."""
+class ModelCall(Value):
+    """Asks the model on behalf of one turn.
 
-    def __init__(
-        self,
-        provider: Provider,
-        redactor: Redactor,
-        lookup: Lookup,
-        tell: Tell,
-        record: ModelRecord,
-        *,
-        language: Language = "en",
-        is_operator: bool = False,
-    ) -> None:
-        """Hold the way from the model to the person.
+    Attributes:
+        provider: The model.
+        redactor: Stands before everything that sees text.
+        lookup: Tells the receipts of this conversation from false ones.
+        tell: Hands an event to the turn; may wait when the turn is busy.
+        record: Told what each request came to.
+        language: What the person reads.
+        is_operator: The person is told what this machine lacks.
+    """
 
-        Args:
-            provider: The model.
-            redactor: Stands before everything that sees text.
-            lookup: Tells the receipts of this conversation from false ones.
-            tell: Hands an event to the turn; may wait when the turn is busy.
-            record: Told what each request came to.
-            language: What the person reads.
-            is_operator: The person is told what this machine lacks.
-        """
-        self._is_operator = is_operator
-        self._language: Language = language
-        self._provider = provider
-        self._redactor = redactor
-        self._lookup = lookup
-        self._tell = tell
-        self._record = record
+    provider: Provider
+    redactor: Redactor
+    lookup: Lookup
+    tell: Tell
+    record: ModelRecord
+    language: Language
+    is_operator: bool
 
     async def ask(self, number: int, request: ModelRequest) -> None:
         """Stream one answer into the turn."""
         answer = _Answer()
         ended = await call(lambda: self._stream(number, request, answer))
         if isinstance(ended, Raised):
-            self._record.failed(ended)
-            failed = _failure(number, ended, self._language, is_operator=self._is_operator)
-            await self._tell(failed)
+            self.record.failed(ended)
+            failed = _failure(number, ended, self.language, is_operator=self.is_operator)
+            await self.tell(failed)
             return
-        self._record.answered()
+        self.record.answered()
         message = AssistantMessage(
             content="".join(answer.texts),
             tool_calls=tuple(answer.calls),
@@ -151,23 +140,23 @@ class ModelCall:
             reasoning_details=tuple(answer.details),
             finish_reason=answer.finish,
         )
-        await self._tell(
+        await self.tell(
             ResponseReceived(
                 request=number, message=message, shown="".join(answer.shown), usage=answer.usage
             )
         )
 
     async def _stream(self, number: int, request: ModelRequest, answer: _Answer) -> None:
-        await self._tell(RequestSent(request=number))
+        await self.tell(RequestSent(request=number))
         # Closed here and now, so that a turn that is stopped ends its call of the model.
-        async with aclosing(self._provider.stream(request)) as stream:
+        async with aclosing(self.provider.stream(request)) as stream:
             async for event in stream:
                 await self._take(number, answer, event)
-        rest = self._redactor.flush(answer.redaction)
+        rest = self.redactor.flush(answer.redaction)
         answer.redaction = Redaction()
         answer.texts.append(rest)
-        answer.screening, marked = receipt_screen.feed(answer.screening, rest, self._lookup)
-        marked += receipt_screen.flush(answer.screening, self._lookup)
+        answer.screening, marked = receipt_screen.feed(answer.screening, rest, self.lookup)
+        marked += receipt_screen.flush(answer.screening, self.lookup)
         await self._show(number, answer, marked, is_last=True)
 
     async def _take(self, number: int, answer: _Answer, event: StreamEvent) -> None:
@@ -185,16 +174,16 @@ class ModelCall:
                 answer.finish = reason
 
     async def _add(self, number: int, answer: _Answer, text: str, *, is_last: bool) -> None:
-        answer.redaction, safe = self._redactor.feed(answer.redaction, text)
+        answer.redaction, safe = self.redactor.feed(answer.redaction, text)
         if safe:
             answer.texts.append(safe)
-            answer.screening, marked = receipt_screen.feed(answer.screening, safe, self._lookup)
+            answer.screening, marked = receipt_screen.feed(answer.screening, safe, self.lookup)
             await self._show(number, answer, marked, is_last=is_last)
 
     async def _show(self, number: int, answer: _Answer, text: str, *, is_last: bool) -> None:
         if text:
             answer.shown.append(text)
-            await self._tell(TextArrived(request=number, text=text, is_last=is_last))
+            await self.tell(TextArrived(request=number, text=text, is_last=is_last))
 
 
 def _failure(number: int, raised: Raised, language: Language, *, is_operator: bool) -> RequestEvent:

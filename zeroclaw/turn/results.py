@@ -12,10 +12,11 @@ from datetime import datetime
 from functools import partial
 from typing import Literal
 
+from zeroclaw.envelope import ActionId
 from zeroclaw.errors import ToolFailed
 from zeroclaw.foreign import Raised
 from zeroclaw.gate import audit, receipt
-from zeroclaw.gate.action import Action, Frozen, action_hash
+from zeroclaw.gate.action import Action, Frozen, action_hash, from_row
 from zeroclaw.gate.receipt_keys import Keys
 from zeroclaw.gate.taint import Source
 from zeroclaw.gate.verdict import Refusal, Refusals, encodable
@@ -23,7 +24,7 @@ from zeroclaw.gate.wording import head_of
 from zeroclaw.host.executors import FairShare
 from zeroclaw.message import ToolCall, ToolMessage
 from zeroclaw.redact import Redaction, Redactor
-from zeroclaw.store import PutBlob
+from zeroclaw.store import PutBlob, RowKind, Rows
 from zeroclaw.text import catalogue
 from zeroclaw.text.escape import escape_for_model
 from zeroclaw.text.language import ENGLISH, Language
@@ -76,6 +77,19 @@ class Settled(Value):
     blob: PutBlob | None = None
     files: tuple[ToolFile, ...] = ()
     untrusted: tuple[Source, ...] = ()
+
+
+async def frozen_call(rows: Rows, action: ActionId) -> Frozen:
+    """Read a gated call back from its row.
+
+    Raises:
+        LookupError: There is none; a fault of ours.
+    """
+    row = await rows.get(RowKind.ACTION, action)
+    if row is None:
+        message = f"the action `{action}` has no row"
+        raise LookupError(message)
+    return from_row(row.body)
 
 
 def refused(

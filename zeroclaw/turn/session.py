@@ -86,9 +86,8 @@ class Transition(Value):
         journal: Entries of the journal.
         audited: Entries of the audit.
         writes: Everything else.
-        optional: A `Conflict` drops it, because somebody else was first and says so too.
-        otherwise: What happened instead when a `Conflict` takes the writes' ground; None: a
-            fault, unless it is optional.
+        otherwise: What happened instead when a `Conflict` takes the writes' ground: an empty one
+            where somebody else was first and says so too; None: a fault.
     """
 
     event: Event | None = None
@@ -96,7 +95,6 @@ class Transition(Value):
     journal: tuple[Entry, ...] = ()
     audited: tuple[audit.Entry, ...] = ()
     writes: tuple[Write, ...] = ()
-    optional: bool = False
     otherwise: "Transition | None" = None
 
 

@@ -12,7 +12,7 @@ from zeroclaw.envelope import ActionId, ApprovalId
 from zeroclaw.foreign import Raised, call, call_now
 from zeroclaw.gate import approval as approvals
 from zeroclaw.gate import grant as grants
-from zeroclaw.gate.action import Frozen, from_row
+from zeroclaw.gate.action import Frozen
 from zeroclaw.gate.approval import Approval
 from zeroclaw.gate.conditions import facts_of
 from zeroclaw.gate.grant import GRANTS
@@ -25,7 +25,7 @@ from zeroclaw.text.language import LANGUAGES, Language
 from zeroclaw.tool import Spawned, Tool, ToolContext, ToolOutput, line_of
 from zeroclaw.turn.context import TurnContext
 from zeroclaw.turn.outgoing_files import judged
-from zeroclaw.turn.results import Settled, TimedOut
+from zeroclaw.turn.results import Settled, TimedOut, frozen_call
 from zeroclaw.value import Value, replace
 
 REDACTED_CHARS = 2_000
@@ -109,14 +109,6 @@ class ToolCalls:
             is_workspace_changed=bool(changed),
         )
 
-    async def frozen(self, action: ActionId) -> Frozen:
-        """Read a gated call back from its row."""
-        row = await self._services.store.get(RowKind.ACTION, action)
-        if row is None:
-            message = f"the action `{action}` has no row"
-            raise LookupError(message)
-        return from_row(row.body)
-
     async def check(
         self, action: ActionId, written: ToolCall, approval: ApprovalId | None
     ) -> Checked:
@@ -127,7 +119,7 @@ class ToolCalls:
             written: As the model wrote it.
             approval: The question that let it through, None for none.
         """
-        frozen = await self.frozen(action)
+        frozen = await frozen_call(self._services.store, action)
         setting = await self.setting(action)
         verdict = await self._services.gate.recheck(
             frozen, setting, await self._approval(approval), written=written.arguments
@@ -200,7 +192,7 @@ class ToolCalls:
         """Return those of the calls that may be run again though they may have run (P3)."""
         found: set[ActionId] = set()
         for action in actions:
-            frozen = await self.frozen(action)
+            frozen = await frozen_call(self._services.store, action)
             tool = self._services.tools.get(frozen.action.tool)
             if tool is not None and tool.spec.idempotent:
                 found.add(action)

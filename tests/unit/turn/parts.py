@@ -1,7 +1,9 @@
 """Values that the tests of the turn are built from."""
 
 from datetime import UTC, datetime
+from typing import cast
 
+from zeroclaw import codec
 from zeroclaw.envelope import ActionId, ApprovalId, ItemId, Principal, TurnId
 from zeroclaw.message import AssistantMessage, ToolCall, ToolMessage, Usage, UserMessage
 from zeroclaw.turn.batch import Allowed, Asked, Denied
@@ -94,3 +96,8 @@ def gating(count: int, text: str = "", limits: Limits = LIMITS) -> State:
 def gated(*verdicts: Allowed | Asked | Denied, limits: Limits = LIMITS) -> Step:
     """The step that the gate's verdicts make."""
     return step(gating(len(verdicts), limits=limits), BatchGated(verdicts=verdicts))
+
+
+def stored(state: State) -> State:
+    """A state as it comes back once it was written down, which it can be between any two steps."""
+    return cast("State", codec.decode(cast("type[object]", State), codec.encode(state)))

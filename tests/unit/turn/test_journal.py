@@ -19,15 +19,15 @@ from tests.unit.turn.parts import (
     gating,
     opened,
     result,
+    stored,
     streaming,
 )
 from zeroclaw.envelope import ItemId
-from zeroclaw.errors import StoreUnusable
 from zeroclaw.message import AssistantMessage, Message, ToolMessage, UserMessage
 from zeroclaw.turn import entries
 from zeroclaw.turn.batch import DID_NOT_RUN, MAY_HAVE_RUN, Fill
 from zeroclaw.turn.entries import Entry
-from zeroclaw.turn.journal import History, Issued, decode_state, encode_state, extend, fold
+from zeroclaw.turn.journal import History, Issued, extend, fold
 from zeroclaw.turn.machine import begin, begin_tool, resume
 from zeroclaw.turn.signals import GateBatch
 from zeroclaw.turn.states import Confirming, Done, Executing, State, Thinking
@@ -339,12 +339,6 @@ def test_every_receipt_is_known_by_its_call() -> None:
 )
 def test_a_state_can_be_stored_between_any_two_steps(state: State) -> None:
     """It comes back equal, and asks for the same (S4-16)."""
-    found = decode_state(encode_state(state))
+    found = stored(state)
     assert found == state
     assert resume(found) == resume(state)
-
-
-def test_what_is_no_state_is_refused() -> None:
-    """A damaged row is not guessed at."""
-    with pytest.raises(StoreUnusable):
-        decode_state(b'{"is":"Dreaming"}')

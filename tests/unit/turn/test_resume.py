@@ -15,12 +15,12 @@ from tests.unit.turn.parts import (
     gating,
     result,
     run,
+    stored,
     streaming,
 )
 from zeroclaw.message import ToolMessage
 from zeroclaw.turn import signals
 from zeroclaw.turn.batch import MAY_HAVE_RUN
-from zeroclaw.turn.journal import decode_state, encode_state
 from zeroclaw.turn.machine import Step, begin, resume, step
 from zeroclaw.turn.signals import (
     AppendBatch,
@@ -75,7 +75,7 @@ DONE = Done(reason="model_stop", usage=USED, text="whole")
 )
 def test_a_restart_does_again_what_was_due(state: State, effects: tuple[Effect, ...]) -> None:
     """Requests, compactions and unanswered questions are repeated; a gated batch is not gated."""
-    assert resume(decode_state(encode_state(state)))[1] == effects
+    assert resume(stored(state))[1] == effects
 
 
 def test_a_turn_killed_while_streaming_thinks_again() -> None:

@@ -32,9 +32,7 @@ class Turn:
         state, rerun=rerun
     )
     extend: Callable[[journal.History, Entry], journal.History] = journal.extend
-    reload: Callable[[State], State] = lambda state: journal.decode_state(
-        journal.encode_state(state)
-    )
+    reload: Callable[[State], State] = parts.stored
 
 
 def is_paired(messages: tuple[Message, ...]) -> bool:
