@@ -23,7 +23,6 @@ from zeroclaw.turn.inbox import Item, item_put
 from zeroclaw.turn.numbers import last_put
 from zeroclaw.turn.results import frozen_call, refused
 from zeroclaw.turn.session import Transition
-from zeroclaw.turn.signals import ApprovalGranted, ApprovalRefused
 from zeroclaw.value import replace
 
 
@@ -178,7 +177,7 @@ class ApprovalRequests:
         if one.state == "approved":
             entry = AnswerTaken(approval=one.id, how="approved", at=now, by=one.by)
             return Transition(
-                event=ApprovalGranted(approval=one.id),
+                event=entry,
                 point=DurablePoint.ANSWERED,
                 journal=(entry,),
                 audited=(answered,),
@@ -203,7 +202,7 @@ class ApprovalRequests:
             receipt=refusal.receipt,
         )
         return Transition(
-            event=ApprovalRefused(approval=one.id, result=refusal.message),
+            event=entry,
             point=DurablePoint.ANSWERED,
             journal=(entry,),
             audited=(answered, denied),

@@ -1,7 +1,7 @@
 """What the journal of a conversation holds: one entry for each thing that must not be lost.
 
-Most entries are an event of the turn with what people and audits need besides; `journal.fold`
-makes history and machine state of them again. Classes and fields are a stored form: renaming one
+Most entries are events of the turn, with what people and audits need besides; `journal.fold` makes
+history and machine state of them again. Classes and fields are a stored form: renaming one
 needs a new version and a reader of the old.
 """
 
@@ -194,20 +194,10 @@ class Noted(Value):
     untrusted: tuple[Source, ...] = ()
 
 
-Entry = (
-    TurnOpened
-    | AssistantReceived
-    | Gated
-    | AnswerTaken
-    | CallStarted
-    | CallFinished
-    | BatchAppended
-    | Steered
-    | Compacted
-    | TurnResumed
-    | TurnFinished
-    | Noted
-)
+Recorded = Gated | AnswerTaken | CallStarted | CallFinished | BatchAppended | Compacted
+"""Entries that are events of the machine: it steps with what is written, now and when it is read."""
+
+Entry = TurnOpened | AssistantReceived | Recorded | Steered | TurnResumed | TurnFinished | Noted
 
 
 class _Versioned(Struct):

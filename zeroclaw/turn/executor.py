@@ -28,10 +28,6 @@ from zeroclaw.turn.receipts import ReceiptLookup
 from zeroclaw.turn.results import Settled, frozen_call, refused
 from zeroclaw.turn.session import Transition
 from zeroclaw.turn.signals import (
-    BatchAppended,
-    BatchGated,
-    CallCleared,
-    CallEnded,
     CompactionFailed,
     RequestEvent,
     ResponseReceived,
@@ -144,12 +140,14 @@ class EffectExecutor:
             else:
                 verdicts, denials = self._unreachable(calls, verdicts)
                 audited += denials
-        spoken = tuple(_verdict(one) for one in verdicts)
+        spoken = entries.Gated(
+            verdicts=tuple(map(_verdict, verdicts)), at=self._services.clock.now()
+        )
         await self._tell(
             Transition(
-                event=BatchGated(verdicts=spoken),
+                event=spoken,
                 point=DurablePoint.GATED,
-                journal=(entries.Gated(verdicts=spoken, at=self._services.clock.now()),),
+                journal=(spoken,),
                 audited=tuple(audited),
                 writes=tuple(writes),
             )
@@ -186,7 +184,6 @@ class EffectExecutor:
     async def check(self, action: ActionId, call: ToolCall, approval: ApprovalId | None) -> None:
         """Check a call for the last time; that it starts is on record before it does."""
         checked = await self.calls.check(action, call, approval)
-        now = self._services.clock.now()
         if isinstance(checked.verdict, Stopped):
             why, by = checked.verdict.reason, checked.verdict.by
             reason = f"`{call.name}` did not run: {why}"
@@ -194,11 +191,12 @@ class EffectExecutor:
             ended = await self.refusal(action, call, reason, "denied", by=by, for_people=people)
             await self._tell(ended)
             return
+        started = entries.CallStarted(action=action, at=self._services.clock.now())
         await self._tell(
             Transition(
-                event=CallCleared(action=action),
+                event=started,
                 point=DurablePoint.CALL_STARTED,
-                journal=(entries.CallStarted(action=action, at=now),),
+                journal=(started,),
                 writes=checked.writes,
             )
         )
@@ -272,7 +270,7 @@ class EffectExecutor:
             new_key=self._services.ids.ulid,
         )
         return Transition(
-            event=CallEnded(action=action, result=settled.result, outcome=settled.outcome),
+            event=finished,
             point=DurablePoint.CALL_FINISHED,
             journal=(finished,),
             audited=(settled.audited,),
@@ -290,10 +288,11 @@ class EffectExecutor:
         words, joined = (
             await self._controls.steering(self._opened.principal) if steered else ((), ())
         )
+        complete = entries.BatchAppended(at=self._services.clock.now())
         appended = Transition(
-            event=BatchAppended(),
+            event=complete,
             point=DurablePoint.STEERED if edits else DurablePoint.BATCH_APPENDED,
-            journal=(entries.BatchAppended(at=self._services.clock.now()), *edits),
+            journal=(complete, *edits),
             writes=edited,
         )
         if words:

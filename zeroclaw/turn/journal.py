@@ -256,37 +256,14 @@ def _ready(state: State, entry: Entry) -> State:
 
 
 def _event(state: State, entry: Entry) -> signals.Event | None:
-    event: signals.Event | None = None
-    match entry:
-        case entries.AssistantReceived() if isinstance(state, Asking):
-            event = signals.ResponseReceived(
-                request=state.progress.requests,
-                message=entry.message,
-                usage=entry.usage,
-                shown=entry.shown,
-            )
-        case entries.Gated():
-            event = signals.BatchGated(verdicts=entry.verdicts)
-        case entries.AnswerTaken(result=None):
-            event = signals.ApprovalGranted(approval=entry.approval)
-        case entries.AnswerTaken(result=ToolMessage() as result):
-            event = signals.ApprovalRefused(approval=entry.approval, result=result)
-        case entries.CallStarted():
-            event = signals.CallCleared(action=entry.action)
-        case entries.CallFinished():
-            event = signals.CallEnded(
-                action=entry.action,
-                result=entry.result,
-                outcome=entry.outcome,
-                usage=entry.usage,
-            )
-        case entries.BatchAppended():
-            event = signals.BatchAppended(context_heavy=entry.context_heavy)
-        case entries.Compacted():
-            event = signals.Compacted(usage=entry.usage)
-        case _:
-            pass
-    return event
+    if isinstance(entry, entries.AssistantReceived) and isinstance(state, Asking):
+        return signals.ResponseReceived(
+            request=state.progress.requests,
+            message=entry.message,
+            usage=entry.usage,
+            shown=entry.shown,
+        )
+    return entry if isinstance(entry, entries.Recorded) else None
 
 
 # --- receipts ------------------------------------------------------------------------------------

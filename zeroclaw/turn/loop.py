@@ -17,7 +17,7 @@ from zeroclaw.events import StageEntered, TextStreamed, ToolDecided, ToolEnded, 
 from zeroclaw.message import ToolCall
 from zeroclaw.store import Write
 from zeroclaw.text.language import Localized
-from zeroclaw.turn import batch, signals
+from zeroclaw.turn import batch, entries, signals
 from zeroclaw.turn.context import TurnContext
 from zeroclaw.turn.control import ControlLane
 from zeroclaw.turn.executor import EffectExecutor
@@ -288,7 +288,7 @@ class TurnLoop:
         match event:
             case signals.TextArrived(text=text):
                 publish(TextStreamed(turn=turn, correlation=correlation, text=text))
-            case signals.BatchGated(verdicts=verdicts) if isinstance(state, Calling):
+            case entries.Gated(verdicts=verdicts) if isinstance(state, Calling):
                 for slot, verdict in zip(state.batch.slots, verdicts, strict=True):
                     publish(
                         ToolDecided(
@@ -299,10 +299,10 @@ class TurnLoop:
                             verdict=_WORDS[type(verdict)],
                         )
                     )
-            case signals.CallCleared(action=action):
+            case entries.CallStarted(action=action):
                 name = self._call(action).name
                 publish(ToolStarted(turn=turn, correlation=correlation, action=action, tool=name))
-            case signals.CallEnded(action=action, outcome=outcome):
+            case entries.CallFinished(action=action, outcome=outcome):
                 publish(
                     ToolEnded(
                         turn=turn,

@@ -30,25 +30,26 @@ from typing import Literal, Never, NoReturn, assert_never
 from zeroclaw.card_words import by_whom
 from zeroclaw.envelope import ActionId
 from zeroclaw.gate.wording import result_for_people
-from zeroclaw.message import AssistantMessage, ToolCall
+from zeroclaw.message import AssistantMessage, ToolCall, ToolMessage
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Language
 from zeroclaw.turn import batch as slots
 from zeroclaw.turn.batch import Batch
+from zeroclaw.turn.entries import (
+    AnswerTaken,
+    BatchAppended,
+    CallFinished,
+    CallStarted,
+    Compacted,
+    Gated,
+)
 from zeroclaw.turn.signals import (
     AbortRequested,
     AppendBatch,
-    ApprovalGranted,
-    ApprovalRefused,
     AwaitAnswers,
-    BatchAppended,
-    BatchGated,
-    CallCleared,
-    CallEnded,
     CancelCalls,
     CheckCalls,
     Compact,
-    Compacted,
     CompactionFailed,
     ContextOverflowed,
     Dispatch,
@@ -116,7 +117,7 @@ def step(state: State, event: Event) -> Step:
     """Return the state after the event, and what to do about it, in order.
 
     Raises:
-        ValueError: A `BatchGated` has more or fewer verdicts than the batch has calls.
+        ValueError: A `Gated` has more or fewer verdicts than the batch has calls.
     """
     if isinstance(state, Done):
         return state, ()
@@ -282,19 +283,19 @@ def _calling(state: Calling, event: Event) -> Step:
     match state, event:
         case _, BatchAppended():
             return _appended(state, event)
-        case Confirming(), ApprovalGranted():
-            return _went_on(state, slots.granted(state.batch, event.approval))
-        case Confirming(), ApprovalRefused():
-            return _went_on(state, slots.refused(state.batch, event.approval, event.result))
-        case Executing(), BatchGated():
+        case Confirming(), AnswerTaken(approval=approval, result=None):
+            return _went_on(state, slots.granted(state.batch, approval))
+        case Confirming(), AnswerTaken(approval=approval, result=ToolMessage() as result):
+            return _went_on(state, slots.refused(state.batch, approval, result))
+        case Executing(), Gated():
             batch = slots.gated(state.batch, event.verdicts)
             if approvals := slots.pending(batch):
                 asked = Confirming(progress=state.progress, batch=batch)
                 return asked, (AwaitAnswers(approvals=approvals),)
             return _went_on(state, batch)
-        case Executing(), CallCleared():
+        case Executing(), CallStarted():
             return _started(state, event.action)
-        case Executing() | Dispatching(), CallEnded():
+        case Executing() | Dispatching(), CallFinished():
             return _call_ended(state, event)
         case _:
             return state, ()
@@ -310,7 +311,7 @@ def _started(state: Executing, action: ActionId) -> Step:
     return replace(state, batch=batch), (RunCall(action=action),)
 
 
-def _call_ended(state: Executing | Dispatching, event: CallEnded) -> Step:
+def _call_ended(state: Executing | Dispatching, event: CallFinished) -> Step:
     batch = slots.ended(state.batch, event.action, event.result, event.outcome)
     if batch == state.batch:
         return state, ()

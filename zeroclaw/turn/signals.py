@@ -1,5 +1,6 @@
 """What happens to a turn (events, past tense) and what it asks for (effects, imperative).
 
+An event that the journal keeps is its entry, see `entries.Recorded`; the others are here.
 Each effect names the events that answer it. Exactly one of them comes for each question, failure
 included; the effects that say "no answer" ask nothing.
 """
@@ -8,8 +9,8 @@ from typing import Literal
 
 from zeroclaw.envelope import ActionId, ApprovalId
 from zeroclaw.message import AssistantMessage, ToolCall, ToolMessage, Usage
-from zeroclaw.turn.batch import Outcome, Verdict
-from zeroclaw.turn.states import NO_USAGE, Done
+from zeroclaw.turn.entries import Recorded
+from zeroclaw.turn.states import Done
 from zeroclaw.value import Value
 
 AbortCause = Literal["stop", "new", "halt", "revoked", "interrupt"]
@@ -76,64 +77,6 @@ class ContextOverflowed(Value):
     request: int
 
 
-class BatchGated(Value):
-    """The gate has spoken; one verdict for each call, in request order."""
-
-    verdicts: tuple[Verdict, ...]
-
-
-class ApprovalGranted(Value):
-    """Somebody who may said yes."""
-
-    approval: ApprovalId
-
-
-class ApprovalRefused(Value):
-    """Somebody said no, nobody answered in time, or nobody could be asked.
-
-    Attributes:
-        result: Which of them it was, for the model.
-    """
-
-    approval: ApprovalId
-    result: ToolMessage
-
-
-class CallCleared(Value):
-    """A call passed its last check and will start; that it does is on record."""
-
-    action: ActionId
-
-
-class CallEnded(Value):
-    """A call has its result: it ran, failed, or was stopped by its last check.
-
-    Attributes:
-        usage: Tokens that a sub-agent reported.
-    """
-
-    action: ActionId
-    result: ToolMessage
-    outcome: Outcome
-    usage: Usage = NO_USAGE
-
-
-class BatchAppended(Value):
-    """The results are in the history.
-
-    Attributes:
-        context_heavy: The history has grown past the threshold for compaction.
-    """
-
-    context_heavy: bool = False
-
-
-class Compacted(Value):
-    """A summary replaces older turns; `usage` is what making it took."""
-
-    usage: Usage = NO_USAGE
-
-
 class CompactionFailed(Value):
     """Nothing was replaced, nothing is lost (K13).
 
@@ -180,20 +123,7 @@ RequestEvent = (
 )
 """About one request to the model; news of an older one is ignored by its number."""
 
-Event = (
-    RequestEvent
-    | BatchGated
-    | ApprovalGranted
-    | ApprovalRefused
-    | CallCleared
-    | CallEnded
-    | BatchAppended
-    | Compacted
-    | CompactionFailed
-    | AbortRequested
-    | LoopDetected
-    | TurnFailed
-)
+Event = RequestEvent | Recorded | CompactionFailed | AbortRequested | LoopDetected | TurnFailed
 
 
 # --- effects -------------------------------------------------------------------------------------
@@ -224,13 +154,13 @@ class ShowText(Value):
 
 
 class GateBatch(Value):
-    """Gate these calls together, serially in this order; answered by `BatchGated`."""
+    """Gate these calls together, serially in this order; answered by `Gated`."""
 
     calls: tuple[ToolCall, ...]
 
 
 class AwaitAnswers(Value):
-    """Ask; answered for each approval by `ApprovalGranted` or `ApprovalRefused`."""
+    """Ask; answered for each approval by `AnswerTaken`."""
 
     approvals: tuple[ApprovalId, ...]
 
@@ -238,26 +168,26 @@ class AwaitAnswers(Value):
 class CheckCalls(Value):
     """Check these calls a last time, side by side: guards, resources, policy, snapshot.
 
-    Answered for each by `CallCleared`, or by `CallEnded` when it may not run after all.
+    Answered for each by `CallStarted`, or by `CallFinished` when it may not run after all.
     """
 
     actions: tuple[ActionId, ...]
 
 
 class RunCall(Value):
-    """Run a cleared call; answered by `CallEnded`."""
+    """Run a cleared call; answered by `CallFinished`."""
 
     action: ActionId
 
 
 class Dispatch(Value):
-    """Let a sub-agent do a cleared call; answered by `CallEnded` with its usage."""
+    """Let a sub-agent do a cleared call; answered by `CallFinished` with its usage."""
 
     action: ActionId
 
 
 class RecordUnknown(Value):
-    """A restart hid the outcome of this call: answered by `CallEnded` as `unknown`."""
+    """A restart hid the outcome of this call: answered by `CallFinished` as `unknown`."""
 
     action: ActionId
 

@@ -43,7 +43,7 @@ def results_come_backwards(state: State, event: Event) -> Step:
 
 def results_pair_by_the_models_id(state: State, event: Event) -> Step:
     """Fill the first open slot whose call has the same id as the call that ended (K9)."""
-    if isinstance(event, signals.CallEnded):
+    if isinstance(event, entries.CallFinished):
         own = next((s.call.id for s in _slots(state) if s.action == event.action), "")
         for slot in _slots(state):
             busy = slot.status in {"checking", "running"}
@@ -54,21 +54,23 @@ def results_pair_by_the_models_id(state: State, event: Event) -> Step:
 
 def allowed_calls_start_before_the_answers(state: State, event: Event) -> Step:
     after, effects = machine.step(state, event)
-    if isinstance(event, signals.BatchGated):
+    if isinstance(event, entries.Gated):
         early = tuple(s.action for s in _slots(after) if s.status == "allowed" and s.action)
         effects = (*effects, *([signals.CheckCalls(actions=early)] if early else []))
     return after, effects
 
 
 def a_refusal_counts_as_an_approval(state: State, event: Event) -> Step:
-    if isinstance(event, signals.ApprovalRefused):
-        event = signals.ApprovalGranted(approval=event.approval)
+    if isinstance(event, entries.AnswerTaken):
+        event = replace(event, result=None)
     return machine.step(state, event)
 
 
 def a_late_approval_revives_a_call(state: State, event: Event) -> Step:
     after, effects = machine.step(state, event)
-    if isinstance(after, Executing) and isinstance(event, signals.ApprovalGranted):
+    if not isinstance(event, entries.AnswerTaken) or event.result is not None:
+        return after, effects
+    if isinstance(after, Executing):
         slots = tuple(
             replace(slot, status="allowed", result=None, outcome=None)
             if slot.approval == event.approval and slot.status == "ended"
@@ -86,13 +88,13 @@ def an_old_stream_still_writes(state: State, event: Event) -> Step:
 
 
 def a_sub_agents_tokens_are_free(state: State, event: Event) -> Step:
-    if isinstance(event, signals.CallEnded):
+    if isinstance(event, entries.CallFinished):
         event = replace(event, usage=Usage())
     return machine.step(state, event)
 
 
 def done_can_be_left(state: State, event: Event) -> Step:
-    if isinstance(state, Done) and isinstance(event, signals.BatchAppended):
+    if isinstance(state, Done) and isinstance(event, entries.BatchAppended):
         return machine.begin(Limits())
     return machine.step(state, event)
 
@@ -138,7 +140,7 @@ def an_abort_waits_for_the_model(state: State, event: Event) -> Step:
 
 def rounds_are_not_counted(state: State, event: Event) -> Step:
     after, effects = machine.step(state, event)
-    if isinstance(event, signals.BatchAppended) and not isinstance(after, Done):
+    if isinstance(event, entries.BatchAppended) and not isinstance(after, Done):
         return replace(after, progress=replace(after.progress, rounds=0)), effects
     return after, effects
 
@@ -160,18 +162,19 @@ def a_budget_without_end(state: State, event: Event) -> Step:
 
 def a_batch_is_not_awaited(state: State, event: Event) -> Step:
     after, effects = machine.step(state, event)
-    if isinstance(after, Executing) and isinstance(event, signals.CallEnded):
+    if isinstance(after, Executing) and isinstance(event, entries.CallFinished):
         return after, (*effects, signals.SendRequest(request=99))
     return after, effects
 
 
 def a_sequential_batch_runs_at_once(state: State, event: Event) -> Step:
-    if isinstance(event, signals.BatchGated):
-        event = signals.BatchGated(
+    if isinstance(event, entries.Gated):
+        event = entries.Gated(
+            at=parts.AT,
             verdicts=tuple(
                 verdict if isinstance(verdict, Denied) else replace(verdict, sequential=False)
                 for verdict in event.verdicts
-            )
+            ),
         )
     return machine.step(state, event)
 

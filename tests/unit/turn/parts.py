@@ -6,10 +6,11 @@ from typing import cast
 from zeroclaw import codec
 from zeroclaw.envelope import ActionId, ApprovalId, ItemId, Principal, TurnId
 from zeroclaw.message import AssistantMessage, ToolCall, ToolMessage, Usage, UserMessage
+from zeroclaw.turn import entries
 from zeroclaw.turn.batch import Allowed, Asked, Denied
 from zeroclaw.turn.entries import TurnOpened
 from zeroclaw.turn.machine import Step, begin, step
-from zeroclaw.turn.signals import BatchGated, Event, RequestSent, ResponseReceived
+from zeroclaw.turn.signals import Event, RequestSent, ResponseReceived
 from zeroclaw.turn.states import Limits, State
 
 AT = datetime(2026, 11, 21, 12, 0, 0, 250_000, tzinfo=UTC)
@@ -95,7 +96,7 @@ def gating(count: int, text: str = "", limits: Limits = LIMITS) -> State:
 
 def gated(*verdicts: Allowed | Asked | Denied, limits: Limits = LIMITS) -> Step:
     """The step that the gate's verdicts make."""
-    return step(gating(len(verdicts), limits=limits), BatchGated(verdicts=verdicts))
+    return step(gating(len(verdicts), limits=limits), entries.Gated(at=AT, verdicts=verdicts))
 
 
 def stored(state: State) -> State:

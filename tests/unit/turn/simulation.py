@@ -163,7 +163,7 @@ class World(Watch):
         self.reported += luck.usage
         self.recorded += luck.usage
         entry = entries.Compacted(summary="before", kept=3, usage=luck.usage, at=parts.AT)
-        self.happened(signals.Compacted(usage=luck.usage), entry)
+        self.happened(entry, entry)
 
     def the_gate_speaks(self, luck: Luck) -> None:
         self.gate = False
@@ -172,7 +172,7 @@ class World(Watch):
             for position in range(len(self.calls))
         )
         entry = entries.Gated(verdicts=self.verdicts, at=parts.AT)
-        self.happened(signals.BatchGated(verdicts=self.verdicts), entry)
+        self.happened(entry, entry)
 
     def verdict(self, position: int, kind: str, flags: set[int]) -> Verdict:
         self.names += 1
@@ -197,24 +197,23 @@ class World(Watch):
             if isinstance(verdict, Asked) and verdict.approval == approval
         )
         refusal = parts.result(f"{name} refused")
-        refused = signals.ApprovalRefused(approval=approval, result=refusal)
+        refused = entries.AnswerTaken(
+            approval=approval, how="denied", at=parts.AT, result=refusal, by="Sam"
+        )
         if luck.yes:
             self.approved.add(name)
             self.late.append(refused)
             entry = entries.AnswerTaken(approval=approval, how="approved", at=parts.AT)
-            self.happened(signals.ApprovalGranted(approval=approval), entry)
+            self.happened(entry, entry)
             return
         self.texts[position] = refusal.content
-        self.late.append(signals.ApprovalGranted(approval=approval))
-        entry = entries.AnswerTaken(
-            approval=approval, how="denied", at=parts.AT, result=refusal, by="Sam"
-        )
-        self.happened(refused, entry)
+        self.late.append(entries.AnswerTaken(at=parts.AT, how="approved", approval=approval))
+        self.happened(refused, refused)
 
     def a_call_is_cleared(self, luck: Luck) -> None:
         name = self.checks.pop(luck.pick % len(self.checks))
         entry = entries.CallStarted(action=name, at=parts.AT)
-        self.happened(signals.CallCleared(action=name), entry)
+        self.happened(entry, entry)
 
     def a_call_ends(self, luck: Luck) -> None:
         where = self.runs or self.checks
@@ -225,13 +224,12 @@ class World(Watch):
         result = parts.result(self.texts[position])
         self.reported += luck.usage
         self.recorded += luck.usage
-        event = signals.CallEnded(action=name, result=result, outcome=outcome, usage=luck.usage)
-        self.late.append(replace(event, result=parts.result("late")))
-        self.late.append(signals.CallCleared(action=name))
         entry = entries.CallFinished(
             action=name, result=result, outcome=outcome, usage=luck.usage, at=parts.AT
         )
-        self.happened(event, entry)
+        self.late.append(replace(entry, result=parts.result("late")))
+        self.late.append(entries.CallStarted(action=name, at=parts.AT))
+        self.happened(entry, entry)
 
     def the_batch_is_appended(self, luck: Luck) -> None:
         heavy = luck.pick < 25
@@ -239,7 +237,7 @@ class World(Watch):
         self.appended += 1
         self._forget_batch()
         entry = entries.BatchAppended(at=parts.AT, context_heavy=heavy)
-        self.happened(signals.BatchAppended(context_heavy=heavy), entry)
+        self.happened(entry, entry)
 
     def the_end_is_recorded(self, luck: Luck) -> None:
         done = self.end

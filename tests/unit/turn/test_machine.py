@@ -4,10 +4,10 @@ from typing import cast
 
 import pytest
 
-from tests.unit.turn.parts import LIMITS, USED, answer, call, calls, result, run, streaming
+from tests.unit.turn.parts import AT, LIMITS, USED, answer, call, calls, result, run, streaming
 from zeroclaw.envelope import ActionId, ApprovalId
 from zeroclaw.message import AssistantMessage, FinishReason, Usage
-from zeroclaw.turn import signals
+from zeroclaw.turn import entries, signals
 from zeroclaw.turn.batch import allocate
 from zeroclaw.turn.machine import begin, resume, step
 from zeroclaw.turn.signals import Compact, Event, Finish, GateBatch, SendRequest, ShowText
@@ -191,7 +191,7 @@ def test_a_compaction_leads_back_to_thinking() -> None:
     state = begin(LIMITS, context_heavy=True)[0]
     paid = Progress(limits=LIMITS, requests=1, usage=USED)
     expected = Thinking(progress=paid), (SendRequest(request=1),)
-    assert step(state, signals.Compacted(usage=USED)) == expected
+    assert step(state, entries.Compacted(at=AT, summary="", kept=0, usage=USED)) == expected
 
 
 def test_a_compaction_that_was_not_needed_may_fail() -> None:
@@ -214,23 +214,23 @@ def test_a_compaction_that_was_needed_ends_the_turn_when_it_fails() -> None:
 OLD = Progress(limits=LIMITS, requests=2)
 STRANGE: list[tuple[State, Event]] = [
     (Thinking(progress=FIRST), signals.TextArrived(request=1, text="before the request left")),
-    (Thinking(progress=FIRST), signals.BatchAppended()),
+    (Thinking(progress=FIRST), entries.BatchAppended(at=AT)),
     (Thinking(progress=OLD), signals.RequestFailed(request=1, text="old")),
     (Streaming(progress=FIRST, shown="x", fresh=True), SENT),
     (Streaming(progress=OLD), signals.TextArrived(request=1, text="old")),
     (Streaming(progress=OLD), answer("old")),
     (Streaming(progress=OLD), signals.StreamCut(request=1)),
-    (Streaming(progress=FIRST), signals.CallCleared(action=ActionId("x"))),
+    (Streaming(progress=FIRST), entries.CallStarted(at=AT, action=ActionId("x"))),
     (Compacting(progress=FIRST, cause="heavy"), answer("late")),
     (Done(reason="model_stop", usage=USED), answer("late")),
     (Done(reason="model_stop", usage=USED), signals.AbortRequested(cause="stop")),
     (
         Done(reason="user_abort", usage=USED),
-        signals.CallEnded(action=ActionId("x"), result=result("late"), outcome="ok"),
+        entries.CallFinished(at=AT, action=ActionId("x"), result=result("late"), outcome="ok"),
     ),
     (
         Done(reason="user_abort", usage=USED),
-        signals.ApprovalGranted(approval=ApprovalId("x")),
+        entries.AnswerTaken(at=AT, how="approved", approval=ApprovalId("x")),
     ),
 ]
 
@@ -245,7 +245,7 @@ def test_a_state_that_nobody_handles_is_refused() -> None:
     """The type check refuses it where it is written; at run time it raises (S4-13)."""
     unknown = cast("State", allocate(calls(1)))
     with pytest.raises(AssertionError, match=r"^unhandled state: Batch$"):
-        step(unknown, signals.BatchAppended())
+        step(unknown, entries.BatchAppended(at=AT))
     with pytest.raises(AssertionError, match=r"^unhandled state: Batch$"):
         resume(unknown)
 

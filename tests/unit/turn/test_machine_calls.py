@@ -3,6 +3,7 @@
 import pytest
 
 from tests.unit.turn.parts import (
+    AT,
     LIMITS,
     USED,
     action,
@@ -18,15 +19,12 @@ from tests.unit.turn.parts import (
     run,
 )
 from zeroclaw.message import Usage
-from zeroclaw.turn import batch, signals
+from zeroclaw.turn import batch, entries, signals
 from zeroclaw.turn.batch import Allowed, Asked, Denied
 from zeroclaw.turn.machine import Step, begin_tool, step
 from zeroclaw.turn.signals import (
     AppendBatch,
     AwaitAnswers,
-    BatchAppended,
-    BatchGated,
-    CallCleared,
     CheckCalls,
     Compact,
     Dispatch,
@@ -50,19 +48,22 @@ from zeroclaw.turn.states import (
 
 
 def granted(name: str) -> Event:
-    return signals.ApprovalGranted(approval=approval(name))
+    return entries.AnswerTaken(at=AT, how="approved", approval=approval(name))
 
 
 def refused(name: str) -> Event:
-    return signals.ApprovalRefused(approval=approval(name), result=result(f"{name}: refused"))
+    return entries.AnswerTaken(
+        at=AT, how="denied", approval=approval(name), result=result(f"{name}: refused")
+    )
 
 
 def cleared(name: str) -> Event:
-    return CallCleared(action=action(name))
+    return entries.CallStarted(at=AT, action=action(name))
 
 
 def ended(name: str, text: str = "", usage: Usage | None = None) -> Event:
-    return signals.CallEnded(
+    return entries.CallFinished(
+        at=AT,
         action=action(name),
         result=result(text or f"{name}: done"),
         outcome="ok",
@@ -152,7 +153,7 @@ def test_a_batch_denied_by_people_goes_straight_back_to_thinking() -> None:
     stepped = run(gated(asked("a"), asked("b")), refused("a"), refused("b"))
     assert isinstance(stepped[0], Confirming)
     assert appended(stepped) == ["a: refused", "b: refused"]
-    assert isinstance(run(stepped, BatchAppended())[0], Thinking)
+    assert isinstance(run(stepped, entries.BatchAppended(at=AT))[0], Thinking)
 
 
 def test_a_batch_denied_by_the_gate_is_answered_at_once() -> None:
@@ -165,7 +166,7 @@ def test_a_batch_denied_by_the_gate_is_answered_at_once() -> None:
 def test_the_gate_speaks_once_about_all_calls() -> None:
     """Too few verdicts are a fault of the caller."""
     with pytest.raises(ValueError, match="zip"):
-        step(gating(2), BatchGated(verdicts=(allowed("a"),)))
+        step(gating(2), entries.Gated(at=AT, verdicts=(allowed("a"),)))
 
 
 # --- the results ---------------------------------------------------------------------------------
@@ -180,8 +181,8 @@ def test_results_are_appended_in_request_order() -> None:
 
 def test_a_failed_call_does_not_break_the_batch() -> None:
     """It becomes an error result like any other (S1-21)."""
-    broke = signals.CallEnded(
-        action=action("a"), result=result("it broke"), outcome="failed", usage=Usage()
+    broke = entries.CallFinished(
+        at=AT, action=action("a"), result=result("it broke"), outcome="failed", usage=Usage()
     )
     stepped = run(gated(allowed("a"), allowed("b")), cleared("a"), broke, ended("b"))
     assert appended(stepped) == ["it broke", "b: done"]
@@ -189,14 +190,16 @@ def test_a_failed_call_does_not_break_the_batch() -> None:
 
 def test_a_call_that_fails_its_last_check_never_runs() -> None:
     """A guard's word counts after the approval (S0-32)."""
-    stopped = signals.CallEnded(action=action("a"), result=result("guarded"), outcome="denied")
+    stopped = entries.CallFinished(
+        at=AT, action=action("a"), result=result("guarded"), outcome="denied"
+    )
     assert appended(run(gated(allowed("a")), stopped)) == ["guarded"]
 
 
 def test_whole_batches_lead_back_to_the_model() -> None:
     """The results are in the history before the next request (S0-35, S0-37, S0-42, S1-02, S3-20)."""
     whole = run(gated(allowed("a")), ended("a"))
-    state, effects = run(whole, BatchAppended())
+    state, effects = run(whole, entries.BatchAppended(at=AT))
     assert isinstance(state, Thinking)
     assert effects == (SendRequest(request=2),)
     assert state.progress.rounds == 1
@@ -204,14 +207,14 @@ def test_whole_batches_lead_back_to_the_model() -> None:
 
 def test_a_heavy_history_is_compacted_after_a_batch() -> None:
     """Executing goes to compacting (S4-06)."""
-    state, effects = run(gated(denied("a")), BatchAppended(context_heavy=True))
+    state, effects = run(gated(denied("a")), entries.BatchAppended(at=AT, context_heavy=True))
     assert isinstance(state, Compacting)
     assert effects == (Compact(),)
 
 
 def test_many_calls_of_one_answer_are_one_round() -> None:
     """Rounds are counted, not calls (S0-44)."""
-    state = run(gated(denied("a"), denied("b"), denied("c")), BatchAppended())[0]
+    state = run(gated(denied("a"), denied("b"), denied("c")), entries.BatchAppended(at=AT))[0]
     assert isinstance(state, Thinking)
     assert state.progress.rounds == 1
 
@@ -219,12 +222,12 @@ def test_many_calls_of_one_answer_are_one_round() -> None:
 def test_the_bound_refuses_the_next_model_call() -> None:
     """N batches run, N model calls are made, call N+1 is refused with a sentence (K1, S0-43)."""
     limits = Limits(max_rounds=2)
-    once = run(gated(denied("a"), limits=limits), BatchAppended())
+    once = run(gated(denied("a"), limits=limits), entries.BatchAppended(at=AT))
     assert once[1] == (SendRequest(request=2),)
     sent = signals.RequestSent(request=2)
     more = answer("Once more.", call(), request=2)
-    no = BatchGated(verdicts=(denied("b"),))
-    state, effects = run(once, sent, more, no, BatchAppended())
+    no = entries.Gated(at=AT, verdicts=(denied("b"),))
+    state, effects = run(once, sent, more, no, entries.BatchAppended(at=AT))
     assert isinstance(state, Done)
     assert effects == (Finish(done=state),)
     assert (state.reason, state.text, state.results) == ("max_turns", "Once more.", ())
@@ -256,7 +259,7 @@ def test_a_sub_agents_outcome_is_a_tool_result_in_the_parent() -> None:
     whole = run(one, ended("a", "the child says hello", usage=USED))
     assert isinstance(whole[0], Dispatching)
     assert appended(whole) == ["the child says hello"]
-    state = run(whole, BatchAppended())[0]
+    state = run(whole, entries.BatchAppended(at=AT))[0]
     assert isinstance(state, Thinking)
     assert state.progress.usage == USED + USED
 
@@ -280,15 +283,17 @@ def test_a_persons_own_call_goes_through_the_same_gate() -> None:
     state, effects = begin_tool(shell, LIMITS)
     assert isinstance(state, Executing)
     assert effects == (GateBatch(calls=(shell,)),)
-    gate = BatchGated(verdicts=(asked("a"),))
+    gate = entries.Gated(at=AT, verdicts=(asked("a"),))
     stepped = run((state, ()), gate, granted("a"), cleared("a"), ended("a", "total 0"))
     assert appended(stepped) == ["total 0"]
 
 
 def test_the_result_of_a_persons_own_call_is_the_answer() -> None:
     """It ends as a model's answer would, with the result as its text."""
-    gate = BatchGated(verdicts=(allowed("a"),))
-    stepped = run(begin_tool(call(), LIMITS), gate, ended("a", "total 0"), BatchAppended())
+    gate = entries.Gated(at=AT, verdicts=(allowed("a"),))
+    stepped = run(
+        begin_tool(call(), LIMITS), gate, ended("a", "total 0"), entries.BatchAppended(at=AT)
+    )
     whole = Done(reason="model_stop", usage=Usage(), text="total 0")
     assert stepped == (whole, (Finish(done=whole),))
 
@@ -301,9 +306,9 @@ ASKING = gated(asked("a"), asked("b"))[0]
 ANSWERED = run((ASKING, ()), granted("a"))[0]
 CHILD = run(gated(allowed("a", delegated=True)), cleared("a"))[0]
 LATE: list[tuple[State, Event]] = [
-    (gating(1), BatchAppended()),
-    (BUSY, BatchAppended()),
-    (BUSY, BatchGated(verdicts=(denied("a"), denied("b")))),
+    (gating(1), entries.BatchAppended(at=AT)),
+    (BUSY, entries.BatchAppended(at=AT)),
+    (BUSY, entries.Gated(at=AT, verdicts=(denied("a"), denied("b")))),
     (BUSY, granted("a")),
     (BUSY, cleared("unknown")),
     (BUSY, ended("unknown")),
@@ -316,7 +321,7 @@ LATE: list[tuple[State, Event]] = [
     (ANSWERED, refused("a")),
     (CHILD, ended("unknown")),
     (CHILD, cleared("a")),
-    (CHILD, BatchAppended()),
+    (CHILD, entries.BatchAppended(at=AT)),
 ]
 
 

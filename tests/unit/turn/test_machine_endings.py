@@ -3,6 +3,7 @@
 import pytest
 
 from tests.unit.turn.parts import (
+    AT,
     LIMITS,
     USED,
     action,
@@ -17,13 +18,12 @@ from tests.unit.turn.parts import (
     streaming,
 )
 from zeroclaw.message import AssistantMessage, Usage
-from zeroclaw.turn import signals
+from zeroclaw.turn import entries
 from zeroclaw.turn.batch import DID_NOT_RUN, MAY_HAVE_RUN
 from zeroclaw.turn.machine import begin, joined, step
 from zeroclaw.turn.signals import (
     AbortCause,
     AbortRequested,
-    CallCleared,
     CancelCalls,
     Event,
     Finish,
@@ -41,7 +41,7 @@ EVERY_STATE = [
     gating(2),
     gated(allowed("a"))[0],
     gated(asked("a"))[0],
-    run(gated(allowed("a", delegated=True)), CallCleared(action=action("a")))[0],
+    run(gated(allowed("a", delegated=True)), entries.CallStarted(at=AT, action=action("a")))[0],
 ]
 
 
@@ -131,9 +131,9 @@ def test_a_call_that_started_may_have_run() -> None:
     """What runs is cancelled, and each call says what is known of it (K24, P3)."""
     state, effects = run(
         gated(allowed("a"), allowed("b"), allowed("c")),
-        CallCleared(action=action("a")),
-        CallCleared(action=action("b")),
-        signals.CallEnded(action=action("b"), result=result("done"), outcome="ok"),
+        entries.CallStarted(at=AT, action=action("a")),
+        entries.CallStarted(at=AT, action=action("b")),
+        entries.CallFinished(at=AT, action=action("b"), result=result("done"), outcome="ok"),
         STOP,
     )
     assert texts(state) == [MAY_HAVE_RUN, "done", DID_NOT_RUN]

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.unit.turn.parts import (
+    AT,
     LIMITS,
     USED,
     action,
@@ -19,16 +20,12 @@ from tests.unit.turn.parts import (
     streaming,
 )
 from zeroclaw.message import ToolMessage
-from zeroclaw.turn import signals
+from zeroclaw.turn import entries, signals
 from zeroclaw.turn.batch import MAY_HAVE_RUN
 from zeroclaw.turn.machine import Step, begin, resume, step
 from zeroclaw.turn.signals import (
     AppendBatch,
     AwaitAnswers,
-    BatchAppended,
-    BatchGated,
-    CallCleared,
-    CallEnded,
     CheckCalls,
     Compact,
     Effect,
@@ -41,10 +38,10 @@ from zeroclaw.turn.signals import (
 from zeroclaw.turn.states import Dispatching, Done, Executing, State, Streaming, Thinking
 from zeroclaw.value import replace
 
-GRANTED = signals.ApprovalGranted(approval=approval("a"))
-REFUSED = signals.ApprovalRefused(approval=approval("a"), result=result("no"))
-A_STARTED = CallCleared(action=action("a"))
-A_ENDED = CallEnded(action=action("a"), result=result("done"), outcome="ok")
+GRANTED = entries.AnswerTaken(at=AT, how="approved", approval=approval("a"))
+REFUSED = entries.AnswerTaken(at=AT, how="denied", approval=approval("a"), result=result("no"))
+A_STARTED = entries.CallStarted(at=AT, action=action("a"))
+A_ENDED = entries.CallFinished(at=AT, action=action("a"), result=result("done"), outcome="ok")
 DONE = Done(reason="model_stop", usage=USED, text="whole")
 
 
@@ -91,7 +88,9 @@ def test_a_call_that_may_not_run_twice_ends_as_unknown() -> None:
     """The other calls go on; what nobody knows is told to the model (P3)."""
     state, effects = resume(run(gated(allowed("a"), allowed("b")), A_STARTED)[0])
     assert effects == (RecordUnknown(action=action("a")), CheckCalls(actions=(action("b"),)))
-    unknown = CallEnded(action=action("a"), result=result(MAY_HAVE_RUN), outcome="unknown")
+    unknown = entries.CallFinished(
+        at=AT, action=action("a"), result=result(MAY_HAVE_RUN), outcome="unknown"
+    )
     b_ended = replace(A_ENDED, action=action("b"))
     whole = run((state, ()), unknown, b_ended)[1]
     contents = [message.content for effect in whole for message in _results(effect)]
@@ -139,13 +138,13 @@ def test_a_finished_sub_agent_is_appended() -> None:
     """Its result was there before the restart."""
     state, effects = resume(run(dispatched(), A_ENDED)[0])
     assert effects == (AppendBatch(results=(result("done", name="tool_0"),)),)
-    assert isinstance(run((state, ()), BatchAppended())[0], Thinking)
+    assert isinstance(run((state, ()), entries.BatchAppended(at=AT))[0], Thinking)
 
 
 def test_a_batch_gated_after_the_restart_goes_on() -> None:
     """The gate is asked anew only before it has spoken."""
     again = resume(gating(1))
-    gate = BatchGated(verdicts=(allowed("a"),))
+    gate = entries.Gated(at=AT, verdicts=(allowed("a"),))
     assert run(again, gate)[1] == (CheckCalls(actions=(action("a"),)),)
 
 

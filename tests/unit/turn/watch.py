@@ -184,16 +184,21 @@ class Watch(RuleBasedStateMachine):
         answer = AssistantMessage(content="late")
         return [
             signals.ResponseReceived(request=self.request, message=answer, usage=parts.USED),
-            signals.BatchAppended(),
-            signals.Compacted(usage=parts.USED),
-            *(signals.ApprovalGranted(approval=approval) for approval in self.asks),
+            entries.BatchAppended(at=parts.AT),
+            entries.Compacted(at=parts.AT, summary="", kept=0, usage=parts.USED),
+            *(
+                entries.AnswerTaken(at=parts.AT, how="approved", approval=approval)
+                for approval in self.asks
+            ),
             *(self.late_end(verdict) for verdict in self.verdicts if verdict.action),
         ]
 
     def late_end(self, verdict: Verdict) -> Event:
         name = verdict.action or ActionId("")
         result = parts.result("late")
-        return signals.CallEnded(action=name, result=result, outcome="ok", usage=parts.USED)
+        return entries.CallFinished(
+            at=parts.AT, action=name, result=result, outcome="ok", usage=parts.USED
+        )
 
     def run(self, name: ActionId) -> None:
         self.promise("nothing runs before every ask ended", kept=not self.asks)
