@@ -161,9 +161,12 @@ def small_model() -> Path:
 # --- what no test does ---------------------------------------------------------------------------
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(autouse=True, scope="session")
 def no_blocking_calls() -> Iterator[None]:
-    """A blocking call of the product inside an event loop raises `BlockingError` there."""
+    """A blocking call of the product inside an event loop raises `BlockingError` there.
+
+    For all tests at once: to begin it takes longer than many a test.
+    """
     with blockbuster_ctx(["zeroclaw", "channels"]) as watched:
         # Coverage's own, which a line meets whose thread runs beside another thread of ours.
         watched.functions["threading.Lock.acquire"].can_block_in(

@@ -1,7 +1,9 @@
 """Plays a scenario, kills the daemon at one instant, and holds what it comes to to account."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+
+import pytest
 
 from tests.faults.instants import Instant
 from tests.faults.on_loopback import on_loopback
@@ -9,6 +11,30 @@ from tests.faults.promises import check
 from tests.faults.scenarios import Scenario
 from tests.faults.scene import Scene, scene
 from tests.faults.stage import Open
+from zeroclaw.store import DurablePoint
+
+ONCE_MORE = pytest.mark.long("walks a point once more, elsewhere")
+"""Of a kill like another one: each kind of instant that it stands for is killed in every check."""
+Places = Mapping[DurablePoint, tuple[tuple[str, int], ...]]
+
+
+def walked(walk: Places, *, further: str = "") -> list[object]:
+    """Return the point, scenario, number and side of each kill.
+
+    Args:
+        walk: The places of each point.
+        further: At its first place a point is killed on both sides in every check; at the others
+            on this side only, and on the rest among the long searches.
+    """
+    return [
+        pytest.param(
+            *(point, name, n, when),
+            marks=() if place == 0 or when == further else ONCE_MORE,
+        )
+        for point, places in walk.items()
+        for place, (name, n) in enumerate(places)
+        for when in ("before", "after")
+    ]
 
 
 async def kill_at(

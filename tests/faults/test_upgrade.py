@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.instants import nth
-from tests.faults.killing import kill_at
+from tests.faults.killing import kill_at, walked
 from tests.faults.on_loopback import on_loopback
 from tests.faults.release import FirstLife
 from tests.faults.scenarios import SCENARIOS
@@ -23,11 +23,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.needs("bwrap", "platform")]
 RELEASE = "ff26965"
 
 
-@pytest.mark.parametrize("when", ["before", "after"])
-@pytest.mark.parametrize(
-    ("point", "name", "n"),
-    [(point, name, n) for point, places in WALK.items() for name, n in places],
-)
+@pytest.mark.parametrize(("point", "name", "n", "when"), walked(WALK))
 async def test_what_a_release_left_at_a_durable_point_is_gone_on_with(
     tmp_path: Path, point: DurablePoint, name: str, n: int, when: str
 ) -> None:
