@@ -41,7 +41,7 @@ from zeroclaw.gate.card_arguments import (
 )
 from zeroclaw.gate.conditions import Query, ToolFacts, facts_of
 from zeroclaw.gate.grant import Grant, covers, is_granted_by
-from zeroclaw.gate.policy import Decision, PolicySet, reasons_of, why_denied
+from zeroclaw.gate.policy import Decision, PolicySet, reasons_of, why_ruled
 from zeroclaw.gate.protection import Protected
 from zeroclaw.gate.ruling import Ruling, permits, rule
 from zeroclaw.gate.scope import scope_of
@@ -65,7 +65,7 @@ from zeroclaw.message import ToolCall
 from zeroclaw.redact import Redactor
 from zeroclaw.resource import resource_form
 from zeroclaw.text import catalogue
-from zeroclaw.text.language import ENGLISH, LANGUAGES, Language
+from zeroclaw.text.language import ENGLISH, LANGUAGES, Language, Sentence
 from zeroclaw.tool import Arguments, Tool, ToolContext, line_of
 from zeroclaw.value import Value, replace
 
@@ -183,15 +183,15 @@ class Gate:
         """
         action = frozen.action
         if action_hash(action) != frozen.hash or not _is_bound(frozen, setting, approval):
-            return Stopped(reason="it is not the call that was decided about", by="integrity")
+            return _stopped(catalogue.CALL_WAS_CHANGED, setting, by="integrity")
         tool = self.tools.get(action.tool)
         if tool is None:
-            return Stopped(reason="its tool is no longer there", by="integrity")
+            return _stopped(catalogue.ITS_TOOL_IS_GONE, setting, by="integrity")
         resources, unresolved = await resolve_resources(
             tool, action.arguments, setting.context, timeout_s=self.resolve_timeout_s
         )
         if resources != action.resources:
-            return Stopped(reason="what it would touch has changed since", by="resources")
+            return _stopped(catalogue.WHAT_IT_TOUCHES_CHANGED, setting, by="resources")
         ready = _Ready(
             tool=tool,
             action=action,
@@ -213,8 +213,13 @@ class Gate:
         if effect == "allow" or (effect == "ask" and approved):
             may = permits(query, ruled, policy=self.policy(), protected=self.protected)
             return Cleared(tool=ready.tool, permits=may, in_message=query.in_message is True)
-        reason = f"it needs approval by now: {why}" if effect == "ask" else why
-        return Stopped(reason=reason, by=ruled.by)
+        told = why
+        if ruled.by == "policy":
+            told = why_ruled(self.policy(), ruled.decision, query, _language_of(setting))
+        if effect == "ask":
+            why = catalogue.NEEDS_APPROVAL_BY_NOW.to(ENGLISH, why=why)
+            told = catalogue.NEEDS_APPROVAL_BY_NOW.to(_language_of(setting), why=told)
+        return Stopped(reason=why, for_people=told, by=ruled.by)
 
     async def _gate(self, case: _Case) -> tuple[Verdict, tuple[Entry, ...]]:
         ready = await self._prepare(case)
@@ -372,10 +377,9 @@ class Gate:
     def _ruled_out(self, case: _Case, frozen: Frozen, ruled: Ruling, query: Query) -> Denied:
         action, decision = frozen.action, ruled.decision
         why, told = decision.why, decision.why
-        # An action's principal reads no language: that would enter its hash.
-        language = case.setting.context.principal.language
+        language = _language_of(case.setting)
         if ruled.by == "policy":
-            told = why_denied(self.policy(), decision, query, language)
+            told = why_ruled(self.policy(), decision, query, language)
         denied = self._denied(
             case,
             action.canonical_arguments,
@@ -456,6 +460,16 @@ def _is_bound(frozen: Frozen, setting: Setting, approval: Approval | None) -> bo
 
 
 # --- entries for the audit -----------------------------------------------------------------------
+
+
+def _language_of(setting: Setting) -> Language:
+    """Return what the one reads who is told; an action's principal reads none, for its hash's sake."""
+    return setting.context.principal.language
+
+
+def _stopped(why: Sentence, setting: Setting, *, by: str) -> Stopped:
+    told = why.to(_language_of(setting))
+    return Stopped(reason=why.to(ENGLISH), for_people=told, by=by)
 
 
 def _malformed(case: _Case, verdict: Denied, at: datetime) -> tuple[Entry, ...]:

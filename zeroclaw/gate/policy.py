@@ -573,16 +573,17 @@ def why_asked(reasons: Iterable[Reason], language: Language) -> str:
 
 
 def why_refused(policy: PolicySet, query: Query, language: Language) -> str:
-    """Return why the policy does not allow what a person wants to do themselves; one line."""
-    decision = policy.decide(query)
+    """Return why the policy does not allow what a person wants to do themselves; one line.
+
+    There is no card for that, so a question is a no as well.
+    """
+    return why_ruled(policy, policy.decide(query), query, language)
+
+
+def why_ruled(policy: PolicySet, decision: Decision, query: Query, language: Language) -> str:
+    """Return why this decision of the policy is no yes; one line."""
     if decision.effect == "ask":
-        # There is no card for what a person does themselves.
         return why_asked(reasons_of(policy, decision), language)
-    return why_denied(policy, decision, query, language)
-
-
-def why_denied(policy: PolicySet, decision: Decision, query: Query, language: Language) -> str:
-    """Return why this decision of the policy is a no; one line."""
     if not decision.statements:
         return catalogue.NO_STATEMENT_ALLOWS.to(
             language, action=query.action, principal=query.principal.id

@@ -126,10 +126,12 @@ class Stopped(Value):
 
     Attributes:
         reason: One line, for `refuse` with outcome `denied`.
+        for_people: The same in the language of whoever called the tool themselves.
         by: For the audit: `policy`, `protection`, `integrity` or `resources`.
     """
 
     reason: str
+    for_people: str
     by: str
 
 

@@ -315,6 +315,18 @@ DISK_NEARLY_FULL = Sentence(
 
 # --- why a person is asked, or may not do something ----------------------------------------------
 
+CALL_WAS_CHANGED = Sentence(
+    en="it is not the call that was decided about",
+    de="es ist nicht der Aufruf, über den entschieden wurde",
+)
+ITS_TOOL_IS_GONE = Sentence(en="its tool is no longer there", de="sein Werkzeug ist nicht mehr da")
+WHAT_IT_TOUCHES_CHANGED = Sentence(
+    en="what it would touch has changed since",
+    de="was er berühren würde, hat sich seitdem geändert",
+)
+NEEDS_APPROVAL_BY_NOW = Sentence(
+    en="it needs approval by now: {why}", de="er braucht inzwischen eine Freigabe: {why}"
+)
 STATEMENT_ASKS = Sentence(en="`{id}` asks{note}", de="`{id}` fragt nach{note}")
 STATEMENT_DENIES = Sentence(en="`{id}` denies it{note}", de="`{id}` verbietet es{note}")
 NO_STATEMENT_ALLOWS = Sentence(

@@ -185,10 +185,14 @@ class EffectExecutor:
         """Check a call for the last time; that it starts is on record before it does."""
         checked = await self.calls.check(action, call, approval)
         if isinstance(checked.verdict, Stopped):
-            why, by = checked.verdict.reason, checked.verdict.by
-            reason = f"`{call.name}` did not run: {why}"
-            people = catalogue.CALL_DID_NOT_RUN.to(self._turn.language, tool=call.name, why=why)
-            ended = await self.refusal(action, call, reason, "denied", by=by, for_people=people)
+            stopped = checked.verdict
+            reason = f"`{call.name}` did not run: {stopped.reason}"
+            people = catalogue.CALL_DID_NOT_RUN.to(
+                self._turn.language, tool=call.name, why=stopped.for_people
+            )
+            ended = await self.refusal(
+                action, call, reason, "denied", by=stopped.by, for_people=people
+            )
             await self._tell(ended)
             return
         started = entries.CallStarted(action=action, at=self._services.clock.now())

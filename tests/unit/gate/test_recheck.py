@@ -39,6 +39,34 @@ async def gated(house: House, name: str) -> tuple[Frozen, Approval | None]:
     return frozen, replace(verdict.approval, state="approved", by="Ann", at=EPOCH)
 
 
+def refusal(why: str, *, by: str) -> Stopped:
+    """A refusal that reads the same for the model and for somebody who reads English."""
+    return Stopped(reason=why, for_people=why, by=by)
+
+
+async def test_people_read_in_their_language_why_a_call_is_stopped() -> None:
+    """The model reads English."""
+    house = House()
+    german = replace(SETTING, context=replace(CONTEXT, principal=replace(BOB, language="de")))
+    frozen, _ = await gated(house, "shell")
+    waits = await house.gate().recheck(frozen, german)
+    house.tools = [dataclasses.replace(SHELL, touches=names_a_secret_file)]
+    moved = await house.gate().recheck(frozen, german)
+    house.tools = []
+    gone = await house.gate().recheck(frozen, german)
+    assert [(one.reason, one.for_people) for one in (moved, gone) if isinstance(one, Stopped)] == [
+        (
+            "what it would touch has changed since",
+            "was er berühren würde, hat sich seitdem geändert",
+        ),
+        ("its tool is no longer there", "sein Werkzeug ist nicht mehr da"),
+    ]
+    assert isinstance(waits, Stopped)
+    assert waits.reason.startswith("it needs approval by now: ")
+    assert waits.for_people.startswith("er braucht inzwischen eine Freigabe: ")
+    assert "asks" not in waits.for_people
+
+
 @pytest.mark.parametrize("tool", [READ, WRITE, SHELL], ids=lambda tool: tool.name)
 async def test_a_call_that_nothing_changed_about_may_run(tool: FakeTool) -> None:
     """Allowed by policy, or approved: the last check hands out its tool."""
@@ -54,7 +82,7 @@ async def test_a_call_that_was_changed_after_its_decision_does_not_run() -> None
     house = House()
     frozen, _ = await gated(house, "read_file")
     changed = replace(frozen, action=replace(frozen.action, canonical_arguments='{"path":"b"}'))
-    stopped = Stopped(reason="it is not the call that was decided about", by="integrity")
+    stopped = refusal("it is not the call that was decided about", by="integrity")
     assert await house.gate().recheck(changed, SETTING) == stopped
 
 
@@ -72,9 +100,7 @@ async def test_an_approval_lets_only_its_own_call_run() -> None:
         await gate.recheck(frozen, elsewhere, approval),
         await gate.recheck(frozen, somebody, approval),
     ]
-    assert (
-        found == [Stopped(reason="it is not the call that was decided about", by="integrity")] * 4
-    )
+    assert found == [refusal("it is not the call that was decided about", by="integrity")] * 4
 
 
 @pytest.mark.parametrize("state", ["pending", "denied", "expired", "stopped"])
@@ -94,8 +120,8 @@ async def test_a_tool_that_is_gone_does_not_run() -> None:
     house = House()
     frozen, _ = await gated(house, "read_file")
     house.tools = []
-    assert await house.gate().recheck(frozen, SETTING) == Stopped(
-        reason="its tool is no longer there", by="integrity"
+    assert await house.gate().recheck(frozen, SETTING) == refusal(
+        "its tool is no longer there", by="integrity"
     )
 
 
@@ -104,7 +130,7 @@ async def test_a_call_whose_resources_have_changed_does_not_run() -> None:
     house = House()
     frozen, approval = await gated(house, "write_file")
     house.tools = [dataclasses.replace(WRITE, touches=names_a_secret_file)]
-    changed = Stopped(reason="what it would touch has changed since", by="resources")
+    changed = refusal("what it would touch has changed since", by="resources")
     assert await house.gate().recheck(frozen, SETTING, approval) == changed
     house.tools = [dataclasses.replace(WRITE, touches=unresolvable)]
     assert await house.gate().recheck(frozen, SETTING, approval) == changed
