@@ -42,7 +42,7 @@ async def test_a_request_holds_its_parts_and_nothing_else(tmp_path: Path) -> Non
 
 
 async def test_a_request_begins_small(tmp_path: Path) -> None:
-    """A short line goes with the rules and the tools that the daemon brings in 6 KB. S3-06."""
+    """A short line goes with the rules and the tools that the daemon brings in 6 KB."""
     async with world(tmp_path) as here:
         here.model.say("Hello.")
         await here.say("ann", "hi")
