@@ -142,14 +142,13 @@ class ChannelHost:
         return lambda: self._foundation.openers.channel(part.make(context))
 
     def _up(self, channel: Channel) -> None:
-        before = self._accounts.get(channel.name)
         self._accounts[channel.name] = Account(
             channel=channel,
             clock=self._foundation.clock,
             group=self._group,
             call_timeout_s=self._foundation.start.config.runtime.call_timeout_s,
             calls_at_once=CALLS_AT_ONCE,
-            outage=None if before is None else before.outage,
+            before=self._accounts.get(channel.name),
             screen=partial(screen_shown, redactor=self._foundation.start.checked.redactor),
         )
 

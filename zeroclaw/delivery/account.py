@@ -142,7 +142,7 @@ class Account:
         group: asyncio.TaskGroup,
         call_timeout_s: float,
         calls_at_once: int,
-        outage: Outage | None = None,
+        before: "Account | None" = None,
         screen: Screen = as_it_is,
     ) -> None:
         """Begin to pace.
@@ -153,13 +153,13 @@ class Account:
             group: Owns the one alarm, and outlives whoever calls here.
             call_timeout_s: How long one call may take; then its outcome is unknown.
             calls_at_once: How many calls may be under way; more wait for one to end.
-            outage: Of the channel, where it had an adapter before this one.
+            before: That of the channel's adapter before this one, whose waits are obeyed.
             screen: Looks at every text after it was rendered.
         """
         self._screen = screen
         # A text is cut, looked at and sent one after another, and rendered once.
         self._render = lru_cache(maxsize=RENDERED)(channel.render)
-        self.outage = outage or Outage()
+        self.outage = Outage() if before is None else before.outage
         self.channel = channel
         self._clock = clock
         self._group = group
@@ -174,7 +174,11 @@ class Account:
             edit_interval_s=channel.capabilities.min_edit_interval_s,
             drafts_at_once=max(1, calls_at_once // 2),
         )
-        self._pacing = pacing.fresh(limits, clock.monotonic())
+        self._pacing = (
+            pacing.fresh(limits, clock.monotonic())
+            if before is None
+            else pacing.taken_over(before._pacing, limits)  # noqa: SLF001  of its own kind
+        )
         self._granted: dict[str, Callable[[], None]] = {}
         self._alarm: asyncio.Task[None] | None = None
         self._rings_at = 0.0

@@ -107,6 +107,24 @@ async def test_an_owner_that_shuts_down_is_asked_for_no_alarm() -> None:
     assert granted == []
 
 
+async def test_a_new_adapter_obeys_what_the_one_before_it_was_told() -> None:
+    """An adapter that failed is made anew, and the platform's wait goes on (P6)."""
+    async with running(platform()) as rig:
+        rig.channel.will("send", RateLimited("slow down", retry_after_s=7))
+        before = rig.accounts["chat"]
+        await before.post(rig.channel.address(), Markdown(text="a", key="k"))
+        after = Account(
+            channel=rig.channel,
+            clock=rig.clock,
+            group=rig.group,
+            call_timeout_s=CALL_TIMEOUT_S,
+            calls_at_once=1,
+            before=before,
+        )
+        await after.permit(rig.channel.address())
+        assert rig.clock.monotonic() == 7
+
+
 def masked(text: str, *, growing: bool = False) -> str:
     """A last look that knows one word, and while a text grows its beginning."""
     shown = text.replace("secret", "[redacted]")
