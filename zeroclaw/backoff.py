@@ -1,4 +1,7 @@
-"""How long to wait before something that failed is tried again."""
+"""How long to wait before something that failed is tried again.
+
+A file of its own, for rooms of every layer try again, and none of them is below all others.
+"""
 
 from zeroclaw.value import Value
 

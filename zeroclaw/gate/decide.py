@@ -213,9 +213,7 @@ class Gate:
         if effect == "allow" or (effect == "ask" and approved):
             may = permits(query, ruled, policy=self.policy(), protected=self.protected)
             return Cleared(tool=ready.tool, permits=may, in_message=query.in_message is True)
-        told = why
-        if ruled.by == "policy":
-            told = why_ruled(self.policy(), ruled.decision, query, _language_of(setting))
+        told = self._told(ruled, query, setting)
         if effect == "ask":
             why = catalogue.NEEDS_APPROVAL_BY_NOW.to(ENGLISH, why=why)
             told = catalogue.NEEDS_APPROVAL_BY_NOW.to(_language_of(setting), why=told)
@@ -376,19 +374,24 @@ class Gate:
 
     def _ruled_out(self, case: _Case, frozen: Frozen, ruled: Ruling, query: Query) -> Denied:
         action, decision = frozen.action, ruled.decision
-        why, told = decision.why, decision.why
-        language = _language_of(case.setting)
-        if ruled.by == "policy":
-            told = why_ruled(self.policy(), decision, query, language)
+        told = self._told(ruled, query, case.setting)
         denied = self._denied(
             case,
             action.canonical_arguments,
-            f"`{action.tool}` may not run: {why}",
+            f"`{action.tool}` may not run: {decision.why}",
             "denied",
             query.now,
-            for_people=catalogue.CALL_DID_NOT_RUN.to(language, tool=action.tool, why=told),
+            for_people=catalogue.CALL_DID_NOT_RUN.to(
+                _language_of(case.setting), tool=action.tool, why=told
+            ),
         )
         return replace(denied, frozen=frozen)
+
+    def _told(self, ruled: Ruling, query: Query, setting: Setting) -> str:
+        """Return why a call is not allowed, for whoever called the tool themselves."""
+        if ruled.by != "policy":
+            return ruled.decision.why
+        return why_ruled(self.policy(), ruled.decision, query, _language_of(setting))
 
     def _denied(
         self,

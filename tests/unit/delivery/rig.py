@@ -16,6 +16,7 @@ from zeroclaw.delivery.live import Live
 from zeroclaw.delivery.outbox import Outbox
 from zeroclaw.delivery.rows import Ask, Item
 from zeroclaw.envelope import ApprovalId, ConversationId, MessageRef, TurnId
+from zeroclaw.errors import RateLimited
 from zeroclaw.store import Commit, DurablePoint, Fence, Put, Row, RowKind, Write
 from zeroclaw.value import replace
 
@@ -46,6 +47,16 @@ class HookLog:
     async def refused(self, row: Row, item: Item, why: str) -> tuple[Write, ...]:
         self.reasons.append(why)
         return self.add
+
+
+def refused_late(rig: "Rig", retry_after_s: float) -> None:
+    """Have each call take a second to arrive, and the first send refused."""
+
+    async def arrive(_: object) -> None:
+        await rig.clock.sleep(1)
+
+    rig.channel.before = arrive
+    rig.channel.will("send", RateLimited("slow down", retry_after_s=retry_after_s))
 
 
 @dataclass(kw_only=True)

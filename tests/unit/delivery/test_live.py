@@ -15,6 +15,7 @@ from tests.unit.delivery.rig import (
     TURN,
     Rig,
     platform,
+    refused_late,
     running,
 )
 from zeroclaw.channel import Budget
@@ -79,12 +80,7 @@ async def test_the_first_text_is_seen_at_once_and_the_newest_after_an_interval()
 async def test_a_draft_that_waited_for_another_message_obeys_its_refusal() -> None:
     """Two topics of a group are written to at once, and the first is refused (P6)."""
     async with running(platform(replace(LOOKING, has_threads=True))) as rig:
-        rig.channel.will("send", RateLimited("slow down", retry_after_s=7))
-
-        async def arrive_late(call: object) -> None:
-            await rig.clock.sleep(1)
-
-        rig.channel.before = arrive_late
+        refused_late(rig, retry_after_s=7)
         put = final(rig, "done", thread="1")
         await rig.commit(put)
         await rig.clock.sleep(0.5)

@@ -7,7 +7,15 @@ import pytest
 
 from tests.fakes.scripted_calls import Hang, Lost
 from tests.unit.delivery.outbox_rows import HOUR_S, final, seen, turn_of
-from tests.unit.delivery.rig import CALL_TIMEOUT_S, LOOKING, PLAIN_SENDS, commit, platform, running
+from tests.unit.delivery.rig import (
+    CALL_TIMEOUT_S,
+    LOOKING,
+    PLAIN_SENDS,
+    commit,
+    platform,
+    refused_late,
+    running,
+)
 from zeroclaw.delivery.reconcile import MOST_LOST
 from zeroclaw.errors import ChannelUnavailable, RateLimited
 from zeroclaw.text import catalogue
@@ -40,12 +48,7 @@ async def test_a_platforms_wait_is_obeyed_to_the_letter() -> None:
 async def test_who_waited_for_another_message_of_the_chat_obeys_its_refusal() -> None:
     """Two topics of a group share its limit, and one is posted after the other (P6)."""
     async with running(platform(replace(LOOKING, has_threads=True))) as rig:
-        rig.channel.will("send", RateLimited("slow down", retry_after_s=7))
-
-        async def arrive_late(call: object) -> None:
-            await rig.clock.sleep(1)
-
-        rig.channel.before = arrive_late
+        refused_late(rig, retry_after_s=7)
         puts = [final(rig, thread, thread=thread) for thread in ("1", "2")]
         await rig.commit(*puts)
         for put in puts:
