@@ -41,7 +41,12 @@ COMMANDS = {
     "restore": "Put a backup in the place of the data, while no daemon runs.",
 }
 """Each with its line of help, in the order in which they are listed."""
-_ELSEWHERE = {"try": "emulator:command", "resume": "halt:resume", "restore": "backup:restore"}
+_OPERATORS = ("status", "logout", "halt", "reload", "resume", "pair", "grants")
+_ELSEWHERE = {
+    "try": "emulator:command",
+    "restore": "backup:restore",
+    **{name: f"operator:{name}" for name in _OPERATORS},
+}
 """Where a command is found that is no `command` in a file of its name."""
 
 

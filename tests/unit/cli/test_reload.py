@@ -7,7 +7,7 @@ import pytest
 from zeroclaw.cli.answers import Reloaded
 from zeroclaw.cli.client import read
 from zeroclaw.cli.configuration import rereading
-from zeroclaw.cli.reload import lines
+from zeroclaw.cli.operator import reload_lines as lines
 from zeroclaw.errors import ConfigError
 
 SCRIPTED = '[provider]\nkind = "scripted"\nscript = "s.toml"\n'

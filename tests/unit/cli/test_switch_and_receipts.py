@@ -14,8 +14,8 @@ from tests.fakes.manual_clock import ManualClock
 from zeroclaw.cli import root
 from zeroclaw.cli.answers import Status
 from zeroclaw.cli.client import DaemonRefused, answer, read
+from zeroclaw.cli.operator import status_lines as lines
 from zeroclaw.cli.receipts import line, receipts_in
-from zeroclaw.cli.status import lines
 from zeroclaw.errors import StoreUnusable
 from zeroclaw.host.control import Control
 from zeroclaw.host.local_listener import SESSIONS

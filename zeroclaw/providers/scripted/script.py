@@ -22,10 +22,9 @@ the receipt that stands last in it.
 import json
 import re
 import tomllib
-from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationError
 
 from zeroclaw.errors import ConfigError, ProviderRejected
 from zeroclaw.message import AssistantMessage, Message, ToolMessage, UserMessage
@@ -103,49 +102,48 @@ class Finish(_Table):
     finish: Literal["stop", "length", "content_filter", "tool_calls"]
 
 
-Step = Say | Reason | Call | Report | Pause | Fail | Finish
-STEPS: Mapping[str, type[Step]] = {
-    "say": Say,
-    "reason": Reason,
-    "call": Call,
-    "usage": Report,
-    "wait_s": Pause,
-    "fail": Fail,
-    "finish": Finish,
-}
+_KINDS = ("say", "reason", "call", "usage", "wait_s", "fail", "finish")
+_KIND_AT = 6
+"""In the place of a fault within a step: behind `turn, 0, answer, 0, steps, 0` stands its kind, which is no key."""
+_NO_STEP = f"exactly one of {', '.join(_KINDS)} is needed"
+
+
+def _kind(step: object) -> str | None:
+    """Return which step a table, or one that was read, is by the one key that says so; None for no step."""
+    keys = step.__class__.model_fields if isinstance(step, _Table) else step
+    kinds = [kind for kind in _KINDS if isinstance(keys, dict) and kind in keys]
+    return kinds[0] if len(kinds) == 1 else None
+
+
+_AnyStep = Annotated[
+    Annotated[Say, Tag("say")]
+    | Annotated[Reason, Tag("reason")]
+    | Annotated[Call, Tag("call")]
+    | Annotated[Report, Tag("usage")]
+    | Annotated[Pause, Tag("wait_s")]
+    | Annotated[Fail, Tag("fail")]
+    | Annotated[Finish, Tag("finish")],
+    Discriminator(_kind, custom_error_type="no_step", custom_error_message=_NO_STEP),
+]
 
 
 class Answer(_Table):
     """One answer: its steps in order."""
 
-    steps: tuple[Step, ...]
+    steps: list[_AnyStep] = Field(min_length=1)
 
 
 class Turn(_Table):
     """The answers to one user message, in order; after a tool's result comes the next."""
 
     when: str = ""
-    answer: tuple[Answer, ...]
+    answer: list[Answer] = Field(min_length=1)
 
 
 class Script(_Table):
     """All turns."""
 
-    turn: tuple[Turn, ...] = ()
-    otherwise: str | None = None
-
-
-class _RawAnswer(_Table):
-    steps: list[dict[str, object]] = Field(min_length=1)
-
-
-class _RawTurn(_Table):
-    when: str = ""
-    answer: list[_RawAnswer] = Field(min_length=1)
-
-
-class _RawScript(_Table):
-    turn: list[_RawTurn] = Field(default_factory=list["_RawTurn"])
+    turn: list[Turn] = Field(default_factory=list[Turn])
     otherwise: str | None = None
 
 
@@ -156,28 +154,12 @@ def parse_script(text: str) -> Script:
         ConfigError: With every fault, each with its place.
     """
     try:
-        raw = _RawScript.model_validate(tomllib.loads(text))
+        return Script.model_validate(tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
         raise ConfigError((f"script: not valid TOML: {str(error).lower()}",)) from error
     except ValidationError as error:
-        raise ConfigError(_faults(error, ("script",))) from error
-    faults: list[str] = []
-    turns: list[Turn] = []
-    for t, turn in enumerate(raw.turn):
-        answers: list[Answer] = []
-        for a, answer in enumerate(turn.answer):
-            steps: list[Step] = []
-            for s, step in enumerate(answer.steps):
-                read = _step(step, ("script", "turn", t, "answer", a, "steps", s))
-                if isinstance(read, tuple):
-                    faults.extend(read)
-                else:
-                    steps.append(read)
-            answers.append(Answer(steps=tuple(steps)))
-        turns.append(Turn(when=turn.when, answer=tuple(answers)))
-    if faults:
-        raise ConfigError(tuple(faults))
-    return Script(turn=tuple(turns), otherwise=raw.otherwise)
+        found = ((_path(fault["loc"]), fault["msg"]) for fault in error.errors())
+        raise ConfigError(tuple(f"{path}: {what.lower()}" for path, what in found)) from error
 
 
 def next_answer(script: Script, messages: tuple[Message, ...]) -> Answer:
@@ -200,7 +182,7 @@ def next_answer(script: Script, messages: tuple[Message, ...]) -> Answer:
     if turn is not None and given < len(turn.answer):
         return turn.answer[given]
     if script.otherwise is not None:
-        return Answer(steps=(Say(say=script.otherwise),))
+        return Answer(steps=[Say(say=script.otherwise)])
     shown = " ".join(newest.content.split())[:40]
     message = f"the script has no answer {given + 1} to `{shown}`"
     raise ProviderRejected(message)
@@ -242,26 +224,9 @@ def _turn(script: Script, said: list[str]) -> Turn | None:
     return found
 
 
-def _step(raw: dict[str, object], place: tuple[str | int, ...]) -> Step | tuple[str, ...]:
-    """Read a step, or say what is wrong with it."""
-    kinds = [kind for kind in STEPS if kind in raw]
-    if len(kinds) != 1:
-        return (f"{_path(place)}: exactly one of {', '.join(STEPS)} is needed",)
-    try:
-        return STEPS[kinds[0]].model_validate(raw)
-    except ValidationError as error:
-        return _faults(error, place)
-
-
-def _faults(error: ValidationError, place: tuple[str | int, ...]) -> tuple[str, ...]:
-    return tuple(
-        f"{_path((*place, *fault['loc']))}: {fault['msg'].lower()}" for fault in error.errors()
-    )
-
-
 def _path(place: tuple[str | int, ...]) -> str:
     """Write a place as `script.turn[0].answer[1].steps[2].say`; counted from zero."""
-    text = ""
-    for part in place:
+    text = "script"
+    for part in (*place[:_KIND_AT], *place[_KIND_AT + 1 :]):
         text += f"[{part}]" if isinstance(part, int) else f".{part}"
-    return text.removeprefix(".")
+    return text

@@ -1,0 +1,262 @@
+"""The commands that an operator gives to the running daemon, by its control socket.
+
+`status` and `reload`; `halt` and `resume`; `logout`; `pair` (who may talk to the bot) and `grants`
+(what runs without asking). Those that can do without a daemon open its store or its file instead,
+and load what that takes only then.
+"""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from zeroclaw.cli.answers import Answer, ChannelSeen, Grants, LoggedOut, Reloaded, Status, Text
+from zeroclaw.cli.client import answer, ask, ask_if_running, change, read, store_at
+from zeroclaw.cli.invocation import say
+from zeroclaw.cli.options import as_json, at_place, print_found
+from zeroclaw.errors import ConfigError, Refused, system_words
+
+BY = "the operator on this machine"
+_KIB = 1024
+
+
+# --- status ----------------------------------------------------------------------------------------
+
+
+@click.command("status")
+@at_place
+@as_json
+def status(place: Path, *, as_json: bool) -> None:
+    """Show how the running daemon is.
+
+    Its channels, its model, what waits, how much disk it takes, and a fresh link to the web page
+    that logs one browser in. Exits with 3 when no daemon runs.
+    """
+    told = asyncio.run(answer(place, "status"))
+    print_found(told, status_lines(read(told, Status)), as_json=as_json)
+
+
+def status_lines(told: Status) -> Iterator[str]:
+    """Return a status as a person reads it."""
+    yield f"zeroclaw   {told.version}"
+    if told.halted:
+        yield f"HALTED     by {told.halted}; `zeroclaw resume` goes on"
+    yield f"model      {told.model}"
+    if told.restart_for:
+        yield f"restart    for {', '.join(told.restart_for)}"
+    label = "channels"
+    for name, channel in sorted(told.channels.items()):
+        yield f"{label:<10} {name} {_condition(channel)}"
+        label = ""
+    yield f"work       {told.busy} at work, {told.waiting} waiting"
+    if told.pending:
+        yield f"approvals  {told.pending} to answer; `/pending` in a chat lists them"
+    for name, count in sorted(told.dropped.items()):
+        yield f"strangers  {count} messages dropped on {name}"
+    for name, count in sorted(told.refused.items()):
+        yield f"limits     {count} messages not taken on {name}"
+    yield f"disk       {_size(told.disk_bytes)}"
+    if told.login_url:
+        yield f"web page   {told.login_url} (opens once)"
+
+
+def _condition(channel: ChannelSeen) -> str:
+    since = "?" if channel.since is None else f"{channel.since.astimezone():%Y-%m-%d %H:%M:%S}"
+    return f"{channel.condition} since {since}{f': {channel.why}' if channel.why else ''}"
+
+
+def _size(size: float) -> str:
+    for unit in ("B", "KiB", "MiB"):
+        if size < _KIB:
+            return f"{size:.0f} {unit}"
+        size /= _KIB
+    return f"{size:.1f} GiB"
+
+
+# --- reload ----------------------------------------------------------------------------------------
+
+
+@click.command("reload")
+@at_place
+def reload(place: Path) -> None:
+    """Let the running daemon read its configuration again.
+
+    Who may talk to it, the policy and the limits hold at once, for what is under way too: whoever
+    is let in no more has what they had running stopped. Keys that need a restart are named, and
+    stay as they were. A file with a fault changes nothing; every fault is printed. SIGHUP does the
+    same, and logs it.
+    """
+    done = asyncio.run(ask(place, "reload", Reloaded))
+    if done.faults:
+        raise ConfigError((*done.faults, "nothing was changed"))
+    click.echo("\n".join(reload_lines(done)))
+
+
+def reload_lines(done: Reloaded) -> Iterator[str]:
+    """Return what was taken up as a person reads it."""
+    yield f"read        {done.file}"
+    yield f"holds now   {', '.join(done.live) or 'nothing new'}"
+    if done.waiting:
+        yield f"restart     needed for {', '.join(done.waiting)}; as it was until then"
+    for warning in done.warnings:
+        yield f"warning     {warning}"
+
+
+# --- halt and resume -------------------------------------------------------------------------------
+
+
+@click.command("halt")
+@at_place
+def halt(place: Path) -> None:
+    """Stop everything that runs, until `zeroclaw resume`.
+
+    Running answers and commands end, no tool runs, messages wait. It holds over restarts. Works
+    without a running daemon: the next one starts halted.
+    """
+    if asyncio.run(_switch(place, on=True)):
+        say("halted: nothing runs and nothing starts, until `zeroclaw resume`")
+    else:
+        say("no daemon runs; the next one starts halted, until `zeroclaw resume`")
+
+
+@click.command("resume")
+@at_place
+def resume(place: Path) -> None:
+    """Go on after `zeroclaw halt`.
+
+    Messages that waited are answered now. Works without a running daemon: the next one starts as
+    usual.
+    """
+    if asyncio.run(_switch(place, on=False)):
+        click.echo("going on: what waited is answered now")
+    else:
+        click.echo("no daemon runs; the next one starts as usual")
+
+
+async def _switch(place: Path, *, on: bool) -> bool:
+    """Halt or resume; returns whether a daemon was running."""
+    if await ask_if_running(place, "halt" if on else "resume", Answer, by=BY) is not None:
+        return True
+    from zeroclaw.inbound.commands.halt import Halt, halt_put
+    from zeroclaw.store import Commit, DurablePoint
+
+    async with store_at(place) as (store, now):
+        put = halt_put(Halt(by=BY, at=now) if on else None)
+        await store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(put,)))
+    return False
+
+
+# --- logout ----------------------------------------------------------------------------------------
+
+
+@click.command("logout")
+@at_place
+def logout(place: Path) -> None:
+    """Log every browser out of the web page.
+
+    And of the console. Open pages say so at once, and login links that nobody has used yet open nothing any more. Works
+    without a running daemon. `zeroclaw status` prints a new link.
+    """
+    told = asyncio.run(ask_if_running(place, "logout", LoggedOut))
+    count = _log_out_stored(place) if told is None else told.sessions
+    said = "1 browser is" if count == 1 else f"{count} browsers are"
+    click.echo(f"{said} logged out" if count else "no browser was logged in")
+
+
+def _log_out_stored(place: Path) -> int:
+    # What serves the page is only loaded when no daemon does.
+    from zeroclaw.host.local_listener import SESSIONS, log_out_stored
+
+    try:
+        return log_out_stored(place / SESSIONS)
+    except OSError as error:
+        message = f"`{place / SESSIONS}` can't be written: {system_words(error)}"
+        raise Refused(message) from error
+
+
+# --- pair ------------------------------------------------------------------------------------------
+
+
+@click.group("pair")
+def pair() -> None:
+    """Show who wants to talk to the bot, and let them in or not.
+
+    On channels with `pairing = "code"`, strangers who write in private get a code, and operators
+    a card. Here the same is answered by the code that a stranger tells you.
+    """
+
+
+@pair.command("list")
+@at_place
+def pair_list(place: Path) -> None:
+    """Show who waits, who was let in, and who was revoked; works without a daemon too."""
+    click.echo(asyncio.run(_pairs(place)))
+
+
+@pair.command("approve")
+@click.argument("who", metavar="CODE|PERSON")
+@at_place
+def pair_approve(place: Path, *, who: str) -> None:
+    """Let in who has this code, or take back that somebody was revoked."""
+    click.echo(asyncio.run(change(place, "pair", "approve", who)))
+
+
+@pair.command("deny")
+@click.argument("who", metavar="CODE|PERSON")
+@at_place
+def pair_deny(place: Path, *, who: str) -> None:
+    """Refuse who has this code; they meet silence for a day."""
+    click.echo(asyncio.run(change(place, "pair", "deny", who)))
+
+
+@pair.command("revoke")
+@click.argument("who", metavar="PERSON")
+@at_place
+def pair_revoke(place: Path, *, who: str) -> None:
+    """Put somebody out at once: what they had running is stopped.
+
+    PERSON is a name of the configuration, or <channel>:<sender id>.
+    """
+    click.echo(asyncio.run(change(place, "pair", "revoke", who)))
+
+
+async def _pairs(place: Path) -> str:
+    if (told := await ask_if_running(place, "pair", Text, words="list")) is not None:
+        return told.text
+    from zeroclaw.inbound.commands.pair import listed
+    from zeroclaw.text.language import ENGLISH
+
+    async with store_at(place) as (store, now):
+        return await listed(store, now, ENGLISH)
+
+
+# --- grants ----------------------------------------------------------------------------------------
+
+
+@click.group("grants")
+def grants() -> None:
+    """Show what runs without asking, and end it.
+
+    Whoever answers an approval "for a time" grants that conversation more such calls of that tool.
+    """
+
+
+@grants.command("list")
+@at_place
+@as_json
+def grants_list(place: Path, *, as_json: bool) -> None:
+    """Show every grant that holds: its id, tool, resources, end, and by and for whom."""
+    told = asyncio.run(ask(place, "grants", Grants, words="list"))
+    print_found(told.grants, (told.text,), as_json=as_json)
+
+
+@grants.command("revoke")
+@click.argument("ids", metavar="ID…", nargs=-1, required=True)
+@at_place
+def grants_revoke(place: Path, *, ids: tuple[str, ...]) -> None:
+    """End grants at once: the next such call asks again.
+
+    ID is what `zeroclaw grants list` shows. Fails when none of them was ended.
+    """
+    click.echo(asyncio.run(change(place, "grants", "revoke", *ids)))
