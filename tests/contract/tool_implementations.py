@@ -10,7 +10,7 @@ from tests.fakes.memory_store import MemoryStore
 from zeroclaw.context.notes import Notes
 from zeroclaw.envelope import ConversationId
 from zeroclaw.host.http import HttpAnswer, HttpRequest
-from zeroclaw.host.sandbox import Broken, System, Working, look_around
+from zeroclaw.host.sandbox import Broken, System, look_around
 from zeroclaw.tool import Tool
 from zeroclaw.tools import attachments, fetch, files, notes, results, shell
 from zeroclaw.value import Value
@@ -46,7 +46,7 @@ def _file_tool(name: str) -> Callable[[], Tool]:
 def _boxed_shell() -> Tool:
     found = look_around()
     system = NO_SYSTEM if isinstance(found, Broken) else found
-    [tool] = shell.tools(shell.ShellSettings(sandbox=Working(system=system)))
+    [tool] = shell.tools(shell.ShellSettings(sandbox=system))
     return tool
 
 

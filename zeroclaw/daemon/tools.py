@@ -69,7 +69,7 @@ async def open_tools(
             quota=Quota(wanted.shell.workspace_bytes),
         )
         found += files.tools(settings)
-    tested: sandbox.Working | sandbox.Broken = NO_SANDBOX
+    tested: sandbox.System | sandbox.Broken = NO_SANDBOX
     limits = sandbox.Limits(
         memory_bytes=wanted.shell.memory_bytes, workspace_bytes=wanted.shell.workspace_bytes
     )
@@ -106,7 +106,7 @@ def stored_tools(
     redact: Callable[[str], str],
     result_chars: Callable[[], int] | None = None,
     *,
-    boxed: sandbox.Working | sandbox.Broken = NO_SANDBOX,
+    boxed: sandbox.System | sandbox.Broken = NO_SANDBOX,
 ) -> tuple[Tool, ...]:
     """Return those that work on what the store keeps: files that came, notes, cut results.
 

@@ -133,12 +133,6 @@ class Box(Value):
     limits: Limits = Limits()
 
 
-class Working(Value):
-    """The sandbox kept its word."""
-
-    system: System
-
-
 class Broken(Value):
     """There is no sandbox to be had.
 
@@ -384,7 +378,7 @@ echo "E"
 
 async def self_test(
     limits: Limits | None = None, *, network: bool = False, subtree: Subtree | None = None
-) -> Working | Broken:
+) -> System | Broken:
     """Run one command with the production command line and look at what it could do.
 
     Args:
@@ -417,7 +411,7 @@ async def self_test(
     finally:
         await asyncio.to_thread(shutil.rmtree, place)
     fault = judge(ended, network=network, limits=wanted, made_by=made_by)
-    return Working(system=system) if fault is None else Broken(reason=fault)
+    return system if fault is None else Broken(reason=fault)
 
 
 def judge(ended: Ended, *, network: bool, limits: Limits, made_by: int | None) -> str | None:

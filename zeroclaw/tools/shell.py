@@ -17,7 +17,7 @@ from zeroclaw.host import sandbox
 from zeroclaw.host.cgroups import Subtree
 from zeroclaw.host.processes import Captured, Ended, OutputCaps
 from zeroclaw.host.protected import Found, Protected, find, rules
-from zeroclaw.host.sandbox import Bare, Box, Broken, Limits, System, Working
+from zeroclaw.host.sandbox import Bare, Box, Broken, Limits, System
 from zeroclaw.secret_names import names_secrets
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Localized
@@ -59,7 +59,7 @@ class ShellSettings(Value):
         subtree: Where a command without a sandbox gets a cgroup; None for nowhere.
     """
 
-    sandbox: Working | Broken
+    sandbox: System | Broken
     network: bool = False
     timeout_s: float = 60.0
     most_timeout_s: float = 600.0
@@ -79,13 +79,10 @@ class ShellArguments(ToolArguments):
 
 def tools(settings: ShellSettings) -> tuple[Tool, ...]:
     """Return the shell, or nothing where it must not be offered."""
-    match settings.sandbox:
-        case Working(system=system):
-            shell = _Shell(settings, system)
-        case Broken() if settings.without_sandbox == "ask":
-            shell = _Shell(settings, None)
-        case Broken():
-            return ()
+    system = None if isinstance(settings.sandbox, Broken) else settings.sandbox
+    if system is None and settings.without_sandbox == "off":
+        return ()
+    shell = _Shell(settings, system)
     return (
         ModelTool(
             spec=shell.spec(),

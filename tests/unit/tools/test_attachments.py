@@ -15,7 +15,7 @@ from zeroclaw.envelope import Address, ConversationId, Principal
 from zeroclaw.errors import ToolArgumentsInvalid, ToolFailed
 from zeroclaw.host import sandbox
 from zeroclaw.host.processes import OutputCaps
-from zeroclaw.host.sandbox import Broken, Limits, System, Working, look_around
+from zeroclaw.host.sandbox import Broken, Limits, System, look_around
 from zeroclaw.tool import Arguments, Spawned, Tool, ToolContext, ToolOutput, line_of
 from zeroclaw.tools import attachments
 from zeroclaw.tools.attachments import (
@@ -61,10 +61,10 @@ class Kept:
 
 
 SYSTEM = look_around()
-FOUND = SYSTEM if isinstance(SYSTEM, Broken) else Working(system=SYSTEM)
+FOUND = SYSTEM
 
 
-def tool(kept: Kept, boxed: Working | Broken | None = None, **bounds: float) -> Tool:
+def tool(kept: Kept, boxed: System | Broken | None = None, **bounds: float) -> Tool:
     made = AttachmentsSettings(store=kept, sandbox=boxed or FOUND, answer_chars=lambda: 2_000)
     [one] = tools(replace(made, **bounds))
     return one

@@ -16,7 +16,7 @@ from zeroclaw.errors import ToolArgumentsInvalid, ToolFailed
 from zeroclaw.host import processes, sandbox
 from zeroclaw.host.processes import OutputCaps
 from zeroclaw.host.protected import Protected
-from zeroclaw.host.sandbox import Broken, Limits, System, Working
+from zeroclaw.host.sandbox import Broken, Limits, System
 from zeroclaw.host.usage import MOST_SECRETS
 from zeroclaw.tool import Tool, ToolOutput, line_of
 from zeroclaw.tools.shell import ShellSettings, tools
@@ -42,7 +42,7 @@ async def call(
     system = await asyncio.to_thread(sandbox.look_around)
     assert isinstance(system, System)
     settings = ShellSettings(
-        sandbox=Working(system=system),
+        sandbox=system,
         network=network,
         protected=protected or Protected(),
         caps=caps or OutputCaps(),
@@ -80,7 +80,7 @@ async def test_it_declares_what_the_sandbox_grants(
     network: bool, effects: set[str], resources: tuple[str, ...]
 ) -> None:
     """Its resources never depend on the text of a command."""
-    [shell] = tools(ShellSettings(sandbox=Working(system=SYSTEM), network=network))
+    [shell] = tools(ShellSettings(sandbox=SYSTEM, network=network))
     arguments = shell.check({"command": "cat /etc/passwd > sandbox:other"})
     assert shell.spec.effects == effects
     assert await shell.resources(arguments, tool_context(Path("/w"))) == resources
@@ -105,7 +105,7 @@ async def test_without_a_sandbox_every_call_must_be_asked_about() -> None:
 )
 def test_the_timeout_is_filled_in(asked: Mapping[str, object], given: float) -> None:
     """The frozen call says how long it may take."""
-    [shell] = tools(ShellSettings(sandbox=Working(system=SYSTEM)))
+    [shell] = tools(ShellSettings(sandbox=SYSTEM))
     checked = shell.check({"command": "true", **asked})
     assert checked == {"command": "true", "timeout_s": given}
     assert shell.spec.timeout_s > given
@@ -114,7 +114,7 @@ def test_the_timeout_is_filled_in(asked: Mapping[str, object], given: float) -> 
 @pytest.mark.parametrize("timeout_s", [601, -1, float("nan"), float("inf")])
 def test_a_timeout_beyond_the_cap_is_refused(timeout_s: float) -> None:
     """The model reads the bound."""
-    [shell] = tools(ShellSettings(sandbox=Working(system=SYSTEM)))
+    [shell] = tools(ShellSettings(sandbox=SYSTEM))
     with pytest.raises(ToolArgumentsInvalid, match="timeout_s: "):
         shell.check({"command": "true", "timeout_s": timeout_s})
 

@@ -26,7 +26,7 @@ from zeroclaw.errors import ToolArgumentsInvalid, ToolFailed
 from zeroclaw.host import processes, sandbox
 from zeroclaw.host.executors import FairShare
 from zeroclaw.host.processes import Ended, OutputCaps, Recorder
-from zeroclaw.host.sandbox import Box, Broken, Limits, Working
+from zeroclaw.host.sandbox import Box, Broken, Limits, System
 from zeroclaw.readers.formats import is_heard, recognise
 from zeroclaw.readers.replies import Asked, Reply, asked_line, read_reply
 from zeroclaw.text import catalogue
@@ -95,7 +95,7 @@ class AttachmentsSettings(Value):
     """
 
     store: AttachmentsStore
-    sandbox: Working | Broken
+    sandbox: System | Broken
     answer_chars: Callable[[], int] = lambda: 20_000
     timeout_s: float = 20.0
     memory_bytes: int = 536_870_912
@@ -149,7 +149,7 @@ class _Files:
     def __init__(self, settings: AttachmentsSettings) -> None:
         self._settings = settings
         self._share = FairShare("files that came", at_once=READ_AT_ONCE)
-        self._sandbox: Working | Broken | None = None
+        self._sandbox: System | Broken | None = None
         self._answers: OrderedDict[tuple[bytes, Asked], Reply] = OrderedDict()
 
     @property
@@ -225,7 +225,7 @@ class _Files:
         settings = self._settings
         cpu_s = int(settings.timeout_s) + 1  # a processor of its own spends as much as the clock
         line = asked_line(asked) + content
-        if isinstance(self._sandbox, Working):
+        if isinstance(self._sandbox, System):
             limits = Limits(memory_bytes=settings.memory_bytes, cpu_s=cpu_s)
             ended = await _run_boxed(
                 self._sandbox, line, limits, timeout_s=settings.timeout_s, spawned=context.spawned
@@ -251,12 +251,12 @@ def _digest(content: bytes) -> bytes:
 
 
 async def _run_boxed(
-    found: Working, given: bytes, limits: Limits, *, timeout_s: float, spawned: Recorder
+    found: System, given: bytes, limits: Limits, *, timeout_s: float, spawned: Recorder
 ) -> Ended:
     """Let a reader answer in the sandbox, within the memory and the processor time of `limits`."""
     box, argv = await asyncio.to_thread(_reader, limits)
     return await sandbox.run(
-        found.system, box, argv, timeout_s=timeout_s, caps=_CAPS, spawned=spawned, given=given
+        found, box, argv, timeout_s=timeout_s, caps=_CAPS, spawned=spawned, given=given
     )
 
 
@@ -279,7 +279,7 @@ def _reader(limits: Limits) -> tuple[Box, tuple[str, ...]]:
     )
 
 
-async def try_reader(found: Working | Broken) -> Working | Broken:
+async def try_reader(found: System | Broken) -> System | Broken:
     """Read a word in the sandbox, and say so where that does not work."""
     if isinstance(found, Broken):
         return found
