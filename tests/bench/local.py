@@ -140,8 +140,4 @@ def _children(pid: int) -> Iterator[int]:
 
 def _model_file() -> Path:
     """Return where `deploy/fetch_model.py` puts the small model."""
-    home = Path.home()
-    places = places_of(
-        config=None, data_dir="", workspace_dir="", environment=os.environ, home=home
-    )
-    return places.models / SHIPPED_FILE
+    return places_of().models / SHIPPED_FILE

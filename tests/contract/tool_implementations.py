@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tests.fakes.manual_clock import ManualClock
 from tests.fakes.memory_store import MemoryStore
+from zeroclaw.config.model import FetchSettings
 from zeroclaw.context.notes import Notes
 from zeroclaw.envelope import ConversationId
 from zeroclaw.host.http import HttpAnswer, HttpRequest
@@ -136,7 +137,7 @@ async def _public(name: str) -> tuple[str, ...]:
 
 
 def _fetch() -> Tool:
-    [tool] = fetch.tools(fetch.FetchSettings(), http=OnePage(), resolve=_public)
+    [tool] = fetch.tools(FetchSettings(), http=OnePage(), resolve=_public)
     return tool
 
 

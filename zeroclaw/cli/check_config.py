@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from zeroclaw.cli.options import config_place, with_places
+from zeroclaw.cli.options import with_places
 
 
 @click.command("check-config")
@@ -23,9 +23,9 @@ def command(config: Path | None, data_dir: Path | None) -> None:
     from zeroclaw.cli.configuration import faults_in, in_file, load, start_of
     from zeroclaw.daemon.config_check import missing_secrets
     from zeroclaw.errors import ConfigError
-    from zeroclaw.host.places import read_config
+    from zeroclaw.host.places import find_config, read_config
 
-    path = config_place(config)
+    path = find_config(config)
     text = read_config(path)
     if faults_in(text, environment=os.environ, needs_secrets=False):
         raise ConfigError(in_file(path, faults_in(text, environment=os.environ)))

@@ -4,7 +4,6 @@ It loads the configuration's models, so commands import it late.
 """
 
 import asyncio
-import os
 import tomllib
 from collections.abc import Awaitable, Callable, Mapping
 from importlib.metadata import version
@@ -13,7 +12,6 @@ from typing import cast
 
 from pydantic import BaseModel, ValidationError
 
-from zeroclaw.cli.options import config_place
 from zeroclaw.config.model import Config
 from zeroclaw.config.validate import config_of, faults_of, parse
 from zeroclaw.daemon.config_check import ChannelPart, check
@@ -21,7 +19,7 @@ from zeroclaw.daemon.foundation import Fresh, Start
 from zeroclaw.errors import ConfigError, ZeroclawError
 from zeroclaw.foreign import Raised, call
 from zeroclaw.host import plugins
-from zeroclaw.host.places import Places, places_of, read_config
+from zeroclaw.host.places import Places, find_config, places_of, read_config
 from zeroclaw.manifest import ChannelManifest
 from zeroclaw.value import Value
 
@@ -39,18 +37,13 @@ def load(config: Path | None, data_dir: Path | None = None) -> Loaded:
     Raises:
         ConfigError: With every fault, each with the file's name before it.
     """
-    path = config_place(config)
+    path = find_config(config)
     try:
         parsed = parse(read_config(path))
     except ConfigError as error:
         raise ConfigError(in_file(path, error.faults)) from error
-    places = places_of(
-        config=path,
-        data_dir=parsed.data_dir if data_dir is None else str(data_dir),
-        workspace_dir=parsed.workspace_dir,
-        environment=os.environ,
-        home=Path.home(),
-    )
+    data = parsed.data_dir if data_dir is None else str(data_dir)
+    places = places_of(path, data, parsed.workspace_dir)
     return Loaded(config=parsed, places=places)
 
 

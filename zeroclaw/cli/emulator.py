@@ -11,9 +11,10 @@ from typing import cast
 
 import click
 
-from zeroclaw.cli.options import config_place, with_config
+from zeroclaw.cli.options import with_config
 from zeroclaw.emulator import Emulate, Emulated, EmulatorContext
 from zeroclaw.errors import ConfigError, PortInUse
+from zeroclaw.host.places import find_config
 
 _KEY = "try"
 
@@ -45,7 +46,7 @@ def command(
     only chats; see a tool asked for with `/tool shell {"command": "date"}`. Ctrl-C ends it.
     """  # noqa: D301  the \b is click's
     emulate = _emulate_of(platform)
-    own = config_place(config) if with_daemon else None
+    own = find_config(config) if with_daemon else None
     try:
         asyncio.run(
             _try(emulate, port=port, has_limits=not no_limits, with_daemon=with_daemon, own=own)

@@ -1,7 +1,6 @@
 """The options that commands share, and the places that they lead to."""
 
 import json
-import os
 from collections.abc import Callable, Iterable
 from functools import wraps
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import TypeVar
 import click
 
 from zeroclaw.cli.invocation import note_option, say
-from zeroclaw.host import places
+from zeroclaw.host.places import data_place
 
 C = TypeVar("C", bound=Callable[..., object])
 
@@ -61,21 +60,3 @@ def print_found(told: object, lines: Iterable[str], *, as_json: bool) -> None:
         click.echo(json.dumps(told, indent=2, ensure_ascii=False))
     else:
         say("\n".join(lines))
-
-
-def data_place(config: Path | None, data_dir: Path | None) -> Path:
-    """Return the data directory, without loading what a whole configuration needs.
-
-    Raises:
-        ConfigError: The configuration is not there or can't be read so far.
-    """
-    return places.data_place(config, data_dir, environment=os.environ, home=Path.home())
-
-
-def config_place(config: Path | None) -> Path | None:
-    """Return the configuration's file, None for the built-in defaults.
-
-    Raises:
-        ConfigError: A file that was named is not there.
-    """
-    return places.find_config(config, environment=os.environ, home=Path.home())

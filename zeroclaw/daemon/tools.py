@@ -142,15 +142,6 @@ def stored_tools(
 
 def _fetch(config: FetchSettings, version: str, stack: AsyncExitStack) -> tuple[Tool, ...]:
     """Return the fetch tool, with a client of its own that keeps no connection."""
-    settings = fetch.FetchSettings(
-        max_bytes=config.max_bytes,
-        timeout_s=config.timeout_s,
-        max_redirects=config.max_redirects,
-        redirects=config.redirects,
-        ports=config.ports,
-        allow=config.allow,
-        user_agent=f"zeroclaw/{version}",
-    )
-    http = guarded_client(fetch.limits(settings))
+    http = guarded_client(fetch.limits(config))
     stack.push_async_callback(http.aclose)
-    return fetch.tools(settings, http=http)
+    return fetch.tools(config, http=http, user_agent=f"zeroclaw/{version}")

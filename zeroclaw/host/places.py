@@ -7,11 +7,10 @@ configuration models.
 
 import os
 import tomllib
-from collections.abc import Mapping
 from pathlib import Path
 from typing import cast
 
-from zeroclaw.errors import ConfigError
+from zeroclaw.errors import ConfigError, system_words
 from zeroclaw.value import Value
 
 CONFIG_VARIABLE = "ZEROCLAW_CONFIG"
@@ -34,40 +33,37 @@ class Places(Value):
     models: Path
 
 
-def find_config(named: Path | None, *, environment: Mapping[str, str], home: Path) -> Path | None:
+def find_config(named: Path | None) -> Path | None:
     """Return the configuration's file, None where there is none to read.
 
     Args:
         named: As given on the command line; comes before `$ZEROCLAW_CONFIG`, which comes before
             `$XDG_CONFIG_HOME/zeroclaw/config.toml`. A file that was named must exist.
-        environment: `os.environ`.
-        home: The user's home directory.
 
     Raises:
         ConfigError: The named file does not exist.
     """
-    variable = environment.get(CONFIG_VARIABLE, "")
+    variable = os.environ.get(CONFIG_VARIABLE, "")
     if named is None and not variable:
-        usual = usual_config(environment, home=home)
+        usual = usual_config()
         return usual if usual.is_file() else None
-    asked = expand(variable, home=home) if named is None else named
+    asked = expand(variable) if named is None else named
     if not asked.is_file():
         said_by = f"${CONFIG_VARIABLE}" if named is None else "--config"
         raise ConfigError((f"{said_by}: `{asked}` is no file; name the configuration's file",))
     return asked.absolute()
 
 
-def usual_config(environment: Mapping[str, str], *, home: Path) -> Path:
+def usual_config() -> Path:
     """Return where the configuration is looked for when nobody names one; it need not exist."""
-    return _xdg(environment, "XDG_CONFIG_HOME", home / ".config") / "config.toml"
+    return _xdg("XDG_CONFIG_HOME", ".config") / "config.toml"
 
 
-def new_config(named: Path | None, *, environment: Mapping[str, str], home: Path) -> Path:
+def new_config(named: Path | None) -> Path:
     """Return where a configuration is written that `find_config` would then find."""
     if named is not None:
         return named.absolute()
-    variable = environment.get(CONFIG_VARIABLE, "")
-    return _or_usual(variable, usual_config(environment, home=home), home)
+    return _or_usual(os.environ.get(CONFIG_VARIABLE, ""), usual_config())
 
 
 def read_config(path: Path | None) -> str:
@@ -83,18 +79,11 @@ def read_config(path: Path | None) -> str:
     except UnicodeDecodeError as error:
         raise ConfigError((f"`{path}` is not UTF-8 text; save it as UTF-8",)) from error
     except OSError as error:
-        fault = f"`{path}` can't be read: {error.strerror}; make it readable for this user"
+        fault = f"`{path}` can't be read: {system_words(error)}; make it readable for this user"
         raise ConfigError((fault,)) from error
 
 
-def places_of(
-    *,
-    config: Path | None,
-    data_dir: str,
-    workspace_dir: str,
-    environment: Mapping[str, str],
-    home: Path,
-) -> Places:
+def places_of(config: Path | None = None, data_dir: str = "", workspace_dir: str = "") -> Places:
     """Return where everything is.
 
     Args:
@@ -103,33 +92,29 @@ def places_of(
             paths count from the working directory.
         workspace_dir: Likewise; usually beside the data, so that a second data directory has
             workspaces of its own.
-        environment: `os.environ`.
-        home: The user's home directory.
 
     Raises:
         ConfigError: The data directory lies inside the workspaces, where tools could reach it.
     """
-    usual = _xdg(environment, "XDG_DATA_HOME", home / ".local" / "share")
-    data = _or_usual(data_dir, usual, home)
+    usual = _usual_data()
+    data = _or_usual(data_dir, usual)
     beside = data.with_name(f"{data.name}-workspaces")
-    workspaces = _or_usual(workspace_dir, beside, home)
+    workspaces = _or_usual(workspace_dir, beside)
     if data.resolve().is_relative_to(workspaces.resolve()):
         fault = f"data_dir: `{data}` is inside `{workspaces}`, where tools write; move it out"
         raise ConfigError((fault,))
     return Places(config=config, data=data, workspaces=workspaces, models=usual / "models")
 
 
-def data_place(
-    named: Path | None, data_dir: Path | None, *, environment: Mapping[str, str], home: Path
-) -> Path:
-    """Return the data directory alone, without checking the rest of the configuration.
+def data_place(named: Path | None, data_dir: Path | None) -> Path:
+    """Return the data directory alone, without loading what a whole configuration needs.
 
     Raises:
         ConfigError: The configuration can't be read as far as its key `data_dir`.
     """
     configured = "" if data_dir is None else str(data_dir)
     if data_dir is None:
-        text = read_config(find_config(named, environment=environment, home=home))
+        text = read_config(find_config(named))
         try:
             value = cast("object", tomllib.loads(text).get("data_dir", ""))
         except tomllib.TOMLDecodeError as error:
@@ -137,21 +122,25 @@ def data_place(
         if not isinstance(value, str):
             raise ConfigError(("data_dir: must be a text",))
         configured = value
-    return _or_usual(configured, _xdg(environment, "XDG_DATA_HOME", home / ".local/share"), home)
+    return _or_usual(configured, _usual_data())
 
 
-def expand(path: str, *, home: Path) -> Path:
+def expand(path: str) -> Path:
     """Return a path with a leading `~` replaced."""
     if path == "~" or path.startswith("~/"):
-        return home / path[2:]
+        return Path.home() / path[2:]
     return Path(path)
 
 
-def _or_usual(path: str, usual: Path, home: Path) -> Path:
+def _or_usual(path: str, usual: Path) -> Path:
     """Return a path that was given, absolute, and where none was, the usual one."""
-    return expand(path, home=home).absolute() if path else usual
+    return expand(path).absolute() if path else usual
 
 
-def _xdg(environment: Mapping[str, str], variable: str, usual: Path) -> Path:
-    value = environment.get(variable, "")
-    return (Path(value) if os.path.isabs(value) else usual) / "zeroclaw"  # noqa: PTH117  a text
+def _usual_data() -> Path:
+    return _xdg("XDG_DATA_HOME", ".local/share")
+
+
+def _xdg(variable: str, usual: str) -> Path:
+    value = os.environ.get(variable, "")
+    return (Path(value) if os.path.isabs(value) else Path.home() / usual) / "zeroclaw"  # noqa: PTH117  a text

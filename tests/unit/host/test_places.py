@@ -10,13 +10,23 @@ from zeroclaw.host.places import Places, data_place, expand, find_config, places
 HOME = Path("/h")
 
 
+@pytest.fixture(autouse=True)
+def nothing_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A user whose home is `HOME`, and who has set no variable of ours."""
+    monkeypatch.setenv("HOME", str(HOME))
+    for variable in ("ZEROCLAW_CONFIG", "XDG_CONFIG_HOME", "XDG_DATA_HOME"):
+        monkeypatch.delenv(variable, raising=False)
+
+
 def written(path: Path, text: str = "") -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
     return path
 
 
-def test_without_anything_the_usual_places_of_a_user_are_taken() -> None:
+def test_without_anything_the_usual_places_of_a_user_are_taken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """By the XDG base directory specification; relative values don't count."""
     usual = Places(
         config=None,
@@ -24,17 +34,15 @@ def test_without_anything_the_usual_places_of_a_user_are_taken() -> None:
         workspaces=HOME / ".local/share/zeroclaw-workspaces",
         models=HOME / ".local/share/zeroclaw/models",
     )
-    for environment in ({}, {"XDG_DATA_HOME": "relative"}, {"XDG_DATA_HOME": ""}):
-        found = places_of(
-            config=None, data_dir="", workspace_dir="", environment=environment, home=HOME
-        )
-        assert found == usual
+    assert places_of() == usual
+    for value in ("relative", ""):
+        monkeypatch.setenv("XDG_DATA_HOME", value)
+        assert places_of() == usual
 
 
-def test_the_data_home_moves_all_three() -> None:
-    found = places_of(
-        config=None, data_dir="", workspace_dir="", environment={"XDG_DATA_HOME": "/d"}, home=HOME
-    )
+def test_the_data_home_moves_all_three(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", "/d")
+    found = places_of()
     assert (found.data, found.workspaces, found.models) == (
         Path("/d/zeroclaw"),
         Path("/d/zeroclaw-workspaces"),
@@ -44,9 +52,7 @@ def test_the_data_home_moves_all_three() -> None:
 
 def test_configured_directories_leave_the_models_where_they_are() -> None:
     """A second data directory needs no second copy of the model."""
-    found = places_of(
-        config=None, data_dir="~/one", workspace_dir="/two", environment={}, home=HOME
-    )
+    found = places_of(data_dir="~/one", workspace_dir="/two")
     assert (found.data, found.workspaces, found.models) == (
         HOME / "one",
         Path("/two"),
@@ -56,7 +62,7 @@ def test_configured_directories_leave_the_models_where_they_are() -> None:
 
 def test_a_second_data_directory_has_workspaces_of_its_own() -> None:
     """Two daemons of one user never share what their tools write."""
-    found = places_of(config=None, data_dir="/two", workspace_dir="", environment={}, home=HOME)
+    found = places_of(data_dir="/two", workspace_dir="")
     assert (found.data, found.workspaces) == (Path("/two"), Path("/two-workspaces"))
 
 
@@ -64,31 +70,37 @@ def test_a_second_data_directory_has_workspaces_of_its_own() -> None:
 def test_data_inside_the_workspaces_is_refused(data_dir: str) -> None:
     """Tools write there, and would reach the keys and the store."""
     with pytest.raises(ConfigError, match="where tools write"):
-        places_of(config=None, data_dir=data_dir, workspace_dir="/w", environment={}, home=HOME)
+        places_of(data_dir=data_dir, workspace_dir="/w")
 
 
-def test_the_configuration_is_looked_for_in_order(tmp_path: Path) -> None:
+def test_the_configuration_is_looked_for_in_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The option, then the variable, then the usual place, then the built-in defaults."""
     option = written(tmp_path / "option.toml")
     variable = written(tmp_path / "variable.toml")
     usual = tmp_path / ".config/zeroclaw/config.toml"
-    named = {"ZEROCLAW_CONFIG": str(variable)}
-    assert find_config(option, environment=named, home=tmp_path) == option
-    assert find_config(None, environment=named, home=tmp_path) == variable
-    assert find_config(None, environment={}, home=tmp_path) is None
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert find_config(None) is None
     written(usual)
-    assert find_config(None, environment={}, home=tmp_path) == usual
-    elsewhere = {"XDG_CONFIG_HOME": str(tmp_path / "other")}
-    assert find_config(None, environment=elsewhere, home=tmp_path) is None
+    assert find_config(None) == usual
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "other"))
+    assert find_config(None) is None
+    monkeypatch.setenv("ZEROCLAW_CONFIG", str(variable))
+    assert find_config(None) == variable
+    assert find_config(option) == option
 
 
-def test_a_named_file_that_is_not_there_is_a_fault(tmp_path: Path) -> None:
+def test_a_named_file_that_is_not_there_is_a_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Never the defaults instead: somebody meant something by it (P10)."""
     missing = tmp_path / "missing.toml"
     with pytest.raises(ConfigError, match=r"--config: .* is no file"):
-        find_config(missing, environment={}, home=tmp_path)
+        find_config(missing)
+    monkeypatch.setenv("ZEROCLAW_CONFIG", "~/missing.toml")
     with pytest.raises(ConfigError, match=r"\$ZEROCLAW_CONFIG: .* is no file"):
-        find_config(None, environment={"ZEROCLAW_CONFIG": "~/missing.toml"}, home=tmp_path)
+        find_config(None)
 
 
 def test_what_cannot_be_read_is_a_fault(tmp_path: Path) -> None:
@@ -106,17 +118,17 @@ def test_the_data_directory_is_found_without_the_whole_configuration(tmp_path: P
     """Commands that only look for the daemon don't load the models, nor stumble over a fault."""
     config = written(tmp_path / "c.toml", 'data_dir = "/d"\n[provider]\nkind = 3\n')
     empty = written(tmp_path / "e.toml")
-    assert data_place(config, None, environment={}, home=HOME) == Path("/d")
-    assert data_place(config, Path("~/x"), environment={}, home=HOME) == HOME / "x"
-    assert data_place(empty, None, environment={}, home=HOME) == HOME / ".local/share/zeroclaw"
+    assert data_place(config, None) == Path("/d")
+    assert data_place(config, Path("~/x")) == HOME / "x"
+    assert data_place(empty, None) == HOME / ".local/share/zeroclaw"
     for text, fault in (("data_dir = 3", "must be a text"), ("data_dir =", "not valid TOML")):
         broken = written(tmp_path / "b.toml", text)
         with pytest.raises(ConfigError, match=fault):
-            data_place(broken, None, environment={}, home=HOME)
+            data_place(broken, None)
 
 
 def test_a_tilde_stands_for_the_home_directory_only_at_the_beginning() -> None:
-    assert expand("~", home=HOME) == HOME
-    assert expand("~/a", home=HOME) == HOME / "a"
-    assert expand("a/~", home=HOME) == Path("a/~")
-    assert expand("~other", home=HOME) == Path("~other")
+    assert expand("~") == HOME
+    assert expand("~/a") == HOME / "a"
+    assert expand("a/~") == Path("a/~")
+    assert expand("~other") == Path("~other")

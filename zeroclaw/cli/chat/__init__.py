@@ -5,7 +5,8 @@ from pathlib import Path
 
 import click
 
-from zeroclaw.cli.options import data_place, with_places
+from zeroclaw.cli.options import with_places
+from zeroclaw.host.places import data_place
 
 
 @click.command("chat")

@@ -11,14 +11,14 @@ import click
 from zeroclaw.cli.client import is_running
 from zeroclaw.cli.configuration import channel_models, faults_in, in_file, load
 from zeroclaw.cli.invocation import say
-from zeroclaw.cli.options import config_place, data_place, with_config
+from zeroclaw.cli.options import with_config
 from zeroclaw.config import edit
 from zeroclaw.config.diff import changed_keys, is_live
 from zeroclaw.config.model import Config
 from zeroclaw.config.validate import channel_settings, parse
 from zeroclaw.errors import ConfigError
 from zeroclaw.host.atomic_file import replace_text
-from zeroclaw.host.places import read_config, usual_config
+from zeroclaw.host.places import data_place, find_config, read_config, usual_config
 
 
 @click.group("config")
@@ -67,8 +67,8 @@ def unset(key: str, config: Path | None) -> None:
 
 def _change(config: Path | None, make: Callable[[str], str], done: str) -> None:
     """Write a changed text, unless that brings in a fault; say when it holds."""
-    found = config_place(config)
-    path = found or usual_config(os.environ, home=Path.home())
+    found = find_config(config)
+    path = found or usual_config()
     before = read_config(found)
     try:
         after = make(before)

@@ -20,7 +20,6 @@ from zeroclaw.cli.configuration import ask_platform, faults_in, load, start_of
 from zeroclaw.cli.doctor.checks import Disk, Facts, Line, Versions, fail, ok, warn
 from zeroclaw.cli.doctor.health import Health, health
 from zeroclaw.cli.models.provider import take_model
-from zeroclaw.cli.options import config_place, data_place
 from zeroclaw.config.model import RetentionSettings, ToolsSettings
 from zeroclaw.config.references import SecretReference
 from zeroclaw.daemon.config_check import ChannelPart, CheckedConfig, missing_secrets
@@ -32,7 +31,7 @@ from zeroclaw.host.control import FILE as SOCKET
 from zeroclaw.host.control import Unreachable
 from zeroclaw.host.ids import SystemIds
 from zeroclaw.host.models.servers import NoOffer, offers_of, probing_client
-from zeroclaw.host.places import read_config
+from zeroclaw.host.places import data_place, find_config, read_config
 from zeroclaw.host.references import resolve
 from zeroclaw.host.sandbox import Broken, Limits, self_test
 from zeroclaw.providers.local.checks import check_model, check_package
@@ -109,7 +108,7 @@ def _configuration(
     """Return what is wrong with it, and where nothing is, what a daemon would start with."""
     start, faults = None, ()
     try:
-        path = config_place(config)
+        path = find_config(config)
         text = read_config(path)
         if faults_in(text, environment=environment, needs_secrets=False):
             faults = faults_in(text, environment=environment)
@@ -270,7 +269,7 @@ def _permissions(
 def _secrets_faults(config: Path | None, environment: Mapping[str, str]) -> Iterator[str]:
     """Tell what is wrong with the files that hold secrets, however broken the rest is."""
     try:
-        table = cast("object", tomllib.loads(read_config(config_place(config))))
+        table = cast("object", tomllib.loads(read_config(find_config(config))))
     except (ConfigError, tomllib.TOMLDecodeError):
         return  # told as a fault of the configuration
     yield from resolve(dict(_files_named(table, "")), environment=environment).faults.values()

@@ -70,7 +70,7 @@ def command(
     from zeroclaw.host.atomic_file import kept_before, replace_text
     from zeroclaw.host.places import new_config
 
-    path = new_config(config, environment=os.environ, home=Path.home())
+    path = new_config(config)
     if path.exists() and not force:
         fault = f"`{path}` is there already; change it with `zeroclaw config set`, or give --force"
         raise ConfigError((fault,))

@@ -50,13 +50,12 @@ def by_asking(directory: Path, environment: Mapping[str, str]) -> str:
         directory: Where typed secrets go.
         environment: `os.environ`.
     """
-    home = Path.home()
     found = asyncio.run(look(ProviderSettings(kind=AUTO), environment, can_ask=True))
     interview = Interview(
         found=found,
         channels=channel_kinds(),
         secrets=directory,
-        try_model=lambda settings: model_seen(settings, environment, home=home),
+        try_model=model_seen,
         try_channel=lambda one, manifest: channel_seen(one, manifest, environment),
     )
     return compose(interview.ask())
@@ -101,7 +100,7 @@ def without_asking(given: Given, environment: Mapping[str, str], *, is_tried: bo
         raise ConfigError(faults)
     if not is_tried:
         return text
-    seen = [model_seen(config.provider, environment, home=Path.home())]
+    seen = [model_seen(config.provider)]
     for kind, settings in config.channels.items():
         if kind in installed and settings.enabled:
             chosen = ChosenChannel(kind=kind, own=settings.own())

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Mapping
-from pathlib import Path
 
 from zeroclaw.cli.configuration import Loaded, ask_platform
 from zeroclaw.cli.init.template import ChosenChannel
@@ -32,12 +31,9 @@ class Seen(Value):
     line: str
 
 
-def model_seen(settings: ProviderSettings, environment: Mapping[str, str], *, home: Path) -> Seen:
+def model_seen(settings: ProviderSettings) -> Seen:
     """Ask a model for one short answer; blocks, and runs a loop of its own."""
-    places = places_of(
-        config=None, data_dir="", workspace_dir="", environment=environment, home=home
-    )
-    loaded = Loaded(config=Config(provider=settings), places=places)
+    loaded = Loaded(config=Config(provider=settings), places=places_of())
     try:
         tried = asyncio.run(try_and_close(open_model(loaded, url="", model=""), is_brief=True))
     except ZeroclawError as error:

@@ -2,15 +2,15 @@
 
 import asyncio
 from contextlib import AsyncExitStack
-from typing import Literal
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from zeroclaw.cli.configuration import Loaded
 from zeroclaw.config.model import Config
 from zeroclaw.daemon.config_check import manifests_of
 from zeroclaw.daemon.foundation import protected_in
 from zeroclaw.daemon.live_config import learn_stored, people_of
-from zeroclaw.daemon.tools import Kept, open_tools
-from zeroclaw.envelope import ConversationId
+from zeroclaw.daemon.tools import kept_in, open_tools
 from zeroclaw.errors import ConfigError
 from zeroclaw.gate.policy import PolicySet, configured
 from zeroclaw.gate.ruling import Explained
@@ -22,20 +22,24 @@ from zeroclaw.host.protected import Protected
 from zeroclaw.inbound.commands.explain import Explainer
 from zeroclaw.inbound.commands.halt import read_halt
 from zeroclaw.inbound.identity import People
+from zeroclaw.stores.sqlite import open_store
 from zeroclaw.stores.sqlite.files import FILE_NAME
 from zeroclaw.stores.sqlite.reader import open_for_looking
 from zeroclaw.tool import Tool
-from zeroclaw.tools import attachments, notes
 from zeroclaw.value import replace
 
 
 async def offered_here(config: Config, stack: AsyncExitStack) -> tuple[dict[str, Tool], str]:
     """Return the tools that a daemon would offer here, to be asked only, and why there is no shell."""
-    nothing = _NothingKept()
     await asyncio.to_thread(plugins.names, plugins.TOOLS)  # reads every package, once
+    # Tools that are only asked touch nothing that is kept, so an empty store serves.
+    folder = await asyncio.to_thread(TemporaryDirectory, prefix="zeroclaw-policy-")
+    stack.push_async_callback(asyncio.to_thread, folder.cleanup)
+    empty = await open_store(Path(folder.name), clock=SystemClock())
+    stack.push_async_callback(empty.aclose)
     return await open_tools(
         config,
-        kept=Kept(attachments=nothing, notes=nothing, results=nothing),
+        kept=kept_in(empty),
         shielded=Protected(hidden=()),
         redact=str,
         version="",
@@ -105,39 +109,3 @@ async def _in_force(config: Config, places: Places, people: People) -> PolicySet
         revoked=people.revoked,
         ask_when_untrusted=config.policy.ask_when_untrusted,
     )
-
-
-class _NothingKept:
-    """Stands for what a daemon keeps; tools that are only asked don't touch it."""
-
-    async def find(self, _conversation: ConversationId, _number: int) -> attachments.File | None:
-        """Find no file."""
-        return None
-
-    async def content(self, _conversation: ConversationId, _number: int) -> bytes | None:
-        """Have no file."""
-        return None
-
-    async def all(self, _owner: str) -> tuple[notes.Note, ...]:
-        """Return no notes."""
-        return ()
-
-    async def add(self, _owner: str, _note: notes.Note, *, most: int) -> Literal["full"]:  # noqa: ARG002  the contract's
-        """Keep nothing."""
-        return "full"
-
-    async def forget(self, _owner: str, _number: int) -> notes.Note | None:
-        """Find nothing to forget."""
-        return None
-
-    async def has(self, _conversation: ConversationId, _name: str) -> bool:
-        """Know no result."""
-        return False
-
-    async def is_trusted(self, _conversation: ConversationId, _name: str) -> bool:
-        """Know no result."""
-        return True
-
-    async def text(self, _conversation: ConversationId, _name: str) -> str | None:
-        """Know no result."""
-        return None

@@ -11,10 +11,11 @@ from urllib.parse import urldefrag, urljoin
 
 from pydantic import Field
 
+from zeroclaw.config.model import FetchSettings
 from zeroclaw.errors import ResourcesUnresolved, ToolArgumentsInvalid, ToolFailed
 from zeroclaw.host import resolver
 from zeroclaw.host.executors import FairShare
-from zeroclaw.host.http import HttpClient
+from zeroclaw.host.http import USER_AGENT, HttpClient
 from zeroclaw.text import catalogue
 from zeroclaw.tool import Tool, ToolContext, ToolOutput, ToolSpec
 from zeroclaw.tools import ModelTool, ToolArguments, described, quoted, schema, without_controls
@@ -22,7 +23,6 @@ from zeroclaw.tools.fetch.body import decode
 from zeroclaw.tools.fetch.following import (
     ANY_HOST,
     Fetched,
-    FetchSettings,
     Follower,
     LeadsElsewhere,
     Resolve,
@@ -31,7 +31,7 @@ from zeroclaw.tools.fetch.following import (
 from zeroclaw.tools.fetch.page import readable_page
 from zeroclaw.tools.fetch.target import Target, TargetRefused, read_target
 
-__all__ = ["FetchSettings", "limits", "tools"]
+__all__ = ["limits", "tools"]
 
 # Turning an answer into text, on top of the time for getting it.
 _AROUND_S = 20.0
@@ -48,7 +48,11 @@ class FetchArguments(ToolArguments):
 
 
 def tools(
-    settings: FetchSettings, *, http: HttpClient, resolve: Resolve = resolver.resolve
+    settings: FetchSettings,
+    *,
+    http: HttpClient,
+    resolve: Resolve = resolver.resolve,
+    user_agent: str = USER_AGENT,
 ) -> tuple[Tool, ...]:
     """Return the tool.
 
@@ -56,8 +60,9 @@ def tools(
         settings: What a fetch may cost, and where it may go.
         http: A client that keeps to `limits(settings)`; closed by whoever opened it.
         resolve: Finds the addresses of a name; raises `NameUnknown`.
+        user_agent: As servers are told it.
     """
-    fetch = _Fetch(settings, Follower(settings, http, resolve))
+    fetch = _Fetch(settings, Follower(settings, http, resolve, user_agent))
     told = " A redirect to another host is told." if settings.redirects == "same_host" else ""
     spec = ToolSpec(
         name="fetch",

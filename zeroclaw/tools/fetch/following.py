@@ -5,8 +5,9 @@ goes to one of those very addresses: a name that answers differently a moment la
 """
 
 from collections.abc import Awaitable, Callable, Collection
-from typing import Literal, assert_never
+from typing import assert_never
 
+from zeroclaw.config.model import FetchSettings
 from zeroclaw.errors import ToolFailed
 from zeroclaw.host.http import (
     GuardedRequest,
@@ -33,29 +34,6 @@ _CONNECTIONS = 20
 # Of one name; each may cost the time to connect.
 _TRIED_ADDRESSES = 4
 _LONGEST_SIZE_DIGITS = 15
-
-
-class FetchSettings(Value):
-    """What a fetch may cost, and where it may go.
-
-    Attributes:
-        max_bytes: Of one answer, unpacked.
-        timeout_s: For all of it: names, connections, redirects and the body.
-        max_redirects: Followed in one call.
-        redirects: `same_host` follows those that stay on the host that was decided about;
-            `anywhere` follows all, and so every call's resources name every host.
-        ports: Which may be connected to.
-        allow: Addresses, networks and names that may be fetched although they are not public.
-        user_agent: As servers are told it.
-    """
-
-    max_bytes: int = 2_000_000
-    timeout_s: float = 20.0
-    max_redirects: int = 5
-    redirects: Literal["same_host", "anywhere"] = "same_host"
-    ports: tuple[int, ...] = (80, 443)
-    allow: tuple[str, ...] = ()
-    user_agent: str = "zeroclaw"
 
 
 class Fetched(Value):
@@ -108,8 +86,11 @@ def limits(settings: FetchSettings) -> HttpLimits:
 class Follower:
     """Fetches; holds no state of its own."""
 
-    def __init__(self, settings: FetchSettings, http: HttpClient, resolve: Resolve) -> None:
+    def __init__(
+        self, settings: FetchSettings, http: HttpClient, resolve: Resolve, user_agent: str
+    ) -> None:
         """Hold what is fetched with; `resolve` raises `NameUnknown`."""
+        self._user_agent = user_agent
         self._settings = settings
         self._http = http
         self._resolve = resolve
@@ -206,7 +187,7 @@ class Follower:
             method="GET",
             url=target.url,
             headers={
-                "User-Agent": self._settings.user_agent,
+                "User-Agent": self._user_agent,
                 "Accept": _ACCEPT,
                 "Accept-Encoding": "gzip",
                 "Connection": "close",

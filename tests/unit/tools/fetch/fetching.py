@@ -7,10 +7,10 @@ from pathlib import Path
 
 from tests.fakes.tool_calls import tool_context
 from tests.unit.tools.fetch.pages import Names, Pages
+from zeroclaw.config.model import FetchSettings
 from zeroclaw.host.guarded_client import GuardedClient
 from zeroclaw.tool import Tool
-from zeroclaw.tools.fetch import FetchSettings, limits, tools
-from zeroclaw.value import replace
+from zeroclaw.tools.fetch import limits, tools
 
 HERE = {"wiki.test": [("127.0.0.1",)], "other.test": [("127.0.0.1",)]}
 OPEN = FetchSettings(max_bytes=1000, timeout_s=60.0, allow=("127.0.0.1",))
@@ -21,7 +21,7 @@ async def opened(
     server: Pages, settings: FetchSettings = OPEN, names: Names | None = None, authorities: str = ""
 ) -> AsyncGenerator[Tool, None]:
     """The tool, with the server's port allowed and its client closed afterwards."""
-    settings = replace(settings, ports=(80, 443, server.port))
+    settings = settings.model_copy(update={"ports": (80, 443, server.port)})
     trusted = ssl.create_default_context(cafile=authorities) if authorities else None
     http = GuardedClient(limits(settings), trusted=trusted)
     [tool] = tools(settings, http=http, resolve=names or Names(answers=HERE))

@@ -11,11 +11,11 @@ import pytest
 from tests.fakes.tool_calls import tool_context
 from tests.unit.tools.fetch.fetching import OPEN, fetch, opened
 from tests.unit.tools.fetch.pages import Names, Pages, answer, without_end
+from zeroclaw.config.model import FetchSettings
 from zeroclaw.errors import ResourcesUnresolved, ToolArgumentsInvalid, ToolFailed
 from zeroclaw.host.executors import Done, FairShare
 from zeroclaw.host.http import guarded_client
-from zeroclaw.tools.fetch import FetchSettings, tools
-from zeroclaw.value import replace
+from zeroclaw.tools.fetch import tools
 
 
 async def test_a_text_comes_with_where_it_came_from() -> None:
@@ -159,7 +159,10 @@ async def test_packed_text_is_unpacked_up_to_the_cap() -> None:
 )
 async def test_a_slow_answer_ends_with_the_time_for_all_of_it(start: bytes) -> None:
     """Whatever it is slow with; nothing stays open."""
-    async with Pages() as server, opened(server, replace(OPEN, timeout_s=0.1)) as tool:
+    async with (
+        Pages() as server,
+        opened(server, OPEN.model_copy(update={"timeout_s": 0.1})) as tool,
+    ):
         server.pages["/"] = without_end(start)
         while not server.asked.is_set():  # where the machine is slow the time ends before it is
             with pytest.raises(ToolFailed, match=r"within 0\.1 s|nothing came for 0\.1 s"):

@@ -10,7 +10,6 @@ import pytest
 from tests.unit.tools.fetch.fetching import HERE, OPEN, fetch, opened
 from tests.unit.tools.fetch.pages import Names, Pages, answer, redirect
 from zeroclaw.errors import ToolFailed
-from zeroclaw.value import replace
 
 
 async def test_redirects_on_the_same_host_are_followed() -> None:
@@ -31,7 +30,10 @@ async def test_redirects_on_the_same_host_are_followed() -> None:
 
 async def test_too_many_redirects_end() -> None:
     """After as many as the settings say."""
-    async with Pages() as server, opened(server, replace(OPEN, max_redirects=2)) as tool:
+    async with (
+        Pages() as server,
+        opened(server, OPEN.model_copy(update={"max_redirects": 2})) as tool,
+    ):
         server.pages["/"] = redirect("/")
         with pytest.raises(ToolFailed, match="redirected more than 2 times"):
             await fetch(tool, f"http://wiki.test:{server.port}/")
@@ -64,7 +66,7 @@ async def test_a_redirect_to_another_host_is_told_and_not_followed(elsewhere: st
 )
 async def test_no_redirect_leads_inside(location: str, said: str) -> None:
     """Each is judged like the URL that was asked for, where all are followed as well."""
-    settings = replace(OPEN, redirects="anywhere", allow=("wiki.test",))
+    settings = OPEN.model_copy(update={"redirects": "anywhere", "allow": ("wiki.test",)})
     names = Names(answers=HERE | {"private.test": [("10.0.0.1",)]})
     async with Pages() as server, opened(server, settings, names) as tool:
         server.pages["/"] = redirect(location.format(port=server.port))
@@ -75,7 +77,10 @@ async def test_no_redirect_leads_inside(location: str, said: str) -> None:
 
 async def test_anywhere_follows_to_other_hosts() -> None:
     """Where the operator wants it."""
-    async with Pages() as server, opened(server, replace(OPEN, redirects="anywhere")) as tool:
+    async with (
+        Pages() as server,
+        opened(server, OPEN.model_copy(update={"redirects": "anywhere"})) as tool,
+    ):
         server.pages["/"] = redirect(f"http://other.test:{server.port}/there")
         server.pages["/there"] = answer("there")
         assert (await fetch(tool, f"http://wiki.test:{server.port}/")).endswith("\n\nthere")
@@ -88,7 +93,10 @@ async def test_anywhere_follows_to_other_hosts() -> None:
 async def test_a_name_with_an_address_inside_is_refused(addresses: tuple[str, ...]) -> None:
     """One of several is enough, and the address itself is not told."""
     names = Names(answers={"evil.test": [addresses]})
-    async with Pages() as server, opened(server, replace(OPEN, allow=()), names) as tool:
+    async with (
+        Pages() as server,
+        opened(server, OPEN.model_copy(update={"allow": ()}), names) as tool,
+    ):
         with pytest.raises(ToolFailed, match=r"`evil\.test` leads to") as raised:
             await fetch(tool, f"http://evil.test:{server.port}/")
         assert server.heads == []
@@ -101,7 +109,7 @@ async def test_a_name_that_changes_its_answer_changes_nothing() -> None:
     async with (
         Pages() as judged,
         Pages(host="127.0.0.2") as other,
-        opened(judged, replace(OPEN, allow=("127.0.0.1",)), names) as tool,
+        opened(judged, OPEN.model_copy(update={"allow": ("127.0.0.1",)}), names) as tool,
     ):
         judged.pages["/"] = redirect("/again")
         with pytest.raises(ToolFailed, match=r"`evil\.test` leads to a loopback address"):
@@ -115,7 +123,7 @@ async def test_the_next_address_is_tried_where_one_takes_no_connection() -> None
     names = Names(
         answers={"wiki.test": [("127.0.0.9", "127.0.0.1")], "dead.test": [("127.0.0.9",)]}
     )
-    settings = replace(OPEN, allow=("127.0.0.0/8",))
+    settings = OPEN.model_copy(update={"allow": ("127.0.0.0/8",)})
     async with Pages() as server, opened(server, settings, names) as tool:
         server.pages["/"] = answer("here")
         assert (await fetch(tool, f"http://wiki.test:{server.port}/")).endswith("here")
@@ -138,7 +146,7 @@ async def test_a_name_without_an_address_is_told(
 
 async def test_an_ipv6_address_can_be_fetched_from() -> None:
     """Written in brackets, in the Host header too."""
-    settings = replace(OPEN, allow=("::1",))
+    settings = OPEN.model_copy(update={"allow": ("::1",)})
     names = Names(answers={})
     async with Pages(host="::1") as server, opened(server, settings, names) as tool:
         server.pages["/"] = answer("six")
