@@ -2,12 +2,12 @@
 
 from collections.abc import Callable
 from contextlib import AsyncExitStack
+from pathlib import Path
 from typing import cast
 
 from zeroclaw.config.model import Config, FetchSettings
 from zeroclaw.context.notes import Notes
 from zeroclaw.host import plugins, sandbox
-from zeroclaw.host.cgroups import Subtree
 from zeroclaw.host.http import guarded_client
 from zeroclaw.host.protected import Protected
 from zeroclaw.host.usage import Quota
@@ -46,7 +46,7 @@ async def open_tools(
     version: str,
     stack: AsyncExitStack,
     result_chars: Callable[[], int] | None = None,
-    subtree: Subtree | None = None,
+    subtree: Path | None = None,
 ) -> tuple[dict[str, Tool], str]:
     """Return the tools by name, and why there is no shell; `stack` closes what they opened.
 

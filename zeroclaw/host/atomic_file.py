@@ -3,10 +3,11 @@
 import os
 import secrets
 import shutil
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
-from zeroclaw.errors import Refused
+from zeroclaw.errors import Refused, system_words
 
 
 class NotWritten(Refused):
@@ -24,27 +25,18 @@ def replace_text(path: Path, text: str) -> None:
         NotWritten: The disk or the permissions are in the way; the old text stands.
     """
     target = path.resolve()
-    try:
+    with _told(path, "make it writable for this user"):
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         found = target.stat() if target.exists() else None
-        mode = 0o600 if found is None else found.st_mode & 0o7777
-        fresh = target.with_name(f".{target.name}.{secrets.token_hex(6)}")
-        try:
-            _write(fresh, text, mode)
+        with _in_place_of(target) as fresh:
+            _write(fresh, text, 0o600 if found is None else found.st_mode & 0o7777)
             if found is not None and os.geteuid() == 0:
                 os.chown(fresh, found.st_uid, found.st_gid)
-            fresh.replace(target)
-        finally:
-            with suppress(FileNotFoundError):
-                fresh.unlink()
         directory = os.open(target.parent, os.O_RDONLY)
         try:
             os.fsync(directory)
         finally:
             os.close(directory)
-    except OSError as error:
-        message = f"`{path}` can't be written: {error.strerror}; make it writable for this user"
-        raise NotWritten(message) from error
 
 
 def kept_before(path: Path) -> Path:
@@ -56,17 +48,8 @@ def kept_before(path: Path) -> Path:
         NotWritten: The disk or the permissions are in the way.
     """
     kept = path.with_name(f"{path.name}.before")
-    fresh = path.with_name(f".{kept.name}.{secrets.token_hex(6)}")
-    try:
-        try:
-            shutil.copy2(path, fresh)
-            fresh.replace(kept)
-        finally:
-            with suppress(FileNotFoundError):
-                fresh.unlink()
-    except OSError as error:
-        message = f"`{kept}` can't be written: {error.strerror}; make it writable for this user"
-        raise NotWritten(message) from error
+    with _told(kept, "make it writable for this user"), _in_place_of(kept) as fresh:
+        shutil.copy2(path, fresh)
     return kept
 
 
@@ -76,15 +59,34 @@ def write_secret(path: Path, value: str) -> None:
     Raises:
         NotWritten: There is something of that name already, or it can't be made.
     """
-    try:
+    with _told(path, "name another file"):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _write(path, f"{value}\n", 0o600)
-    except FileExistsError as error:
-        message = f"`{path}` is there already; name another file, or give that one"
-        raise NotWritten(message) from error
+        try:
+            _write(path, f"{value}\n", 0o600)
+        except FileExistsError as error:
+            message = f"`{path}` is there already; name another file, or give that one"
+            raise NotWritten(message) from error
+
+
+@contextmanager
+def _told(path: Path, remedy: str) -> Generator[None]:
+    """Tell in a line what the system refuses, and what to do."""
+    try:
+        yield
     except OSError as error:
-        message = f"`{path}` can't be written: {error.strerror}; name another file"
+        message = f"`{path}` can't be written: {system_words(error)}; {remedy}"
         raise NotWritten(message) from error
+
+
+@contextmanager
+def _in_place_of(target: Path) -> Generator[Path]:
+    """Hand out a name beside a file; what the block made of it takes the file's place."""
+    fresh = target.with_name(f".{target.name}.{secrets.token_hex(6)}")
+    try:
+        yield fresh
+        fresh.replace(target)
+    finally:
+        fresh.unlink(missing_ok=True)
 
 
 def _write(path: Path, text: str, mode: int) -> None:

@@ -34,16 +34,6 @@ _LOOKS = 5
 _LOOK_MS = 2_000
 
 
-class Subtree(Value):
-    """A delegated place that groups can be made in.
-
-    Attributes:
-        place: Its directory.
-    """
-
-    place: Path
-
-
 class NoSubtree(Value):
     """There is none.
 
@@ -126,33 +116,33 @@ class Group(Value):
             os.close(events)
 
 
-def take_over() -> Subtree | NoSubtree:
-    """Make the cgroup that this process was started in ready for groups of commands.
+def take_over() -> Path | NoSubtree:
+    """Make the cgroup that this process was started in ready; return where groups can be made.
 
     Only where the process is alone in it: with others in it, the cgroup belongs to somebody else.
     What an earlier life of the daemon left is killed and removed. Safe twice.
     """
-    found = _own_place()
-    if isinstance(found, NoSubtree):
-        return found
+    own = _own_place()
+    if isinstance(own, NoSubtree):
+        return own
     try:
-        return _prepared(found)
+        return _prepared(own)
     except OSError as error:
         return NoSubtree(reason=f"its cgroup was not delegated to it ({system_words(error)})")
 
 
-def open_group(subtree: Subtree, *, memory_bytes: int, processes: int) -> Group:
+def open_group(subtree: Path, *, memory_bytes: int, processes: int) -> Group:
     """Make the cgroup of one command.
 
     Args:
-        subtree: Where.
+        subtree: The directory that `take_over` returned.
         memory_bytes: What the command's processes may use together; nothing of it is swapped out.
         processes: How many of its own may run at once, threads included.
 
     Raises:
         OSError: The kernel refuses.
     """
-    group = Group(place=subtree.place / f"{RUN}{secrets.token_hex(8)}", memory_bytes=memory_bytes)
+    group = Group(place=subtree / f"{RUN}{secrets.token_hex(8)}", memory_bytes=memory_bytes)
     group.place.mkdir()
     try:
         _write(group.place / "memory.max", str(memory_bytes))
@@ -166,7 +156,7 @@ def open_group(subtree: Subtree, *, memory_bytes: int, processes: int) -> Group:
     return group
 
 
-def _prepared(own: Path) -> Subtree | NoSubtree:
+def _prepared(own: Path) -> Path | NoSubtree:
     """Move this process to a leaf and switch the controllers on, or leave all as it was."""
     alone = (own / "cgroup.procs").read_text("ascii").split() == [str(os.getpid())]
     if not alone:
@@ -184,8 +174,7 @@ def _prepared(own: Path) -> Subtree | NoSubtree:
         _write(place / "cgroup.subtree_control", "+memory +pids")
         for left in sorted(place.glob(f"{RUN}*")):
             Group(place=left, memory_bytes=0).close()
-        subtree = Subtree(place=place)
-        open_group(subtree, memory_bytes=1 << 20, processes=1).close()
+        open_group(place, memory_bytes=1 << 20, processes=1).close()
     except OSError:
         with suppress(OSError):
             _write(place / "cgroup.subtree_control", "-memory -pids")
@@ -193,7 +182,7 @@ def _prepared(own: Path) -> Subtree | NoSubtree:
             _write(place / "cgroup.procs", str(os.getpid()))
             daemon.rmdir()
         raise
-    return subtree
+    return place
 
 
 def _own_place() -> Path | NoSubtree:

@@ -29,7 +29,7 @@ from pathlib import Path
 
 from zeroclaw.errors import ToolFailed, system_words
 from zeroclaw.host import processes, seccomp, usage
-from zeroclaw.host.cgroups import Group, Subtree, open_group
+from zeroclaw.host.cgroups import Group, open_group
 from zeroclaw.host.processes import Ended, OutputCaps, Recorder
 from zeroclaw.host.protected import Found
 from zeroclaw.host.usage import Held, Meter
@@ -100,7 +100,7 @@ class System(Value):
     directories: tuple[str, ...]
     masked: tuple[str, ...] = ()
     setpriv: str = ""
-    subtree: Subtree | None = None
+    subtree: Path | None = None
 
 
 class Bare(Value):
@@ -112,7 +112,7 @@ class Bare(Value):
     """
 
     prlimit: str = ""
-    subtree: Subtree | None = None
+    subtree: Path | None = None
 
 
 class Box(Value):
@@ -281,7 +281,7 @@ async def run(
     return replace(ended, why=ended.why or why)
 
 
-def _opened_group(subtree: Subtree, limits: Limits) -> Group:
+def _opened_group(subtree: Path, limits: Limits) -> Group:
     try:
         return open_group(subtree, memory_bytes=limits.memory_bytes, processes=limits.processes)
     except OSError as error:
@@ -336,7 +336,7 @@ def find_program(name: str) -> str | None:
     return shutil.which(name, path=ENVIRONMENT["PATH"])
 
 
-def look_around(subtree: Subtree | None = None) -> System | Broken:
+def look_around(subtree: Path | None = None) -> System | Broken:
     """See what this machine has for a sandbox; blocks, so call it in a thread."""
     bwrap, prlimit = find_program("bwrap"), find_program("prlimit")
     if bwrap is None:
@@ -377,7 +377,7 @@ echo "E"
 
 
 async def self_test(
-    limits: Limits | None = None, *, network: bool = False, subtree: Subtree | None = None
+    limits: Limits | None = None, *, network: bool = False, subtree: Path | None = None
 ) -> System | Broken:
     """Run one command with the production command line and look at what it could do.
 

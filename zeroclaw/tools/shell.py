@@ -8,13 +8,13 @@ only resource is `sandbox:none`, which no statement about `sandbox:workspace` al
 
 import asyncio
 import re
+from pathlib import Path
 from typing import Literal
 
 from pydantic import Field
 
 from zeroclaw.errors import ToolArgumentsInvalid, ToolFailed
 from zeroclaw.host import sandbox
-from zeroclaw.host.cgroups import Subtree
 from zeroclaw.host.processes import Captured, Ended, OutputCaps
 from zeroclaw.host.protected import Found, Protected, find, rules
 from zeroclaw.host.sandbox import Bare, Box, Broken, Limits, System
@@ -67,7 +67,7 @@ class ShellSettings(Value):
     caps: OutputCaps = field(default_factory=OutputCaps)
     protected: Protected = field(default_factory=Protected)
     without_sandbox: Literal["off", "ask"] = "off"
-    subtree: Subtree | None = None
+    subtree: Path | None = None
 
 
 class ShellArguments(ToolArguments):

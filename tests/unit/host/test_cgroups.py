@@ -12,7 +12,7 @@ import pytest
 
 from zeroclaw.errors import ToolFailed
 from zeroclaw.host import cgroups, processes, sandbox
-from zeroclaw.host.cgroups import AROUND, DAEMON, RUN, Closed, Group, NoSubtree, Subtree
+from zeroclaw.host.cgroups import AROUND, DAEMON, RUN, Closed, Group, NoSubtree
 from zeroclaw.host.processes import OutputCaps
 from zeroclaw.host.sandbox import Bare, Box
 from zeroclaw.tool import Spawned
@@ -71,7 +71,7 @@ def read(place: Path) -> dict[str, str]:
 
 def test_a_delegated_subtree_is_made_ready(own: Path) -> None:
     """The daemon moves to a leaf of its own, for a group with inner groups may hold no process."""
-    assert cgroups.take_over() == Subtree(place=own)
+    assert cgroups.take_over() == own
     assert (own / DAEMON / "cgroup.procs").read_text() == str(os.getpid())
     assert (own / "cgroup.subtree_control").read_text() == "+memory +pids"
     assert [place.name for place in own.iterdir() if place.is_dir()] == [DAEMON]  # no trial is left
@@ -81,7 +81,7 @@ def test_a_subtree_that_was_taken_over_is_taken_over_again(own: Path, tmp_path: 
     """Whoever looks twice finds the same."""
     cgroups.take_over()
     (tmp_path / "cgroup").write_text(f"0::/system.slice/zeroclaw.service/{DAEMON}\n")
-    assert cgroups.take_over() == Subtree(place=own)
+    assert cgroups.take_over() == own
 
 
 def test_what_an_earlier_life_left_is_killed_and_removed(own: Path) -> None:
@@ -160,7 +160,7 @@ def test_a_machine_without_cgroups_of_version_2_says_so(
 
 def test_a_command_gets_a_group_with_its_bounds(own: Path) -> None:
     """All of them are there before anything enters, and nothing of its memory is swapped out."""
-    group = cgroups.open_group(Subtree(place=own), memory_bytes=1_000, processes=64)
+    group = cgroups.open_group(own, memory_bytes=1_000, processes=64)
     group.enter(123)
     found = read(group.place)
     assert group.place.name.startswith(RUN)
@@ -186,7 +186,7 @@ def test_a_command_gets_a_group_with_its_bounds(own: Path) -> None:
 def test_a_closed_group_says_what_the_kernel_ended_it_for(
     own: Path, events: str, excess: str
 ) -> None:
-    group = cgroups.open_group(Subtree(place=own), memory_bytes=1_000, processes=1)
+    group = cgroups.open_group(own, memory_bytes=1_000, processes=1)
     (group.place / "memory.events").write_text(events)
     assert group.close() == Closed(excess=excess)
     assert not group.place.exists()
@@ -201,7 +201,7 @@ def test_a_group_that_can_not_be_removed_is_told(
     def refuse(_: Path) -> None:
         raise OSError(16, "Device or resource busy")
 
-    group = cgroups.open_group(Subtree(place=own), memory_bytes=1_000, processes=1)
+    group = cgroups.open_group(own, memory_bytes=1_000, processes=1)
     monkeypatch.setattr(Path, "rmdir", refuse)
     assert group.close() == Closed(all_gone=False)
 
@@ -219,7 +219,7 @@ async def run(own: Path, command: str, *, subtree: Path | None = None) -> proces
 
     entered: list[bool] = []
     ended = await sandbox.run(
-        Bare(subtree=Subtree(place=subtree or own)),
+        Bare(subtree=subtree or own),
         Box(workspace=own),
         ("/bin/sh", "-c", command),
         timeout_s=20,

@@ -83,21 +83,12 @@ class Disk(Value):
     bound_bytes: int
 
 
-class Versions(Value):
-    """What runs here; `sqlite_fault` says that this SQLite has the WAL-reset bug."""
-
-    zeroclaw: str
-    python: str
-    sqlite: str
-    sqlite_fault: bool
-
-
 class Facts(Value):
     """What was found and is yet to be judged.
 
     Attributes:
         now: Aware.
-        versions: What runs here.
+        version: Of zeroclaw, as it is installed.
         is_root: Whoever looks is root, and so is the daemon of these data.
         status: How the running daemon is, or why there is none to ask.
         errors: What it met, and what it has.
@@ -111,7 +102,7 @@ class Facts(Value):
     """
 
     now: datetime
-    versions: Versions
+    version: str
     is_root: bool = False
     status: Status | str = "where its data are can't be told before the configuration is mended"
     errors: Errors = Errors()
@@ -138,7 +129,6 @@ def run_checks(facts: Facts) -> tuple[Line, ...]:
         *_store(facts),
         _disk(facts.disk),
         _clock(facts),
-        _versions(facts.versions),
         *_errors(facts),
     )
     return tuple(sorted(lines, key=lambda line: _ORDER.index(line.check)))
@@ -161,7 +151,7 @@ def in_words(line: Line) -> str:
 def _daemon(facts: Facts) -> Iterator[Line]:
     if isinstance(facts.status, str):
         yield warn("daemon", facts.status)
-    elif (running := facts.status.version) != (installed := facts.versions.zeroclaw):
+    elif (running := facts.status.version) != (installed := facts.version):
         yield warn("daemon", f"{running} runs, {installed} is installed", _RESTART)
     else:
         yield ok("daemon", "running")
@@ -333,14 +323,6 @@ def _clock(facts: Facts) -> Line:
         remedy = "set this machine's time; till then deadlines and ages are wrong"
         return fail("clock", text, remedy)
     return ok("clock", f"{facts.now:%Y-%m-%d %H:%M} UTC")
-
-
-def _versions(found: Versions) -> Line:
-    text = f"zeroclaw {found.zeroclaw}, Python {found.python}, SQLite {found.sqlite}"
-    if found.sqlite_fault:
-        # No warning: it needs a second program that writes, and zeroclaw is one.
-        text += " (open the database with no other program while zeroclaw runs; 3.51.3 is mended)"
-    return ok("versions", text)
 
 
 def _errors(facts: Facts) -> Iterator[Line]:

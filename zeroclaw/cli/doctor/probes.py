@@ -17,7 +17,7 @@ from typing import cast
 from zeroclaw.cli.answers import Errors, Status
 from zeroclaw.cli.client import DaemonRefused, ask
 from zeroclaw.cli.configuration import ask_platform, faults_in, load, start_of
-from zeroclaw.cli.doctor.checks import Disk, Facts, Line, Versions, fail, ok, warn
+from zeroclaw.cli.doctor.checks import Disk, Facts, Line, fail, ok, warn
 from zeroclaw.cli.doctor.health import Health, health
 from zeroclaw.cli.models.provider import take_model
 from zeroclaw.config.model import RetentionSettings, ToolsSettings
@@ -63,7 +63,7 @@ async def probe(
     configured, start = await asyncio.to_thread(_configuration, config, data_dir, environment)
     facts = Facts(
         now=now,
-        versions=await asyncio.to_thread(_versions),
+        version=await asyncio.to_thread(version, "zeroclaw"),
         is_root=os.geteuid() == 0,
     )
     if start is None:
@@ -87,16 +87,24 @@ async def probe(
         disk = await asyncio.to_thread(_disk, data, used_bytes, retention.max_disk_mb * 1_000_000)
         facts = replace(facts, status=status, errors=errors, store=store, disk=disk)
     loose = await asyncio.to_thread(_permissions, config, data, environment)
-    return replace(facts, found=(*configured, provider, *loose))
-
-
-def _versions() -> Versions:
-    return Versions(
-        zeroclaw=version("zeroclaw"),
-        python=platform.python_version(),
-        sqlite=sqlite3.sqlite_version,
-        sqlite_fault=has_wal_reset_bug(sqlite3.sqlite_version_info[:3]),
+    return replace(
+        facts,
+        found=(
+            *configured,
+            provider,
+            *loose,
+            versions(facts.version, sqlite3.sqlite_version_info[:3]),
+        ),
     )
+
+
+def versions(zeroclaw: str, sqlite: tuple[int, int, int]) -> Line:
+    """Tell what runs here."""
+    text = f"zeroclaw {zeroclaw}, Python {platform.python_version()}, SQLite {'.'.join(map(str, sqlite))}"
+    if has_wal_reset_bug(sqlite):
+        # No warning: it needs a second program that writes, and zeroclaw is one.
+        text += " (open the database with no other program while zeroclaw runs; 3.51.3 is mended)"
+    return ok("versions", text)
 
 
 # --- the configuration ---------------------------------------------------------------------------

@@ -159,18 +159,15 @@ def verdict(tried: Tried) -> str:
     if not tried.answers:
         return f"{name} does not answer: {tried.answer.failed or 'nothing came'}"
     how = "streams" if tried.answer.pieces > 1 else "answers in one piece"
-    match tried.calling:
-        case "called":
-            return f"{name} {how} and calls tools: it can do all that zeroclaw offers"
-        case "wrong":
-            return f"{name} {how} but calls tools wrongly: expect calls that fail"
-        case "failed":
-            failed = tried.call.failed if tried.call is not None else ""
-            return f"{name} {how} but makes no tool call: with tools its endpoint says: {failed}"
-        case "none" if tried.call is not None and tried.call.is_cut:
-            return f"{name} {how} but makes no tool call within {CALL_TOKENS} tokens"
-        case "none":
-            return f"{name} {how} but makes no tool call: it can chat, and nothing else"
+    call = tried.call or Played()
+    end = f" within {CALL_TOKENS} tokens" if call.is_cut else ": it can chat, and nothing else"
+    calls = {
+        "called": "and calls tools: it can do all that zeroclaw offers",
+        "wrong": "but calls tools wrongly: expect calls that fail",
+        "failed": f"but makes no tool call: with tools its endpoint says: {call.failed}",
+        "none": f"but makes no tool call{end}",
+    }
+    return f"{name} {how} {calls[tried.calling]}"
 
 
 def in_words(tried: Tried) -> Iterator[str]:
@@ -244,14 +241,11 @@ def _is_right(call: ToolCall) -> bool:
 
 
 def _call_in_words(tried: Tried) -> str:
-    match tried.calling:
-        case "called":
-            return "yes"
-        case "wrong":
-            calls = tried.call.calls if tried.call is not None else ()
-            return f"wrong: {_short('; '.join(f'{one.name} {one.arguments}' for one in calls))}"
-        case "failed" | "none":
-            return "no tool call"
+    if tried.calling == "called":
+        return "yes"
+    calls = () if tried.call is None else tried.call.calls
+    made = _short("; ".join(f"{one.name} {one.arguments}" for one in calls))
+    return f"wrong: {made}" if calls else "no tool call"
 
 
 def _speed(answer: Played) -> str:

@@ -5,7 +5,6 @@ goes to one of those very addresses: a name that answers differently a moment la
 """
 
 from collections.abc import Awaitable, Callable, Collection
-from typing import assert_never
 
 from zeroclaw.config.model import FetchSettings
 from zeroclaw.errors import ToolFailed
@@ -55,18 +54,11 @@ class Fetched(Value):
 
 
 class LeadsElsewhere(Value):
-    """A redirect to a host that nobody decided about; it was not followed."""
+    """A redirect; `follow` returns one to a host that nobody decided about."""
 
     target: Target
     status: int
     elsewhere: Target
-
-
-class _Moved(Value):
-    """A redirect, as it was sent."""
-
-    status: int
-    location: str
 
 
 def limits(settings: FetchSettings) -> HttpLimits:
@@ -110,30 +102,25 @@ class Follower:
         """
         for hops in range(self._settings.max_redirects + 1):
             answer = await self._get(target, hops)
-            match answer:
-                case Fetched():
-                    return answer
-                case _Moved(status=status):
-                    onward = self._onward(target, answer)
-                    if onward.resource not in reach and ANY_HOST not in reach:
-                        return LeadsElsewhere(target=target, status=status, elsewhere=onward)
-                    target = onward
-                case _:
-                    assert_never(answer)
+            if isinstance(answer, Fetched):
+                return answer
+            if answer.elsewhere.resource not in reach and ANY_HOST not in reach:
+                return answer
+            target = answer.elsewhere
         most = self._settings.max_redirects
         message = f"it was redirected more than {most} times, at last to {quoted(target.url)}"
         raise ToolFailed(message)
 
-    def _onward(self, target: Target, moved: _Moved) -> Target:
+    def _onward(self, target: Target, location: str) -> Target:
         try:
-            return redirected(target, moved.location, self._settings.ports)
+            return redirected(target, location, self._settings.ports)
         except TargetRefused as error:
             message = (
                 f"{quoted(target.url)} redirects to a URL that can't be fetched: a URL {error.why}"
             )
             raise ToolFailed(message) from error
 
-    async def _get(self, target: Target, hops: int) -> Fetched | _Moved:
+    async def _get(self, target: Target, hops: int) -> Fetched | LeadsElsewhere:
         """Ask one host once, at the first of its addresses that takes the connection."""
         failure: HttpConnectFailed | None = None
         for address in (await self._addresses(target))[:_TRIED_ADDRESSES]:
@@ -196,11 +183,14 @@ class Follower:
             is_raw=True,
         )
 
-    async def _read(self, target: Target, hops: int, answer: HttpAnswer) -> Fetched | _Moved:
+    async def _read(
+        self, target: Target, hops: int, answer: HttpAnswer
+    ) -> Fetched | LeadsElsewhere:
         """Read an answer to its end or to the cap."""
         location = answer.headers.get("location", "")
         if answer.status in _REDIRECTS and location:
-            return _Moved(status=answer.status, location=location)
+            onward = self._onward(target, location)
+            return LeadsElsewhere(target=target, status=answer.status, elsewhere=onward)
         declared = content_type(answer.headers.get("content-type", ""))
         if declared.kind is None:
             message = (
