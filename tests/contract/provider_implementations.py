@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.emulators.model_server import ModelServer
-from tests.fakes.counting_ids import CountingIds
 from tests.fakes.manual_clock import LoopClock
+from tests.unit.providers.contexts import context
 from zeroclaw.config.model import ProviderSettings
 from zeroclaw.host.http import http_client
 from zeroclaw.message import UserMessage
@@ -61,10 +61,7 @@ def over(endpoint: Endpoint) -> OpenAIProvider:
     return OpenAIProvider(
         endpoint=endpoint,
         http=http_client(),
-        clock=LoopClock(),
-        jitter=lambda: 0.0,
-        log=lambda event, **fields: None,
-        redact=str,
+        context=context(),
         settings=ProviderSettings(),
     )
 
@@ -124,11 +121,7 @@ def local_provider(model: Path, *, child: Path = CHILD) -> LocalProvider:
     return LocalProvider(
         # One thread, as other tests run beside it: two would spin, each waiting for the other.
         rules=LocalRules(model_file=model, context_tokens=2048, threads=1, calls_tools=False),
-        wrap=over,
-        token=CountingIds().token,
-        clock=LoopClock(),
-        jitter=lambda: 0.0,
-        log=lambda event, **fields: None,
+        context=replace(context(), open_endpoint=over),
         child=child,
     )
 

@@ -17,8 +17,6 @@ from tests.contract.provider_implementations import over, played
 from tests.emulators import llama_child
 from tests.emulators.gguf_files import CALLS, CHATS, gguf, with_tools
 from tests.emulators.model_server import ModelServer
-from tests.fakes.counting_ids import CountingIds
-from tests.fakes.manual_clock import LoopClock
 from tests.unit.providers.contexts import context
 from zeroclaw.config.model import ProviderSettings
 from zeroclaw.host.http import HttpRequest, http_client
@@ -35,6 +33,7 @@ from zeroclaw.provider import (
 )
 from zeroclaw.providers.local import LocalProvider, LocalRules, open_provider
 from zeroclaw.providers.local.provider import NO_TOOLS_NOTE
+from zeroclaw.value import replace
 
 WEATHER = ToolDefinition(
     name="get_weather",
@@ -101,11 +100,7 @@ async def local(model: Path, server: ModelServer) -> AsyncGenerator[Provider, No
     model.with_name(f"{model.name}.url").write_text(server.url.removesuffix("/v1"))
     provider = LocalProvider(
         rules=LocalRules(model_file=model, calls_tools=facts.calls_tools),
-        wrap=over,
-        token=CountingIds().token,
-        clock=LoopClock(),
-        jitter=lambda: 0.0,
-        log=lambda event, **fields: None,
+        context=replace(context(), open_endpoint=over),
         child=Path(llama_child.__file__),
     )
     try:
@@ -166,11 +161,7 @@ async def test_the_real_server_writes_definitions_into_the_prompt(
     assert (await facts_of(model)).calls_tools
     provider = LocalProvider(
         rules=LocalRules(model_file=model, context_tokens=1024, threads=1),
-        wrap=wrap,
-        token=CountingIds().token,
-        clock=LoopClock(),
-        jitter=lambda: 0.0,
-        log=lambda event, **fields: None,
+        context=replace(context(), open_endpoint=wrap),
     )
     await provider.start()
     prompt = await prompt_of(endpoints[0])

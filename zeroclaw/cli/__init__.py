@@ -45,6 +45,7 @@ _OPERATORS = ("status", "logout", "halt", "reload", "resume", "pair", "grants")
 _ELSEWHERE = {
     "try": "emulator:command",
     "restore": "backup:restore",
+    "check-config": "config:check",
     **{name: f"operator:{name}" for name in _OPERATORS},
 }
 """Where a command is found that is no `command` in a file of its name."""
@@ -52,7 +53,7 @@ _ELSEWHERE = {
 
 def load_command(name: str) -> click.Command:
     """Load the file of a command, and return it."""
-    file, _, attribute = _ELSEWHERE.get(name, f"{name.replace('-', '_')}:command").partition(":")
+    file, _, attribute = _ELSEWHERE.get(name, f"{name}:command").partition(":")
     command = getattr(import_module(f"zeroclaw.cli.{file}"), attribute)
     if not isinstance(command, click.Command):
         message = f"`zeroclaw.cli.{file}.{attribute}` is no command"

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, MutableMapping
 
 from zeroclaw.channel import ChannelLog
-from zeroclaw.errors import PortInUse
+from zeroclaw.errors import PortInUse, system_words
 from zeroclaw.value import Value
 
 # ASGI, version 3 (asgi.readthedocs.io, read 2026-11); Starlette's own names for it load Starlette.
@@ -103,7 +103,7 @@ def bind(host: str, port: int, *, key: str) -> socket.socket:
     except OSError as error:
         bound.close()
         taken = error.errno == errno.EADDRINUSE
-        why = "is in use by another program" if taken else f"can't be had: {error.strerror}".lower()
+        why = "is in use by another program" if taken else f"can't be had: {system_words(error)}"
         message = f"port {port} on {host} {why}; set `{key}` to a free one, or stop that"
         raise PortInUse(message if taken else message.removesuffix(", or stop that")) from error
     bound.setblocking(False)  # noqa: FBT003  the library's own signature

@@ -20,7 +20,7 @@ from typing import cast
 
 from zeroclaw.channel import ChannelLog
 from zeroclaw.clock import Clock, Ids
-from zeroclaw.errors import Refused, StoreUnusable
+from zeroclaw.errors import Refused, StoreUnusable, system_words
 from zeroclaw.host import guard
 from zeroclaw.host.connections import (
     PROVE,
@@ -241,7 +241,7 @@ class Listener:
             try:
                 await asyncio.to_thread(_write_private, self._sessions_at, body)
             except OSError as error:
-                self._log("sessions_not_kept", why=error.strerror, level="warning")
+                self._log("sessions_not_kept", why=system_words(error), level="warning")
                 return False
         return True
 

@@ -9,7 +9,7 @@ import socket
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
 
-from zeroclaw.errors import ZeroclawError
+from zeroclaw.errors import ZeroclawError, system_words
 
 ASKED_AT_ONCE = 16
 """Names; further ones wait. As many as fetches run at once."""
@@ -31,9 +31,11 @@ async def resolve(name: str) -> tuple[str, ...]:
     try:
         ask = partial(socket.getaddrinfo, name, None, type=socket.SOCK_STREAM)
         found = await loop.run_in_executor(_threads(), ask)
-    except (OSError, UnicodeError) as error:
-        words = error.strerror if isinstance(error, OSError) else None
-        raise NameUnknown((words or "the name can't be asked for").lower()) from error
+    except OSError as error:
+        raise NameUnknown(system_words(error)) from error
+    except UnicodeError as error:
+        message = "the name can't be asked for"
+        raise NameUnknown(message) from error
     return tuple(dict.fromkeys(str(address[0]) for *_, address in found))
 
 

@@ -17,14 +17,11 @@ def context(models: Path = Path(), **secrets: str) -> ProviderContext:
         return OpenAIProvider(
             endpoint=endpoint,
             http=FakeHttp(),
-            clock=LoopClock(),
-            jitter=lambda: 0.5,
-            log=lambda event, **fields: None,
-            redact=str,
+            context=made,
             settings=ProviderSettings(),
         )
 
-    return ProviderContext(
+    made = ProviderContext(
         clock=LoopClock(),
         ids=CountingIds(),
         jitter=lambda: 0.5,
@@ -34,3 +31,4 @@ def context(models: Path = Path(), **secrets: str) -> ProviderContext:
         models=models,
         open_endpoint=open_endpoint,
     )
+    return made

@@ -35,6 +35,7 @@ from zeroclaw.provider import (
     TextDelta,
 )
 from zeroclaw.providers.openai import OpenAIProvider, open_provider
+from zeroclaw.value import replace
 
 KEY = "sk-" + "k" * 20
 TEXT = b'data: {"choices":[{"delta":{"content":"x"}}]}\n\n'
@@ -48,16 +49,17 @@ CUT = HttpCut("cut", before_answer=True)
 REQUEST = ModelRequest(messages=(UserMessage(content="hi"),))
 
 
+def _redact(text: str) -> str:
+    return text.replace("hunter2", "***")
+
+
 def provider(
     http: FakeHttp, *, base_url: str = "https://host/v1/", key: str = KEY, attempts: int = 4
 ) -> OpenAIProvider:
     return OpenAIProvider(
         endpoint=Endpoint(base_url=base_url, model="m", api_key=key, context_tokens=8192),
         http=http,
-        clock=LoopClock(),
-        jitter=lambda: 0.5,
-        log=lambda event, **fields: None,
-        redact=lambda text: text.replace("hunter2", "***"),
+        context=replace(context(), redact=_redact),
         settings=ProviderSettings(stall_s=10.0, attempts=attempts),
     )
 

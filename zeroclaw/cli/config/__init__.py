@@ -1,4 +1,4 @@
-"""`zeroclaw config`: reads and changes single keys, and describes them for people's editors."""
+"""`zeroclaw config` and `zeroclaw check-config`: single keys, their schema, and every fault of them."""
 
 import asyncio
 import json
@@ -8,14 +8,15 @@ from pathlib import Path
 
 import click
 
-from zeroclaw.cli.client import is_running
-from zeroclaw.cli.configuration import channel_models, faults_in, in_file, load
+from zeroclaw.cli.client import held_by_daemon, is_running
+from zeroclaw.cli.configuration import channel_models, faults_in, in_file, load, start_of
 from zeroclaw.cli.invocation import say
-from zeroclaw.cli.options import with_config
+from zeroclaw.cli.options import with_config, with_places
 from zeroclaw.config import edit
 from zeroclaw.config.diff import changed_keys, is_live
 from zeroclaw.config.model import Config
 from zeroclaw.config.validate import channel_settings, parse
+from zeroclaw.daemon.config_check import missing_secrets
 from zeroclaw.errors import ConfigError
 from zeroclaw.host.atomic_file import replace_text
 from zeroclaw.host.places import data_place, find_config, read_config, usual_config
@@ -100,6 +101,34 @@ def schema() -> None:
         kind: one.model_json_schema() for kind, one in channel_models().items()
     }
     click.echo(json.dumps(whole, indent=2, ensure_ascii=False))
+
+
+@click.command("check-config")
+@with_places
+def check(config: Path | None, data_dir: Path | None) -> None:
+    """Find every fault of the configuration.
+
+    Checks the file's form, every key of it and of the installed channels, the policy's statements,
+    and whether each secret is where the configuration says, here or for the running daemon. Prints
+    one line for each fault, and exits with 2 when there is one; what is only odd, such as a role
+    that nobody has, is a warning. Starts nothing, changes nothing.
+    """
+    path = find_config(config)
+    text = read_config(path)
+    if faults_in(text, environment=os.environ, needs_secrets=False):
+        raise ConfigError(in_file(path, faults_in(text, environment=os.environ)))
+    loaded = load(config, data_dir)
+    places = loaded.places
+    missing = missing_secrets(loaded.config, os.environ)
+    held = asyncio.run(held_by_daemon(places.data)) if missing else frozenset[str]()
+    if faults := tuple(fault for key, fault in missing.items() if key not in held):
+        raise ConfigError(in_file(path, faults))
+    for key in missing:
+        click.echo(f"{key}: not known in this shell; the running daemon has it")
+    for warning in start_of(loaded, os.environ, needs_secrets=False).checked.warnings:
+        click.echo(f"{path}: warning: {warning}")
+    click.echo(f"{path or 'the built-in defaults'}: no faults")
+    click.echo(f"data in {places.data}, workspaces in {places.workspaces}")
 
 
 def when_it_holds(before: str, after: str, place: Path) -> str:

@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import aclosing
 from pathlib import Path
 
+from msgspec.structs import asdict
+
 from zeroclaw.cli.models.provider import Taken
 from zeroclaw.config.model import ProviderSettings
 from zeroclaw.host.models.files import ModelFile, model_files
@@ -22,20 +24,26 @@ class Listing(Value):
     """What there is.
 
     Attributes:
-        directory: Of the model files.
-        files: In it, by name.
+        taken: What is taken, and why.
+        files: In the models directory, by name.
         servers: Those that answered.
         silent: Why those that were named did not.
-        provider: What is taken.
-        why: See `Taken`.
     """
 
-    directory: Path
+    taken: Taken
     files: tuple[ModelFile, ...]
     servers: tuple[Server, ...]
     silent: tuple[str, ...]
-    provider: ProviderSettings
-    why: str
+
+    @property
+    def directory(self) -> Path:
+        """Of the model files."""
+        return self.taken.loaded.places.models
+
+    @property
+    def provider(self) -> ProviderSettings:
+        """What is taken."""
+        return self.taken.loaded.config.provider
 
     @property
     def file_taken(self) -> Path | None:
@@ -68,14 +76,8 @@ async def listing(taken: Taken, environment: Mapping[str, str], *, url: str) -> 
             except NoOffer as error:
                 silent.append(str(error))
         servers += await on_loopback(http, (one for one in USUAL if one not in named))
-    return Listing(
-        directory=directory,
-        files=await asyncio.to_thread(model_files, directory),
-        servers=tuple(servers),
-        silent=tuple(silent),
-        provider=settings,
-        why=taken.why,
-    )
+    files = await asyncio.to_thread(model_files, directory)
+    return Listing(taken=taken, files=files, servers=tuple(servers), silent=tuple(silent))
 
 
 def in_words(found: Listing) -> Iterator[str]:
@@ -101,8 +103,8 @@ def in_words(found: Listing) -> Iterator[str]:
         yield "no model server answers on this machine"
     yield from found.silent
     yield f"taken: {_what(found)}"
-    if found.why:
-        yield f"       {found.why}"
+    if found.taken.why:
+        yield f"       {found.taken.why}"
 
 
 def as_json(found: Listing) -> Mapping[str, object]:
@@ -121,12 +123,7 @@ def as_json(found: Listing) -> Mapping[str, object]:
             for file in found.files
         ],
         "servers": [
-            {
-                "name": one.name,
-                "base_url": without_credentials(one.base_url),
-                "models": list(one.models),
-            }
-            for one in found.servers
+            {**asdict(one), "base_url": without_credentials(one.base_url)} for one in found.servers
         ],
         "silent": list(found.silent),
         "taken": {
@@ -134,7 +131,7 @@ def as_json(found: Listing) -> Mapping[str, object]:
             "model": found.provider.model,
             "base_url": without_credentials(found.provider.base_url),
             "file": str(found.file_taken or ""),
-            "why": found.why,
+            "why": found.taken.why,
         },
     }
 

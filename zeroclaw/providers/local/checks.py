@@ -7,7 +7,7 @@ from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
-from zeroclaw.errors import ProviderUnusable
+from zeroclaw.errors import ProviderUnusable, system_words
 from zeroclaw.host.models.files import is_gguf
 
 PACKAGE = "xllamacpp"
@@ -30,9 +30,8 @@ def check_model(model_file: Path) -> None:
     try:
         is_model = is_gguf(model_file)
     except OSError as error:
-        reason = (error.strerror or "unreadable").lower()
         message = (
-            f"no model at `{model_file}` ({reason}): fetch one with "
+            f"no model at `{model_file}` ({system_words(error)}): fetch one with "
             "`.venv/bin/python deploy/fetch_model.py`, or set `provider.model_file`, or another "
             "`[provider]`"
         )

@@ -12,13 +12,12 @@ import json
 import os
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from zeroclaw.backoff import BackOff
-from zeroclaw.clock import Clock
 from zeroclaw.config.model import ProviderSettings
 from zeroclaw.errors import ProviderOverloaded, ProviderUnreachable, ProviderUnusable, StreamBroken
 from zeroclaw.host.models.files import knows_tools
@@ -28,7 +27,6 @@ from zeroclaw.provider import (
     Provider,
     ProviderContext,
     ProviderFacts,
-    ProviderLog,
     StreamEvent,
 )
 from zeroclaw.providers.local.checks import check_model, with_remedy
@@ -95,24 +93,11 @@ class _Child:
 class LocalProvider:
     """A `Provider` over a child process; answers one request at a time, in order of arrival."""
 
-    def __init__(
-        self,
-        *,
-        rules: LocalRules,
-        wrap: Callable[[Endpoint], Provider],
-        token: Callable[[], str],
-        clock: Clock,
-        jitter: Callable[[], float],
-        log: ProviderLog,
-        child: Path = CHILD,
-    ) -> None:
-        """Take `wrap`, which opens the provider that speaks to the address of `child`, a program."""
+    def __init__(self, rules: LocalRules, context: ProviderContext, child: Path = CHILD) -> None:
+        """Start nothing yet; `child` is the program that serves the model."""
         self._rules = rules
-        self._wrap = wrap
-        self._token = token
-        self._clock = clock
-        self._jitter = jitter
-        self._log = log
+        self._context = context
+        self._log = context.log
         self._program = child
         self._child: _Child | None = None
         self._starting = asyncio.Lock()
@@ -191,14 +176,16 @@ class LocalProvider:
                 await child.provider.aclose()
             await asyncio.to_thread(check_model, self._rules.model_file)
             # One start and one death are no failure.
-            await self._clock.sleep(AGAIN.wait_s(self._failures - 1, self._jitter()))
+            await self._context.clock.sleep(
+                AGAIN.wait_s(self._failures - 1, self._context.jitter())
+            )
             self._failures += 1  # until it has answered
             self._child = await self._start()
             return self._child
 
     async def _start(self) -> _Child:
         """Start a child and wait until it serves."""
-        rules, key = self._rules, self._token()
+        rules, key = self._rules, self._context.ids.token()
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-P",
@@ -235,7 +222,7 @@ class LocalProvider:
             api_key=key,
             context_tokens=rules.context_tokens,
         )
-        return _Child(process=process, provider=self._wrap(endpoint))
+        return _Child(process=process, provider=self._context.open_endpoint(endpoint))
 
     async def _first_line(self, process: Process, settings: str) -> str:
         """Tell the child what to serve; return its address."""
@@ -283,14 +270,7 @@ def open_provider(settings: ProviderSettings, context: ProviderContext) -> Local
         calls_tools=calls_tools,
         note=SHIPPED_NOTE if is_shipped else "" if calls_tools else NO_TOOLS_NOTE,
     )
-    return LocalProvider(
-        rules=rules,
-        wrap=context.open_endpoint,
-        token=context.ids.token,
-        clock=context.clock,
-        jitter=context.jitter,
-        log=context.log,
-    )
+    return LocalProvider(rules, context)
 
 
 def _is_alive(process: Process) -> bool:

@@ -8,12 +8,11 @@ pure files beside this one.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from urllib.parse import urlsplit
 
 from zeroclaw.backoff import BackOff
-from zeroclaw.clock import Clock
 from zeroclaw.config.model import ProviderSettings
 from zeroclaw.errors import (
     ConfigError,
@@ -41,7 +40,6 @@ from zeroclaw.provider import (
     ModelRequest,
     ProviderContext,
     ProviderFacts,
-    ProviderLog,
     StreamEvent,
 )
 from zeroclaw.providers.openai.body import Body
@@ -73,19 +71,14 @@ class OpenAIProvider:
         *,
         endpoint: Endpoint,
         http: HttpClient,
-        clock: Clock,
-        jitter: Callable[[], float],
-        log: ProviderLog,
-        redact: Callable[[str], str],
+        context: ProviderContext,
         settings: ProviderSettings,
     ) -> None:
         _check(endpoint)
         self._endpoint = endpoint
         self._http = http
-        self._clock = clock
-        self._jitter = jitter
-        self._log = log
-        self._redact_known = redact
+        self._context = context
+        self._log = context.log
         self._settings = settings
         self._name = urlsplit(without_credentials(endpoint.base_url)).netloc.removeprefix("…@")
 
@@ -124,7 +117,7 @@ class OpenAIProvider:
                 attempt = self._next_attempt(attempt, wait_s, error)
             else:
                 return
-            await self._clock.sleep(wait_s)
+            await self._context.clock.sleep(wait_s)
 
     async def aclose(self) -> None:
         """Close the connections; safe twice."""
@@ -153,7 +146,7 @@ class OpenAIProvider:
         """Choose how long to wait: what the endpoint asked, else doubling, spread by chance."""
         if asked_s is not None:
             return asked_s
-        return AGAIN.wait_s(attempt, self._jitter())
+        return AGAIN.wait_s(attempt, self._context.jitter())
 
     def _next_attempt(self, attempt: int, wait_s: float, error: ZeroclawError) -> int:
         """Count one attempt more, or give up by raising `error`."""
@@ -210,13 +203,13 @@ class OpenAIProvider:
             refusal,
             endpoint=self._name,
             redact=self._redact,
-            retry_after_s=retry_after(answer.headers, self._clock.now()),
+            retry_after_s=retry_after(answer.headers, self._context.clock.now()),
         )
 
     def _redact(self, text: str) -> str:
         """Take our key out of a foreign text, and every other secret that is known."""
         key = self._endpoint.api_key
-        return self._redact_known(text.replace(key, "***") if key else text)
+        return self._context.redact(text.replace(key, "***") if key else text)
 
     async def _read(self, chunks: AsyncIterator[bytes]) -> AsyncGenerator[StreamEvent, None]:
         """Turn a 200's body into events, watching that it moves on."""
@@ -250,7 +243,7 @@ class OpenAIProvider:
         Raises:
             StreamBroken: Patience ran out, or the connection did.
         """
-        started = self._clock.monotonic()
+        started = self._context.clock.monotonic()
         try:
             async with asyncio.timeout(left_s):
                 chunk = await anext(chunks, None)
@@ -260,7 +253,7 @@ class OpenAIProvider:
         except HttpFailed as error:
             message = f"the stream of `{self._name}` was cut: {error}"
             raise StreamBroken(message) from error
-        return chunk, max(0.0, left_s - (self._clock.monotonic() - started))
+        return chunk, max(0.0, left_s - (self._context.clock.monotonic() - started))
 
     async def _drain(self, chunks: AsyncIterator[bytes]) -> None:
         """Read what follows `[DONE]`, so that the connection can be used again."""
@@ -281,10 +274,7 @@ def open_endpoint(
     return OpenAIProvider(
         endpoint=endpoint,
         http=http_client(HttpLimits(connect_s=settings.connect_s, read_s=settings.stall_s)),
-        clock=context.clock,
-        jitter=context.jitter,
-        log=context.log,
-        redact=context.redact,
+        context=context,
         settings=settings,
     )
 

@@ -16,6 +16,7 @@ from zeroclaw.errors import (
     ProviderUnauthorized,
     StreamBroken,
     ZeroclawError,
+    system_words,
 )
 from zeroclaw.message import FinishReason, Message, ToolCall, Usage
 from zeroclaw.provider import (
@@ -117,9 +118,7 @@ def open_provider(settings: ProviderSettings, context: ProviderContext) -> Scrip
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        reason = (
-            error.strerror.lower() if isinstance(error, OSError) and error.strerror else "no text"
-        )
+        reason = system_words(error) if isinstance(error, OSError) else "no text"
         fault = f"provider.script: `{path}` can't be read: {reason}"
         raise ConfigError((fault,)) from error
     script = parse_script(text)
