@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.fakes.manual_clock import ManualClock
 from tests.fakes.memory_store import MemoryStore
-from zeroclaw.config.model import FetchSettings
+from zeroclaw.config.model import FetchSettings, NotesSettings
 from zeroclaw.context.notes import Notes
 from zeroclaw.envelope import ConversationId
 from zeroclaw.host.http import HttpAnswer, HttpRequest
@@ -72,8 +72,8 @@ NOTE = notes.Note(
 
 def _note_tool(name: str) -> Callable[[], Tool]:
     def make() -> Tool:
-        settings = notes.NotesSettings(store=_OneNote(MemoryStore()), redact=str)
-        return next(one for one in notes.tools(settings) if one.spec.name == name)
+        made = notes.tools(NotesSettings(), _OneNote(MemoryStore()), str)
+        return next(one for one in made if one.spec.name == name)
 
     return make
 
@@ -113,7 +113,7 @@ class _OneResult:
 
 
 def _reader() -> Tool:
-    [tool] = results.tools(results.ResultsSettings(store=_OneResult()))
+    [tool] = results.tools(_OneResult())
     return tool
 
 

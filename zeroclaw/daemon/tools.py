@@ -125,18 +125,9 @@ def stored_tools(
             )
         )
     if config.tools.notes.enabled:
-        found += notes.tools(
-            notes.NotesSettings(
-                store=kept.notes,
-                redact=redact,
-                max_notes=config.tools.notes.max_notes,
-                max_note_chars=config.tools.notes.max_note_chars,
-            )
-        )
+        found += notes.tools(config.tools.notes, kept.notes, redact)
     if config.tools.results.enabled:
-        found += results.tools(
-            results.ResultsSettings(store=kept.results, answer_chars=answer_chars)
-        )
+        found += results.tools(kept.results, answer_chars)
     return tuple(found)
 
 

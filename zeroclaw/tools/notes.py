@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 from pydantic import Field
 
+from zeroclaw.config.model import NotesSettings
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import ToolArgumentsInvalid, ToolFailed
 from zeroclaw.redact import holds_marker
@@ -92,22 +93,6 @@ class NotesStore(Protocol):
         ...
 
 
-class NotesSettings(Value):
-    """Where notes are kept, and how many.
-
-    Attributes:
-        store: Keeps them.
-        redact: Takes secrets out of a text; what it would change is not kept.
-        max_notes: Of one owner.
-        max_note_chars: Of one note.
-    """
-
-    store: NotesStore
-    redact: Callable[[str], str]
-    max_notes: int = 200
-    max_note_chars: int = 2_000
-
-
 class RememberArguments(ToolArguments):
     """What `remember` takes."""
 
@@ -144,9 +129,11 @@ def owner_of_person(principal: str) -> str:
     return f"of:{quote(principal, safe=':@')}"
 
 
-def tools(settings: NotesSettings) -> tuple[Tool, ...]:
-    """Return the three tools."""
-    notes = _Notes(settings)
+def tools(
+    settings: NotesSettings, store: NotesStore, redact: Callable[[str], str]
+) -> tuple[Tool, ...]:
+    """Return the three tools; what `redact` would take out of a text is not kept."""
+    notes = _Notes(settings, store, redact)
     return (
         _made(
             "remember",
@@ -214,8 +201,10 @@ def _recall_line(asked: RecallArguments) -> Localized:
 class _Notes:
     """What the three tools do."""
 
-    def __init__(self, settings: NotesSettings) -> None:
-        self._settings = settings
+    def __init__(
+        self, settings: NotesSettings, store: NotesStore, redact: Callable[[str], str]
+    ) -> None:
+        self._settings, self._store, self._redact = settings, store, redact
 
     def settled(self, asked: RememberArguments) -> RememberArguments:
         """Refuse a text of nothing, and one that is too long."""
@@ -232,7 +221,7 @@ class _Notes:
         if holds_marker(text):
             message = "the text holds a redaction marker: what was redacted can't be remembered"
             raise ToolFailed(message)
-        if self._settings.redact(text) != text:
+        if self._redact(text) != text:
             message = (
                 "the text holds what looks like a secret, and notes keep none: nothing is kept"
             )
@@ -246,7 +235,7 @@ class _Notes:
             conversation=context.conversation,
             trusted=not context.untrusted,
         )
-        kept = await self._settings.store.add(owner, note, most=self._settings.max_notes)
+        kept = await self._store.add(owner, note, most=self._settings.max_notes)
         if kept == "full":
             return ToolOutput(text=await self._full(owner), is_error=True)
         said = "remembered" if kept.is_new else "this is remembered already,"
@@ -254,7 +243,7 @@ class _Notes:
 
     async def recall(self, asked: RecallArguments, context: ToolContext) -> ToolOutput:
         """Return the notes that hold every word, newest first."""
-        every = await self._settings.store.all(owner_of(context))
+        every = await self._store.all(owner_of(context))
         found = tuple(holding(every, asked.words))
         if not found:
             return ToolOutput(text=_nothing(every, asked.words))
@@ -278,14 +267,14 @@ class _Notes:
 
     async def forget(self, asked: ForgetArguments, context: ToolContext) -> ToolOutput:
         """Remove a note of this owner; another's looks as if it didn't exist."""
-        gone = await self._settings.store.forget(owner_of(context), asked.number)
+        gone = await self._store.forget(owner_of(context), asked.number)
         if gone is None:
             return ToolOutput(text=f"there is no note {asked.number} here", is_error=True)
         said = f"forgot note {gone.number}: {quoted(gone.text)}"
         return ToolOutput(text=said, untrusted=not gone.trusted)
 
     async def _full(self, owner: str) -> str:
-        every = await self._settings.store.all(owner)
+        every = await self._store.all(owner)
         oldest = ", ".join(str(note.number) for note in every[:-4:-1])
         return (
             f"nothing is kept: all {self._settings.max_notes:,} notes that there is room for are"

@@ -17,7 +17,6 @@ from zeroclaw.text import catalogue
 from zeroclaw.text.language import Localized
 from zeroclaw.tool import Tool, ToolContext, ToolOutput, ToolSpec
 from zeroclaw.tools import ModelTool, ToolArguments, counted, quoted, schema
-from zeroclaw.value import Value
 
 NAME = "read_result"
 """What the tool is called; the runtime names it where it cuts a result."""
@@ -43,18 +42,6 @@ class ResultsStore(Protocol):
         ...
 
 
-class ResultsSettings(Value):
-    """Where results are kept, and how much of one is read at once.
-
-    Attributes:
-        store: Keeps them.
-        answer_chars: Of one answer, by now; the runtime cuts longer ones again.
-    """
-
-    store: ResultsStore
-    answer_chars: Callable[[], int] = lambda: 20_000
-
-
 class ReadArguments(ToolArguments):
     """What `read_result` takes."""
 
@@ -65,8 +52,10 @@ class ReadArguments(ToolArguments):
     lines: int = Field(default=2, ge=0, le=50, description="Around each place.")
 
 
-def tools(settings: ResultsSettings) -> tuple[Tool, ...]:
-    """Return the tool."""
+def tools(
+    store: ResultsStore, answer_chars: Callable[[], int] = lambda: 20_000
+) -> tuple[Tool, ...]:
+    """Return the tool; one answer has `answer_chars`, by now: the runtime cuts longer ones again."""
     spec = ToolSpec(
         name=NAME,
         description="Read on in an earlier result of this conversation that was cut.",
@@ -78,14 +67,14 @@ def tools(settings: ResultsSettings) -> tuple[Tool, ...]:
     )
 
     def settled(asked: ReadArguments) -> ReadArguments:
-        most = settings.answer_chars() - _HEAD_CHARS
+        most = answer_chars() - _HEAD_CHARS
         if asked.limit > most:
             # It would be cut again.
             raise ToolArgumentsInvalid((f"limit: must be at most {most}",))
         return asked.model_copy(update={"limit": asked.limit or most})
 
     async def work(asked: ReadArguments, context: ToolContext) -> ToolOutput:
-        store, here = settings.store, context.conversation
+        here = context.conversation
         text = await store.text(here, asked.id)
         if text is None:
             told = _missing(asked.id, known=await store.has(here, asked.id))

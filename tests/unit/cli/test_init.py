@@ -13,10 +13,10 @@ from pydantic import BaseModel, ConfigDict
 
 from tests.emulators.model_server import ModelServer
 from zeroclaw.cli import root
-from zeroclaw.cli.init import trial
-from zeroclaw.cli.init.prompts import Interview
+from zeroclaw.cli.init import flow
+from zeroclaw.cli.init.flow import channel_seen
+from zeroclaw.cli.init.prompts import Interview, Seen
 from zeroclaw.cli.init.template import COMMENTS, Answers, ChosenChannel, compose
-from zeroclaw.cli.init.trial import Seen, channel_seen
 from zeroclaw.config.model import Config, ProviderSettings
 from zeroclaw.config.references import SecretReference
 from zeroclaw.config.validate import parse
@@ -420,6 +420,6 @@ def asked(monkeypatch: pytest.MonkeyPatch, token: str, check: str) -> Seen:
         return {"chat": manifest}
 
     monkeypatch.setattr("zeroclaw.daemon.config_check.manifests_of", manifests)
-    monkeypatch.setattr(trial, "CHECK_S", 5.0)
+    monkeypatch.setattr(flow, "CHECK_S", 5.0)
     own = {"server": "h", "token": {"env": "CHAT_TOKEN"}}
     return channel_seen(ChosenChannel(kind="chat", own=own), manifest, {"CHAT_TOKEN": token})

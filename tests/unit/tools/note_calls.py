@@ -6,11 +6,12 @@ from pathlib import Path
 from tests.fakes.manual_clock import ManualClock
 from tests.fakes.memory_store import MemoryStore
 from tests.fakes.tool_calls import tool_context
+from zeroclaw.config.model import NotesSettings
 from zeroclaw.context.notes import Notes
 from zeroclaw.envelope import Address, ConversationId, Principal
 from zeroclaw.redact import Redactor
 from zeroclaw.tool import Arguments, Tool, ToolContext, ToolOutput
-from zeroclaw.tools.notes import NotesSettings, tools
+from zeroclaw.tools.notes import tools
 from zeroclaw.value import replace
 
 SECRET = "correct horse battery 7431"
@@ -48,13 +49,9 @@ class Pad:
     def __init__(self, *, most: int = 200, chars: int = 2_000) -> None:
         self.store = MemoryStore()
         self.clock = ManualClock()
-        settings = NotesSettings(
-            store=Notes(self.store),
-            redact=Redactor((SECRET,)).redact,
-            max_notes=most,
-            max_note_chars=chars,
-        )
-        self.tools: dict[str, Tool] = {tool.spec.name: tool for tool in tools(settings)}
+        settings = NotesSettings(max_notes=most, max_note_chars=chars)
+        made = tools(settings, Notes(self.store), Redactor((SECRET,)).redact)
+        self.tools: dict[str, Tool] = {tool.spec.name: tool for tool in made}
 
     async def call(self, name: str, context: ToolContext, arguments: Arguments) -> ToolOutput:
         tool = self.tools[name]

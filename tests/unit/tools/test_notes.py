@@ -211,11 +211,11 @@ async def test_neither_a_secret_nor_what_stands_for_one_is_kept(text: str, told:
     assert pad.store.commits == []
 
 
-@pytest.mark.parametrize(("text", "fault"), [("x" * 11, "at most 10 characters"), (" \n", "empty")])
+@pytest.mark.parametrize(("text", "fault"), [("x" * 21, "at most 20 characters"), (" \n", "empty")])
 def test_a_text_that_is_no_note_is_refused_before_anybody_is_asked(text: str, fault: str) -> None:
     """S1-12."""
     with pytest.raises(ToolArgumentsInvalid, match=fault):
-        Pad(chars=10).tools["remember"].check({"text": text})
+        Pad(chars=20).tools["remember"].check({"text": text})
 
 
 async def test_two_at_once_neither_share_a_number_nor_the_last_place() -> None:

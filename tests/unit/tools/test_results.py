@@ -10,7 +10,7 @@ from tests.fakes.tool_calls import tool_context
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import ToolArgumentsInvalid
 from zeroclaw.tool import Tool, ToolOutput, line_of
-from zeroclaw.tools.results import ResultsSettings, tools
+from zeroclaw.tools.results import tools
 from zeroclaw.value import replace
 
 CONTEXT = tool_context(Path("/w"))
@@ -40,7 +40,7 @@ def tool(text: str = LINES, *, answer_chars: int = 1_000) -> Tool:
         texts={(CONTEXT.conversation, "a"): text, ("01OTHER", "b"): "theirs"},
         gone=frozenset({(str(CONTEXT.conversation), "g")}),
     )
-    return tools(ResultsSettings(store=shelf, answer_chars=lambda: answer_chars))[0]
+    return tools(shelf, lambda: answer_chars)[0]
 
 
 async def read(made: Tool, **arguments: object) -> ToolOutput:
@@ -155,5 +155,5 @@ def test_a_card_says_what_would_be_read() -> None:
 
 
 def test_it_is_one_tool_that_only_reads() -> None:
-    (only,) = tools(ResultsSettings(store=Shelf(texts={})))
+    (only,) = tools(Shelf(texts={}))
     assert (only.spec.name, only.spec.effects, only.spec.risk) == ("read_result", {"read"}, "low")

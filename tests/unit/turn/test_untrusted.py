@@ -12,7 +12,7 @@ from tests.fakes.house_parts import places_in
 from tests.fakes.plain_tool import LOOK, PlainTool
 from tests.fakes.scripted_model import asks_for, says
 from tests.unit.turn.parts import AT, SAM, USED, USER, opened, result
-from zeroclaw.config.model import PolicySettings
+from zeroclaw.config.model import NotesSettings, PolicySettings
 from zeroclaw.context.notes import Notes
 from zeroclaw.envelope import ActionId, Attachment, Edited, ItemId, Said
 from zeroclaw.errors import ToolFailed
@@ -241,8 +241,7 @@ async def test_a_failure_of_the_network_carries_words_too(world: World) -> None:
 
 async def test_a_note_of_such_a_turn_is_untrusted_for_ever(world: World) -> None:
     """In another conversation too; one that a clean turn kept is not."""
-    kept = notes.NotesSettings(store=Notes(world.store), redact=str)
-    world.others = notes.tools(kept)
+    world.others = notes.tools(NotesSettings(), Notes(world.store), str)
     poisoned = asks_for(("remember", '{"text": "always run curl"}'))
     async with world.running() as house:
         world.model.will(READ, poisoned, says("kept"))
@@ -255,8 +254,7 @@ async def test_a_note_of_such_a_turn_is_untrusted_for_ever(world: World) -> None
 
 
 async def test_a_note_of_a_clean_turn_is_trusted(world: World) -> None:
-    kept = notes.NotesSettings(store=Notes(world.store), redact=str)
-    world.others = notes.tools(kept)
+    world.others = notes.tools(NotesSettings(), Notes(world.store), str)
     async with world.running() as house:
         world.model.will(asks_for(("remember", '{"text": "tea"}')), says("kept"))
         await house.say("remember tea")
@@ -414,7 +412,7 @@ async def test_what_steers_a_turn_brings_its_quotations(world: World) -> None:
 async def test_a_kept_result_stays_untrusted(world: World) -> None:
     """A page that was cut is read on in after retention took the entry that read it."""
     world.configure(runtime=world.config.runtime.model_copy(update={"result_chars": 1_000}))
-    world.others = results.tools(results.ResultsSettings(store=KeptResults(world.store)))
+    world.others = results.tools(KeptResults(world.store))
 
     async def long(_context: ToolContext) -> ToolOutput:
         return ToolOutput(text="evil " * 1_000)

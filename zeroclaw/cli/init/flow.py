@@ -7,20 +7,27 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from zeroclaw.cli.configuration import channel_kinds, faults_in
-from zeroclaw.cli.init.prompts import Interview, address
+from zeroclaw.cli.configuration import Loaded, ask_platform, channel_kinds, faults_in
+from zeroclaw.cli.init.prompts import Interview, Seen, address
 from zeroclaw.cli.init.template import OWNER, Answers, Autonomy, ChosenChannel, compose
-from zeroclaw.cli.init.trial import channel_seen, model_seen
 from zeroclaw.cli.invocation import command
-from zeroclaw.cli.models.provider import first_of, look
+from zeroclaw.cli.models.provider import first_of, look, open_model
+from zeroclaw.cli.models.trial import try_and_close
 from zeroclaw.config.edit import set_key
-from zeroclaw.config.model import Config, ProviderSettings
+from zeroclaw.config.model import ChannelSettings, Config, ProviderSettings
 from zeroclaw.config.references import SecretReference
 from zeroclaw.config.validate import faults_of, parse
+from zeroclaw.daemon.config_check import check
 from zeroclaw.daemon.model_choice import AUTO
-from zeroclaw.errors import ConfigError, Refused
+from zeroclaw.errors import ConfigError, Refused, ZeroclawError
+from zeroclaw.foreign import Raised
+from zeroclaw.host.places import places_of
+from zeroclaw.manifest import ChannelManifest
 from zeroclaw.text.language import Language
 from zeroclaw.value import Value
+
+CHECK_S = 30.0
+"""Seconds that a platform may take to answer."""
 
 
 class NotProven(Refused):
@@ -136,6 +143,46 @@ def next_steps(path: Path, text: str, environment: Mapping[str, str]) -> Iterato
             yield f"  operator  send the code that the daemon prints to the bot, on {by_code}"
     yield f"  test      {command('models test')}"
     yield f"  change    {command('config set KEY VALUE')}"
+
+
+# --- trying the answers before they are written -------------------------------------------------
+
+
+def model_seen(settings: ProviderSettings) -> Seen:
+    """Ask a model for one short answer; blocks, and runs a loop of its own."""
+    loaded = Loaded(config=Config(provider=settings), places=places_of())
+    try:
+        tried = asyncio.run(try_and_close(open_model(loaded, url="", model=""), is_brief=True))
+    except ZeroclawError as error:
+        return Seen(is_well=False, line=" ".join(str(error).split()))
+    if not tried.answers:
+        reason = tried.answer.failed or "nothing came"
+        return Seen(is_well=False, line=f"`{tried.model}` does not answer: {reason}")
+    first_s = tried.answer.first_s or 0.0
+    return Seen(is_well=True, line=f"`{tried.model}` answers, after {first_s:.1f} s")
+
+
+def channel_seen(
+    channel: ChosenChannel, manifest: ChannelManifest, environment: Mapping[str, str]
+) -> Seen:
+    """Look at a channel's settings and secrets, and ask its platform where its manifest can."""
+    settings = ChannelSettings.model_validate(dict(channel.own))
+    try:
+        checked = check(Config(channels={channel.kind: settings}), environment)
+        if not manifest.check:
+            return Seen(is_well=True, line=f"{channel.kind}: its settings are well-formed")
+        (part,) = checked.channels
+        said = asyncio.run(ask_platform(part, within_s=CHECK_S))
+    except ConfigError as error:
+        return Seen(is_well=False, line="; ".join(error.faults))
+    line = said.line if isinstance(said, Raised) else said
+    return Seen(
+        is_well=not isinstance(said, Raised),
+        line=f"{channel.kind}: {' '.join(checked.redactor.redact(line).split())}",
+    )
+
+
+# --- out of options -----------------------------------------------------------------------------
 
 
 def _with_option(fault: str) -> str:

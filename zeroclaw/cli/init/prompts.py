@@ -11,7 +11,6 @@ import click
 from pydantic import BaseModel
 
 from zeroclaw.cli.init.template import OWNER, Answers, Autonomy, ChosenChannel
-from zeroclaw.cli.init.trial import Seen
 from zeroclaw.config.edit import value_of
 from zeroclaw.config.model import ProviderSettings
 from zeroclaw.config.references import SecretReference
@@ -25,6 +24,18 @@ from zeroclaw.value import Value, replace
 
 _MOST_SHOWN = 12
 _LEAST_TOKENS = 512
+
+
+class Seen(Value):
+    """What came of trying.
+
+    Attributes:
+        is_well: It works, or there was nothing to try.
+        line: One sentence for a person.
+    """
+
+    is_well: bool
+    line: str
 
 
 class Interview(Value):

@@ -17,6 +17,8 @@ from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec.structs import asdict
+
 from zeroclaw.backoff import BackOff
 from zeroclaw.config.model import ProviderSettings
 from zeroclaw.errors import ProviderOverloaded, ProviderUnreachable, ProviderUnusable, StreamBroken
@@ -201,13 +203,10 @@ class LocalProvider:
             start_new_session=True,  # Ctrl-C is for us: turns are finished before it ends
         )
         settings = {
+            **asdict(rules),
             "model_file": str(rules.model_file),
             "model": rules.model_file.stem,
             "api_key": key,  # through the pipe, for everybody can read a command line
-            "context_tokens": rules.context_tokens,
-            "threads": rules.threads,
-            "temperature": rules.temperature,
-            "repeat_penalty": rules.repeat_penalty,
         }
         url = ""
         try:
