@@ -422,4 +422,5 @@ def asked(monkeypatch: pytest.MonkeyPatch, token: str, check: str) -> Seen:
     monkeypatch.setattr("zeroclaw.daemon.config_check.manifests_of", manifests)
     monkeypatch.setattr(flow, "CHECK_S", 5.0)
     own = {"server": "h", "token": {"env": "CHAT_TOKEN"}}
-    return channel_seen(ChosenChannel(kind="chat", own=own), manifest, {"CHAT_TOKEN": token})
+    monkeypatch.setenv("CHAT_TOKEN", token)
+    return channel_seen(ChosenChannel(kind="chat", own=own), manifest)

@@ -1,7 +1,6 @@
 """`zeroclaw doctor`: why is this silent?"""
 
 import asyncio
-import os
 import sys
 from pathlib import Path
 
@@ -26,7 +25,7 @@ def command(config: Path | None, data_dir: Path | None, *, as_json: bool) -> Non
     from zeroclaw.cli.doctor.checks import exit_code, in_words, run_checks
     from zeroclaw.cli.doctor.probes import probe
 
-    lines = run_checks(asyncio.run(probe(config, data_dir, os.environ)))
+    lines = run_checks(asyncio.run(probe(config, data_dir)))
     checks = [{**asdict(one), "remedy": copyable(one.remedy)} for one in lines]
     told = {"healthy": exit_code(lines) == 0, "checks": checks}
     print_found(told, map(in_words, lines), as_json=as_json)

@@ -49,18 +49,15 @@ _UNAUTHORIZED = (401, 403)
 _NOT_ASKED = "not asked, as its secret is not known in this shell"
 
 
-async def probe(
-    config: Path | None, data_dir: Path | None, environment: Mapping[str, str]
-) -> Facts:
+async def probe(config: Path | None, data_dir: Path | None) -> Facts:
     """Look at everything, for seconds at most.
 
     Args:
         config: As given on the command line.
         data_dir: Likewise.
-        environment: `os.environ`.
     """
     now = SystemClock().now()
-    configured, start = await asyncio.to_thread(_configuration, config, data_dir, environment)
+    configured, start = await asyncio.to_thread(_configuration, config, data_dir)
     facts = Facts(
         now=now,
         version=await asyncio.to_thread(version, "zeroclaw"),
@@ -70,7 +67,7 @@ async def probe(
         why = "not looked at, as the configuration has faults"
         provider = warn("provider", why, "mend them first")
     else:
-        missing = await asyncio.to_thread(missing_secrets, start.config, environment)
+        missing = await asyncio.to_thread(missing_secrets, start.config, os.environ)
         provider = await _provider(start, missing)
         facts = replace(
             facts,
@@ -86,7 +83,7 @@ async def probe(
         retention = RetentionSettings() if start is None else start.config.retention
         disk = await asyncio.to_thread(_disk, data, used_bytes, retention.max_disk_mb * 1_000_000)
         facts = replace(facts, status=status, errors=errors, store=store, disk=disk)
-    loose = await asyncio.to_thread(_permissions, config, data, environment)
+    loose = await asyncio.to_thread(_permissions, config, data)
     return replace(
         facts,
         found=(
@@ -111,18 +108,18 @@ def versions(zeroclaw: str, sqlite: tuple[int, int, int]) -> Line:
 
 
 def _configuration(
-    config: Path | None, data_dir: Path | None, environment: Mapping[str, str]
+    config: Path | None, data_dir: Path | None
 ) -> tuple[tuple[Line, ...], Start | None]:
     """Return what is wrong with it, and where nothing is, what a daemon would start with."""
     start, faults = None, ()
     try:
         path = find_config(config)
         text = read_config(path)
-        if faults_in(text, environment=environment, needs_secrets=False):
-            faults = faults_in(text, environment=environment)
+        if faults_in(text, environment=os.environ, needs_secrets=False):
+            faults = faults_in(text, environment=os.environ)
         else:
-            loaded = take_model(load(config, data_dir), environment, ask=None).loaded
-            start = start_of(loaded, environment, needs_secrets=False)
+            loaded = take_model(load(config, data_dir), os.environ, ask=None).loaded
+            start = start_of(loaded, os.environ, needs_secrets=False)
     except ConfigError as error:
         path, faults = None, error.faults
     if start is None:
@@ -264,23 +261,21 @@ def _disk(data: Path, used_bytes: int, bound_bytes: int) -> Disk | None:
 # --- who can reach it ----------------------------------------------------------------------------
 
 
-def _permissions(
-    config: Path | None, data: Path | None, environment: Mapping[str, str]
-) -> tuple[Line, ...]:
+def _permissions(config: Path | None, data: Path | None) -> tuple[Line, ...]:
     """Tell what others can reach of the data, and the faults of files that hold secrets."""
-    loose, text = [*_secrets_faults(config, environment)], "nothing is there yet"
+    loose, text = [*_secrets_faults(config)], "nothing is there yet"
     if data is not None and data.is_dir():
         loose, text = [*loose, *_reachable_in(data)], "data and secrets are this user's alone"
     return tuple(fail("permissions", one) for one in loose) or (ok("permissions", text),)
 
 
-def _secrets_faults(config: Path | None, environment: Mapping[str, str]) -> Iterator[str]:
+def _secrets_faults(config: Path | None) -> Iterator[str]:
     """Tell what is wrong with the files that hold secrets, however broken the rest is."""
     try:
         table = cast("object", tomllib.loads(read_config(find_config(config))))
     except (ConfigError, tomllib.TOMLDecodeError):
         return  # told as a fault of the configuration
-    yield from resolve(dict(_files_named(table, "")), environment=environment).faults.values()
+    yield from resolve(dict(_files_named(table, "")), environment=os.environ).faults.values()
 
 
 def _files_named(value: object, path: str) -> Iterator[tuple[str, SecretReference]]:

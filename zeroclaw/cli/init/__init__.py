@@ -1,6 +1,5 @@
 """`zeroclaw init`: a first configuration, asked for, tried and written."""
 
-import os
 import sys
 from pathlib import Path
 
@@ -78,17 +77,17 @@ def command(
     _refuse_idle_options(click.get_current_context(), () if yes else answers)
     if yes:
         options = msgspec.convert(given, flow.Given)
-        text = flow.without_asking(options, os.environ, is_tried=not unchecked)
+        text = flow.without_asking(options, is_tried=not unchecked)
     elif sys.stdin.isatty() and sys.stdout.isatty():
         click.echo(f"This writes `{path}`. Return takes what stands in brackets.\n")
-        text = flow.by_asking(path.parent, os.environ)
+        text = flow.by_asking(path.parent)
     else:
         message = "this is no terminal, so nobody can be asked; give --yes, and options"
         raise click.UsageError(message)
     if path.exists():
         click.echo(f"the file that was there is kept as `{kept_before(path)}`")
     replace_text(path, text)
-    click.echo("\n".join(flow.next_steps(path, text, os.environ)))
+    click.echo("\n".join(flow.next_steps(path, text)))
 
 
 def _refuse_idle_options(ctx: click.Context, asked: tuple[str, ...]) -> None:

@@ -1,8 +1,9 @@
 """Makes the first configuration, by asking or out of options, and says what to do next."""
 
 import asyncio
+import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -50,25 +51,23 @@ class Given(Value):
     more: tuple[str, ...] = ()
 
 
-def by_asking(directory: Path, environment: Mapping[str, str]) -> str:
+def by_asking(directory: Path) -> str:
     """Ask the person at the terminal; return the text of the configuration.
 
-    Args:
-        directory: Where typed secrets go.
-        environment: `os.environ`.
+    Typed secrets go into files in `directory`.
     """
-    found = asyncio.run(look(ProviderSettings(kind=AUTO), environment, can_ask=True))
+    found = asyncio.run(look(ProviderSettings(kind=AUTO), os.environ, can_ask=True))
     interview = Interview(
         found=found,
         channels=channel_kinds(),
         secrets=directory,
         try_model=model_seen,
-        try_channel=lambda one, manifest: channel_seen(one, manifest, environment),
+        try_channel=channel_seen,
     )
     return compose(interview.ask())
 
 
-def without_asking(given: Given, environment: Mapping[str, str], *, is_tried: bool) -> str:
+def without_asking(given: Given, *, is_tried: bool) -> str:
     """Return the text of the configuration that the options describe.
 
     Raises:
@@ -102,7 +101,7 @@ def without_asking(given: Given, environment: Mapping[str, str], *, is_tried: bo
     config = parse(text)
     faults = tuple(_unheard(given.operators, config))
     if is_tried and not faults:
-        faults = tuple(map(_with_option, faults_in(text, environment=environment)))
+        faults = tuple(map(_with_option, faults_in(text, environment=os.environ)))
     if faults:
         raise ConfigError(faults)
     if not is_tried:
@@ -111,24 +110,21 @@ def without_asking(given: Given, environment: Mapping[str, str], *, is_tried: bo
     for kind, settings in config.channels.items():
         if kind in installed and settings.enabled:
             chosen = ChosenChannel(kind=kind, own=settings.own())
-            seen.append(channel_seen(chosen, installed[kind][0], environment))
+            seen.append(channel_seen(chosen, installed[kind][0]))
     if lines := [one.line for one in seen if not one.is_well]:
         message = f"{'; '.join(lines)}; nothing was written, --unchecked writes it all the same"
         raise NotProven(message)
     return text
 
 
-def next_steps(path: Path, text: str, environment: Mapping[str, str]) -> Iterator[str]:
-    """Return what to do now.
+def next_steps(path: Path, text: str) -> Iterator[str]:
+    """Return what to do now that `text` was written to `path`.
 
-    Args:
-        path: What was written.
-        text: What stands in it.
-        environment: `os.environ`; a daemon may have another.
+    A daemon may have another environment than this one.
     """
     config = parse(text)
     yield f"wrote {path}"
-    for fault in faults_in(text, environment=environment):
+    for fault in faults_in(text, environment=os.environ):
         yield f"  first     {fault}"
     yield f"  start     {command('run')}"
     channels = {name: one for name, one in config.channels.items() if one.enabled}
@@ -162,13 +158,11 @@ def model_seen(settings: ProviderSettings) -> Seen:
     return Seen(is_well=True, line=f"`{tried.model}` answers, after {first_s:.1f} s")
 
 
-def channel_seen(
-    channel: ChosenChannel, manifest: ChannelManifest, environment: Mapping[str, str]
-) -> Seen:
+def channel_seen(channel: ChosenChannel, manifest: ChannelManifest) -> Seen:
     """Look at a channel's settings and secrets, and ask its platform where its manifest can."""
     settings = ChannelSettings.model_validate(dict(channel.own))
     try:
-        checked = check(Config(channels={channel.kind: settings}), environment)
+        checked = check(Config(channels={channel.kind: settings}), os.environ)
         if not manifest.check:
             return Seen(is_well=True, line=f"{channel.kind}: its settings are well-formed")
         (part,) = checked.channels

@@ -40,7 +40,7 @@ def list_(url: str, config: Path | None, *, as_json: bool) -> None:
     from zeroclaw.cli.models.provider import take_model
 
     taken = take_model(load(config), os.environ, ask=None)
-    found = asyncio.run(listing.listing(taken, os.environ, url=url))
+    found = asyncio.run(listing.listing(taken, url=url))
     print_found(listing.as_json(found), listing.in_words(found), as_json=as_json)
 
 

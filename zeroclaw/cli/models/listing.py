@@ -1,6 +1,7 @@
 """Lists the models that are here, those that servers offer, and the one that is taken."""
 
 import asyncio
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import aclosing
 from pathlib import Path
@@ -53,21 +54,19 @@ class Listing(Value):
         return Path(self.provider.model_file or self.directory / SHIPPED_FILE)
 
 
-async def listing(taken: Taken, environment: Mapping[str, str], *, url: str) -> Listing:
+async def listing(taken: Taken, *, url: str) -> Listing:
     """Look at the models directory, and ask the usual servers, the configured one, and `url`.
 
     Args:
         taken: As `take_model` returned it.
-        environment: `os.environ`, for the configured key.
         url: Another server, up to and with `/v1`; empty for none.
     """
     settings, directory = taken.loaded.config.provider, taken.loaded.places.models
     named = {url.rstrip("/"): ""} if url else {}
     silent: list[str] = []
     if settings.base_url:
-        named[settings.base_url.rstrip("/")] = await asyncio.to_thread(
-            _key_of, settings, environment, silent
-        )
+        key = await asyncio.to_thread(_key_of, settings, silent)
+        named[settings.base_url.rstrip("/")] = key
     servers: list[Server] = []
     async with aclosing(probing_client()) as http:
         for base_url, key in named.items():
@@ -150,10 +149,10 @@ def _what(found: Listing) -> str:
     return f'kind = "{provider.kind}"'
 
 
-def _key_of(settings: ProviderSettings, environment: Mapping[str, str], silent: list[str]) -> str:
+def _key_of(settings: ProviderSettings, silent: list[str]) -> str:
     """Return the configured key, empty for none; what is wrong with it is told."""
     if settings.api_key is None:
         return ""
-    resolved = resolve({"provider.api_key": settings.api_key}, environment=environment)
+    resolved = resolve({"provider.api_key": settings.api_key}, environment=os.environ)
     silent += resolved.faults.values()
     return next((secret.value.strip() for secret in resolved.secrets.values()), "")
