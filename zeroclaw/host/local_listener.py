@@ -121,11 +121,6 @@ class Listener:
         """Where it answers, with the secret path."""
         return f"http://{self._host}:{self._port}{self.root}"
 
-    @property
-    def mounted(self) -> tuple[str, ...]:
-        """The prefixes of the mounted applications, in the order of mounting."""
-        return tuple(self._mounted)
-
     def fresh_login_url(self, path: str = "/") -> str:
         """Return an address that opens `path` and logs a browser in, once."""
         link = self._ids.token()
