@@ -21,7 +21,7 @@ from tests.soak.measured import (
 from tests.soak.model import SoakModel
 from tests.soak.owed import Sums
 from tests.soak.people import Crowd
-from tests.soak.troubles import Troubles, disobeyed
+from tests.soak.troubles import Troubles, disobeyed, is_exceeding
 from zeroclaw.host.clock import SystemClock
 from zeroclaw.value import Value
 
@@ -220,7 +220,13 @@ class _Run:
             self.tell(f"{what}: {len(keys)} {' '.join(keys[:5])}".rstrip())
             for line in self._histories(keys[:5]):
                 self.tell(line)
-        self.tell(f"429s caused: {sums.exceeded} {' '.join(early[:3])}".rstrip())
+        self.tell(f"429s caused: {sums.exceeded}")
+        exceeding = [one for one in self.here.telegram.calls if is_exceeding(one)]
+        for line in (
+            *early[:5],
+            *(f"{one.at - self._began:8.3f}  {one!r}" for one in exceeding[:20]),
+        ):
+            self.tell(f"    {line}")
         self.tell(
             f"memory: {middle.pss_mib:.1f} MiB warm, {end.pss_mib:.1f} MiB at the end; the median "
             f"of the earlier half {earlier:.1f} MiB, of the later {later:.1f} MiB"

@@ -24,6 +24,7 @@ AWAY_S = (0.2, 1.5)
 SLOW_S = (0.02, 0.2)
 KILL_EVERY_S = (12.0, 25.0)
 _TOLERANCE_S = 0.01
+_NAMED = "retry after "
 
 
 @dataclass(eq=False, kw_only=True)
@@ -136,10 +137,15 @@ def disobeyed(calls: list[Call], lives: list[float]) -> list[str]:
             continue
         if call.at < until.get(call.chat, 0.0) - _TOLERANCE_S:
             found.append(f"{call!r}, {until[call.chat] - call.at:.2f} s too early")
-        _, named, seconds = call.refusal.partition("retry after ")
+        _, named, seconds = call.refusal.partition(_NAMED)
         if named:
             until[call.chat] = call.at + int(seconds)
     return found
+
+
+def is_exceeding(call: Call) -> bool:
+    """Whether a call was refused because it was one too many, which nobody had planned."""
+    return call.befell is None and _NAMED in call.refusal
 
 
 def _name(fault: Fault) -> str:

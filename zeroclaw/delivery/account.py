@@ -2,11 +2,10 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import Protocol, TypeVar
-from weakref import WeakValueDictionary
 
 from zeroclaw import foreign
 from zeroclaw.channel import Capabilities, Card, Channel, LookupResult, Outcome, Postable
@@ -166,7 +165,6 @@ class Account:
         self._call_timeout_s = call_timeout_s
         self._slots = asyncio.Semaphore(calls_at_once)
         self._fetches = asyncio.Semaphore(FETCHES_AT_ONCE)
-        self._chats: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         limits = pacing.Limits(
             chat=channel.capabilities.chat_budget,
             group=channel.capabilities.group_budget,
@@ -201,6 +199,9 @@ class Account:
     ) -> None:
         """Ask for one call; `granted` is called once, now or later, and must not wait.
 
+        Then the chat is held, for one call after another, until `done`. So what a refusal says is
+        known to the next, and a message that must be looked for is the only one that nobody knows.
+
         Args:
             name: Who asks; asking again under the name replaces what it asked before.
             place: Where; threads of a chat share its budget.
@@ -227,49 +228,25 @@ class Account:
             pacing.Forgotten(id=name, at=at) if for_good else pacing.Withdrawn(id=name, at=at)
         )
 
-    async def permit(self, place: Address, *, message: str = "") -> None:
-        """Wait until a final, a card or a note may make one call."""
-        self._waits += 1
-        name = f"permit {self._waits}"
-        granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        try:
-            self.want(
-                name,
-                place=place,
-                rank=Rank.FINAL,
-                message=message,
-                granted=lambda: None if granted.done() else granted.set_result(None),
-            )
-            await granted
-        finally:
-            self.withdraw(name, for_good=True)
-
-    def alone(self, place: Address) -> AbstractAsyncContextManager[object]:
-        """Return what to hold while a message is posted in a chat: one after another.
-
-        So a message that must be looked for is the only one there that nobody knows. Held from
-        the mark on, for one call, and never while a grant is waited for.
-        """
-        if not self.capabilities.can_lookup:
-            return nullcontext()
-        lock = self._chats.get(place.chat)
-        if lock is None:
-            lock = self._chats[place.chat] = asyncio.Lock()
-        return lock
+    def done(self, place: Address) -> None:
+        """Let a chat go that was granted: its call has ended, or is not made."""
+        self._feed(pacing.Ended(chat=place.chat, at=self._clock.monotonic()))
 
     @asynccontextmanager
-    async def permitted(self, place: Address) -> AsyncGenerator[None]:
-        """Wait until one call may be made, and hold the chat for it; see `alone`."""
-        while True:
-            await self.permit(place)
-            async with self.alone(place):
-                if not self.is_held(place):
-                    yield
-                    return
-
-    def is_held(self, place: Address) -> bool:
-        """Whether a platform has refused a call of the chat meanwhile, and named a wait."""
-        return pacing.is_held(self._pacing, place.chat, self._clock.monotonic())
+    async def permitted(self, place: Address, *, message: str = "") -> AsyncGenerator[None]:
+        """Wait until a final, a card or a note may make one call, and hold the chat for it."""
+        self._waits += 1
+        name = f"permit {self._waits}"
+        granted = asyncio.Event()
+        self.want(name, place=place, rank=Rank.FINAL, message=message, granted=granted.set)
+        try:
+            await granted.wait()
+            yield
+        finally:
+            if granted.is_set():
+                self.done(place)
+            else:
+                self.withdraw(name, for_good=True)
 
     def mark(self, place: Address) -> str:
         """Return the channel's mark of now, empty where it has none."""
@@ -458,13 +435,7 @@ class Account:
         more_s: float = 0.0,
     ) -> CallOutcome[T]:
         """Make a call that was granted, about a message where it is not a new one."""
-        began = self._clock.monotonic()
-        try:
-            outcome = await self._bounded(function, more_s=more_s)
-            if isinstance(outcome, Unreachable):
-                self._not_arrived(chat, outcome.retry_after_s)
-        finally:
-            self._feed(pacing.Ended(began=began, at=self._clock.monotonic()))
+        outcome = await self._bounded(function, more_s=more_s)
         match outcome:
             case (
                 Delivered(value=MessageRef() as ref)
@@ -473,6 +444,8 @@ class Account:
                 self._answered(chat, ref.message)
             case Delivered():
                 self._answered(chat, message)
+            case Unreachable():
+                self._not_arrived(chat, outcome.retry_after_s)
             case _:
                 pass
         return outcome

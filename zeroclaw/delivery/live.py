@@ -217,6 +217,8 @@ class DraftHandle:
         # When the newest text needs another message changed, that has been asked for instead.
         if self._draft.asked == asked:
             self._feed(Granted())
+        if self._draft.flight is None and self._account is not None:
+            self._account.done(self._address)
 
     def _feed(self, event: machine.Event) -> None:
         self._draft, effects = machine.step(self._draft, event)
@@ -332,6 +334,7 @@ class DraftHandle:
             self._feed(Closed())
             raise
         finally:
+            account.done(self._address)
             self._feed(Landed(call=call.call, outcome=outcome))
             if self._draft.asked is None and self._draft.flight is None:
                 self._take_news()
@@ -358,16 +361,13 @@ class DraftHandle:
 
     async def _post(self, account: Account, call: Send) -> CallOutcome[MessageRef]:
         """Post a message. Where none can be told by its key, it is on record before it is sent."""
-        async with account.alone(self._address):
-            if account.is_held(self._address):
-                return Unreachable(why="the chat is held meanwhile")
-            keyed = account.capabilities.idempotent_send
-            mark = "" if keyed else account.mark(self._address)
-            if mark and not await self._is_kept(self._new.on_sending(mark)):
-                return Unreachable(why="it is not on record")
-            reply_to = "" if self._refs else self._new.reply_to
-            content = replace(_content(call, call.text), reply_to=reply_to)
-            outcome = await account.post(self._address, content)
+        keyed = account.capabilities.idempotent_send
+        mark = "" if keyed else account.mark(self._address)
+        if mark and not await self._is_kept(self._new.on_sending(mark)):
+            return Unreachable(why="it is not on record")
+        reply_to = "" if self._refs else self._new.reply_to
+        content = replace(_content(call, call.text), reply_to=reply_to)
+        outcome = await account.post(self._address, content)
         if isinstance(outcome, Delivered):
             ref = outcome.value
             self._refs[ref.message] = ref

@@ -5,8 +5,8 @@ One `Pacing` for each account. Whoever wants to call says so (`Wanted`) and is g
     Wanted ──▶ waiting ──▶ Granted ──▶ (the call) ──▶ Answered | Refused | Unreached
                   └─ Withdrawn
 
-Four things hold a call back: the account's budget, its chat's budget, the interval between two
-calls about one message, and what the platform asked for when it refused. A refusal is obeyed to
+Five things hold a call back: the account's budget, its chat's budget, a call under way in its chat,
+the interval between two calls about one message, and what the platform asked for when it refused. A refusal is obeyed to
 the letter in its chat. Whether the limit was the account's is not said: where chats have no budget
 that is known, a second chat that is refused while a first still waits says so, and everybody waits;
 where they have, two may just be two busy groups, and it takes three whose waits end together.
@@ -26,10 +26,13 @@ out evenly. After a start each bucket counts as spent, because nobody knows what
 used.
 
 A platform counts a call when it arrives, which may be any instant from its grant to its end: on a
-busy machine calls pile up on their way and arrive together. So the account keeps a token aside for
-each call under way, and pays with it when the call ends. Whenever they arrive then, the platform's
-own bucket has room for them, and no slot that is certain to be free is left unused. Where many calls
-are under way at once, the machine or the platform is busy, and drafts wait.
+busy machine calls pile up on their way and arrive together. So in a chat one call is under way at a
+time: one at most arrives later than it was granted, and a platform that bears one more at once than
+the budget says has room for it, whatever delays there are. What a refusal says is known, too, before
+the next call is made. The account keeps a token aside for each call under way, and pays with it when
+the call ends. Whenever they arrive then, the platform's own bucket has room for them, and no slot
+that is certain to be free is left unused. Where many calls are under way at once, the machine or the
+platform is busy, and drafts wait.
 
 Instants are monotonic seconds of one clock.
 """
@@ -61,7 +64,7 @@ LEFT_TO_FINALS = 2
 # state what is left of a wait in whole seconds, and answers take their time.
 ACCOUNTS_CHATS = 3
 TOGETHER_S = 2.0
-# A call that is under way for longer has arrived, or its platform hangs; it counts as ended.
+# A call that is under way for longer has arrived, or its platform hangs; it is charged as if ended.
 LATE_S = 5.0
 # When so many chats or messages are remembered, those that nothing holds back are forgotten.
 REMEMBERED = 256
@@ -109,13 +112,9 @@ class Withdrawn(Value):
 
 
 class Ended(Value):
-    """A granted call is under way no longer, however it went.
+    """A chat's granted call is under way no longer, however it went, or is not made after all."""
 
-    Attributes:
-        began: When it was made, at its grant or soon after.
-    """
-
-    began: float
+    chat: str
     at: float
 
 
@@ -230,8 +229,9 @@ class Pacing(Value):
         served: By request id, the number of the grant that served it last.
         finals: Who waits, by id, in order of arrival.
         drafts: As `finals`.
-        under_way: When calls were granted, oldest first, of which so many have not ended. One
-            that was granted and never made is among them until it is late.
+        busy: Chats in which a call is under way.
+        under_way: When these calls were granted, by chat, oldest first; without those that are
+            late, which are paid for.
         grants: How many were granted.
         reached: When the platform answered last, in any chat.
     """
@@ -245,7 +245,8 @@ class Pacing(Value):
     served: Mapping[str, int] = field(default_factory=dict[str, int])
     finals: Mapping[str, Request] = field(default_factory=dict[str, Request])
     drafts: Mapping[str, Request] = field(default_factory=dict[str, Request])
-    under_way: tuple[float, ...] = ()
+    busy: frozenset[str] = frozenset()
+    under_way: Mapping[str, float] = field(default_factory=dict[str, float])
     grants: int = 0
     reached: float = float("-inf")
 
@@ -261,9 +262,9 @@ def fresh(limits: Limits, at: float) -> Pacing:
 def taken_over(before: Pacing, limits: Limits) -> Pacing:
     """Return the state of an adapter in place of another: the platform has forgotten nothing.
 
-    Whoever waited asks anew.
+    Whoever waited asks anew, and whoever called tells the adapter before this one how it went.
     """
-    return replace(before, limits=limits, served={}, finals={}, drafts={})
+    return replace(before, limits=limits, served={}, finals={}, drafts={}, busy=frozenset())
 
 
 def step(state: Pacing, event: Event) -> tuple[Pacing, tuple[Effect, ...]]:
@@ -275,9 +276,8 @@ def step(state: Pacing, event: Event) -> tuple[Pacing, tuple[Effect, ...]]:
         case Withdrawn():
             state = _without(state, event.id)
         case Ended():
-            # One that was late has long been paid for.
-            is_late = event.began + LATE_S <= event.at + TOLERANCE_S
-            state = state if is_late else _after_a_call(state, event.at)
+            state = _after_a_call(state, event.chat, event.at)
+            state = replace(state, busy=state.busy - {event.chat})
         case Answered():
             state = _after_answer(state, event)
         case Refused():
@@ -292,11 +292,6 @@ def step(state: Pacing, event: Event) -> tuple[Pacing, tuple[Effect, ...]]:
         case _:
             assert_never(event)
     return _serve(state, event.at)
-
-
-def is_held(state: Pacing, chat: str, at: float) -> bool:
-    """Whether the wait that a refusal named is not over, in a chat or for the whole account."""
-    return max(_lane(state, chat).held_until, state.account.held_until) > at + TOLERANCE_S
 
 
 # --- what calls teach ----------------------------------------------------------------------------
@@ -365,17 +360,19 @@ def _spacing_s(budget: Budget) -> float:
 # --- calls under way -----------------------------------------------------------------------------
 
 
-def _after_a_call(state: Pacing, at: float) -> Pacing:
-    """Charge the account for the call that was granted first, as if that were the one that ended."""
-    if not state.under_way:
+def _after_a_call(state: Pacing, chat: str, at: float) -> Pacing:
+    """Charge the account for a chat's call, unless it was late and is paid for."""
+    if chat not in state.under_way:
         return state
     account = _spend(state.account, state.limits.account, at)
-    return replace(state, account=account, under_way=state.under_way[1:])
+    return replace(state, account=account, under_way=_less(state.under_way, chat))
 
 
 def _without_late_calls(state: Pacing, at: float) -> Pacing:
-    while state.under_way and (is_late_at := state.under_way[0] + LATE_S) <= at + TOLERANCE_S:
-        state = _after_a_call(state, max(is_late_at, state.account.at))
+    for chat, granted in state.under_way.items():
+        if granted + LATE_S > at + TOLERANCE_S:
+            break
+        state = _after_a_call(state, chat, max(granted + LATE_S, state.account.at))
     return state
 
 
@@ -401,7 +398,7 @@ def _serve(state: Pacing, at: float) -> tuple[Pacing, tuple[Effect, ...]]:
 
 
 def _wake_at(state: Pacing, at: float) -> float:
-    """Return when the first of those who wait will be ready, as it looks now."""
+    """Return when the first of those who wait will be ready if no call ends before."""
     soonest = inf
     for rank in Rank:
         account_at = _account_ready_at(state, rank, at)
@@ -429,6 +426,8 @@ def _waiting(state: Pacing, rank: Rank) -> list[Request]:
 
 def _ready_at(state: Pacing, request: Request, at: float) -> float:
     """Return when nothing but the account will hold a request back, at or after `at`."""
+    if request.chat in state.busy:
+        return inf
     lane, budget = _lane(state, request.chat), _budget(state, request.chat)
     ready = _lane_ready_at(lane, budget, _left(budget, request.rank), at)
     if lane.outage_s:
@@ -450,7 +449,7 @@ def _account_ready_at(state: Pacing, rank: Rank, at: float) -> float:
     if rank is Rank.DRAFT and state.limits.drafts_at_once:
         most = min(most or state.limits.drafts_at_once, state.limits.drafts_at_once)
     if 0 < most <= len(under_way):
-        return max(at, lane.held_until, under_way[-most] + LATE_S)
+        return max(at, lane.held_until, [*under_way.values()][-most] + LATE_S)
     return _lane_ready_at(lane, budget, kept + len(under_way), at)
 
 
@@ -489,7 +488,8 @@ def _grant(state: Pacing, request: Request, at: float) -> Pacing:
         },
         messages=messages,
         served=served,
-        under_way=(*state.under_way, at),
+        busy=state.busy | {request.chat},
+        under_way={**state.under_way, request.chat: at},
         grants=state.grants + 1,
     )
 

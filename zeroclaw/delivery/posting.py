@@ -116,10 +116,10 @@ class Posting:
         return await self._send_part(item, text)
 
     async def _edit_part(self, item: Text, ref: MessageRef, text: str) -> Text:
-        await self._account.permit(ref.address, message=ref.message)
         receipts = item.receipts if item.done == 0 else ()
         content = Markdown(text=text, key=self._key, plain=item.plain, receipts=receipts)
-        outcome = await self._account.edit(ref, content)
+        async with self._account.permitted(ref.address, message=ref.message):
+            outcome = await self._account.edit(ref, content)
         match outcome:
             case Delivered():
                 return replace(item, done=item.done + 1)
@@ -176,16 +176,16 @@ class Posting:
         """Delete a message that the final does not need, or have it say so."""
         capabilities = self._account.capabilities
         if capabilities.can_delete:
-            await self._account.permit(ref.address, message=ref.message)
-            outcome = await self._account.delete(ref)
+            async with self._account.permitted(ref.address, message=ref.message):
+                outcome = await self._account.delete(ref)
             if isinstance(outcome, Delivered) or (isinstance(outcome, Rejected) and outcome.gone):
                 return
             if not isinstance(outcome, Rejected):
                 raise self._sends.error(outcome)
         if capabilities.can_edit:
-            await self._account.permit(ref.address, message=ref.message)
             text = catalogue.CONTINUED_ABOVE.to(item.language)
-            outcome = await self._account.edit(ref, Markdown(text=text, key=self._key))
+            async with self._account.permitted(ref.address, message=ref.message):
+                outcome = await self._account.edit(ref, Markdown(text=text, key=self._key))
             if isinstance(outcome, Unreachable | Unknown):
                 raise self._sends.error(outcome)
 
@@ -221,8 +221,8 @@ class Posting:
         await self._put("delivered", point)
 
     async def _deliver_outcome(self, item: Settle) -> None:
-        await self._account.permit(item.ref.address, message=item.ref.message)
-        outcome = await self._account.settle(item.ref, item.outcome)
+        async with self._account.permitted(item.ref.address, message=item.ref.message):
+            outcome = await self._account.settle(item.ref, item.outcome)
         # A card that somebody deleted has nothing left to show.
         gone = isinstance(outcome, Rejected) and outcome.gone
         if not isinstance(outcome, Delivered) and not gone:

@@ -250,16 +250,16 @@ class Reconciler:
         old, content = seen.value.ref, post.content
         changed: CallOutcome[None] | None = None
         if old is not None and account.capabilities.can_delete:
-            await account.permit(new.address, message=new.message)
-            changed = await account.delete(new)
+            async with account.permitted(new.address, message=new.message):
+                changed = await account.delete(new)
         elif (
             old is None
             and content != post.repeat
             and not isinstance(content, Card)
             and account.capabilities.can_edit
         ):
-            await account.permit(new.address, message=new.message)
-            changed = await account.edit(new, content)
+            async with account.permitted(new.address, message=new.message):
+                changed = await account.edit(new, content)
         match changed:
             case Unreachable():
                 raise self.error(changed)

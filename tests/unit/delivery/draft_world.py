@@ -118,6 +118,8 @@ class World(RuleBasedStateMachine):
         self.resent = 0
 
     def feed(self, event: Event) -> None:
+        if isinstance(event, Landed):
+            self.let_go()
         again = pickle.loads(pickle.dumps(self.draft))
         self.draft, effects = type(self).step(self.draft, event)
         assert (self.draft, effects) == type(self).step(again, event), "storable between steps"
@@ -145,6 +147,12 @@ class World(RuleBasedStateMachine):
         for effect in effects:
             if isinstance(effect, pacing.Grant):
                 self.feed(Granted())
+                if self.flight is None:
+                    self.let_go()
+
+    def let_go(self) -> None:
+        """The chat is free for the next call."""
+        self.feed_pacing(pacing.Ended(chat="c", at=self.at))
 
     def call(self, call: Call) -> None:
         assert self.flight is None, "never two calls at once"

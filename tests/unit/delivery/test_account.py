@@ -24,10 +24,10 @@ async def test_a_cancelled_wait_gives_its_place_away() -> None:
     async with running(platform(SLOW)) as rig:
         account = rig.accounts["chat"]
         with pytest.raises(TimeoutError):
-            async with asyncio.timeout(5):
-                await account.permit(PLACE)
-        await account.permit(PLACE)
-        assert rig.clock.monotonic() == 10
+            async with asyncio.timeout(5), account.permitted(PLACE):
+                pass
+        async with account.permitted(PLACE):
+            assert rig.clock.monotonic() == 10
 
 
 async def test_a_final_that_comes_later_is_granted_before_a_draft() -> None:
@@ -38,9 +38,8 @@ async def test_a_final_that_comes_later_is_granted_before_a_draft() -> None:
         account.want(
             "d", place=PLACE, rank=Rank.DRAFT, message="", granted=lambda: granted.append("draft")
         )
-        await account.permit(PLACE)
-        granted.append("final")
-        await account.post(PLACE, Markdown(text="a", key="k"))
+        async with account.permitted(PLACE):
+            granted.append("final")
         await rig.clock.sleep(11)
         assert granted == ["final", "draft"]
 
@@ -50,10 +49,10 @@ async def test_a_chat_that_several_people_read_has_the_budget_of_groups() -> Non
     group = replace(PLACE, chat="g", direct=False)
     async with running(platform(replace(CAPABILITIES, group_budget=Budget(per_s=0.05)))) as rig:
         account = rig.accounts["chat"]
-        await account.permit(PLACE)
-        assert rig.clock.monotonic() == 0
-        await account.permit(group)
-        assert rig.clock.monotonic() == 20
+        async with account.permitted(PLACE):
+            assert rig.clock.monotonic() == 0
+        async with account.permitted(group):
+            assert rig.clock.monotonic() == 20
 
 
 async def test_a_call_that_hangs_ends_as_lost() -> None:
@@ -121,8 +120,8 @@ async def test_a_new_adapter_obeys_what_the_one_before_it_was_told() -> None:
             calls_at_once=1,
             before=before,
         )
-        await after.permit(rig.channel.address())
-        assert rig.clock.monotonic() == 7
+        async with after.permitted(rig.channel.address()):
+            assert rig.clock.monotonic() == 7
 
 
 def masked(text: str, *, growing: bool = False) -> str:

@@ -121,7 +121,9 @@ def test_where_the_budget_is_known_a_named_wait_is_all_that_a_refusal_costs() ->
     state, effects = play(state, *[Wanted(request=final(name), at=50) for name in ("a", "b")])
     assert effects == [WakeAt(at=53)]
     state, effects = play(state, Ticked(at=53))
-    assert effects == [Grant(id="a"), WakeAt(at=54)]
+    assert effects == [Grant(id="a")]
+    state, effects = play(state, Ended(chat="c", at=53.1))
+    assert effects == [WakeAt(at=54)]
     assert play(state, Ticked(at=54))[1] == [Grant(id="b")]
     assert state.chats["c"].gap_s == 0
 
@@ -130,7 +132,9 @@ def test_a_named_wait_gives_a_chat_no_call_that_its_budget_does_not() -> None:
     limits = Limits(chat=Budget(per_s=0.1, burst=2), account=Budget())
     state, _ = play(
         fresh(limits, 0),
-        *[Wanted(request=final(name), at=50) for name in ("a", "b")],
+        Wanted(request=final("a"), at=50),
+        Answered(chat="c", at=50),
+        Wanted(request=final("b"), at=50),
         Refused(chat="c", at=50, retry_after_s=3),
     )
     assert play(state, Wanted(request=final("next"), at=50))[1] == [WakeAt(at=60)]
@@ -234,6 +238,7 @@ def test_drafts_leave_a_part_of_a_burst_to_finals(burst: int, left: int) -> None
                 request = Request(id=f"{rank} {number}", chat="c", rank=rank)
                 state, effects = step(state, Wanted(request=request, at=100))
                 granted[rank] = granted.get(rank, 0) + effects.count(Grant(id=request.id))
+                state, _ = step(state, Ended(chat="c", at=100))
         assert granted == {Rank.DRAFT: burst - left, Rank.FINAL: left}
 
 
@@ -246,7 +251,7 @@ def test_in_the_long_run_drafts_have_the_whole_budget(burst: int) -> None:
         state, effects = step(state, Wanted(request=draft("d"), at=at))
         if Grant(id="d") in effects:
             granted.append(at)
-            state, _ = step(state, Ended(began=at, at=at))
+            state, _ = step(state, Ended(chat="c", at=at))
     assert [later - at for at, later in zip(granted[-20:], granted[-19:], strict=False)] == [2] * 19
 
 
@@ -260,6 +265,7 @@ def test_a_final_goes_at_once_behind_a_draft_that_grows_as_often_as_it_may(messa
     for at in range(51, 80):
         state, effects = play(state, Wanted(request=draft("d", message="m"), at=at))
         assert effects == [Grant(id="d")]
+        state, _ = step(state, Ended(chat="c", at=at))
     _, effects = play(state, Wanted(request=final("f", message=message), at=79.01))
     assert effects == [Grant(id="f")]
 
@@ -320,7 +326,7 @@ def test_drafts_of_an_account_thin_out_evenly(drafts: int, ticks: int) -> None:
             for effect in effects:
                 if isinstance(effect, Grant):
                     served[effect.id] += 1
-                    state, _ = step(state, Ended(began=at, at=at))
+                    state, _ = step(state, Ended(chat=effect.id, at=at))
     assert max(served.values()) - min(served.values()) <= 1
 
 
@@ -351,3 +357,15 @@ def test_idle_groups_are_forgotten_like_chats() -> None:
         )
     assert len(state.groups) <= pacing.REMEMBERED + 1
     assert state.groups <= state.chats.keys()
+
+
+def test_in_a_chat_one_call_is_under_way_at_a_time() -> None:
+    """What the first is told, the second knows before it is made (P6)."""
+    state, effects = play(
+        fresh(FREE, 0), *[Wanted(request=final(name), at=5) for name in ("a", "b")]
+    )
+    assert effects == []
+    state, _ = step(state, Refused(chat="c", at=6, retry_after_s=3))
+    state, effects = step(state, Ended(chat="c", at=6))
+    assert effects == (WakeAt(at=9),)
+    assert step(state, Ticked(at=9))[1] == (Grant(id="b"),)

@@ -110,7 +110,7 @@ class Platform:
         self.granted.append(number)
         self.arrived.append(at + wish.arrives * wish.takes_s)
         self.ends.append(at + wish.takes_s)
-        self.at(at + wish.takes_s, Ended(began=at, at=at + wish.takes_s))
+        self.at(at + wish.takes_s, Ended(chat=f"c{number}", at=at + wish.takes_s))
         self.at(at + wish.takes_s, Forgotten(id=str(number), at=at + wish.takes_s))
 
     def has_room(self, at: float, more: int = 0) -> bool:
@@ -147,10 +147,10 @@ BUSY = Limits(chat=Budget(), account=Budget(per_s=100, burst=2), drafts_at_once=
 
 def test_as_many_calls_are_under_way_as_may_arrive_at_once() -> None:
     """They may on a busy machine, where each was granted in its time (P6)."""
-    three = [Wanted(request=final(name), at=5) for name in ("a", "b", "c")]
+    three = [Wanted(request=final(name, chat=name), at=5) for name in ("a", "b", "c")]
     state, effects = play(fresh(BUSY, 0), *three)
     assert effects == [WakeAt(at=5 + LATE_S)]
-    state, effects = play(state, Ended(began=5, at=6))
+    state, effects = play(state, Ended(chat="a", at=6))
     assert effects == [WakeAt(at=6.01)]
     assert play(state, Ticked(at=6.01))[1] == [Grant(id="c")]
 
@@ -161,25 +161,26 @@ def test_while_calls_pile_up_drafts_wait_and_finals_do_not() -> None:
         state, _ = play(fresh(limits, 0), Wanted(request=final("a"), at=5))
         state, effects = play(state, Wanted(request=draft("d", chat="other"), at=5))
         assert effects == [WakeAt(at=5 + LATE_S)]
-        state, effects = play(state, Wanted(request=final("b"), at=5))
+        state, effects = play(state, Wanted(request=final("b", chat="b"), at=5))
         assert effects[0] == Grant(id="b")
-        state, _ = play(state, Ended(began=5, at=6), Ended(began=5, at=6), Ticked(at=7))
+        state, _ = play(state, Ended(chat="c", at=6), Ended(chat="b", at=6), Ticked(at=7))
         assert not state.drafts
 
 
-def test_a_call_that_hangs_or_was_never_made_holds_up_the_others_for_a_moment_only() -> None:
+def test_a_call_that_hangs_holds_up_other_chats_for_a_moment_only() -> None:
     """Its late end is charged to nobody a second time (P9)."""
     late = 5 + LATE_S
     limits = Limits(chat=Budget(), account=Budget(per_s=100, burst=1))
-    state, _ = play(fresh(limits, 0), *[Wanted(request=final(name), at=5) for name in ("a", "b")])
+    two = [Wanted(request=final(name, chat=name), at=5) for name in ("a", "b")]
+    state, _ = play(fresh(limits, 0), *two)
     state, effects = play(state, Ticked(at=late))
     assert effects == [WakeAt(at=late + 0.01)]
     state, effects = play(state, Ticked(at=late + 0.01))
     assert effects == [Grant(id="b")]
     state, _ = play(
         state,
-        Ended(began=late, at=late + 1),
-        Ended(began=5, at=20),
+        Ended(chat="b", at=late + 1),
+        Ended(chat="a", at=20),
         Wanted(request=final("c"), at=20.01),
     )
     assert len(state.under_way) == 1

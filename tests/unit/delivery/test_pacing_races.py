@@ -92,13 +92,16 @@ class World(RuleBasedStateMachine):
                     self.check_grant(self.asked.pop(effect.id))
                 case WakeAt():
                     self.wake = effect.at
-        assert bool(self.asked) == (self.wake is not None), "whoever waits has an alarm"
+        busy = {request.chat for _, request in self.open}
+        can_wait = any(request.chat not in busy for request in self.asked.values())
+        assert can_wait == (self.wake is not None), "whoever waits for an instant has an alarm"
         assert self.wake is None or self.wake > self.at, "alarms are in the future"
         for request in self.asked.values():
             if request.rank is Rank.FINAL:
                 self.check_final(request)
 
     def check_grant(self, request: Request) -> None:
+        assert all(one.chat != request.chat for _, one in self.open), "one call at a time in a chat"
         for grants, budget in self.books(request):
             kept = 1 if request.rank is Rank.DRAFT and budget.burst > 1 else 0
             assert self.fits(grants, budget, kept), "the budget is kept, and drafts leave a call"
@@ -128,12 +131,13 @@ class World(RuleBasedStateMachine):
         self.granted.append((self.at, request))
         self.open.append((self.at, request))
 
-    def ended(self) -> Request:
-        """The oldest call under way comes to its end."""
-        granted, request = self.open.pop(0)
+    def end(self, told: Callable[[Request], Event]) -> None:
+        """The oldest call under way comes to its end; how it went is told before."""
+        granted, request = self.open[0]
+        self.feed(told(request))
+        self.open.pop(0)
         self.ends.append(min(self.at, granted + LATE_S))
-        self.feed(Ended(began=granted, at=self.at))
-        return request
+        self.feed(Ended(chat=request.chat, at=self.at))
 
     def books(self, request: Request) -> list[tuple[list[float], Budget]]:
         """The instants that count with a request, by budget.
@@ -163,6 +167,7 @@ class World(RuleBasedStateMachine):
         is_free = all(self.fits(*books, 0, -SLACK_S) for books in self.books(request))
         # What a refusal has taught lasts for a while that these books don't know.
         is_free = is_free and self.has_budget(request) and not self.taught
+        is_free = is_free and all(one.chat != request.chat for _, one in self.open)
         assert not is_free, "nothing else holds up a final"
 
     @rule(chat=CHATS, message=MESSAGES, rank=st.sampled_from(Rank))
@@ -184,26 +189,25 @@ class World(RuleBasedStateMachine):
     @precondition(lambda self: bool(cast("World", self).open))
     @rule()
     def answer(self) -> None:
-        request = self.ended()
-        self.refused.pop(request.chat, None)
-        self.feed(Answered(chat=request.chat, at=self.at, message=request.message))
+        self.refused.pop(self.open[0][1].chat, None)
+        self.end(lambda request: Answered(chat=request.chat, at=self.at, message=request.message))
 
     @precondition(lambda self: bool(cast("World", self).open))
     @rule(retry_after_s=SECONDS)
     def refuse(self, retry_after_s: float) -> None:
-        request = self.ended()
+        request = self.open[0][1]
         if not (retry_after_s and self.has_budget(request)):
             self.refused[request.chat] = self.at
         self.taught = True
         until = self.at + retry_after_s
         self.held[request.chat] = max(until, self.held.get(request.chat, 0))
-        self.feed(Refused(chat=request.chat, at=self.at, retry_after_s=retry_after_s))
+        self.end(lambda one: Refused(chat=one.chat, at=self.at, retry_after_s=retry_after_s))
 
     @precondition(lambda self: bool(cast("World", self).open))
     @rule()
     def reach_nobody(self) -> None:
         self.taught = True
-        self.feed(Unreached(chat=self.ended().chat, at=self.at))
+        self.end(lambda request: Unreached(chat=request.chat, at=self.at))
 
     @rule(seconds=SECONDS)
     def wait(self, seconds: float) -> None:
@@ -260,12 +264,24 @@ MUTANTS = [
         "return Lane(tokens=0.0,", "return Lane(tokens=2.0,", id="starts with a full bucket"
     ),
     pytest.param(
-        "state = _after_a_call(state, max(is_late_at, state.account.at))",
-        "state = replace(state, under_way=state.under_way[1:])",
+        "state = _after_a_call(state, chat, max(granted + LATE_S, state.account.at))",
+        "state = replace(state, under_way=_less(state.under_way, chat))",
         id="forgets a late call",
     ),
     pytest.param(
-        "state if is_late else _after_a_call", "_after_a_call", id="charges a late call twice"
+        "if chat not in state.under_way:\n        return state",
+        "if chat not in state.under_way:\n        pass",
+        id="charges a late call twice",
+    ),
+    pytest.param(
+        "busy=state.busy | {request.chat}",
+        "busy=state.busy",
+        id="lets calls of a chat overtake each other",
+    ),
+    pytest.param(
+        "state = replace(state, busy=state.busy - {event.chat})",
+        "pass",
+        id="holds a chat for good",
     ),
     pytest.param("kept + len(under_way)", "kept", id="forgets calls under way"),
     pytest.param("if request.chat not in promised]", "]", id="gives a final's token to a draft"),
