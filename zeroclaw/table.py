@@ -145,6 +145,8 @@ class Declaration(Value):
         keeps: How long rows stay.
         words: Whose they are.
         whose: Tells whose a row of `Words.WRITER` is.
+        own: Returns the place of the rows that are one person's alone, by the person's id, in
+            whichever conversation they were made; None where a conversation leads to all of them.
         blobs: Returns the digests of the blobs that a row leads to.
         busy: The states that say that something is under way in the row's conversation, in which
             retention and erasure wait.
@@ -156,6 +158,7 @@ class Declaration(Value):
     keeps: Keeps
     words: Words
     whose: Callable[[Row], Whose] | None = None
+    own: Callable[[str], str] | None = None
     blobs: Callable[[Row], tuple[str, ...]] | None = None
     busy: frozenset[str] = frozenset()
 
@@ -190,6 +193,7 @@ class Table(Declaration, Generic[T]):
             keeps=self.keeps,
             words=self.words,
             whose=self.whose,
+            own=self.own,
             blobs=self.blobs,
             busy=self.busy,
             codec=codec,

@@ -36,7 +36,7 @@ def command(
 
     WHOSE is a conversation's id, a person's name in the configuration, or a sender such as
     telegram:7. Of a person come the conversations that they alone read, whole, and of all others
-    what they said there and what came of it. Secrets are redacted as in chats; those that only the running
+    what they said there and what came of it; what the bot remembers of them. Secrets are redacted as in chats; those that only the running
     daemon knows, by it. Works with and without a running daemon.
     """
     text = asyncio.run(_exported(whose, config, data_dir, as_page=as_page))
@@ -64,7 +64,9 @@ async def _exported(
     )
     place = start.places.data
     async with open_for_looking(place) as kept:
-        found = lines(await collect(kept, whose), start.checked.redactor.redact)
+        found = lines(
+            await collect(kept, whose, start.config.people), start.checked.redactor.redact
+        )
     missing = await asyncio.to_thread(missing_secrets, start.config, os.environ)
     for key in sorted(missing.keys() - (await held_by_daemon(place) if missing else ())):
         line = f"zeroclaw: {missing[key]}; where somebody wrote it, it is not redacted"

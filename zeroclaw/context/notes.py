@@ -7,9 +7,9 @@ the last free place, or one number.
 from typing import Literal
 
 from zeroclaw.errors import Conflict, ToolFailed
-from zeroclaw.store import Commit, DurablePoint, Reads, RowKind, Store, Write, transact
+from zeroclaw.store import Commit, DurablePoint, Reads, Row, RowKind, Store, Write, transact
 from zeroclaw.table import Column, Stays, Table, Words, json_codec
-from zeroclaw.tools.notes import Kept, Note
+from zeroclaw.tools.notes import Kept, Note, owner_of_person
 from zeroclaw.value import Value, replace
 
 
@@ -23,11 +23,19 @@ NOTES = Table(
     kind=RowKind.NOTE,
     owner="context",
     codec=json_codec(Note),
-    columns=frozenset({Column.CONVERSATION, Column.PLACE}),
+    columns=frozenset({Column.CONVERSATION, Column.PLACE, Column.STATE}),
     keeps=Stays(until="its owner has it forgotten"),
     words=Words.CONVERSATION,
+    own=owner_of_person,
 )
 _COUNTS = NOTES.holding(json_codec(Numbered))
+_COUNT = "count"
+"""The state of a row that counts; a note has none."""
+
+
+def note_of(row: Row) -> Note | None:
+    """Return the note that a row holds, None for a row that counts."""
+    return None if row.state == _COUNT else NOTES.of(row)
 
 
 class Notes:
@@ -39,7 +47,7 @@ class Notes:
 
     async def all(self, owner: str) -> tuple[Note, ...]:
         """Return the notes of an owner, newest first."""
-        return tuple(reversed([one async for one in NOTES.all(self._store, place=owner)]))
+        return tuple(reversed([one async for one in NOTES.all(self._store, place=owner, state="")]))
 
     async def add(self, owner: str, note: Note, *, most: int) -> Kept | Literal["full"]:
         """Keep a note, unless its text is kept already or there is no room."""
@@ -55,7 +63,7 @@ class Notes:
             number = 1 if counted is None else counted.last + 1
             numbered = replace(note, number=number)
             return _commit(
-                _COUNTS.put(_count_key(owner), Numbered(last=number)),
+                _COUNTS.put(_count_key(owner), Numbered(last=number), place=owner, state=_COUNT),
                 NOTES.put(
                     _key(owner, number),
                     numbered,

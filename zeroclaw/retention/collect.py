@@ -1,12 +1,15 @@
 """Finds what is kept of a conversation or of a person."""
 
+from collections.abc import Iterable
 from typing import Protocol
 
+from zeroclaw.config.model import PersonSettings
 from zeroclaw.envelope import ConversationId
 from zeroclaw.inbound.conversations import CONVERSATIONS
 from zeroclaw.retention.export import Found
-from zeroclaw.retention.tables import OF_WRITERS
-from zeroclaw.store import LogKind, Logs, Rows, read_all, scan
+from zeroclaw.retention.tables import OF_CONVERSATIONS, OF_PERSONS, OF_WRITERS
+from zeroclaw.store import LogKind, Logs, Row, Rows, read_all, scan
+from zeroclaw.table import Declaration
 from zeroclaw.turn import entries
 from zeroclaw.turn.inbox import INBOX, Item, Opening, item_of
 
@@ -15,24 +18,33 @@ class Kept(Rows, Logs, Protocol):
     """What is read."""
 
 
-async def collect(kept: Kept, whose: str) -> tuple[Found, ...]:
+async def collect(kept: Kept, whose: str, people: Iterable[PersonSettings]) -> tuple[Found, ...]:
     """Return what is found of it, by conversation; empty for nothing.
 
     Args:
         kept: Where.
         whose: A conversation's id, a person's name in the configuration, or a principal's id such
-            as `telegram:7`. Of a person: the conversations that they alone read, whole, and of
-            all others what they said there and what came of it.
+            as `telegram:7`. Of a person: the conversations that they alone read, whole, of all
+            others what they said there and what came of it, and what is theirs wherever it was
+            said. It is what their wish to be forgotten takes away.
+        people: Of the configuration; before it named them they were kept under the ids they
+            write with.
     """
     if await kept.get(CONVERSATIONS.kind, whose) is not None:
-        return (await _found(kept, ConversationId(whose), ""),)
+        return (await _found(kept, ConversationId(whose), OF_CONVERSATIONS, only=""),)
     person = whose if ":" in whose else f"person:{whose}"
-    return tuple(
-        [
-            await _found(kept, conversation, "" if direct else person)
-            for conversation, direct in await conversations_of(kept, person)
-        ]
-    )
+    ids = (person, *(id_ for one in people if person == f"person:{one.name}" for id_ in one.ids))
+    whole = tuple(table for table in OF_CONVERSATIONS if table.own is None)
+    theirs = tuple(table for table, _ in OF_WRITERS)
+    found: dict[tuple[ConversationId, str], Found] = {}
+    own: list[Row] = []
+    for id_ in ids:
+        for here, direct in await conversations_of(kept, id_):
+            tables, only = (whole, "") if direct else (theirs, id_)
+            found[here, only] = await _found(kept, here, tables, only=only)
+        for table, place in OF_PERSONS:
+            own += [row async for row in scan(kept, table.where(place=place(id_)))]
+    return (*found.values(), *([Found(rows=tuple(own))] if own else ()))
 
 
 async def conversations_of(kept: Kept, person: str) -> tuple[tuple[ConversationId, bool], ...]:
@@ -79,9 +91,9 @@ async def _is_direct(kept: Kept, here: ConversationId) -> bool:
     return held is not None and held.address.direct
 
 
-async def _found(kept: Kept, here: ConversationId, only: str) -> Found:
-    rows = [
-        row for table, _ in OF_WRITERS async for row in scan(kept, table.where(conversation=here))
-    ]
+async def _found(
+    kept: Kept, here: ConversationId, tables: Iterable[Declaration], *, only: str
+) -> Found:
+    rows = [row for table in tables async for row in scan(kept, table.where(conversation=here))]
     journal = [entries.decode(one.body) async for one in read_all(kept, LogKind.JOURNAL, here)]
     return Found(conversation=here, rows=tuple(rows), journal=tuple(journal), only=only)

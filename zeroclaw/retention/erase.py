@@ -12,7 +12,6 @@ from typing import Protocol
 
 from zeroclaw.channel import ChannelLog
 from zeroclaw.clock import Clock, Ids
-from zeroclaw.context.notes import NOTES
 from zeroclaw.delivery import rows
 from zeroclaw.envelope import ConversationId, ItemId
 from zeroclaw.errors import Conflict
@@ -20,7 +19,7 @@ from zeroclaw.inbound.commands.forget import ASKED, OPEN, WISHES, Wish
 from zeroclaw.inbound.conversations import CONVERSATIONS, POINTERS
 from zeroclaw.retention.collect import conversations_of
 from zeroclaw.retention.policy import ERASED, journal_without
-from zeroclaw.retention.tables import OF_CONVERSATIONS, OF_WRITERS, WITH_BLOBS
+from zeroclaw.retention.tables import OF_CONVERSATIONS, OF_PERSONS, OF_WRITERS, WITH_BLOBS
 from zeroclaw.store import (
     Append,
     Commit,
@@ -39,7 +38,6 @@ from zeroclaw.store import (
 )
 from zeroclaw.table import Whose
 from zeroclaw.text import catalogue
-from zeroclaw.tools.notes import owner_of_person
 from zeroclaw.turn import entries
 from zeroclaw.turn.inbox import INBOX, Item, Stop, item_of, item_put
 from zeroclaw.turn.session import Leases
@@ -151,7 +149,8 @@ class Erasure:
             await (self._whole(wish, here) if direct else self._theirs(wish, here))
             for here, direct in await conversations_of(self._store, wish.person)
         ]
-        await self._remove(NOTES.where(place=owner_of_person(wish.person)))
+        for table, place in OF_PERSONS:
+            await self._remove(table.where(place=place(wish.person)))
         return all(done)
 
     # --- a conversation that is theirs alone ---------------------------------------------------

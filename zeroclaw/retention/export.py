@@ -3,8 +3,8 @@
     {"kind": "said", "at": "2026-01-01T12:00:00+00:00", "conversation": "01…", "by": "Ada",
      "text": "…"}
 
-Kinds: `said`, `file` (that came with it), `sent` (a file of the bot's), `answer`, `note` (texts of the runtime), `call`,
-`result`, `approval`, `summary`.
+Kinds: `said`, `file` (that came with it), `sent` (a file of the bot's), `answer`, `note` (texts of
+the runtime), `call`, `result`, `approval`, `summary`, `remembered` (a note that the bot keeps).
 Every text is redacted once more, for people's own words are kept as they were said.
 
 **Order.** Rows of inbox and outbox have ULIDs of one generator, which sort by time of making even
@@ -20,18 +20,22 @@ from itertools import groupby
 from typing import Literal
 
 from zeroclaw.clock import made_at
+from zeroclaw.context.notes import NOTES, note_of
 from zeroclaw.delivery import rows
 from zeroclaw.delivery.rows import OUTBOX
 from zeroclaw.envelope import ApprovalId, ConversationId
 from zeroclaw.gate.approval import APPROVALS, Approval
 from zeroclaw.message import ToolCall
 from zeroclaw.store import Row, RowKind
+from zeroclaw.tools.notes import Note
 from zeroclaw.turn import entries
 from zeroclaw.turn.attachments import ATTACHMENTS, Attached, in_words, sent_in_words
 from zeroclaw.turn.inbox import INBOX, Again, Ask, Item, Obeyed, TooOld, UseTool, item_of
 from zeroclaw.value import Value
 
-Kind = Literal["said", "file", "sent", "answer", "note", "call", "result", "approval", "summary"]
+Kind = Literal[
+    "said", "file", "sent", "answer", "note", "call", "result", "approval", "summary", "remembered"
+]
 
 
 class Line(Value):
@@ -64,15 +68,16 @@ Order = tuple[datetime, str, int]
 
 
 class Found(Value):
-    """What is kept of one conversation.
+    """What is kept of one conversation, or is one person's own.
 
     Attributes:
+        conversation: Which one, empty for rows that name theirs themselves.
         rows: Of every table that holds its people's words, in any state.
         journal: Its entries, in order.
         only: A person's id, where nobody else's is meant; empty for everybody's.
     """
 
-    conversation: ConversationId
+    conversation: ConversationId = ConversationId("")
     rows: tuple[Row, ...] = ()
     journal: tuple[entries.Entry, ...] = ()
     only: str = ""
@@ -83,6 +88,7 @@ _READ: Mapping[RowKind, Callable[[Row], object]] = {
     ATTACHMENTS.kind: ATTACHMENTS.of,
     OUTBOX.kind: OUTBOX.of,
     APPROVALS.kind: APPROVALS.of,
+    NOTES.kind: note_of,
 }
 """The rows that tell a reader something; the others hold how it was done."""
 
@@ -129,6 +135,9 @@ def _of(found: Found) -> Iterator[tuple[Order, Line]]:
             case rows.File(turn=turn) if turn in turns:
                 at, text = made_at(key), sent_in_words(value.name, value.size_bytes, value.caption)
                 yield (at, key, 0), Line(kind="sent", at=at, conversation=here, text=text)
+            case Note(text=text, by=by, at=at, conversation=there):
+                line = Line(kind="remembered", at=at, conversation=there, by=by, text=text)
+                yield (_to_the_millisecond(at), "", value.number), line
             case Approval(turn=turn, at=datetime() as at, by=by) if turn in turns:
                 why = f" ({value.reason})" if value.reason else ""
                 text = f"{value.tool}: {value.summary}: {value.state}{why}"

@@ -1,6 +1,6 @@
 """Takes away what is old: at a start and then daily, in small commits with pauses between them.
 
-What goes is decided in `ages.py`. A conversation in which something is under way is left alone
+What goes is decided in `policy.py`. A conversation in which something is under way is left alone
 until the next time, and a row that changed since it was looked at stays.
 """
 

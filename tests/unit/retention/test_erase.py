@@ -4,14 +4,18 @@ import re
 from datetime import timedelta
 
 from tests.fakes.house import House, World
+from tests.fakes.manual_clock import EPOCH
 from tests.fakes.scripted_model import asks_for, says
 from zeroclaw.codec import decode
+from zeroclaw.context.notes import Notes
+from zeroclaw.envelope import ConversationId
 from zeroclaw.gate import audit
 from zeroclaw.inbound.anchors import verified
 from zeroclaw.message import UserMessage
 from zeroclaw.retention.erase import AGAIN_S
 from zeroclaw.store import Commit, DropBlob, DurablePoint, LogKind, PutBlob, Query, RowKind, Write
 from zeroclaw.tool import ToolContext, ToolOutput
+from zeroclaw.tools.notes import Note
 from zeroclaw.turn.kept_results import KeptResult
 
 POKE = asks_for(("poke", '{"a": 1}'))
@@ -269,3 +273,17 @@ async def test_a_result_that_somebody_else_gets_just_now_stays(world: World) -> 
         await forget(house)
         assert put == [again]
         assert await world.store.blob(result.digest) == body
+
+
+async def test_what_is_remembered_of_somebody_goes_and_nothing_of_it_is_left(world: World) -> None:
+    """Their notes and what counts them, which bears their name; a group's notes stay."""
+    notes = Notes(world.store)
+    async with world.running() as house:
+        await house.say("rose")
+        for owner in ("of:person:ada", "in:club"):
+            here = ConversationId("01ELSE")
+            note = Note(number=0, text="tulip", by="Ada", at=EPOCH, conversation=here)
+            await notes.add(owner, note, most=9)
+        await forget(house)
+        left = [row.key for row in await house.rows(RowKind.NOTE)]
+        assert left == ["in:club#", "in:club#0000000001"]

@@ -11,6 +11,7 @@ from tests.fakes.house import World
 from tests.fakes.house_parts import SECRET
 from tests.fakes.manual_clock import EPOCH
 from tests.fakes.scripted_model import asks_for, says
+from zeroclaw.context.notes import Notes
 from zeroclaw.delivery.rows import Text, outbox_row
 from zeroclaw.envelope import ActionId, Address, ConversationId, ItemId, Principal, TurnId
 from zeroclaw.host.ids import SystemIds
@@ -19,6 +20,7 @@ from zeroclaw.redact import MARKER, Redactor
 from zeroclaw.retention.collect import collect
 from zeroclaw.retention.export import Found, Line, lines, page
 from zeroclaw.store import Commit, DurablePoint, LogKind, Put, Row, RowKind, Trim
+from zeroclaw.tools.notes import Note
 from zeroclaw.turn import entries
 from zeroclaw.turn.inbox import Again, Ask, Item, Obeyed, item_put
 from zeroclaw.turn.states import NO_USAGE, Limits
@@ -30,7 +32,7 @@ REDACT = Redactor((SECRET,)).redact
 
 async def told(world: World, whose: str) -> list[tuple[str, str, str]]:
     """Kind, who and the first line of each line that is written out."""
-    found = lines(await collect(world.store, whose), REDACT)
+    found = lines(await collect(world.store, whose, world.config.people), REDACT)
     assert list(found) == sorted(found, key=lambda line: line.at)
     return [(line.kind, line.by, line.text.partition("\n")[0]) for line in found]
 
@@ -117,6 +119,44 @@ async def test_whoever_is_known_by_the_journal_alone_is_found(world: World) -> N
         gone = Trim(log=LogKind.JOURNAL, stream=stream, before=99)
         await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(gone,)))
     assert await told(world, "ada") == []
+
+
+def note(text: str, where: ConversationId) -> Note:
+    return Note(number=0, text=text, by="Ada", at=EPOCH, conversation=where)
+
+
+async def test_what_is_remembered_of_a_person_or_a_group_is_written_out(world: World) -> None:
+    """All of it that `/forget` would take away: of a person what was said to the bot alone."""
+    async with world.running() as house:
+        await house.say("mine")
+        await house.say("from ada", room="club")
+        mine, club = [ConversationId(row.key) for row in await house.rows(RowKind.CONVERSATION)]
+        notes = Notes(world.store)
+        await notes.add("of:person:ada", note(f"tea, {SECRET}", mine), most=9)
+        await notes.add("of:person:ada", note("milk", ConversationId("01ENDED")), most=9)
+        await notes.add("of:person:ben", note("coffee", club), most=9)
+        await notes.add("in:chat/bot/club", note("cake on Fridays", club), most=9)
+    assert [one for one in await told(world, "ada") if one[0] == "remembered"] == [
+        ("remembered", "Ada", f"tea, {MARKER}"),
+        ("remembered", "Ada", "milk"),
+    ]
+    of_club = [text for kind, _, text in await told(world, club) if kind == "remembered"]
+    assert sorted(of_club) == ["cake on Fridays", "coffee"]
+
+
+async def test_what_somebody_said_before_they_had_a_name_is_written_out_under_it(
+    world: World,
+) -> None:
+    """As `/forget` takes it away."""
+    ada, ben = world.config.people
+    world.configure(people=(ada,))
+    async with world.running() as house:
+        await house.say("tulip of ben", "ben", room="lobby")
+        world.configure(people=(ada, ben))
+        await house.ask("reload")
+        await house.say("rose of ben", "ben", room="lobby")
+    said = [text for kind, _, text in await told(world, "ben") if kind == "said"]
+    assert said == ["tulip of ben", "rose of ben"]
 
 
 def test_a_summary_is_part_of_a_conversation_and_of_no_person() -> None:

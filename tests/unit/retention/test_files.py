@@ -98,6 +98,6 @@ async def test_files_are_named_where_a_conversation_is_written_out(world: World)
     async with world.running() as house:
         await send(house, "a.txt", b"of ada", room="garden")
         await send(house, "b.txt", b"of ben", "ben", room="garden")
-    found = lines(await collect(world.store, "ben"), str)
+    found = lines(await collect(world.store, "ben", ()), str)
     told = [line.text for line in found if line.kind == "file"]
     assert told == ["2. `b.txt`: text, 6 bytes"]

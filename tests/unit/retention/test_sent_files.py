@@ -85,11 +85,11 @@ async def test_an_export_names_what_was_sent_to_a_person_and_no_other(sending: W
     async with sending.running() as house:
         await send(house, "milk", "ben", room="garden")
         await send(house, "eggs!", "ada", room="garden")
-        found = await collect(sending.store, "person:ada")
+        found = await collect(sending.store, "person:ada", ())
         told = [one.text for one in lines(found, str) if one.kind == "sent"]
         assert told == ["`a.txt`, 5 bytes: here"]
         [garden, *_] = {one.conversation for one in found}
-        everybodys = lines(await collect(sending.store, garden), str)
+        everybodys = lines(await collect(sending.store, garden, ()), str)
         assert [one.text for one in everybodys if one.kind == "sent"] == [
             "`a.txt`, 4 bytes: here",
             "`a.txt`, 5 bytes: here",
