@@ -200,6 +200,16 @@ async def test_pings_do_not_keep_a_stalled_stream_alive() -> None:
         await ask(http)
 
 
+@pytest.mark.parametrize("silence", [HttpTimedOut("nothing came for 10 s"), Played(parts=(11.0,))])
+async def test_silence_reads_alike_before_an_answer_and_within_it(
+    silence: Played | HttpFailed,
+) -> None:
+    """Where one is taken for the other on a busy machine, operators are told once (P9)."""
+    with pytest.raises((ProviderUnreachable, StreamBroken)) as caught:
+        await ask(FakeHttp(silence))
+    assert str(caught.value).endswith("sent nothing for 10 s")
+
+
 async def test_slow_data_is_not_a_stall() -> None:
     http = FakeHttp(Played(parts=(*(9.0, TEXT) * 5, 9.0, STOP, DONE)))
     assert (await ask(http))[-1] == Finished(reason="stop")

@@ -169,7 +169,7 @@ class OpenAIProvider:
             case HttpPoolExhausted():
                 return ProviderOverloaded(f"`{self._name}` is busy: {error}")
             case HttpTimedOut():
-                return _Silent(f"`{self._name}` does not answer: {error}")
+                return _Silent(self._patience_is_over())
             case _:
                 return ProviderRejected(f"`{self._name}` can't be asked: {error}")
 
@@ -248,12 +248,15 @@ class OpenAIProvider:
             async with asyncio.timeout(left_s):
                 chunk = await anext(chunks, None)
         except (TimeoutError, HttpTimedOut) as error:
-            message = f"`{self._name}` sent nothing for {self._settings.stall_s:g} s"
-            raise StreamBroken(message) from error
+            raise StreamBroken(self._patience_is_over()) from error
         except HttpFailed as error:
             message = f"the stream of `{self._name}` was cut: {error}"
             raise StreamBroken(message) from error
         return chunk, max(0.0, left_s - (self._context.clock.monotonic() - started))
+
+    def _patience_is_over(self) -> str:
+        """Say so alike before an answer and within it: to people it is one failure, told once."""
+        return f"`{self._name}` sent nothing for {self._settings.stall_s:g} s"
 
     async def _drain(self, chunks: AsyncIterator[bytes]) -> None:
         """Read what follows `[DONE]`, so that the connection can be used again."""
