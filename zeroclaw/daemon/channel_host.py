@@ -142,13 +142,15 @@ class ChannelHost:
         return lambda: self._foundation.openers.channel(part.make(context))
 
     def _up(self, channel: Channel) -> None:
+        if (account := self._accounts.get(channel.name)) is not None:
+            account.go_on_over(channel)
+            return
         self._accounts[channel.name] = Account(
             channel=channel,
             clock=self._foundation.clock,
             group=self._group,
             call_timeout_s=self._foundation.start.config.runtime.call_timeout_s,
             calls_at_once=CALLS_AT_ONCE,
-            before=self._accounts.get(channel.name),
             screen=partial(screen_shown, redactor=self._foundation.start.checked.redactor),
         )
 

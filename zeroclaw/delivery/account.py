@@ -98,8 +98,7 @@ async def off_loop(work: Callable[[], T], *, chars: int) -> T:
 class Outage:
     """Whether a platform is out of reach, and the moment when it no longer is.
 
-    One for each channel, which outlives the adapters that are made for it one after another. What
-    waits before it tries again need not wait any longer once something else was answered.
+    What waits before it tries again need not wait any longer once something else was answered.
 
     Attributes:
         ended: How many outages are over.
@@ -130,7 +129,9 @@ class Outage:
 class Account:
     """Grants calls and makes them; shared by drafts and the outbox, so that finals go first.
 
-    The channel is never trusted to come back: a call has a time-out, what it raises is an outcome.
+    It outlives the adapters that are made of its channel one after another: the platform does not
+    forget what it asked for, and whoever waits or calls over one is paced with all others. An
+    adapter is never trusted to come back: a call has a time-out, what it raises is an outcome.
     """
 
     def __init__(
@@ -141,7 +142,6 @@ class Account:
         group: asyncio.TaskGroup,
         call_timeout_s: float,
         calls_at_once: int,
-        before: "Account | None" = None,
         screen: Screen = as_it_is,
     ) -> None:
         """Begin to pace.
@@ -152,38 +152,44 @@ class Account:
             group: Owns the one alarm, and outlives whoever calls here.
             call_timeout_s: How long one call may take; then its outcome is unknown.
             calls_at_once: How many calls may be under way; more wait for one to end.
-            before: That of the channel's adapter before this one, whose waits are obeyed.
             screen: Looks at every text after it was rendered.
         """
         self._screen = screen
-        # A text is cut, looked at and sent one after another, and rendered once.
-        self._render = lru_cache(maxsize=RENDERED)(channel.render)
-        self.outage = Outage() if before is None else before.outage
-        self.channel = channel
+        self.outage = Outage()
         self._clock = clock
         self._group = group
         self._call_timeout_s = call_timeout_s
+        self._calls_at_once = calls_at_once
         self._slots = asyncio.Semaphore(calls_at_once)
         self._fetches = asyncio.Semaphore(FETCHES_AT_ONCE)
-        limits = pacing.Limits(
-            chat=channel.capabilities.chat_budget,
-            group=channel.capabilities.group_budget,
-            account=channel.capabilities.account_budget,
-            edit_interval_s=channel.capabilities.min_edit_interval_s,
-            drafts_at_once=max(1, calls_at_once // 2),
-        )
-        self._pacing = (
-            pacing.fresh(limits, clock.monotonic())
-            if before is None
-            else pacing.taken_over(before._pacing, limits)  # noqa: SLF001  of its own kind
-        )
+        self._take(channel)
+        self._pacing = pacing.fresh(self._limits(), clock.monotonic())
         self._granted: dict[str, Callable[[], None]] = {}
         self._alarm: asyncio.Task[None] | None = None
         self._rings_at = 0.0
         self._waits = 0
-        self._is_refused_previews = False
         # Until when the platform does not want to hear, by chat, that somebody is at work.
         self._no_signs: dict[str, float] = {}
+
+    def go_on_over(self, channel: Channel) -> None:
+        """Go on over another adapter of the channel."""
+        self._take(channel)
+        self._pacing = replace(self._pacing, limits=self._limits())
+
+    def _take(self, channel: Channel) -> None:
+        self.channel = channel
+        # A text is cut, looked at and sent one after another, and rendered once.
+        self._render = lru_cache(maxsize=RENDERED)(channel.render)
+        self._is_refused_previews = False
+
+    def _limits(self) -> pacing.Limits:
+        return pacing.Limits(
+            chat=self.capabilities.chat_budget,
+            group=self.capabilities.group_budget,
+            account=self.capabilities.account_budget,
+            edit_interval_s=self.capabilities.min_edit_interval_s,
+            drafts_at_once=max(1, self._calls_at_once // 2),
+        )
 
     @property
     def capabilities(self) -> Capabilities:

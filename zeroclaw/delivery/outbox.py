@@ -275,9 +275,6 @@ class Outbox:
                     failures += 1
                     outage = account.outage if later.soon else None
                     await self._wait(failures, outage=outage, outages=outages)
-                # Its channel may have been started anew meanwhile, with an adapter of its own.
-                account = await self._account(rows.address_of(item))
-                posting.go_by(account)
             else:
                 return row
 

@@ -259,14 +259,6 @@ def fresh(limits: Limits, at: float) -> Pacing:
     return Pacing(limits=limits, started=at, account=_spent(at))
 
 
-def taken_over(before: Pacing, limits: Limits) -> Pacing:
-    """Return the state of an adapter in place of another: the platform has forgotten nothing.
-
-    Whoever waited asks anew, and whoever called tells the adapter before this one how it went.
-    """
-    return replace(before, limits=limits, served={}, finals={}, drafts={}, busy=frozenset())
-
-
 def step(state: Pacing, event: Event) -> tuple[Pacing, tuple[Effect, ...]]:
     """Take in what happened; return who may call, in order, and when to look again."""
     state = _without_late_calls(state, event.at)

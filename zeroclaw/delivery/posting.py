@@ -66,10 +66,6 @@ class Posting:
             others=others,
         )
 
-    def go_by(self, account: Account) -> None:
-        """Go on over this account; what was learned about the row stays."""
-        self._account = self._sends.account = account
-
     async def run(self) -> None:
         """Deliver it, or record that it was refused.
 

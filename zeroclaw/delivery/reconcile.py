@@ -60,7 +60,6 @@ class Reconciler:
     """Posts the messages of one row.
 
     Attributes:
-        account: Where they go out.
         uncertainty: What is not known of the next one.
         is_sending: The row says that a send has begun.
     """
@@ -77,13 +76,13 @@ class Reconciler:
         """Begin with what is on record.
 
         Args:
-            account: See the attributes.
-            uncertainty: Likewise.
+            account: Where they go out.
+            uncertainty: See the attributes.
             is_sending: Likewise.
             keep: Commits the row in a state, with the uncertainty of now.
             others: The platform's ids of the messages of a chat that are known to be ours.
         """
-        self.account = account
+        self._account = account
         self.uncertainty = replace(uncertainty, may_stand=uncertainty.may_stand or is_sending)
         self.is_sending = is_sending
         self._keep = keep
@@ -102,16 +101,18 @@ class Reconciler:
         second = self.uncertainty.second
         if second is None:
             missed: LookupResult | None = None
-            is_repeat = self.uncertainty.may_stand and not self.account.capabilities.idempotent_send
+            is_repeat = (
+                self.uncertainty.may_stand and not self._account.capabilities.idempotent_send
+            )
             if is_repeat:
                 seen = await self.find(post)
                 if isinstance(seen, Delivered) and seen.value.ref is not None:
                     return self._known(seen.value.ref)
                 missed = self._missed(seen)
-            async with self.account.permitted(post.to):
+            async with self._account.permitted(post.to):
                 await self._begin(post.to)
                 content = post.repeat if is_repeat else post.content
-                outcome = await self.account.post(post.to, content)
+                outcome = await self._account.post(post.to, content)
             if not isinstance(outcome, Delivered):
                 await self._failed(outcome, is_repeat=is_repeat)
                 return outcome
@@ -130,7 +131,7 @@ class Reconciler:
             LaterError: The lookup itself has failed.
         """
         mark = self.uncertainty.mark
-        if not self.account.capabilities.can_lookup or not mark:
+        if not self._account.capabilities.can_lookup or not mark:
             return None
         content = post.repeat if self._is_repeat_lost else post.content
         return await self._lookup(post.to, content, since=mark)
@@ -158,18 +159,18 @@ class Reconciler:
 
     async def _begin(self, to: Address) -> None:
         """Record that a send begins that can't be repeated unseen, and where it would stand."""
-        if self.account.capabilities.idempotent_send or self.is_sending:
+        if self._account.capabilities.idempotent_send or self.is_sending:
             return
         if not self.uncertainty.may_stand:
             # What may stand since an earlier try stands below a mark of now, or is looked up from
             # its own.
-            self.uncertainty = replace(self.uncertainty, mark=self.account.mark(to))
+            self.uncertainty = replace(self.uncertainty, mark=self._account.mark(to))
             self._is_repeat_lost = False
         await self._keep("sending")
 
     async def _failed(self, failed: Failed, *, is_repeat: bool) -> None:
         """Record that a send did not arrive, or remember that it may have."""
-        if self.account.capabilities.idempotent_send:
+        if self._account.capabilities.idempotent_send:
             return
         if not isinstance(failed, Unknown):
             await self._keep("pending")
@@ -189,7 +190,7 @@ class Reconciler:
         if isinstance(seen, Delivered) and not self.uncertainty.late:
             return seen.value
         # What is only late may come yet, however far was looked.
-        if self.is_sending and not self.account.capabilities.may_repeat:
+        if self.is_sending and not self._account.capabilities.may_repeat:
             message = "the answer was lost, and it is not sent again"
             raise RefusedError(message)
         return None
@@ -208,8 +209,8 @@ class Reconciler:
         apart = await self._others(to)
         while True:
             # One that is on its way there has an id that nobody knows yet, and would be taken for it.
-            async with self.account.permitted(to):
-                outcome = await self.account.lookup(
+            async with self._account.permitted(to):
+                outcome = await self._account.lookup(
                     to, content, since=since, apart=apart, before=before
                 )
             match outcome:
@@ -241,7 +242,7 @@ class Reconciler:
         earlier one too. Of two the new one is taken away; a lone one no longer says that it may be a
         repeat. Where it can't be told after all, or can't be changed, the new one says so for good.
         """
-        account, new = self.account, second.ref
+        account, new = self._account, second.ref
         if new.address.chat != post.to.chat:
             return new
         seen = await self._lookup(post.to, post.content, since=second.since, before=new.message)

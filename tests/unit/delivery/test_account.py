@@ -110,18 +110,31 @@ async def test_a_new_adapter_obeys_what_the_one_before_it_was_told() -> None:
     """An adapter that failed is made anew, and the platform's wait goes on (P6)."""
     async with running(platform()) as rig:
         rig.channel.will("send", RateLimited("slow down", retry_after_s=7))
-        before = rig.accounts["chat"]
-        await before.post(rig.channel.address(), Markdown(text="a", key="k"))
-        after = Account(
-            channel=rig.channel,
-            clock=rig.clock,
-            group=rig.group,
-            call_timeout_s=CALL_TIMEOUT_S,
-            calls_at_once=1,
-            before=before,
-        )
-        async with after.permitted(rig.channel.address()):
+        account, to = rig.accounts["chat"], rig.channel.address()
+        await account.post(to, Markdown(text="a", key="k"))
+        account.go_on_over(platform())
+        async with account.permitted(to):
             assert rig.clock.monotonic() == 7
+
+
+async def test_what_is_told_to_an_adapter_after_it_was_replaced_is_obeyed_too() -> None:
+    """A call over it may still be under way; until it has ended its chat has no other (P6)."""
+    async with running(platform()) as rig:
+        account, to, called = rig.accounts["chat"], rig.channel.address(), list[float]()
+
+        async def post(takes_s: float) -> None:
+            async with account.permitted(to):
+                called.append(rig.clock.monotonic())
+                await rig.clock.sleep(takes_s)
+                await account.post(to, Markdown(text="a", key="k"))
+
+        after = platform()
+        after.will("send", RateLimited("slow down", retry_after_s=7))
+        rig.group.create_task(post(2))
+        await rig.clock.sleep(1)
+        account.go_on_over(after)
+        await post(0)
+        assert called == [0, 9]
 
 
 def masked(text: str, *, growing: bool = False) -> str:
