@@ -1,6 +1,6 @@
 """Finds what is kept of a conversation or of a person."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Protocol
 
 from zeroclaw.config.model import PersonSettings
@@ -8,8 +8,7 @@ from zeroclaw.envelope import ConversationId
 from zeroclaw.inbound.conversations import CONVERSATIONS
 from zeroclaw.retention.export import Found
 from zeroclaw.retention.tables import OF_CONVERSATIONS, OF_PERSONS, OF_WRITERS
-from zeroclaw.store import LogKind, Logs, Row, Rows, read_all, scan
-from zeroclaw.table import Declaration
+from zeroclaw.store import LogKind, Logs, Rows, read_all, scan
 from zeroclaw.turn import entries
 from zeroclaw.turn.inbox import INBOX, Item, Opening, item_of
 
@@ -31,34 +30,39 @@ async def collect(kept: Kept, whose: str, people: Iterable[PersonSettings]) -> t
             write with.
     """
     if await kept.get(CONVERSATIONS.kind, whose) is not None:
-        return (await _found(kept, ConversationId(whose), OF_CONVERSATIONS, only=""),)
+        return (await _found(kept, ConversationId(whose)),)
     person = whose if ":" in whose else f"person:{whose}"
-    ids = (person, *(id_ for one in people if person == f"person:{one.name}" for id_ in one.ids))
-    whole = tuple(table for table in OF_CONVERSATIONS if table.own is None)
-    theirs = tuple(table for table, _ in OF_WRITERS)
-    found: dict[tuple[ConversationId, str], Found] = {}
-    own: list[Row] = []
-    for id_ in ids:
-        for here, direct in await conversations_of(kept, id_):
-            tables, only = (whole, "") if direct else (theirs, id_)
-            found[here, only] = await _found(kept, here, tables, only=only)
-        for table, place in OF_PERSONS:
-            own += [row async for row in scan(kept, table.where(place=place(id_)))]
-    return (*found.values(), *([Found(rows=tuple(own))] if own else ()))
+    named = (id_ for one in people if person == f"person:{one.name}" for id_ in one.ids)
+    ids = frozenset((person, *named))
+    found = [
+        await _found(kept, here, only=frozenset[str]() if direct else ids)
+        for here, direct in await conversations_of(kept, ids)
+    ]
+    told = {(row.kind, row.key) for one in found for row in one.rows}
+    own = [
+        row
+        for table, place in OF_PERSONS
+        for id_ in ids
+        async for row in scan(kept, table.where(place=place(id_)))
+        if (row.kind, row.key) not in told
+    ]
+    return (*found, *([Found(rows=tuple(own))] if own else ()))
 
 
-async def conversations_of(kept: Kept, person: str) -> tuple[tuple[ConversationId, bool], ...]:
+async def conversations_of(
+    kept: Kept, ids: Collection[str]
+) -> tuple[tuple[ConversationId, bool], ...]:
     """Return where a person said anything, and whether they alone read it.
 
     Args:
         kept: Where.
-        person: A principal's id.
+        ids: Of principals, all of them that person's.
     """
     found: dict[ConversationId, bool] = {}
     async for row in scan(kept, INBOX.where()):
         item = item_of(row)
         here = item.conversation
-        if item.principal.id == person and not found.get(here):
+        if item.principal.id in ids and not found.get(here):
             found[here] = await _is_their_own(kept, item)
     # A message may be gone already whose turn the journal still has.
     for stream in await kept.streams(LogKind.JOURNAL):
@@ -67,7 +71,7 @@ async def conversations_of(kept: Kept, person: str) -> tuple[tuple[ConversationI
             continue
         async for one in read_all(kept, LogKind.JOURNAL, stream):
             entry = entries.decode(one.body)
-            if isinstance(entry, entries.TurnOpened) and entry.principal.id == person:
+            if isinstance(entry, entries.TurnOpened) and entry.principal.id in ids:
                 found[here] = await _is_direct(kept, here)
                 break
     return tuple(found.items())
@@ -91,9 +95,8 @@ async def _is_direct(kept: Kept, here: ConversationId) -> bool:
     return held is not None and held.address.direct
 
 
-async def _found(
-    kept: Kept, here: ConversationId, tables: Iterable[Declaration], *, only: str
-) -> Found:
+async def _found(kept: Kept, here: ConversationId, *, only: frozenset[str] = frozenset()) -> Found:
+    tables = tuple(table for table, _ in OF_WRITERS) if only else OF_CONVERSATIONS
     rows = [row for table in tables async for row in scan(kept, table.where(conversation=here))]
     journal = [entries.decode(one.body) async for one in read_all(kept, LogKind.JOURNAL, here)]
     return Found(conversation=here, rows=tuple(rows), journal=tuple(journal), only=only)

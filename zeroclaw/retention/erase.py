@@ -147,7 +147,7 @@ class Erasure:
         """Remove what somebody said under one name; False if not all of it could go yet."""
         done = [
             await (self._whole(wish, here) if direct else self._theirs(wish, here))
-            for here, direct in await conversations_of(self._store, wish.person)
+            for here, direct in await conversations_of(self._store, (wish.person,))
         ]
         for table, place in OF_PERSONS:
             await self._remove(table.where(place=place(wish.person)))

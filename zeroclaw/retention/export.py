@@ -74,13 +74,13 @@ class Found(Value):
         conversation: Which one, empty for rows that name theirs themselves.
         rows: Of every table that holds its people's words, in any state.
         journal: Its entries, in order.
-        only: A person's id, where nobody else's is meant; empty for everybody's.
+        only: The ids of one person, where nobody else's is meant; empty for everybody's.
     """
 
     conversation: ConversationId = ConversationId("")
     rows: tuple[Row, ...] = ()
     journal: tuple[entries.Entry, ...] = ()
-    only: str = ""
+    only: frozenset[str] = frozenset()
 
 
 _READ: Mapping[RowKind, Callable[[Row], object]] = {
@@ -120,12 +120,12 @@ def _of(found: Found) -> Iterator[tuple[Order, Line]]:
     yield from journal.placed
     for key, value in told:
         match value:
-            case Item(principal=person, admitted_at=at) if only in ("", person.id):
+            case Item(principal=person, admitted_at=at) if not only or person.id in only:
                 if text := _said(value):
                     name = person.display or person.id
                     line = Line(kind="said", at=at, conversation=here, by=name, text=text)
                     yield (made_at(key), key, 0), line
-            case Attached(item=item, principal=person, at=at) if only in ("", person):
+            case Attached(item=item, principal=person, at=at) if not only or person in only:
                 order = (max(made_at(item), _to_the_millisecond(at)), item, 0)
                 yield order, Line(kind="file", at=at, conversation=here, text=in_words(value))
             case rows.Text(turn=turn, text=text) if turn in turns if turn else not only:
@@ -171,7 +171,7 @@ def _turns(found: Found, told: Iterable[object]) -> frozenset[str]:
         return frozenset(
             one.turn
             for one in found.journal
-            if isinstance(one, entries.TurnOpened) and one.principal.id == found.only
+            if isinstance(one, entries.TurnOpened) and one.principal.id in found.only
         )
     caused = (rows.Text, rows.File, Approval)
     return frozenset(one.turn for one in told if isinstance(one, caused) and one.turn)
@@ -196,7 +196,7 @@ def _journal(found: Found) -> _Journal:
         now = max(now, _to_the_millisecond(entry.at))  # a clock that was set back changes no order
         order = (now, behind, place)
         if isinstance(entry, entries.TurnOpened):
-            is_meant = found.only in ("", entry.principal.id)
+            is_meant = not found.only or entry.principal.id in found.only
         if isinstance(entry, entries.AnswerTaken):
             answers[entry.approval] = order
         if is_meant:

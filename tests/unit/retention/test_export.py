@@ -159,6 +159,25 @@ async def test_what_somebody_said_before_they_had_a_name_is_written_out_under_it
     assert said == ["tulip of ben", "rose of ben"]
 
 
+async def test_by_a_sender_all_is_written_out_that_is_remembered_in_their_own_chat(
+    world: World,
+) -> None:
+    """Under the name that the configuration gave them since, too: `/forget` takes it by the sender."""
+    ada, ben = world.config.people
+    world.configure(people=(ada,))
+    async with world.running() as house:
+        await house.say("tulip", "ben")
+        world.configure(people=(ada, ben))
+        await house.ask("reload")
+        await house.say("rose", "ben")
+        [here] = [ConversationId(row.key) for row in await house.rows(RowKind.CONVERSATION)]
+        await Notes(world.store).add("of:person:ben", note("tea", here), most=9)
+    for whose in (ben.ids[0], "ben", here):
+        told_of = await told(world, whose)
+        assert [text for kind, _, text in told_of if kind == "said"] == ["tulip", "rose"]
+        assert [text for kind, _, text in told_of if kind == "remembered"] == ["tea"]
+
+
 def test_a_summary_is_part_of_a_conversation_and_of_no_person() -> None:
     """It is of everybody's words."""
     at = datetime(2026, 1, 1, tzinfo=UTC)
@@ -167,7 +186,10 @@ def test_a_summary_is_part_of_a_conversation_and_of_no_person() -> None:
     assert [line.text for line in lines([Found(conversation=here, journal=journal)], str)] == [
         "they met"
     ]
-    assert lines([Found(conversation=here, journal=journal, only="person:ada")], str) == ()
+    assert (
+        lines([Found(conversation=here, journal=journal, only=frozenset({"person:ada"}))], str)
+        == ()
+    )
 
 
 # --- their forms ----------------------------------------------------------------------------------
