@@ -35,9 +35,10 @@ def command(
     """Write out one conversation, or all of one person, as JSON lines or as a page.
 
     WHOSE is a conversation's id, a person's name in the configuration, or a sender such as
-    telegram:7. Of a person come the conversations that they alone read, whole, and of all others
-    what they said there and what came of it; what the bot remembers of them. Secrets are redacted as in chats; those that only the running
-    daemon knows, by it. Works with and without a running daemon.
+    telegram:7. Of a person come the conversations that they alone read, whole, of all others what
+    they said there and what came of it, and what the bot remembers of them. Secrets are redacted as
+    in chats; those that only the running daemon knows, by it. Works with and without a running
+    daemon.
     """
     text = asyncio.run(_exported(whose, config, data_dir, as_page=as_page))
     if to is None:

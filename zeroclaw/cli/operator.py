@@ -155,8 +155,8 @@ async def _switch(place: Path, *, on: bool) -> bool:
 def logout(place: Path) -> None:
     """Log every browser out of the web page.
 
-    And of the console. Open pages say so at once, and login links that nobody has used yet open nothing any more. Works
-    without a running daemon. `zeroclaw status` prints a new link.
+    And of the console. Open pages say so at once, and login links that nobody has used yet open
+    nothing any more. Works without a running daemon. `zeroclaw status` prints a new link.
     """
     told = asyncio.run(ask_if_running(place, "logout", LoggedOut))
     count = _log_out_stored(place) if told is None else told.sessions

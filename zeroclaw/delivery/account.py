@@ -205,8 +205,8 @@ class Account:
     ) -> None:
         """Ask for one call; `granted` is called once, now or later, and must not wait.
 
-        Then the chat is held, for one call after another, until `done`. So what a refusal says is
-        known to the next, and a message that must be looked for is the only one that nobody knows.
+        From then on the chat is held until `done`. So what a refusal says is known to the next
+        call, and a message that must be looked for is the only one there that nobody knows.
 
         Args:
             name: Who asks; asking again under the name replaces what it asked before.

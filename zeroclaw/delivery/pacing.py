@@ -6,10 +6,11 @@ One `Pacing` for each account. Whoever wants to call says so (`Wanted`) and is g
                   └─ Withdrawn
 
 Five things hold a call back: the account's budget, its chat's budget, a call under way in its chat,
-the interval between two calls about one message, and what the platform asked for when it refused. A refusal is obeyed to
-the letter in its chat. Whether the limit was the account's is not said: where chats have no budget
-that is known, a second chat that is refused while a first still waits says so, and everybody waits;
-where they have, two may just be two busy groups, and it takes three whose waits end together.
+the interval between two calls about one message, and what the platform asked for when it refused. A
+refusal is obeyed to the letter in its chat. Whether the limit was the account's is not said: where
+chats have no budget that is known, a second chat that is refused while a first still waits says so,
+and everybody waits; where they have, two may just be two busy groups, and it takes three whose waits
+end together.
 
 A platform that names no numbers is learned: each refusal doubles the chat's own gap between calls,
 and each answer shortens that gap by a fifth. Where the chat's budget is known and the refusal names
