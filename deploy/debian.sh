@@ -4,7 +4,8 @@
 #   deploy/debian.sh run    bubblewrap, the sandbox of the shell tool, and what
 #                           the local model is linked against
 #   deploy/debian.sh dev    that, the browser that the page tests drive, the
-#                           library that knows the numbers of system calls, and as
+#                           library that knows the numbers of system calls, the
+#                           mail servers that e-mail is tested against, and as
 #                           root what makes the empty machine of the README's test
 #
 # Installs when it is root and apt-get is there. Otherwise it prints one line and
@@ -28,6 +29,9 @@ if [ "${1:-}" = dev ]; then
     need libseccomp2 "$(file /usr/lib/*/libseccomp.so.2 /usr/lib*/libseccomp.so.2)"
     need chromium "$(program chromium)"
     need fonts-dejavu-core "$(file /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf)"
+    need dovecot-imapd "$(file /usr/lib/dovecot/imap)"
+    need dovecot-lmtpd "$(file /usr/lib/dovecot/lmtp)"
+    need postfix "$(file /usr/sbin/postfix)"
     [ "$(id -u)" != 0 ] || need debootstrap "$(program debootstrap)"
 fi
 

@@ -23,4 +23,5 @@ compile() { # the file, then what goes into it
 }
 
 compile deploy/requirements.lock "$@"
-compile deploy/requirements-dev.lock --group dev --extra telegram --constraints deploy/requirements.lock "$@"
+compile deploy/requirements-dev.lock --group dev --extra telegram --extra discord --extra slack \
+    --extra email --constraints deploy/requirements.lock "$@"
