@@ -6,7 +6,7 @@ what is supported works, what is not raises `NotSupported`.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +20,7 @@ from zeroclaw import (
     ApprovalId,
     Capabilities,
     Channel,
+    ChannelLog,
     Choice,
     Duplicate,
     Envelope,
@@ -109,6 +110,7 @@ class Desk:
         self.stored: list[Envelope] = []
         self.fault: Exception | None = None
         self.came = asyncio.Event()
+        self._more = asyncio.Condition()
         self._open = asyncio.Event()
         self._open.set()
         self._seen: set[str] = set()
@@ -131,10 +133,48 @@ class Desk:
             return Duplicate()
         self._seen.update(envelope.dedup)
         self.stored.append(envelope)
+        async with self._more:
+            self._more.notify_all()
         return Accepted()
+
+    async def holds(self, number: int) -> None:
+        """Wait until so many are stored."""
+        async with self._more:
+            await self._more.wait_for(lambda: len(self.stored) >= number)
+
+    @property
+    def positions(self) -> Mapping[str, str]:
+        """How far reading has come, as a channel that is made now is told."""
+        found = (one.position for one in self.stored if one.position is not None)
+        return {one.scope: one.cursor for one in found}
+
+
+class Place(Protocol):
+    """The platform's side of a direct chat whose bot comes and goes."""
+
+    @property
+    def facts(self) -> Sequence[str]:
+        """All that the adapters have said to the log."""
+        ...
+
+    @property
+    def secrets(self) -> Sequence[str]:
+        """What no log line may hold."""
+        ...
+
+    def life(
+        self, admit: Admit, positions: Mapping[str, str]
+    ) -> AbstractAsyncContextManager[Channel]:
+        """Make an adapter and let it receive while the block runs."""
+        ...
+
+    async def write(self, text: str) -> None:
+        """Write as the person, whether the bot is there or not; waits for nobody."""
+        ...
 
 
 Losable = Literal["text", "card"]
+Placing = Callable[[Path], AbstractAsyncContextManager[Place]]
 Opening = Callable[[Admit, Path], AbstractAsyncContextManager[Harness]]
 
 
@@ -148,6 +188,7 @@ class Adapter:
         carries_files: People can send files.
         loses: Lets the next message of this kind arrive, and its answer not; for those that look.
         opened: Starts the platform and the adapter, receiving; ends both.
+        placed: Starts the platform alone; None where nobody can write while the bot is away.
     """
 
     name: str
@@ -156,6 +197,16 @@ class Adapter:
     thread: str = ""
     carries_files: bool = True
     loses: Callable[[Harness, Losable], None] | None = None
+    placed: Placing | None = None
+
+
+def noting(facts: list[str]) -> ChannelLog:
+    """Return a log that keeps each fact as one line."""
+
+    def note(event: str, /, **fields: object) -> None:
+        facts.append(f"{event} {fields}")
+
+    return note
 
 
 @asynccontextmanager

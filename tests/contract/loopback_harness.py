@@ -1,8 +1,8 @@
 """The loopback platform under the contract suite: journeys trust it, so it keeps the contract too."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from zeroclaw_test_platform import LoopbackSettings
@@ -11,7 +11,7 @@ from zeroclaw_test_platform.chats import Chat
 from zeroclaw_test_platform.event import Event
 from zeroclaw_test_platform.platform import Platform
 
-from tests.contract.channel_suite import Adapter, Standing, receiving
+from tests.contract.channel_suite import Adapter, Standing, noting, receiving
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw import (
     Address,
@@ -23,6 +23,7 @@ from zeroclaw import (
     Hook,
     MessageRef,
     TranscriptItem,
+    replace,
 )
 from zeroclaw.host.control import Serve
 
@@ -126,7 +127,31 @@ class LoopbackHarness:
         return event.confirmed
 
 
+@dataclass(kw_only=True)
+class LoopbackPlace:
+    """One person's direct chat, and a bot that comes and goes."""
+
+    platform: Platform
+    facts: list[str] = field(default_factory=list[str])
+    secrets: Sequence[str] = ()
+
+    @asynccontextmanager
+    async def life(self, admit: Admit, positions: Mapping[str, str]) -> AsyncGenerator[Channel]:
+        context = replace(loopback_context(self.platform), positions=positions)
+        channel = open_channel(replace(context, log=noting(self.facts)))
+        async with receiving(channel, admit):
+            yield channel
+
+    async def write(self, text: str) -> None:
+        await self.platform.say(PERSON, text)
+
+
 def loopback(name: str, **settings: object) -> Adapter:
+    @asynccontextmanager
+    async def placed(directory: Path) -> AsyncGenerator[LoopbackPlace]:
+        async with Platform(**settings) as platform:
+            yield LoopbackPlace(platform=platform)
+
     @asynccontextmanager
     async def opened(admit: Admit, directory: Path) -> AsyncGenerator[LoopbackHarness]:
         async with Platform(**settings) as platform:
@@ -135,7 +160,7 @@ def loopback(name: str, **settings: object) -> Adapter:
                 yield LoopbackHarness(platform=platform, channel=channel)
 
     capabilities = LoopbackSettings.model_validate({"port": 1, **settings}).capabilities()
-    return Adapter(name=name, capabilities=capabilities, opened=opened, thread="t1")
+    return Adapter(name=name, capabilities=capabilities, opened=opened, thread="t1", placed=placed)
 
 
 BARE = {

@@ -1,7 +1,7 @@
 """Telegram under the contract suite: the real library against our own Bot API server."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +11,7 @@ from channels.telegram import TelegramSettings, cards, open_channel, prepare
 from channels.telegram.emulator import Actor, Deed, Emulator, Lose, Message
 from channels.telegram.render import KINDS
 from channels.telegram.styled import Mark, Styled, to_body
-from tests.contract.channel_suite import Adapter, Harness, Losable, Standing, receiving
+from tests.contract.channel_suite import Adapter, Harness, Losable, Standing, noting, receiving
 from tests.contract.loopback_harness import NoMount, no_log, no_transcript
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw import (
@@ -28,6 +28,7 @@ from zeroclaw import (
     Pressed,
     SecretReference,
     ZeroclawError,
+    replace,
 )
 
 prepare()  # as the daemon does before it opens a channel
@@ -189,6 +190,33 @@ async def opened_with(
             )
 
 
+class TelegramPlace:
+    """One person's private chat, and a bot that comes and goes."""
+
+    def __init__(self, telegram: Emulator, clock: ManualClock) -> None:
+        self.ann = telegram.person("Ann")
+        self.facts: list[str] = []
+        self.secrets = (telegram.token,)
+        self._context = telegram_context(telegram, clock)
+
+    @asynccontextmanager
+    async def life(self, admit: Admit, positions: Mapping[str, str]) -> AsyncGenerator[Channel]:
+        log = noting(self.facts)
+        channel = open_channel(replace(self._context, positions=positions, log=log))
+        async with receiving(channel, admit):
+            yield channel
+
+    async def write(self, text: str) -> None:
+        self.ann.says(text)
+
+
+@asynccontextmanager
+async def telegram_placed(directory: Path) -> AsyncGenerator[TelegramPlace]:
+    clock = ManualClock()
+    async with Emulator(clock=clock) as telegram:
+        yield TelegramPlace(telegram, clock)
+
+
 def lose(harness: Harness, _kind: Losable) -> None:
     assert isinstance(harness, TelegramHarness)
     harness.telegram.will("sendMessage", Lose(carried_out=True))
@@ -200,4 +228,5 @@ TELEGRAM = Adapter(
     opened=telegram_opened,
     thread="1",
     loses=lose,
+    placed=telegram_placed,
 )

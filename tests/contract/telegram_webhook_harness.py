@@ -64,5 +64,5 @@ async def telegram_called(admit: Admit, directory: Path) -> AsyncGenerator[Teleg
 
 
 TELEGRAM_BY_WEBHOOK = dataclasses.replace(
-    TELEGRAM, name="telegram, by webhook", opened=telegram_called
+    TELEGRAM, name="telegram, by webhook", opened=telegram_called, placed=None
 )
