@@ -13,7 +13,6 @@ from typing import cast
 import pytest
 
 from channels._local import LocalSettings
-from channels.telegram import TelegramSettings
 from channels.web import WebSettings
 from tests.contract import test_provider
 from tests.contract.provider_implementations import Opener, Stage, ask
@@ -28,7 +27,9 @@ from zeroclaw import (
     ToolArgumentsInvalid,
     ToolContext,
 )
+from zeroclaw.config.model import Config
 from zeroclaw.config.validate import channel_settings, parse
+from zeroclaw.daemon.config_check import manifests_of
 from zeroclaw.gate.conditions import CONDITIONS, Condition, Query, ToolFacts, facts_of
 from zeroclaw.gate.policy import PolicySet, Statement, configured
 from zeroclaw.gate.shipped import assemble
@@ -36,8 +37,17 @@ from zeroclaw.host import plugins
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-DOCS = {page.name: page.read_text(encoding="utf-8") for page in (ROOT / "docs").glob("*.md")}
+PAGES = {
+    page: page.read_text(encoding="utf-8")
+    for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md")))
+}
+DOCS = {
+    str(page.relative_to(ROOT / "docs")): text
+    for page, text in PAGES.items()
+    if page.parent != ROOT
+}
 GUIDE, EXTENDING = DOCS["using.md"], DOCS["extending.md"]
+CHANNELS = {name: text for name, text in DOCS.items() if name.startswith("channels/")}
 BLOCKS = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 ANN = Principal(id="ann", sender="ann", channel="web", display="Ann", roles=frozenset())
@@ -194,29 +204,60 @@ def test_the_channel_can_be_configured(installed: Path) -> None:
     )
 
 
-def test_the_lines_of_the_guide_are_configurations() -> None:
+def configurations(page: str) -> list[Config]:
+    """Return what a page shows, each as it would be pasted."""
+    return [parse(text) for kind, text in BLOCKS.findall(page) if kind == "toml"]
+
+
+def test_the_lines_of_the_guide_are_a_configuration() -> None:
     """They can be pasted as they stand."""
-    model, *bots = [parse(text) for kind, text in BLOCKS.findall(GUIDE) if kind == "toml"]
+    (model,) = configurations(GUIDE)
     assert model.provider.kind == "openai"
-    models = {**BY_DEFAULT, "telegram": TelegramSettings}
-    told = [channel_settings(one, models) for one in bots]
-    assert [(list(settings), faults) for settings, faults in told] == [(list(models), ())] * 2
+
+
+@pytest.mark.parametrize("name", CHANNELS)
+def test_what_the_page_of_a_channel_shows_is_a_configuration(name: str) -> None:
+    """Each example can be pasted as it stands, and the channel stands beside those by default."""
+    kind = Path(name).stem
+    manifests = manifests_of([])
+    models = {one: plugins.resolve(manifests[one].settings, key=one) for one in (*BY_DEFAULT, kind)}
+    shown = configurations(CHANNELS[name])
+    assert shown
+    for config in shown:
+        assert kind in config.channels
+        settings, faults = channel_settings(config, models)  # pyright: ignore[reportArgumentType]  resolved by name
+        assert (set(models) <= set(settings), faults) == (True, ())
 
 
 def test_links_lead_somewhere() -> None:
     """Each to a file, and to a heading of it where it names one."""
-    headings = re.findall(r"^#+ (.+)$", GUIDE, re.MULTILINE)
-    anchors = {heading.lower().replace(" ", "-") for heading in headings}
-    every = "\n".join((README, *DOCS.values()))
-    links = re.findall(r"\]\((?:docs/)?using\.md#([\w-]+)\)", every)
-    assert len(links) > 10
-    assert set(links) <= anchors
-    beside = re.compile(r"\]\(([\w-]+\.\w+)(?:#[\w-]+)?\)")
-    places = [
-        *(ROOT / link for link in re.findall(r"\]\(((?:docs|tests)/[\w./-]+)", README)),
-        *(ROOT / "docs" / link for page in DOCS.values() for link in beside.findall(page)),
+    links = [
+        (page, target, heading)
+        for page, text in PAGES.items()
+        for target, heading in re.findall(r"\]\((?!https?:)([\w./-]*)(?:#([\w-]+))?\)", text)
     ]
-    assert [place for place in places if not place.is_file()] == []
+    assert len(links) > 20
+    lost = [
+        (page.name, target, heading)
+        for page, target, heading in links
+        if not (place := (page.parent / target).resolve() if target else page).exists()
+        or (heading and heading not in anchors(PAGES[place]))
+    ]
+    assert lost == []
+
+
+def anchors(page: str) -> set[str]:
+    """Return what a page's headings are called in links."""
+    headings = re.findall(r"^#+ (.+)$", page, re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", one).lower().replace(" ", "-") for one in headings}
+
+
+def test_every_channel_has_a_page_that_is_found() -> None:
+    """What is reached from elsewhere is told of; the two of this machine need nothing."""
+    told = {Path(name).stem for name in CHANNELS}
+    assert told == {kind for kind in manifests_of([]) if kind not in {*BY_DEFAULT, "loopback"}}
+    assert [one for one in told if f"](channels/{one}.md)" not in GUIDE] == []
+    assert [one for one in told if f"](docs/channels/{one}.md)" not in README] == []
 
 
 def test_what_the_docs_name_is_there() -> None:
