@@ -27,6 +27,7 @@ LONGEST_WORD = 4000
 IN_WORD = string.ascii_letters + string.digits + "!#$%&*+-./:=?@_~"
 _CLASS = re.escape(IN_WORD)
 PIECE = re.compile(f"([{_CLASS}]+)|[^{_CLASS}]+")
+WORD_AND_GAP = re.compile(f"([{_CLASS}]*+)([^{_CLASS}]*+)")
 WORD_ENDS = re.compile(f"[^{_CLASS}]")
 LONG_WORD = re.compile(f"[{_CLASS}]{{{LONGEST_WORD + 1},}}+")
 
@@ -238,25 +239,22 @@ def _words(
     upto = header.start() if header else decided
     # Words of one text repeat: each is judged once after each link, as long as this call lasts.
     judged: dict[tuple[str, Link, bool], tuple[str | None, Link]] = {}
-    for piece in PIECE.finditer(buffer, at, upto):
-        word = piece[1]
-        if word is None:
-            gap = piece[0]
+    for piece in WORD_AND_GAP.finditer(buffer, at, upto):
+        word, gap = piece.groups()
+        if link is not none or len(word) >= SHORTEST_TELLING:
+            known = judged.get((word, link, escaped))
+            if known is None:
+                if len(word) > LONGEST_WORD:
+                    out += buffer[done : piece.start()], MARKER
+                    return ShapeState(mode=Mode.SKIP), piece.end(1) - len(PEM_FIRST)
+                known = judged[word, link, escaped] = _judged(word, link, escaped=escaped)
+            redacted, link = known
+            if redacted is not None:
+                out += buffer[done : piece.start()], redacted
+                done = piece.end(1)
+        if gap:
             link = link if link is none or gap == " " or _CARRIED.issuperset(gap) else none
             escaped = gap[-1] == "\\"
-            continue
-        if link is none and len(word) < SHORTEST_TELLING:
-            continue
-        known = judged.get((word, link, escaped))
-        if known is None:
-            if len(word) > LONGEST_WORD:
-                out += buffer[done : piece.start()], MARKER
-                return ShapeState(mode=Mode.SKIP), piece.end() - len(PEM_FIRST)
-            known = judged[word, link, escaped] = _judged(word, link, escaped=escaped)
-        redacted, link = known
-        if redacted is not None:
-            out += buffer[done : piece.start()], redacted
-            done = piece.end()
     out.append(buffer[done:upto])
     if header:
         out.append(MARKER)
