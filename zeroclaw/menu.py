@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from zeroclaw.text.language import Language
-from zeroclaw.value import Value
+from zeroclaw.value import Value, field
 
 
 class MenuEntry(Value):
@@ -25,11 +25,16 @@ class Menu(Value):
         everyone: What everybody may use, in order; empty where nothing is to be listed.
         operators: What operators may use, in order.
         operator_senders: The platform's ids of the operators of this channel.
+        ask: What a command does that asks the bot something, for platforms whose commands are no
+            messages; empty where none is to be listed.
+        typed: What is typed behind a command.
     """
 
     everyone: tuple[MenuEntry, ...] = ()
     operators: tuple[MenuEntry, ...] = ()
     operator_senders: tuple[str, ...] = ()
+    ask: Mapping[Language, str] = field(default_factory=dict[Language, str])
+    typed: Mapping[Language, str] = field(default_factory=dict[Language, str])
 
 
 NO_MENU = Menu()

@@ -1,6 +1,7 @@
 """What the contract suite of channels runs over; a new channel is one entry here."""
 
 from tests.contract.channel_suite import Adapter
+from tests.contract.discord_harness import DISCORD
 from tests.contract.loopback_harness import BARE as BARE_LOOPBACK
 from tests.contract.loopback_harness import loopback
 from tests.contract.scripted_harness import BARE, FULL, LOOKING, scripted
@@ -14,6 +15,7 @@ ADAPTERS = (
     Adapter(name="web", capabilities=WEB, opened=web_opened),
     TELEGRAM,
     TELEGRAM_BY_WEBHOOK,
+    DISCORD,
     loopback("loopback"),
     loopback("loopback, of few capabilities", **BARE_LOOPBACK),
     loopback("loopback, buttons without edits", can_edit=False),

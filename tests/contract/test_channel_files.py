@@ -60,13 +60,14 @@ async def test_a_file_that_is_too_large_is_refused_for_good(
 async def test_a_repeated_file_shows_one_where_its_key_is_known(
     adapter: Adapter, tmp_path: Path
 ) -> None:
-    """Elsewhere it stands twice, which is why a repeat says that it may be one."""
+    """Elsewhere it may stand twice, which is why a repeat says that it may be one."""
     async with adapter.opened(Desk().admit, tmp_path) as harness:
         first = await harness.channel.send_file(harness.address, FILE)
         again = await harness.channel.send_file(harness.address, FILE)
         is_known = adapter.capabilities.idempotent_send
-        assert (first == again) is is_known
-        assert len(await harness.messages()) == (1 if is_known else 2)
+        assert first == again or not is_known
+        # A key may be known for minutes, which is no promise that `idempotent_send` could be.
+        assert len(await harness.messages()) == len({first, again})
 
 
 @channels_without("max_file_bytes")

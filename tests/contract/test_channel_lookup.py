@@ -85,7 +85,7 @@ async def test_one_that_is_known_is_not_taken_for_it(adapter: Adapter, tmp_path:
     async with adapter.opened(Desk().admit, tmp_path) as harness:
         mark = await begun(harness)
         first = await harness.channel.send(harness.address, outgoing(harness, "hello"))
-        message = outgoing(harness, "hello")
+        message = outgoing(harness, "hello", "k2")
         adapter.loses(harness, "text")
         with pytest.raises(DeliveryUnknown):
             await harness.channel.send(harness.address, message)

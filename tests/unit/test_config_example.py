@@ -9,6 +9,7 @@ from typing import cast
 from pydantic import BaseModel
 
 from channels._local import LocalSettings
+from channels.discord import DiscordSettings
 from channels.telegram import TelegramSettings
 from channels.web import WebSettings
 from zeroclaw.config.model import ChannelSettings, Config, PersonSettings
@@ -19,7 +20,7 @@ from zeroclaw.gate.policy import Statement, configured
 TEXT = (Path(__file__).parents[2] / "config.example.toml").read_text(encoding="utf-8")
 UNCOMMENTED = re.sub(r"^#: ?", "", TEXT, flags=re.MULTILINE).replace("statement = []", "")
 KINDS = {"web": WebSettings, "terminal": LocalSettings}
-COMMENTED = {"telegram": TelegramSettings}
+COMMENTED = {"discord": DiscordSettings, "telegram": TelegramSettings}
 """Kinds that need something of a person's before they run."""
 
 
@@ -49,6 +50,7 @@ VALUES = {
     "provider.options",
     "provider.api_key",
     "policy.statement.when",
+    "channels.discord.token",
     "channels.telegram.token",
 }
 """Tables that are a value of one key."""
@@ -111,6 +113,7 @@ def test_the_commented_examples_are_valid() -> None:
     assert faults == ()
     token = SecretReference(env="TELEGRAM_TOKEN")
     assert settings["telegram"] == TelegramSettings(token=token)
+    assert settings["discord"] == DiscordSettings(token=SecretReference(env="DISCORD_TOKEN"))
     common = set(ChannelSettings.model_fields) - {"rate"}
     assert config.channels["telegram"].model_dump(include=common) == (
         ChannelSettings().model_dump(include=common)

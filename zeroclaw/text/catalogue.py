@@ -511,6 +511,13 @@ DOES_LANGUAGE = Sentence(
 )
 DOES_WHOAMI = Sentence(en="who you are to this bot", de="wer du für diesen Bot bist")
 
+# Only where a platform lists them beside the commands: its commands are no messages there.
+
+DOES_ASK = Sentence(en="ask me something", de="mich etwas fragen")
+TYPED_BEHIND_A_COMMAND = Sentence(
+    en="what else the command needs", de="was der Befehl noch braucht"
+)
+
 # What `/queue` says becomes of messages that come while an answer is being written.
 
 QUEUE_CHOICES = Sentence(

@@ -261,6 +261,8 @@ def menu_of(channel: str, policy: PolicySet, operators: Iterable[Seat], now: dat
         operator_senders=tuple(
             dict.fromkeys(seat.sender for seat in operators if seat.channel == channel)
         ),
+        ask={one: catalogue.DOES_ASK.to(one) for one in LANGUAGES},
+        typed={one: catalogue.TYPED_BEHIND_A_COMMAND.to(one) for one in LANGUAGES},
     )
 
 

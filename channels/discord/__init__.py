@@ -1,0 +1,205 @@
+"""Discord: one bot account, received by the gateway.
+
+Nothing of the library of the extra `discord` is imported before it is known to be there.
+"""
+
+import base64
+import binascii
+from collections.abc import Mapping
+from importlib import import_module
+from importlib.util import find_spec
+from ipaddress import ip_address
+from typing import Literal
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from zeroclaw import (
+    Budget,
+    Capabilities,
+    Channel,
+    ChannelContext,
+    ChannelManifest,
+    ChannelUnauthorized,
+    ConfigError,
+    SecretReference,
+    replace,
+)
+
+CAPABILITIES = Capabilities(
+    max_length=2000,  # Create Message, `content`, read 2026-11
+    can_edit=True,
+    can_delete=True,
+    has_buttons=True,
+    has_typing=True,
+    # Each send carries a nonce that Discord enforces "in the past few minutes" (Create Message,
+    # `enforce_nonce`, read 2026-11). A kill may last longer, so what is uncertain is looked up.
+    can_lookup=True,
+    max_file_bytes=10 * 1024 * 1024,  # "Uploading Files", the default for a bot, read 2026-11
+)
+"""Without limits; those below are added where `limits` says so."""
+
+# Discord names its limits only in the headers of answers, and says not to write them down ("Rate
+# Limits", read 2026-11): as seen there, 5 messages in 5 s in a channel, 5 edits likewise, and 50 calls
+# a second in all, which are published. Edits and sends share one budget here, a little short.
+EDIT_INTERVAL_S = 1.1
+CHAT = Budget(per_s=0.9, burst=4)
+ACCOUNT = Budget(per_s=40, burst=30)
+FASTEST_EDIT_S = 0.05
+"""Where no limits are kept: as often as an eye can follow."""
+
+API = "https://discord.com/api/v10"
+EXTRA = "discord"
+
+
+class DiscordSettings(BaseModel):
+    """The keys of `[channels.discord]` beside the common ones."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    token: SecretReference
+    """Of the bot, from the developer portal."""
+    servers: Literal["off", "mentioned", "all"] = "mentioned"
+    """What is taken in servers: nothing, what mentions the bot or answers it, or every message."""
+    channels: tuple[str, ...] = ()
+    """Ids of channels in which every message is taken, in their threads too, though elsewhere only
+    mentions are."""
+    link_previews: bool = False
+    """Whether Discord shows what links in answers lead to; it fetches each link for that."""
+    uncertain: Literal["lookup", "resend", "hold"] = "lookup"
+    """What follows a message whose answer was lost: it is looked for in the chat's history; or sent
+    again and marked as a possible repeat; or neither, and the operator is told."""
+    api_base_url: str = Field(default=API, max_length=200)
+    """Where the API answers; another one for a server of your own."""
+    limits: Literal["published", "off"] = "published"
+    """Which limits are kept; `off` only for a server of your own that has none."""
+
+    def capabilities(self) -> Capabilities:
+        """Return what an account can do, within the limits that are kept."""
+        can = replace(
+            CAPABILITIES,
+            can_lookup=self.uncertain == "lookup",
+            may_repeat=self.uncertain != "hold",
+        )
+        if self.limits == "off":
+            return replace(can, min_edit_interval_s=FASTEST_EDIT_S)
+        return replace(
+            can, min_edit_interval_s=EDIT_INTERVAL_S, chat_budget=CHAT, account_budget=ACCOUNT
+        )
+
+    @property
+    def reads_everything(self) -> bool:
+        """Whether words are needed that neither mention the bot nor stand in a direct chat."""
+        return self.servers == "all" or (self.servers == "mentioned" and bool(self.channels))
+
+    @field_validator("channels")
+    @classmethod
+    def _are_ids(cls, channels: tuple[str, ...]) -> tuple[str, ...]:
+        """Refuse names: they change, and Discord's events carry ids."""
+        for one in channels:
+            if not (one.isascii() and one.isdecimal()):
+                message = f"`{one}` is no channel's id; turn on developer mode and copy the id"
+                raise ValueError(message)
+        return channels
+
+    @field_validator("api_base_url")
+    @classmethod
+    def _is_safe(cls, url: str) -> str:
+        """Refuse plain HTTP to the internet: the token goes with each call."""
+        parts = urlsplit(url)
+        if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query:
+            message = f"must be an address such as {API}"
+            raise ValueError(message)
+        if parts.scheme == "http" and not is_near(parts.hostname):
+            message = f"`{parts.hostname}` needs https: the token goes with each call"
+            raise ValueError(message)
+        return url.rstrip("/")
+
+
+def is_near(host: str) -> bool:
+    """Whether a host is this machine or stands in its own network."""
+    try:
+        return ip_address(host).is_private
+    except ValueError:
+        return "." not in host or host.endswith((".local", ".internal", ".lan"))
+
+
+def account_of(name: str, token: str) -> str:
+    """Return the account's id, which the first part of its token is.
+
+    Raises:
+        ChannelUnauthorized: The token has another form than Discord's.
+    """
+    first, dot, _ = token.partition(".")
+    try:
+        id_ = base64.urlsafe_b64decode(first + "=" * (-len(first) % 4)).decode("ascii")
+    except (binascii.Error, ValueError):
+        id_ = ""
+    if not dot or not id_.isdecimal():
+        message = (
+            f"`{name}`: that is no bot's token; get one at https://discord.com/developers "
+            "under Bot, Reset Token"
+        )
+        raise ChannelUnauthorized(message)
+    return id_
+
+
+def prepare() -> None:
+    """Load the library, a tenth of a second of work; see the manifest.
+
+    Without the extra it does nothing: `open_channel` says so.
+    """
+    if find_spec(EXTRA) is not None:
+        import_module("channels.discord.adapter")
+        from channels.discord.rest import trust
+
+        trust()
+
+
+def open_channel(context: ChannelContext) -> Channel:
+    """Make the adapter; it opens nothing before it is used.
+
+    Raises:
+        ConfigError: The extra is not installed.
+        ChannelUnauthorized: The token can't be one.
+    """
+    _needs_extra(context.name)
+    from channels.discord.adapter import DiscordChannel
+
+    return DiscordChannel(context)
+
+
+async def check(settings: DiscordSettings, secrets: Mapping[str, str]) -> str:
+    """Ask Discord who the bot is and what it may hear; changes nothing.
+
+    Raises:
+        ConfigError: The extra is not installed.
+        ChannelUnauthorized: The token is not accepted.
+        ChannelUnavailable: Discord can't be reached.
+    """
+    _needs_extra("discord")
+    from channels.discord.rest import Rest, described
+
+    rest = Rest("discord", settings, secrets)
+    try:
+        return await described(rest, settings)
+    finally:
+        await rest.aclose()
+
+
+def _needs_extra(channel: str) -> None:
+    if find_spec(EXTRA) is None:
+        fault = (
+            f"channels.{channel}: Discord needs one more package; install the extra `discord`: "
+            "python -m pip install -e '.[discord]' in the checkout"
+        )
+        raise ConfigError((fault,))
+
+
+MANIFEST = ChannelManifest(
+    kind="discord",
+    adapter="channels.discord:open_channel",
+    settings="channels.discord:DiscordSettings",
+    prepare="channels.discord:prepare",
+    check="channels.discord:check",
+)

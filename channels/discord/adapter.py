@@ -1,0 +1,483 @@
+"""One Discord bot account as a channel: what goes out, and what follows what comes in."""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from hashlib import blake2b
+from typing import TypeVar
+
+from channels.discord import CAPABILITIES, DiscordSettings, cards, decode, menus, render
+from channels.discord.decode import DIRECT, Me, Taken, author_of, place_of
+from channels.discord.errors import NotThere
+from channels.discord.fields import Json, as_object, is_snowflake, objects, snowflake, text
+from channels.discord.gateway import Gateway, application_of, intents
+from channels.discord.interactions import Responder
+from channels.discord.lanes import Lanes
+from channels.discord.lookup import Lookup, Sent, snowflake_at
+from channels.discord.rest import Rest
+from zeroclaw import (
+    Address,
+    Admission,
+    Admit,
+    Attachment,
+    Card,
+    ChannelContext,
+    ChannelRejected,
+    ChannelUnavailable,
+    Ignored,
+    LookupResult,
+    MessageRef,
+    NotSupported,
+    Outcome,
+    Outgoing,
+    OutgoingFile,
+    Postable,
+    Rendered,
+    Value,
+    ZeroclawError,
+)
+
+V = TypeVar("V")
+
+MOST_KNOWN = 10_000
+"""Chats, threads and messages that are remembered, each; those seen last."""
+MOST_MISSED = 1_000
+"""Messages of one chat that are read back after a time away, the newest."""
+PAGE = 100
+"""Get Channel Messages, `limit`, read 2026-11."""
+MARK_SLACK_S = 600.0
+"""By how much the clock here may run before Discord's."""
+_NOBODY: Mapping[str, object] = {"parse": []}
+"""Allowed Mentions, read 2026-11: whatever a text says, it pings nobody."""
+_NO_EMBEDS = 1 << 2
+"""Message Flags, SUPPRESS_EMBEDS, read 2026-11."""
+
+
+class Event(Value):
+    """One event of a lane, by its name."""
+
+    name: str
+    data: Json
+
+
+class DiscordChannel:
+    """One bot account."""
+
+    def __init__(self, context: ChannelContext) -> None:
+        """Open nothing yet.
+
+        Raises:
+            ChannelUnauthorized: The token has another form than Discord's.
+        """
+        settings = context.settings_as(DiscordSettings)
+        self.name = context.name
+        self.capabilities = settings.capabilities()
+        self._context = context
+        self._settings = settings
+        self._rest = Rest(context.name, settings, context.secrets)
+        self._me = Me(
+            channel=context.name,
+            id=self._rest.account,
+            servers=settings.servers,
+            channels=frozenset(settings.channels),
+        )
+        self._flags = 0 if settings.link_previews else _NO_EMBEDS
+        self._lookup = Lookup(self._rest, context.log)
+        self._responder = Responder(self._rest, context.clock, context.log)
+        # All that is remembered can be learned anew, so what was not used for long may go.
+        self._read: OrderedDict[str, int] = OrderedDict()
+        self._newest: OrderedDict[str, int] = OrderedDict()
+        self._latest: OrderedDict[str, int] = OrderedDict()
+        self._direct: OrderedDict[str, str] = OrderedDict()
+        self._people: OrderedDict[str, str] = OrderedDict()
+        self._parents: OrderedDict[str, str] = OrderedDict()
+        self._writers: OrderedDict[str, str] = OrderedDict()
+        for scope, written in context.positions.items():
+            if found := decode.read_cursor(written):
+                self._saw(scope, *found)
+                _keep(self._read, scope, found[1])
+
+    # --- inward ----------------------------------------------------------------------------------
+
+    async def receive(self, admit: Admit, ready: Callable[[], None]) -> None:
+        """Hear the gateway until cancelled or closed; see `Channel.receive`."""
+        await self._rest.me()
+        is_told = False
+
+        async def take(event: Event) -> bool:
+            return await self._take(event, admit)
+
+        log, clock = self._context.log, self._context.clock
+        lanes = Lanes(take=take, read=self._missed, clock=clock, log=log)
+        try:
+            async with asyncio.TaskGroup() as group:
+
+                def on_event(name: str, data: Json) -> None:
+                    nonlocal is_told
+                    if name == "READY":
+                        for chat in self._read:
+                            lanes.catch_up(group, chat)
+                        if not is_told:
+                            is_told = True
+                            application = application_of(data)
+                            # Nobody waits for it: without a menu everything else works.
+                            group.create_task(
+                                menus.offer(self._rest, application, self._context.menu, log)
+                            )
+                            ready()
+                    elif name == "INTERACTION_CREATE":
+                        self._interact(group, data, admit)
+                    else:
+                        self._hear(lanes, group, name, data)
+
+                wanted = intents(
+                    servers=self._settings.servers != "off", content=self._settings.reads_everything
+                )
+                await Gateway(
+                    self._rest, intents=wanted, on_event=on_event, clock=clock, log=log
+                ).run()
+        except* ChannelUnavailable:
+            if not self._rest.is_closed:  # closing cuts the connection that stands
+                raise
+
+    def _hear(self, lanes: Lanes[Event], group: asyncio.TaskGroup, name: str, data: Json) -> None:
+        """Put an event where it waits for its turn; never waits, never raises."""
+        match name:
+            case "GUILD_CREATE" | "THREAD_LIST_SYNC":
+                for one in (*objects(data, "channels"), *objects(data, "threads")):
+                    self._know_channel(one)
+            case "THREAD_CREATE" | "THREAD_UPDATE":
+                self._know_channel(data)
+            case "MESSAGE_CREATE" | "MESSAGE_UPDATE":
+                author = author_of(data)
+                chat, number = self._chat_of(data, author), snowflake(data, "id")
+                if chat and number:
+                    self._saw(chat, snowflake(data, "channel_id"), int(number))
+                if chat and number and author != self._me.id:
+                    lanes.put(group, chat, Event(name=name, data=data))
+            case "MESSAGE_DELETE":
+                self._hear_deletion(lanes, group, data, snowflake(data, "id"))
+            case "MESSAGE_DELETE_BULK":
+                ids = data.get("ids")
+                for one in ids if isinstance(ids, list) else ():  # pyright: ignore[reportUnknownVariableType]
+                    self._hear_deletion(lanes, group, data, str(one))  # pyright: ignore[reportUnknownArgumentType]
+            case _:
+                pass
+
+    def _hear_deletion(
+        self, lanes: Lanes[Event], group: asyncio.TaskGroup, data: Json, number: str
+    ) -> None:
+        # Discord does not say whose it was; who wrote what was taken is remembered for a while.
+        if (writer := self._writers.get(number)) and (chat := place_of(data, writer)):
+            event = Event(name="MESSAGE_DELETE", data={**data, "id": number})
+            lanes.put(group, chat, event)
+
+    def _chat_of(self, data: Json, author: str) -> str:
+        """Return the chat of a message; our own ones in direct chats are found by the channel."""
+        person = (
+            self._people.get(snowflake(data, "channel_id"), "") if author == self._me.id else author
+        )
+        return place_of(data, person)
+
+    def _know_channel(self, channel: Json) -> None:
+        id_, last = snowflake(channel, "id"), snowflake(channel, "last_message_id")
+        if not id_:
+            return
+        if last:
+            _keep(self._latest, id_, int(last))
+        if (parent := snowflake(channel, "parent_id")) and "thread_metadata" in channel:
+            _keep(self._parents, id_, parent)
+
+    def _saw(self, chat: str, channel: str, number: int) -> None:
+        """Take note of a message of anybody's."""
+        _keep(self._newest, chat, max(number, self._newest.get(chat, 0)))
+        if chat.startswith(DIRECT):
+            _keep(self._direct, chat, channel)
+            _keep(self._people, channel, chat.removeprefix(DIRECT))
+
+    async def _take(self, event: Event, admit: Admit) -> bool:
+        """Show an event to ingress; False when it could not be stored, and must be shown again."""
+        data, me = event.data, self._me
+        match event.name:
+            case "MESSAGE_CREATE":
+                taken = decode.message(data, me, self._parents)
+            case "MESSAGE_UPDATE":
+                taken = decode.edited(data, me)
+            case _:
+                taken = decode.deleted(data, me, self._writers.get(snowflake(data, "id"), ""))
+        if isinstance(taken, Taken):
+            try:
+                admission = await admit(taken.envelope)
+            except ZeroclawError as error:
+                self._context.log("event_not_admitted", why=str(error), level="warning")
+                return False
+            self._took(event, taken, admission)
+        else:
+            self._context.log("event_passed_over", why=taken.why, level="debug")
+        if event.name == "MESSAGE_CREATE":
+            self._passed(data)
+        return True
+
+    def _took(self, event: Event, taken: Taken, admission: Admission) -> None:
+        if event.name == "MESSAGE_CREATE" and not isinstance(admission, Ignored):
+            _keep(self._writers, taken.envelope.message, taken.envelope.sender.id)
+            # A chat that nobody is known in is none to read back.
+            self._read.setdefault(taken.envelope.address.chat, 0)
+
+    def _passed(self, data: Json) -> None:
+        """Take note of how far a chat was read, where it is one that is read back."""
+        chat, number = place_of(data, author_of(data)), snowflake(data, "id")
+        if chat in self._read and number:
+            _keep(self._read, chat, max(int(number), self._read[chat]))
+
+    async def _missed(self, chat: str) -> Sequence[Event]:
+        """Read what stands in a chat after the last message that was taken there."""
+        last = self._read.get(chat, 0)
+        channel = self._direct.get(chat, "") if chat.startswith(DIRECT) else chat
+        latest = self._latest.pop(channel, None)
+        if not channel or not last or (latest is not None and latest <= last):
+            return ()
+        missed: list[Event] = []
+        before = ""
+        try:
+            while len(missed) < MOST_MISSED:
+                page = await self._page(channel, f"&before={before}" if before else "")
+                newer = [one for one in page if int(snowflake(one, "id") or 0) > last]
+                # Discord does not repeat there in which server a channel is.
+                server = {} if chat.startswith(DIRECT) else {"guild_id": channel}
+                missed += [Event(name="MESSAGE_CREATE", data={**one, **server}) for one in newer]
+                if len(page) < PAGE or len(newer) < len(page):
+                    break
+                before = snowflake(page[-1], "id")
+            else:
+                self._context.log("history_cut", read=len(missed), level="warning")
+        except ChannelRejected as error:
+            self._context.log("history_refused", why=str(error), level="warning")
+            return ()
+        if missed:
+            self._context.log("history_read", messages=len(missed))
+        # In a direct chat our own stand between theirs.
+        theirs = (one for one in missed if author_of(one.data) != self._me.id)
+        return tuple(sorted(theirs, key=lambda one: int(snowflake(one.data, "id"))))
+
+    async def _page(self, channel: str, more: str) -> Sequence[Json]:
+        found = await self._rest.read(f"/channels/{channel}/messages?limit={PAGE}{more}")
+        return objects({"found": found}, "found")
+
+    def _interact(self, group: asyncio.TaskGroup, data: Json, admit: Admit) -> None:
+        """Begin what follows a press, a form or a slash command, in order for each person."""
+        found = decode.interaction(data, self._me)
+        if found is None:
+            self._context.log(
+                "event_passed_over", why="an interaction that is not ours", level="debug"
+            )
+            return
+        channel = snowflake(data, "channel_id")
+        if found.envelope is not None and found.envelope.address.direct:
+            self._saw(found.envelope.address.chat, channel, int(found.id))
+        if not self._responder.begin(group, found, admit):
+            self._context.log("interaction_dropped", level="warning")
+
+    # --- outward ---------------------------------------------------------------------------------
+
+    def render(self, markdown: str) -> Rendered:
+        """Return a text as Discord takes it."""
+        return render.markdown(markdown)
+
+    def measure(self, rendered: Rendered) -> int:
+        """Return the length in UTF-16 units."""
+        return render.measure(rendered)
+
+    async def send(self, to: Address, outgoing: Outgoing) -> MessageRef:
+        """Post a message; in a server it shows what it answers."""
+        body = self._texted(outgoing)
+        return await self._post(to, body, key=outgoing.key, reply_to=outgoing.reply_to or "")
+
+    async def send_file(self, to: Address, file: OutgoingFile) -> MessageRef:
+        """Post a file; in a server it shows what it answers."""
+        most = CAPABILITIES.max_file_bytes
+        if len(file.content) > most:
+            message = f"`{self.name}`: {len(file.content):,} bytes are more than {most:,}"
+            raise ChannelRejected(message)
+        body = {"content": render.plainly(file.caption)}
+        sent = (file.name, file.content)
+        return await self._post(to, body, key=file.key, reply_to=file.reply_to or "", file=sent)
+
+    def mark(self, to: Address) -> str:
+        """Return the newest message that is known of a chat, or the time as Discord writes it."""
+        self._needs_lookup()
+        newest = self._newest.get(self._ours(to).chat)
+        return str(newest or snowflake_at(self._context.clock.now(), MARK_SLACK_S))
+
+    async def lookup(
+        self, to: Address, content: Postable, *, since: str, apart: frozenset[str], before: str = ""
+    ) -> LookupResult:
+        """Read one page of the chat's history; see `lookup.py`."""
+        self._needs_lookup()
+        sent = self._sent(content)
+        channel = await self._channel_of(self._ours(to))
+        return await self._lookup.lookup(
+            to, channel, sent, since=since, apart=apart, before=before, me=self._me.id
+        )
+
+    async def edit(self, ref: MessageRef, outgoing: Outgoing) -> None:
+        """Replace a message's text, or what stands with a file."""
+        await self._change(ref, self._texted(outgoing))
+
+    async def delete(self, ref: MessageRef) -> None:
+        """Remove a message."""
+        with suppress(NotThere):
+            await self._rest.call("DELETE", await self._path_of(ref))
+
+    async def ask(self, to: Address, card: Card) -> MessageRef:
+        """Post a card with its buttons."""
+        shown = cards.view(Outcome(card=card, endings=()))
+        file = (cards.FILE_NAME, shown.file.encode()) if shown.file else None
+        body = {"content": shown.content, "components": shown.components}
+        return await self._post(to, body, key=card.key, file=file)
+
+    async def settle(self, ref: MessageRef, outcome: Outcome) -> None:
+        """Show on the card how its calls ended."""
+        shown = cards.view(outcome)
+        await self._change(ref, {"content": shown.content, "components": shown.components})
+
+    async def preview(self, to: Address, outgoing: Outgoing) -> None:  # noqa: ARG002
+        """Refuse: Discord shows nothing that is not sent."""
+        message = f"`{self.name}` shows nothing that is not sent"
+        raise NotSupported(message)
+
+    async def typing(self, to: Address) -> None:
+        """Show that the bot is at work, for ten seconds."""
+        await self._rest.call("POST", f"/channels/{await self._channel_of(self._ours(to))}/typing")
+
+    def direct_address(self, sender: str) -> Address | None:
+        """Return a person's direct chat, which the bot can open."""
+        if not is_snowflake(sender):
+            return None
+        chat = f"{DIRECT}{sender}"
+        return Address(channel=self.name, account=self._me.id, chat=chat, direct=True)
+
+    async def fetch(self, attachment: Attachment, *, max_bytes: int) -> bytes:
+        """Get an attachment's bytes, by an address that is asked for anew: each ends after a day."""
+        channel, _, rest = attachment.reference.partition("/")
+        message, _, file = rest.partition("/")
+        if not all(map(is_snowflake, (channel, message, file))):
+            error = f"`{self.name}` has no file `{attachment.reference}`"
+            raise ChannelRejected(error)
+        found = as_object(await self._rest.read(f"/channels/{channel}/messages/{message}"))
+        for one in objects(found, "attachments"):
+            if snowflake(one, "id") == file:
+                return await self._rest.download(text(one, "url"), max_bytes=max_bytes)
+        error = f"`{self.name}`: the file is no longer there"
+        raise ChannelRejected(error)
+
+    async def aclose(self) -> None:
+        """Close every connection, and end `receive`."""
+        await self._rest.aclose()
+
+    # --- messages as the API takes them ----------------------------------------------------------
+
+    def _texted(self, outgoing: Outgoing) -> dict[str, object]:
+        rendered = outgoing.rendered
+        content = render.plainly(rendered.plain) if outgoing.plain else rendered.body
+        return {"content": content, "components": cards.receipts(outgoing.receipts)}
+
+    def _sent(self, content: Postable) -> Sent:
+        """Return by what a message is known in a history."""
+        match content:
+            case Outgoing():
+                return Sent(content=str(self._texted(content)["content"]))
+            case OutgoingFile():
+                file = (content.name, len(content.content))
+                return Sent(content=render.plainly(content.caption), file=file)
+            case Card():
+                shown = cards.view(Outcome(card=content, endings=()))
+                file = (cards.FILE_NAME, len(shown.file.encode())) if shown.file else None
+                return Sent(content=shown.content, file=file)
+
+    async def _post(
+        self,
+        to: Address,
+        body: Mapping[str, object],
+        *,
+        key: str,
+        reply_to: str = "",
+        file: tuple[str, bytes] | None = None,
+    ) -> MessageRef:
+        """Post a message, once however often the same one is tried within minutes."""
+        channel = await self._channel_of(self._ours(to))
+        # The same key may stand for another text later, which is then another message.
+        seed = f"{key}\x00{body['content']}"
+        nonce = blake2b(seed.encode("utf-8", "replace"), digest_size=12).hexdigest()
+        message = {
+            **body,
+            "allowed_mentions": _NOBODY,
+            "flags": self._flags,
+            "nonce": nonce,  # at most 25 characters; Create Message, read 2026-11
+            "enforce_nonce": True,
+        }
+        if reply_to and not to.direct and is_snowflake(reply_to):
+            message["message_reference"] = {"message_id": reply_to, "fail_if_not_exists": False}
+        if file is not None:
+            message["attachments"] = [{"id": 0, "filename": file[0]}]
+        posted = await self._rest.call("POST", f"/channels/{channel}/messages", message, file=file)
+        number = snowflake(as_object(posted), "id")
+        if not number:
+            error = f"`{self.name}`: an answer that can't be read"
+            raise ChannelUnavailable(error)
+        self._saw(to.chat, channel, int(number))
+        return MessageRef(address=to, message=number)
+
+    async def _change(self, ref: MessageRef, body: Mapping[str, object]) -> None:
+        changed = {**body, "allowed_mentions": _NOBODY, "flags": self._flags}
+        await self._rest.call("PATCH", await self._path_of(ref), changed)
+
+    # --- where it stands -------------------------------------------------------------------------
+
+    def _needs_lookup(self) -> None:
+        if not self.capabilities.can_lookup:
+            message = f"`{self.name}` is told not to look for messages"
+            raise NotSupported(message)
+
+    def _ours(self, place: Address) -> Address:
+        if place.thread is not None:
+            message = f"`{self.name}` has no threads within a chat: to Discord each is a channel"
+            raise NotSupported(message)
+        if not is_snowflake(place.chat.removeprefix(DIRECT)):
+            message = f"`{self.name}` has no chat `{place.chat}`"
+            raise ChannelRejected(message)
+        return place
+
+    async def _channel_of(self, place: Address) -> str:
+        """Return the id of a chat's channel; the one of a direct chat is opened where need be."""
+        if not place.chat.startswith(DIRECT):
+            return place.chat
+        if known := self._direct.get(place.chat):
+            return known
+        person = place.chat.removeprefix(DIRECT)
+        # Opening one that is open returns it (Create DM, read 2026-11), so nothing can come twice.
+        opened = as_object(
+            await self._rest.call("POST", "/users/@me/channels", {"recipient_id": person})
+        )
+        channel = snowflake(opened, "id")
+        if not channel:
+            message = f"`{self.name}`: an answer that can't be read"
+            raise ChannelUnavailable(message)
+        _keep(self._direct, place.chat, channel)
+        _keep(self._people, channel, person)
+        return channel
+
+    async def _path_of(self, ref: MessageRef) -> str:
+        if not is_snowflake(ref.message):
+            message = f"`{self.name}` has no message `{ref.message}`"
+            raise ChannelRejected(message, gone=True)
+        return f"/channels/{await self._channel_of(self._ours(ref.address))}/messages/{ref.message}"
+
+
+def _keep(kept: OrderedDict[str, V], key: str, value: V) -> None:
+    """Remember something, and forget what was used longest ago."""
+    kept[key] = value
+    kept.move_to_end(key)
+    if len(kept) > MOST_KNOWN:
+        kept.popitem(last=False)

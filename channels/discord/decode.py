@@ -1,0 +1,387 @@
+"""Turn the gateway's events into envelopes; whatever the JSON holds, nothing here raises.
+
+Fields are those of API v10 (docs.discord.com, "Message", "Interactions" and "Gateway Events", read
+2026-11). A thread is a channel of its own to Discord, so it is a chat of its own here. A direct chat
+is named after the person, `@<user id>`, for the id of its channel is known only once it was opened.
+"""
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Literal
+
+from channels.discord import cards
+from channels.discord.fields import Json, inner, is_snowflake, objects, snowflake, text, whole
+from zeroclaw import (
+    Address,
+    ApprovalId,
+    Attachment,
+    Body,
+    Choice,
+    Command,
+    Deleted,
+    Edited,
+    Envelope,
+    Hidden,
+    Language,
+    MessageRef,
+    Position,
+    Pressed,
+    Said,
+    Sender,
+    Value,
+)
+
+Servers = Literal["off", "mentioned", "all"]
+Kind = Literal["press", "form", "command"]
+
+DIRECT = "@"
+"""What the name of a direct chat begins with; the person's id follows."""
+ASK = "ask"
+"""The slash command that puts a question to the bot."""
+QUESTION, ARGUMENTS = "question", "arguments"
+"""The options of slash commands."""
+
+MOST_QUOTED_CHARS = 1_000
+MOST_NAME_CHARS = 64
+_COMMAND = re.compile(r"/([A-Za-z][A-Za-z0-9_-]*)(?:\s+(.*))?", re.DOTALL)
+_MENTION = re.compile(r"<@!?(\d{1,20})>")
+# Message types, read 2026-11: an ordinary one, and a reply. All others are made by Discord.
+_WRITTEN = frozenset({0, 19})
+_FORWARD = 1  # Message Reference Types
+_COMMAND_USED, _BUTTON_PRESSED, _FORM_SENT = 2, 3, 5  # Interaction Types
+_TYPED_IN = 1  # Application Command Types: CHAT_INPUT
+
+
+class Me(Value):
+    """The bot's account, as decoding needs to know it.
+
+    Attributes:
+        channel: The name in the configuration.
+        id: The account's user id.
+        servers: What is taken in servers: nothing, what is meant for the bot, or everything.
+        channels: Channels of servers in which everything is taken, threads within them included.
+    """
+
+    channel: str
+    id: str
+    servers: Servers = "mentioned"
+    channels: frozenset[str] = frozenset()
+
+
+class Taken(Value):
+    """An event that ingress is shown."""
+
+    envelope: Envelope
+
+
+class Passed(Value):
+    """An event that a bot has no use for; `why` is a word or two."""
+
+    why: str
+
+
+class Interaction(Value):
+    """A press, a form or a slash command, to which Discord wants an answer within 3 s.
+
+    Attributes:
+        id: Its own id.
+        token: What answers it, for 15 minutes; never logged.
+        application: Whose it is.
+        kind: What was done.
+        language: Of the person's app.
+        envelope: What ingress is shown; None for a button that only shows something.
+        shows: What such a button shows to its presser alone.
+        echo: What everybody may read of a question that was asked by a slash command.
+    """
+
+    id: str
+    token: Hidden[str]
+    application: str
+    kind: Kind
+    language: Language = "en"
+    envelope: Envelope | None = None
+    shows: str = ""
+    echo: str = ""
+
+
+def place_of(event: Json, user: str) -> str:
+    """Return the chat of an event: the channel of a server, or the person's own."""
+    channel = snowflake(event, "channel_id")
+    if not channel or snowflake(event, "guild_id"):
+        return channel
+    return f"{DIRECT}{user}" if user else ""
+
+
+def author_of(message: Json) -> str:
+    """Return who wrote a message, empty for nobody."""
+    return snowflake(inner(message, "author"), "id")
+
+
+def cursor(channel: str, message: str) -> str:
+    """Return what is stored of how far a chat was read: its channel, and a message."""
+    return f"{channel}/{message}"
+
+
+def read_cursor(written: str) -> tuple[str, int] | None:
+    """Return what `cursor` wrote, None for anything else."""
+    channel, slash, message = written.partition("/")
+    if not slash or not is_snowflake(channel) or not is_snowflake(message):
+        return None
+    return channel, int(message)
+
+
+# --- messages ------------------------------------------------------------------------------------
+
+
+def message(event: Json, me: Me, parents: Mapping[str, str]) -> Taken | Passed:
+    """Return what a message says.
+
+    Args:
+        event: The message.
+        me: Who reads.
+        parents: The channel that a thread is part of, by thread.
+    """
+    sender, number = _sender(inner(event, "author")), snowflake(event, "id")
+    channel = snowflake(event, "channel_id")
+    if not channel or not number or sender is None:
+        return Passed(why="of a bot or of nobody")
+    if snowflake(event, "webhook_id") or whole(event, "type") not in _WRITTEN:
+        return Passed(why="not written by a person")
+    address = _address(event, me, sender.id)
+    if why := "" if address.direct else _unasked(event, me, channel, parents):
+        return Passed(why=why)
+    said, files = _words(event, me), _attachments(event, channel, number)
+    forwarded = _forwarded(event)
+    if not said.strip() and not files and not forwarded:
+        return Passed(why="without words or files")
+    command = None if files or forwarded else command_of(said)
+    envelope = Envelope(
+        address=address,
+        sender=sender,
+        dedup=(f"message/{channel}/{number}",),
+        body=command or _said(event, said, forwarded, me),
+        message=number,
+        attachments=files,
+        sent_at=_instant(event, "timestamp"),
+        position=Position(scope=address.chat, cursor=cursor(channel, number)),
+        alone=bool(forwarded),
+    )
+    return Taken(envelope=envelope)
+
+
+def edited(event: Json, me: Me) -> Taken | Passed:
+    """Pass on every edit of words; ingress knows which messages it took."""
+    sender, number = _sender(inner(event, "author")), snowflake(event, "id")
+    version, channel = text(event, "edited_timestamp"), snowflake(event, "channel_id")
+    if sender is None or not number or not channel or not version:
+        return Passed(why="an edit of a bot or of nobody")
+    said = _words(event, me)
+    if not said.strip() or (me.servers == "off" and snowflake(event, "guild_id")):
+        return Passed(why="an edit without words")
+    told = _said(event, said, "", me)
+    envelope = Envelope(
+        address=_address(event, me, sender.id),
+        sender=sender,
+        dedup=(f"edit/{channel}/{number}/{version}",),
+        body=Edited(message=number, text=told.text, own=told.own),
+        sent_at=_instant(event, "edited_timestamp"),
+    )
+    return Taken(envelope=envelope)
+
+
+def deleted(event: Json, me: Me, writer: str) -> Taken | Passed:
+    """Return that a message was withdrawn; Discord does not say whose it was.
+
+    Args:
+        event: What was deleted.
+        me: Who reads.
+        writer: The user whose message it was, empty where that is not known.
+    """
+    number, channel = snowflake(event, "id"), snowflake(event, "channel_id")
+    if not number or not channel or not writer:
+        return Passed(why="a deletion of a message that is not known")
+    envelope = Envelope(
+        address=_address(event, me, writer),
+        sender=Sender(id=writer, verified=True),
+        dedup=(f"deleted/{channel}/{number}",),
+        body=Deleted(message=number),
+    )
+    return Taken(envelope=envelope)
+
+
+def command_of(said: str) -> Command | None:
+    """Return the command that a text is, None for any other text."""
+    found = _COMMAND.fullmatch(said.strip())
+    return None if found is None else Command(name=found[1].lower(), rest=found[2] or "")
+
+
+def _said(event: Json, said: str, forwarded: str, me: Me) -> Said:
+    """Return a message with what it answers or passes on; only the rest is its sender's own."""
+    if forwarded:
+        return Said(text=f"{forwarded}\n{said}".rstrip(), own=said)
+    quoted = _quoted(event, me)
+    return Said(text=f"{quoted}{said}".rstrip() if quoted else said, own=said if quoted else None)
+
+
+def _words(event: Json, me: Me) -> str:
+    """Return what was written, with names in place of ids, without the call of the bot before it."""
+    said = text(event, "content")
+    if "<@" in said:
+        names = {snowflake(one, "id"): name_of(one) for one in objects(event, "mentions")}
+        call = _MENTION.match(said.lstrip())
+        if call is not None and call[1] == me.id:
+            rest = said.lstrip()[call.end() :].lstrip(" ,:\n")
+            said = rest or said
+        said = _MENTION.sub(lambda one: f"@{names[one[1]]}" if one[1] in names else one[0], said)
+    stickers = (plain_name(text(one, "name")) for one in objects(event, "sticker_items"))
+    return "\n".join(filter(None, (said, *(f"[sticker {name}]" for name in stickers))))
+
+
+def _unasked(event: Json, me: Me, channel: str, parents: Mapping[str, str]) -> str:
+    """Return why a message in a server is not for the bot, empty when it is."""
+    if me.servers == "off":
+        return "in a server"
+    is_open = me.servers == "all" or bool({channel, parents.get(channel, "")} & me.channels)
+    is_reply = author_of(inner(event, "referenced_message")) == me.id
+    is_called = any(snowflake(one, "id") == me.id for one in objects(event, "mentions"))
+    return "" if is_open or is_reply or is_called else "in a server, to somebody else"
+
+
+def _forwarded(event: Json) -> str:
+    """Return the words that a message passes on, empty for any other message."""
+    if whole(inner(event, "message_reference"), "type") != _FORWARD:
+        return ""
+    parts = [text(inner(one, "message"), "content") for one in objects(event, "message_snapshots")]
+    return "\n".join(["[forwarded message]", *filter(None, parts)])
+
+
+def _quoted(event: Json, me: Me) -> str:
+    answered = inner(event, "referenced_message")
+    quoted = text(answered, "content")
+    if not quoted.strip():
+        return ""
+    if len(quoted) > MOST_QUOTED_CHARS:
+        quoted = f"{quoted[:MOST_QUOTED_CHARS]}…"
+    author = inner(answered, "author")
+    whose = "you" if snowflake(author, "id") == me.id else name_of(author)
+    lines = "\n".join(f"> {line}" for line in quoted.splitlines())
+    return f"[in reply to what {whose} wrote:]\n{lines}\n\n"
+
+
+def _attachments(event: Json, channel: str, number: str) -> tuple[Attachment, ...]:
+    """Return the files of a message; their addresses end after a day, so where they stand is kept."""
+    found: list[Attachment] = []
+    for one in objects(event, "attachments"):
+        if not (file := snowflake(one, "id")):
+            continue
+        attachment = Attachment(
+            reference=f"{channel}/{number}/{file}",
+            name=text(one, "filename") or "file",
+            media_type=text(one, "content_type") or "application/octet-stream",
+            size_bytes=whole(one, "size"),
+        )
+        found.append(attachment)
+    return tuple(found)
+
+
+# --- interactions --------------------------------------------------------------------------------
+
+
+def interaction(event: Json, me: Me) -> Interaction | None:
+    """Return what somebody pressed, sent or called, None for what is not ours."""
+    id_, token, kind = snowflake(event, "id"), text(event, "token"), whole(event, "type")
+    sender = _sender(inner(event, "member", "user") or inner(event, "user"))
+    if not id_ or not token or sender is None or not snowflake(event, "channel_id"):
+        return None
+    address, data = _address(event, me, sender.id), inner(event, "data")
+    done: tuple[Kind, Body] | None = None
+    carried = text(data, "custom_id")
+    shows = cards.read_receipt(carried) if kind == _BUTTON_PRESSED else ""
+    if kind == _COMMAND_USED and (used := _used(data)) is not None:
+        done = "command", used
+    elif kind == _BUTTON_PRESSED and (pressed := cards.read(carried)):
+        approval, choice = pressed
+        done = "press", _answer(event, address, approval, choice)
+    elif kind == _FORM_SENT and (asked := cards.read_form(carried)) and (why := _typed(data)):
+        done = "form", _answer(event, address, asked, "deny", reason=why)
+    if done is None and not shows:
+        return None
+    what, body = done or ("press", None)
+    key = (f"interaction/{id_}",)
+    return Interaction(
+        id=id_,
+        token=token,
+        application=snowflake(event, "application_id"),
+        kind=what,
+        language="de" if text(event, "locale") == "de" else "en",
+        envelope=body and Envelope(address=address, sender=sender, dedup=key, body=body),
+        shows=shows,
+        echo=body.text if isinstance(body, Said) else "",
+    )
+
+
+def _answer(
+    event: Json, address: Address, approval: ApprovalId, choice: Choice, *, reason: str = ""
+) -> Pressed:
+    card = snowflake(inner(event, "message"), "id")
+    ref = MessageRef(address=address, message=card) if card else None
+    return Pressed(approval=approval, choice=choice, reason=reason, card=ref)
+
+
+def _used(data: Json) -> Body | None:
+    """Return a slash command: a question to the bot, or a command with what follows it."""
+    name = text(data, "name")
+    if not name or whole(data, "type") not in {None, _TYPED_IN}:
+        return None
+    options = {text(one, "name"): text(one, "value") for one in objects(data, "options")}
+    if name != ASK:
+        return Command(name=name.lower(), rest=options.get(ARGUMENTS, "").strip())
+    question = options.get(QUESTION, "").strip()
+    return Said(text=question) if question else None
+
+
+def _typed(data: Json) -> str:
+    """Return what was typed into a form of one field, however deep Discord lays it."""
+    for row in objects(data, "components"):
+        for one in (inner(row, "component"), *objects(row, "components")):
+            if typed := text(one, "value").strip():
+                return typed
+    return ""
+
+
+# --- where, who, when ----------------------------------------------------------------------------
+
+
+def _address(event: Json, me: Me, user: str) -> Address:
+    chat = place_of(event, user)
+    direct = chat.startswith(DIRECT)
+    return Address(channel=me.channel, account=me.id, chat=chat, direct=direct)
+
+
+def _sender(user: Json) -> Sender | None:
+    """Return who did it, None for bots; Discord vouches for the id, and the name is anybody's."""
+    number = snowflake(user, "id")
+    if not number or user.get("bot") is True or user.get("system") is True:
+        return None
+    return Sender(id=number, verified=True, display=name_of(user))
+
+
+def name_of(user: Json) -> str:
+    """Return how somebody is called, as one short line without brackets."""
+    name = plain_name(text(user, "global_name") or text(user, "username"))
+    return name or snowflake(user, "id") or "somebody"
+
+
+def plain_name(name: str) -> str:
+    """Return a name as one short line without brackets, so that it passes for nothing else."""
+    shown = " ".join(name.split()).translate(str.maketrans("[]", "()"))
+    return shown if len(shown) <= MOST_NAME_CHARS else f"{shown[: MOST_NAME_CHARS - 1]}…"
+
+
+def _instant(event: Json, key: str) -> datetime | None:
+    try:
+        at = datetime.fromisoformat(text(event, key))
+    except ValueError:
+        return None
+    return at.replace(tzinfo=UTC) if at.tzinfo is None else at

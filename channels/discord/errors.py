@@ -1,0 +1,100 @@
+"""Say what the API refused, by who acts next, in this house's errors; pure.
+
+The codes are those of "Opcodes and Status Codes" (docs.discord.com, read 2026-11). What Discord says
+of a refusal is told; what stands in an address is not, for some of them hold an interaction's token.
+"""
+
+from collections.abc import Mapping
+
+from channels.discord.fields import Json, as_object, number, parsed, text, whole
+from zeroclaw import (
+    ChannelRejected,
+    ChannelUnauthorized,
+    ChannelUnavailable,
+    DeliveryUnknown,
+    RateLimited,
+    ZeroclawError,
+)
+
+MOST_CHARS = 200
+LONGEST_WAIT_S = 24 * 3600.0
+"""What a server asks for beyond a day is no wait, but a fault of it."""
+UNSTATED_WAIT_S = 1.0
+TOO_MANY, UNAUTHORIZED, FAILED, NO_TIME = 429, 401, 500, 408
+
+UNKNOWN_MESSAGE, NOT_OURS, ARCHIVED = 10008, 50005, 50083
+_GONE = frozenset({UNKNOWN_MESSAGE, NOT_OURS, ARCHIVED})
+"""What can't be edited any more, where a new message may do: a thread opens again by one."""
+
+
+class NotThere(ChannelRejected):
+    """Raised when what a call names does not exist."""
+
+
+def refused(name: str, status: int, body: bytes, headers: Mapping[str, str]) -> ZeroclawError:
+    """Return what to raise for an answer that is no success.
+
+    Args:
+        name: The channel's.
+        status: 300 or more.
+        body: As it came; anything may stand in it.
+        headers: Of the answer, by name in any case.
+    """
+    said = as_object(parsed(body))
+    if status == TOO_MANY:
+        return RateLimited(f"`{name}`: too many calls", retry_after_s=_seconds(said, headers))
+    if status >= FAILED or status == NO_TIME:
+        # The proxy before Discord answers so too; whether the server behind it did its work is open.
+        return DeliveryUnknown(f"`{name}`: Discord failed ({status})", late=status == NO_TIME)
+    if status == UNAUTHORIZED:
+        # What it means for the token the gateway says; here nothing has arrived, and it waits.
+        return ChannelUnavailable(f"`{name}`: Discord did not accept the token for one call")
+    if not said:
+        # None of Discord's: the proxy before it has lost its way.
+        return ChannelUnavailable(f"`{name}`: something before Discord answers in its place")
+    code = whole(said, "code") or 0
+    message = f"`{name}`: {text(said, 'message').lower()[:MOST_CHARS]} ({status}, {code})"
+    is_gone = code in _GONE
+    kind = NotThere if status == 404 else ChannelRejected  # noqa: PLR2004
+    return kind(message, gone=is_gone)
+
+
+def about_the_token(name: str) -> ChannelUnauthorized:
+    """Return what to raise where Discord does not know the token."""
+    message = (
+        f"`{name}`: Discord does not accept the token; get a valid one at "
+        "https://discord.com/developers under Bot, Reset Token"
+    )
+    return ChannelUnauthorized(message)
+
+
+# Gateway Close Event Codes, those after which nothing is gained by trying again; read 2026-11.
+_BAD_TOKEN, _BAD_INTENTS, _FORBIDDEN_INTENTS, _SHARDING = 4004, 4013, 4014, 4011
+
+
+def closed(name: str, code: int | None) -> ZeroclawError:
+    """Return what to raise where the gateway closed the connection for good."""
+    if code == _BAD_TOKEN:
+        return about_the_token(name)
+    if code in {_BAD_INTENTS, _FORBIDDEN_INTENTS}:
+        message = (
+            f"`{name}`: Discord does not let this bot read what is said in servers; turn on Message "
+            "Content Intent at https://discord.com/developers under Bot, or take only mentions: "
+            '`servers = "mentioned"` and no `channels`'
+        )
+        return ChannelUnauthorized(message)
+    if code == _SHARDING:
+        message = f"`{name}`: the bot is in too many servers for one connection"
+        return ChannelUnauthorized(message)
+    return ChannelUnavailable(f"`{name}`: the gateway closed the connection ({code})")
+
+
+def _seconds(said: Json, headers: Mapping[str, str]) -> float:
+    """Return how long to wait; the body is exact, the header in whole seconds."""
+    stated = number(said, "retry_after")
+    if stated is None:
+        try:
+            stated = float(headers.get("Retry-After", ""))
+        except ValueError:
+            stated = UNSTATED_WAIT_S
+    return min(stated, LONGEST_WAIT_S) if stated > 0 else UNSTATED_WAIT_S

@@ -1,0 +1,197 @@
+"""Hear Discord's gateway, by the library's own connection and nothing around it.
+
+The library's client runs each handler as a loose task, which loses the order of events, and keeps
+members, users and messages in memory. Its connection alone does what is wanted of it: heartbeats and
+their answers, close codes, and the session by which it resumes (`discord.gateway`, discord.py 2.7.1).
+Each event is handed over as it came, at once and in order.
+
+A session that is cut is resumed, and the gateway tells again what was missed. One that can't be
+resumed begins anew, and nothing is told again: then the histories are read (`lanes.py`).
+"""
+
+import asyncio
+import sys
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+
+import yarl
+from discord.errors import ConnectionClosed
+from discord.gateway import DiscordWebSocket, ReconnectWebSocket
+
+from channels.discord.errors import closed
+from channels.discord.fields import Json, as_object, text
+from channels.discord.rest import BROKEN, CONNECT_S, Rest, Websocket
+from zeroclaw import ChannelLog, ChannelUnavailable, Clock, RateLimited, Value
+
+OPEN_S = 3 * CONNECT_S
+"""Seconds until a connection stands and Discord has greeted."""
+QUIET_S = 60.0
+"""Seconds without a word after which a connection is dead: heartbeats are answered each 41 s."""
+WAITS_S: Sequence[float] = (0.0, 1.0, 2.0, 4.0, 8.0)
+"""After each connection that was lost; after the last one the channel is down, and is seen to be."""
+UNRESUMED_S = 2.0
+"""Before a session that can't be resumed begins anew: 1 to 5 ("Resuming", read 2026-11)."""
+
+# Gateway Intents, read 2026-11: servers and their channels; messages in them, and in direct chats.
+# What is said in servers to others is privileged, and is asked for only where it is used.
+_SERVERS, _SERVER_MESSAGES, _DIRECT_MESSAGES, _CONTENT = 1 << 0, 1 << 9, 1 << 12, 1 << 15
+
+HEARD = frozenset(
+    {"READY", "MESSAGE_CREATE", "MESSAGE_UPDATE", "MESSAGE_DELETE", "MESSAGE_DELETE_BULK"}
+    | {"INTERACTION_CREATE", "GUILD_CREATE", "THREAD_CREATE", "THREAD_UPDATE", "THREAD_LIST_SYNC"}
+)
+"""Events that are handed over."""
+
+OnEvent = Callable[[str, Json], None]
+
+
+def intents(*, servers: bool, content: bool) -> int:
+    """Return the fewest intents that serve."""
+    return (
+        _SERVERS
+        | _DIRECT_MESSAGES
+        | (_SERVER_MESSAGES if servers else 0)
+        | (_CONTENT if content else 0)
+    )
+
+
+class Session(Value):
+    """What a session is resumed by; empty for none."""
+
+    id: str = ""
+    sequence: int = 0
+    gateway: str = ""
+
+
+class _Socket(DiscordWebSocket):
+    """One connection. The library makes these of its client; here they are made without one."""
+
+    def __init__(
+        self,
+        socket: Websocket,
+        *,
+        token: str,
+        intents: int,
+        on_event: OnEvent,
+    ) -> None:
+        super().__init__(socket, loop=asyncio.get_running_loop())
+        self.token = token
+        self.shard_id = None
+        self.shard_count = None
+        self.is_up = False
+        self._intents = intents
+        self._max_heartbeat_timeout = QUIET_S
+        self._on_event = on_event
+        self._discord_parsers = {name: self._handing_over(name) for name in HEARD | {"RESUMED"}}
+
+    def _handing_over(self, name: str) -> Callable[[object], None]:
+        def hand_over(data: object) -> None:
+            self.is_up = self.is_up or name in {"READY", "RESUMED"}
+            self._on_event(name, as_object(data))
+
+        return hand_over
+
+    async def identify(self) -> None:
+        """Begin a session, with what this bot hears and nothing else."""
+        properties = {"os": sys.platform, "browser": "zeroclaw", "device": "zeroclaw"}
+        data: Mapping[str, object] = {
+            "token": self.token,
+            "properties": properties,
+            "intents": self._intents,
+        }
+        await self.send_as_json({"op": self.IDENTIFY, "d": data})
+
+    async def end(self, code: int) -> None:
+        """End the connection, and the thread that keeps it alive; safe twice."""
+        if self._keep_alive is not None:
+            self._keep_alive.stop()
+            self._keep_alive = None
+        if not self.socket.closed:
+            await self.socket.close(code=code)
+
+
+class Gateway:
+    """Hears for one account."""
+
+    def __init__(
+        self, rest: Rest, *, intents: int, on_event: OnEvent, clock: Clock, log: ChannelLog
+    ) -> None:
+        """Hold what is needed; `on_event` never waits and never raises."""
+        self._rest = rest
+        self._intents = intents
+        self._on_event = on_event
+        self._clock = clock
+        self._log = log
+
+    async def run(self) -> None:
+        """Hear until cancelled.
+
+        Raises:
+            ChannelUnavailable: The gateway can't be reached, however often it was tried.
+            ChannelUnauthorized: It refuses the token, or what the bot wants to hear.
+        """
+        session, tries = Session(), 0
+        while True:
+            wait_s = WAITS_S[tries]
+            try:
+                async with self._connected(session) as socket:
+                    try:
+                        while True:
+                            await socket.poll_event()
+                            tries = 0 if socket.is_up else tries
+                    finally:
+                        session = _session(socket)
+            except ReconnectWebSocket as again:
+                why = "reconnect" if again.resume else "invalid session"
+                if not again.resume:
+                    session, wait_s = Session(), max(wait_s, UNRESUMED_S)
+            except ConnectionClosed as end:
+                raise closed(self._rest.name, end.code) from end
+            except (ChannelUnavailable, *BROKEN) as error:
+                why = type(error).__name__
+                if self._rest.is_closed or isinstance(error, RateLimited):
+                    raise  # a long wait is to be seen: the channel is not up while it lasts
+            tries += 1
+            if tries >= len(WAITS_S):
+                message = f"`{self._rest.name}`: the gateway ends every connection ({why})"
+                raise ChannelUnavailable(message)
+            self._log("gateway_lost", why=why, resumes=bool(session.id))
+            await self._clock.sleep(wait_s)
+
+    @asynccontextmanager
+    async def _connected(self, session: Session) -> AsyncGenerator[_Socket]:
+        """Open a connection that has greeted, and was told who resumes or begins."""
+        address = self._rest.checked(session.gateway) if session.id else await self._rest.gateway()
+        url = yarl.URL(address).with_query(v=10, encoding="json")
+        async with asyncio.timeout(OPEN_S):
+            opened = await self._rest.websocket(str(url))
+        socket = _Socket(
+            opened, token=self._rest.token, intents=self._intents, on_event=self._on_event
+        )
+        is_over = True  # by us; Discord then shows the bot as away
+        try:
+            async with asyncio.timeout(OPEN_S):
+                socket.gateway = yarl.URL(address)
+                await socket.poll_event()
+                if not session.id:
+                    await socket.identify()
+                else:
+                    socket.session_id, socket.sequence = session.id, session.sequence
+                    await socket.resume()
+            yield socket
+        except Exception:
+            is_over = False
+            raise
+        finally:
+            await socket.end(1000 if is_over else 4000)
+
+
+def _session(socket: _Socket) -> Session:
+    if socket.session_id is None or socket.sequence is None:
+        return Session()
+    return Session(id=socket.session_id, sequence=socket.sequence, gateway=str(socket.gateway))
+
+
+def application_of(ready: Json) -> str:
+    """Return the application's id, which READY tells."""
+    return text(as_object(ready.get("application")), "id")

@@ -1,0 +1,166 @@
+"""Answer presses, forms and slash commands: Discord waits 3 s for the first word, then 15 minutes.
+
+Ingress is asked first, and what it says is the answer. Where it takes long, Discord is told that an
+answer follows. A stranger's command gets no answer at all, which Discord shows as an application that
+did not respond; a stranger's press is confirmed, and nothing happens.
+
+Types are those of "Interaction Callback Type" (docs.discord.com, read 2026-11).
+"""
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import suppress
+
+from channels.discord import cards, render
+from channels.discord.decode import Interaction
+from channels.discord.rest import Rest
+from zeroclaw import (
+    Accepted,
+    Admission,
+    Admit,
+    Answered,
+    CardWords,
+    ChannelLog,
+    ChannelUnavailable,
+    Clock,
+    Duplicate,
+    Envelope,
+    Pressed,
+    ZeroclawError,
+)
+
+DEFER_S = 1.5
+"""Half of the time that Discord waits for the first word, for the way there and back."""
+AGAIN_S = 1.0
+GIVEN_UP_S = 60.0
+"""Seconds after which what could not be stored is left: the person saw that, and presses again."""
+MOST_AT_ONCE = 64
+"""Beyond that an interaction is not taken, and Discord tells the person that it failed."""
+
+_MESSAGE, _MESSAGE_LATER, _NOTHING_CHANGES, _FORM = 4, 5, 6, 9
+_FOR_ONE = 1 << 6  # Message Flags, EPHEMERAL
+_NOBODY: Mapping[str, object] = {"parse": []}
+MOST_ECHO_CHARS = 1_800
+
+
+class Responder:
+    """Answers for one account."""
+
+    def __init__(self, rest: Rest, clock: Clock, log: ChannelLog) -> None:
+        """Hold what is the account's."""
+        self._rest = rest
+        self._clock = clock
+        self._log = log
+        self._at_once = 0
+        self._turns: dict[str, asyncio.Lock] = {}
+
+    def begin(self, group: asyncio.TaskGroup, what: Interaction, admit: Admit) -> bool:
+        """Begin to answer; False where too many wait already. Never waits."""
+        if self._at_once >= MOST_AT_ONCE:
+            return False
+        self._at_once += 1
+        group.create_task(self._answer(what, admit))
+        return True
+
+    async def _answer(self, what: Interaction, admit: Admit) -> None:
+        try:
+            if what.envelope is None:
+                await self._respond(what, _said(what.shows, code=True))
+                return
+            # What one person does is done in the order in which they did it.
+            person = what.envelope.sender.id
+            turn = self._turns.setdefault(person, asyncio.Lock())
+            try:
+                async with turn:
+                    await self._admit_and_tell(what, what.envelope, admit)
+            finally:
+                if not turn.locked():
+                    self._turns.pop(person, None)
+        except ZeroclawError as error:
+            self._log("interaction_not_answered", why=str(error))
+        finally:
+            self._at_once -= 1
+
+    async def _admit_and_tell(self, what: Interaction, envelope: Envelope, admit: Admit) -> None:
+        is_deferred = False
+
+        async def defer() -> None:
+            nonlocal is_deferred
+            await self._clock.sleep(DEFER_S)
+            is_deferred = True
+            with suppress(ZeroclawError):  # the answer then says so
+                await self._respond(what, _later(what))
+
+        async with asyncio.TaskGroup() as group:
+            waiting = group.create_task(defer())
+            admission = await self._admitted(envelope, admit)
+            if not is_deferred:
+                waiting.cancel()
+        if is_deferred:
+            await self._follow_up(what, admission)
+        elif (answer := _first(what, envelope, admission)) is not None:
+            await self._respond(what, answer)
+
+    async def _admitted(self, envelope: Envelope, admit: Admit) -> Admission:
+        """Show it to ingress until it is stored, for as long as its sender may still wait.
+
+        Raises:
+            ChannelUnavailable: It could not be stored.
+        """
+        until = self._clock.monotonic() + GIVEN_UP_S
+        while True:
+            try:
+                return await admit(envelope)
+            except ZeroclawError as error:
+                self._log("event_not_admitted", why=str(error), level="warning")
+                if self._clock.monotonic() >= until:
+                    raise ChannelUnavailable(str(error)) from error
+            await self._clock.sleep(AGAIN_S)
+
+    async def _respond(self, what: Interaction, answer: Mapping[str, object]) -> None:
+        path = f"/interactions/{what.id}/{what.token}/callback"
+        await self._rest.call("POST", path, answer, of_bot=False)
+
+    async def _follow_up(self, what: Interaction, admission: Admission) -> None:
+        """Say afterwards what there is to say, and take away that something was to follow."""
+        place = f"/webhooks/{what.application}/{what.token}"
+        if isinstance(admission, Answered):
+            said = _said(admission.text)
+            await self._rest.call("POST", place, said["data"], of_bot=False)
+        elif what.kind == "command":
+            await self._rest.call("DELETE", f"{place}/messages/@original", of_bot=False)
+
+
+def _first(
+    what: Interaction, envelope: Envelope, admission: Admission
+) -> Mapping[str, object] | None:
+    """Return the first word to an interaction, None for silence."""
+    body = envelope.body
+    if isinstance(admission, Answered):
+        if admission.reply_wanted and isinstance(body, Pressed) and what.kind == "press":
+            reason = CardWords(what.language).by_name(1)["reason"]
+            return {"type": _FORM, "data": cards.form(admission.text, reason, body.approval)}
+        return _said(admission.text)
+    if what.kind != "command":
+        return {"type": _NOTHING_CHANGES}
+    if not isinstance(admission, Accepted | Duplicate):
+        return None
+    if what.echo:
+        # Others see that a command was used, and not what was asked.
+        quoted = render.cut(what.echo, MOST_ECHO_CHARS // 2).splitlines()
+        content = "\n".join(f"> {render.escaped(line)}" for line in quoted)
+        return {"type": _MESSAGE, "data": {"content": content, "allowed_mentions": _NOBODY}}
+    return _said("✅")
+
+
+def _later(what: Interaction) -> Mapping[str, object]:
+    if what.kind == "command":
+        return {"type": _MESSAGE_LATER, "data": {"flags": _FOR_ONE}}
+    return {"type": _NOTHING_CHANGES}
+
+
+def _said(text: str, *, code: bool = False) -> Mapping[str, Mapping[str, object] | int]:
+    """Return a line for one person alone."""
+    content = f"`{text}`" if code else cards.line(text)
+    data = {"content": content, "flags": _FOR_ONE, "allowed_mentions": _NOBODY}
+    return {"type": _MESSAGE, "data": data}

@@ -1,0 +1,62 @@
+"""Set the slash commands that Discord offers, where it offers others."""
+
+from collections.abc import Mapping, Sequence
+
+from channels.discord.decode import ARGUMENTS, ASK, QUESTION
+from channels.discord.fields import Json, inner, objects, text
+from channels.discord.rest import Rest
+from zeroclaw import ChannelLog, Language, Menu, ZeroclawError
+
+MOST_COMMANDS = 100
+MOST_DESCRIPTION_CHARS = 100
+"""Application Command Structure, read 2026-11."""
+_TEXT = 3  # Application Command Option Type: STRING
+
+
+async def offer(rest: Rest, application: str, menu: Menu, log: ChannelLog) -> None:
+    """Set the commands where they differ; what can't be set is told to the log and left."""
+    if not menu.everyone or not application:
+        return
+    path, wanted = f"/applications/{application}/commands", listed(menu)
+    try:
+        found = objects({"found": await rest.read(f"{path}?with_localizations=true")}, "found")
+        if sorted(map(_essence, found)) == sorted(map(_essence, wanted)):
+            return
+        await rest.call("PUT", path, wanted)
+        log("menu_set", commands=len(wanted))
+    except ZeroclawError as error:
+        log("menu_not_set", why=str(error), level="warning")
+
+
+def listed(menu: Menu) -> list[dict[str, object]]:
+    """Return the commands as Discord takes them: the question first, then the bot's own."""
+    asked = (
+        [_command(ASK, menu.ask, _option(QUESTION, menu.ask, is_required=True))] if menu.ask else []
+    )
+    typed = _option(ARGUMENTS, menu.typed, is_required=False) if menu.typed else None
+    return [
+        *asked,
+        *(_command(one.name, one.does, typed) for one in menu.everyone[: MOST_COMMANDS - 1]),
+    ]
+
+
+def _command(
+    name: str, does: Mapping[Language, str], option: dict[str, object] | None
+) -> dict[str, object]:
+    return {"name": name, **_described(does), "options": [option] if option else []}
+
+
+def _option(name: str, does: Mapping[Language, str], *, is_required: bool) -> dict[str, object]:
+    return {"type": _TEXT, "name": name, "required": is_required, **_described(does)}
+
+
+def _described(does: Mapping[Language, str]) -> dict[str, object]:
+    cut = {language: said[:MOST_DESCRIPTION_CHARS] for language, said in does.items()}
+    return {"description": cut["en"], "description_localizations": {"de": cut["de"]}}
+
+
+def _essence(command: Json) -> tuple[str, ...]:
+    """Return what of a command is compared; Discord adds the rest."""
+    options: Sequence[Json] = objects(command, "options")
+    said = [text(inner(command, "description_localizations"), "de"), text(command, "description")]
+    return (text(command, "name"), *said, *(text(one, "name") for one in options))

@@ -1,0 +1,231 @@
+"""Discord under the contract suite: the library's gateway against simcord behind our own front."""
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from simcord.backend.models import Message
+
+from channels.discord import DiscordSettings, cards, open_channel, prepare
+from tests.contract.channel_suite import Adapter, Harness, Losable, Standing, noting, receiving
+from tests.contract.loopback_harness import NoMount, no_log, no_transcript
+from tests.emulators.discord.server import Deed, DiscordServer, Fault, Person
+from tests.fakes.manual_clock import ManualClock
+from zeroclaw import (
+    Address,
+    Admission,
+    Admit,
+    Answered,
+    ApprovalId,
+    Channel,
+    ChannelContext,
+    ChannelLog,
+    Choice,
+    Envelope,
+    MessageRef,
+    Pressed,
+    SecretReference,
+    ZeroclawError,
+    replace,
+)
+
+prepare()  # as the daemon does before it opens a channel
+SETTINGS = DiscordSettings(token=SecretReference(env="TOKEN"), api_base_url="http://127.0.0.1:1")
+AGAIN_S = 1.0
+_ESCAPE = re.compile(r"\\([\\*_~`|>#\[\]()<@-])")
+
+
+def discord_context(
+    discord: DiscordServer,
+    clock: ManualClock,
+    settings: DiscordSettings = SETTINGS,
+    *,
+    positions: Mapping[str, str] | None = None,
+    log: ChannelLog = no_log,
+) -> ChannelContext:
+    return ChannelContext(
+        name="discord",
+        settings=settings.model_copy(update={"api_base_url": discord.url}),
+        secrets={"token": discord.token},
+        clock=clock,
+        mount=NoMount(),
+        log=log,
+        positions=positions or {},
+        transcript=no_transcript,
+    )
+
+
+class Told:
+    """Tells when ingress is done with an event, which is all that Discord's sender can wait for."""
+
+    def __init__(self, admit: Admit) -> None:
+        self._admit = admit
+        self._changed = asyncio.Condition()
+        self._done: list[tuple[str, bool]] = []
+
+    async def __call__(self, envelope: Envelope) -> Admission:
+        is_stored = False
+        try:
+            body = envelope.body
+            if isinstance(body, Pressed) and body.choice == "deny_with_reason":
+                is_stored = True
+                return Answered(text="why is it denied?", reply_wanted=True)
+            admission = await self._admit(envelope)
+            is_stored = True
+        except ZeroclawError:
+            await self._note(envelope, is_stored=is_stored)
+            raise
+        await self._note(envelope, is_stored=is_stored)
+        return admission
+
+    async def _note(self, envelope: Envelope, *, is_stored: bool) -> None:
+        async with self._changed:
+            self._done.append((envelope.dedup[0], is_stored))
+            self._changed.notify_all()
+
+    def count(self) -> int:
+        return len(self._done)
+
+    async def next(self, key: str, *, after: int) -> bool:
+        """Whether the next event with a key was stored."""
+        async with self._changed:
+            await self._changed.wait_for(lambda: any(one == key for one, _ in self._done[after:]))
+        return next(stored for one, stored in self._done[after:] if one == key)
+
+
+@dataclass(kw_only=True)
+class DiscordHarness:
+    """One person's direct chat."""
+
+    discord: DiscordServer
+    ann: Person
+    channel: Channel
+    clock: ManualClock
+    told: Told
+    newest: Message | Deed | None = None
+
+    @property
+    def address(self) -> Address:
+        account = str(self.discord.bot)
+        return Address(channel="discord", account=account, chat=f"@{self.person}", direct=True)
+
+    @property
+    def person(self) -> str:
+        return str(self.ann.id)
+
+    async def say(self, text: str) -> bool:
+        return await self._said(self.ann.says(self.ann.direct, text))
+
+    async def send_file(self, name: str, content: bytes, *, said_bytes: int) -> bool:
+        sent = self.ann.sends(self.ann.direct, name, content, said_bytes=said_bytes)
+        return await self._said(sent)
+
+    async def redeliver(self) -> bool:
+        assert self.newest is not None
+        before = self.told.count()
+        if isinstance(self.newest, Deed):
+            self.newest.again()
+            return await self.told.next(f"interaction/{self.newest.id}", after=before)
+        if self.clock.sleeping():
+            await self.clock.advance(AGAIN_S)
+        else:
+            self.discord.tell_message(self.newest)
+        return await self.told.next(_key(self.newest), after=before)
+
+    async def press(
+        self, ref: MessageRef, approval: ApprovalId, choice: Choice, reason: str = ""
+    ) -> bool:
+        pressed: Choice = "deny_with_reason" if reason else choice
+        carried = cards.data(approval, pressed)
+        deed = self.ann.presses(self.ann.direct, int(ref.message), carried)
+        await deed.answered()
+        if reason:
+            deed = self.ann.submits(deed, reason)
+            await deed.answered()
+        self.newest = deed
+        return True
+
+    async def messages(self) -> tuple[Standing, ...]:
+        return tuple(standing(one) for one in self.discord.from_bot(self.ann.direct))
+
+    async def sees_typing(self) -> bool:
+        return str(self.ann.direct) in self.discord.typing
+
+    async def sees_preview(self) -> str:
+        return ""
+
+    async def _said(self, message: Message) -> bool:
+        self.newest = message
+        return await self.told.next(_key(message), after=0)
+
+
+def _key(message: Message) -> str:
+    return f"message/{message.channel_id}/{message.id}"
+
+
+def standing(message: Message) -> Standing:
+    buttons = [button for row in message.components for button in row["components"]]
+    pressable = (cards.read(str(one["custom_id"])) for one in buttons)
+    files = [(str(one["filename"]), int(one["size"])) for one in message.attachments]
+    return Standing(
+        text=_ESCAPE.sub(r"\1", message.content),
+        file=files[0] if files else None,
+        buttons=frozenset(approval for approval, _ in filter(None, pressable)),
+        receipts=tuple(
+            str(one["label"]) for one in buttons if cards.read_receipt(str(one["custom_id"]))
+        ),
+    )
+
+
+@asynccontextmanager
+async def discord_opened(admit: Admit, directory: Path) -> AsyncGenerator[DiscordHarness]:
+    clock = ManualClock()
+    told = Told(admit)
+    async with DiscordServer(clock=clock) as discord:
+        ann = discord.person("ann")
+        channel = open_channel(discord_context(discord, clock))
+        async with receiving(channel, told):
+            yield DiscordHarness(discord=discord, ann=ann, channel=channel, clock=clock, told=told)
+
+
+class DiscordPlace:
+    """One person's direct chat, and a bot that comes and goes."""
+
+    def __init__(self, discord: DiscordServer, clock: ManualClock) -> None:
+        self.ann = discord.person("ann")
+        self.facts: list[str] = []
+        self.secrets = (discord.token,)
+        self._context = discord_context(discord, clock, log=noting(self.facts))
+
+    @asynccontextmanager
+    async def life(self, admit: Admit, positions: Mapping[str, str]) -> AsyncGenerator[Channel]:
+        channel = open_channel(replace(self._context, positions=positions))
+        async with receiving(channel, admit):
+            yield channel
+
+    async def write(self, text: str) -> None:
+        self.ann.says(self.ann.direct, text)
+
+
+@asynccontextmanager
+async def discord_placed(directory: Path) -> AsyncGenerator[DiscordPlace]:
+    clock = ManualClock()
+    async with DiscordServer(clock=clock) as discord:
+        yield DiscordPlace(discord, clock)
+
+
+def lose(harness: Harness, _kind: Losable) -> None:
+    assert isinstance(harness, DiscordHarness)
+    harness.discord.will(Fault(method="POST", path=r"/messages$", carried_out=True))
+
+
+DISCORD = Adapter(
+    name="discord",
+    capabilities=SETTINGS.capabilities(),
+    opened=discord_opened,
+    loses=lose,
+    placed=discord_placed,
+)

@@ -1,0 +1,525 @@
+"""A Discord to test against: simcord's backend behind our own HTTP and websocket front, on loopback.
+
+simcord keeps what stands and answers as Discord's API does; this front speaks the protocols, and adds
+what simcord has not: the nonce that tells a repeated send, a history read from a position, intents
+that hide words, sessions that resume, faults, and what people do in their app.
+
+    async with DiscordServer(clock=clock) as discord:
+        ann = discord.person("ann")
+        ann.says(ann.direct, "hello")
+"""
+
+import asyncio
+import base64
+import io
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from types import SimpleNamespace
+from typing import Self, cast
+
+from aiohttp import BodyPartReader, WSMsgType, web
+from simcord import interactions
+from simcord._clock import Clock as BackendClock
+from simcord.backend import Backend, serializers
+from simcord.backend.errors import BackendError
+from simcord.backend.models import Message
+from simcord.http import router, routes
+
+from zeroclaw import Clock
+
+assert routes, "importing them is what tells the router of them"
+
+Json = dict[str, object]
+CONTENT = 1 << 15
+HEARTBEAT_MS = 41_250
+_DIRECT, _TEXT, _THREAD = 1, 0, 11
+
+
+class _Time(BackendClock):
+    """The backend's clock, moved by the test's."""
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__()
+        self._clock = clock
+
+    def now(self) -> datetime:
+        return self._clock.now()
+
+
+@dataclass(kw_only=True)
+class Fault:
+    """What becomes of the next calls of a kind, in place of their answer.
+
+    Attributes:
+        method: Of HTTP.
+        path: A pattern that the path has.
+        status: What is answered; 0 cuts the connection.
+        body: What is answered.
+        headers: Likewise.
+        carried_out: The call is carried out all the same.
+        times: How often.
+    """
+
+    method: str
+    path: str
+    status: int = 0
+    body: object = None
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    carried_out: bool = False
+    times: int = 1
+
+
+@dataclass(kw_only=True)
+class Session:
+    """One session of the gateway, which outlives its connections."""
+
+    id: str
+    intents: int
+    socket: web.WebSocketResponse | None = None
+    sequence: int = 0
+    told: list[tuple[int, str, object]] = field(default_factory=list[tuple[int, str, object]])
+    waiting: asyncio.Queue[str] = field(default_factory=asyncio.Queue[str])
+
+    def tell(self, event: str, data: object) -> None:
+        self.sequence += 1
+        self.told.append((self.sequence, event, data))
+        if self.socket is not None:
+            self.waiting.put_nowait(_frame(0, data, self.sequence, event))
+
+
+def _frame(
+    op: int, data: object = None, number: int | None = None, event: str | None = None
+) -> str:
+    return json.dumps({"op": op, "d": data, "s": number, "t": event}, default=str)
+
+
+def plain(value: object) -> Json:
+    """A payload as JSON has it."""
+    return cast(
+        "Json", json.loads(json.dumps(dict(cast("Mapping[str, object]", value)), default=str))
+    )
+
+
+@dataclass(kw_only=True)
+class Person:
+    """One person and what they do."""
+
+    server: "DiscordServer"
+    id: int
+    direct: int
+
+    def says(self, channel: int, text: str, *, reply_to: int | None = None) -> Message:
+        reference = None if reply_to is None else {"message_id": str(reply_to)}
+        return self.server.backend.create_message(channel, self.id, text, reference=reference)
+
+    def sends(self, channel: int, name: str, content: bytes, *, said_bytes: int) -> Message:
+        backend = self.server.backend
+        stored = backend.cdn.store_attachment(backend.snowflake(), channel, name, content, None)
+        stored["url"] = self.server.keep(content)
+        stored["size"] = said_bytes
+        return backend.create_message(channel, self.id, "", attachments=[stored])
+
+    def edits(self, message: Message, text: str) -> None:
+        self.server.backend.edit_message(message.channel_id, message.id, {"content": text})
+
+    def deletes(self, message: Message) -> None:
+        self.server.backend.delete_message(message.channel_id, message.id)
+
+    def presses(self, channel: int, message: int, custom_id: str) -> "Deed":
+        return self._acts(3, channel, {"custom_id": custom_id, "component_type": 2}, message)
+
+    def submits(self, form: "Deed", reason: str) -> "Deed":
+        shown = form.form
+        typed = {"type": 4, "custom_id": "reason", "value": reason}
+        rows = [{"type": 1, "components": [typed]}]
+        data: Json = {"custom_id": str(shown["custom_id"]), "components": rows}
+        return self._acts(5, form.channel, data, form.message)
+
+    def uses(self, channel: int, name: str, **options: str) -> "Deed":
+        given = [{"type": 3, "name": key, "value": value} for key, value in options.items()]
+        data: Json = {"id": "1", "name": name, "type": 1, "options": given}
+        return self._acts(2, channel, data, 0)
+
+    def _acts(self, kind: int, channel: int, data: Json, message: int) -> "Deed":
+        backend = self.server.backend
+        guild = backend.get_channel(channel).guild_id
+        record, payload = interactions.base_payload(
+            backend, type=kind, channel_id=channel, guild_id=guild, user_id=self.id, data=data
+        )
+        if message:
+            record.source_message_id = message
+            shown = serializers.message_payload(backend, backend.get_message(channel, message))
+            payload["message"] = dict(shown)
+        deed = Deed(server=self.server, id=record.id, channel=channel, message=message)
+        self.server.deeds[str(record.id)] = deed
+        deed.event = plain(payload)
+        self.server.tell("INTERACTION_CREATE", deed.event)
+        return deed
+
+
+@dataclass(kw_only=True)
+class Deed:
+    """A press, a form or a slash command, and how the bot answered it.
+
+    Attributes:
+        answers: Each answer, the first word first: its type and what it says.
+    """
+
+    server: "DiscordServer"
+    id: int
+    channel: int
+    message: int
+    event: Json = field(default_factory=dict[str, object])
+    answers: list[Json] = field(default_factory=list[Json])
+    came: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def form(self) -> Json:
+        return cast("Json", self.answers[-1]["data"])
+
+    async def answered(self) -> Json:
+        await self.came.wait()
+        return self.answers[0]
+
+    def again(self) -> None:
+        """Tell the bot once more, as after a connection that was cut."""
+        self.server.tell("INTERACTION_CREATE", self.event)
+
+
+class DiscordServer:
+    """The platform.
+
+    Attributes:
+        backend: What stands.
+        url: Where the API answers.
+        identifies: Sessions that were begun.
+        resumes: Sessions that were resumed.
+        granted: Intents that the bot may have.
+        calls: Each call: method and path.
+        typing: Channels in which the bot is seen to be at work.
+    """
+
+    def __init__(self, *, clock: Clock) -> None:
+        self.backend = Backend(clock=_Time(clock))
+        self.granted = ~0
+        self.identifies = 0
+        self.resumes = 0
+        self.calls: list[tuple[str, str]] = []
+        self.typing: list[str] = []
+        self.faults: list[Fault] = []
+        self.deeds: dict[str, Deed] = {}
+        self.is_held = False
+        self.remaining = 1000
+        self._sessions: dict[str, Session] = {}
+        self._nonces: dict[tuple[str, str], Json] = {}
+        self._files: list[bytes] = []
+        self._changed = asyncio.Condition()
+        self.backend.subscribers.append(self._on_event)
+        self.guild = self.backend.create_guild("zero")
+        if self.bot not in self.guild.members:
+            self.backend.add_member(self.guild.id, self.bot)
+        first = base64.urlsafe_b64encode(str(self.bot).encode()).decode().rstrip("=")
+        self.token = f"{first}.token.zeroclaw"
+        application = web.Application(client_max_size=64 << 20)
+        application.router.add_get("/gateway", self._gateway)
+        application.router.add_get("/files/{number}", self._file)
+        application.router.add_route("*", "/api/v10/{path:.*}", self._rest)
+        self._runner = web.AppRunner(application, shutdown_timeout=0.1)
+        self._port = 0
+
+    async def __aenter__(self) -> Self:
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, "127.0.0.1", 0)
+        await site.start()
+        self._port = cast("int", self._runner.addresses[0][1])
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.drop()
+        await self._runner.cleanup()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._port}/api/v10"
+
+    @property
+    def bot(self) -> int:
+        return self.backend.bot_user.id
+
+    # --- what a test acts by ---------------------------------------------------------------------
+
+    def person(self, name: str) -> Person:
+        user = self.backend.make_user(name)
+        self.backend.add_member(self.guild.id, user.id)
+        return Person(server=self, id=user.id, direct=self.backend.get_dm_channel(user.id).id)
+
+    def channel(self, name: str) -> int:
+        return self.backend.create_channel(self.guild.id, name, type=_TEXT).id
+
+    def thread(self, channel: int, name: str) -> int:
+        return self.backend.create_thread(channel, name, owner_id=self.bot).id
+
+    def from_bot(self, channel: int) -> Sequence[Message]:
+        found = self.backend.messages.get(channel, {}).values()
+        return [one for one in found if one.author_id == self.bot and not one.is_ephemeral]
+
+    def keep(self, content: bytes) -> str:
+        """Keep a file, and return where it is got."""
+        self._files.append(content)
+        return f"http://127.0.0.1:{self._port}/files/{len(self._files) - 1}"
+
+    def will(self, fault: Fault) -> None:
+        self.faults.append(fault)
+
+    def tell(self, event: str, data: object) -> None:
+        """Tell every session something, whatever it is."""
+        for session in self._sessions.values():
+            session.tell(event, data)
+
+    def tell_message(self, message: Message) -> None:
+        """Tell of a message once more."""
+        shown = serializers.message_payload(self.backend, message)
+        self._on_event("MESSAGE_CREATE", cast("Mapping[str, object]", shown))
+
+    async def drop(self, code: int = 4000, *, forget: bool = False) -> None:
+        """Close every connection; the sessions stay to be resumed, unless they are forgotten."""
+        sessions = list(self._sessions.values())
+        if forget:
+            self._sessions.clear()
+        for session in sessions:
+            socket, session.socket = session.socket, None
+            if socket is not None:
+                await socket.close(code=code)
+
+    async def until_called(self, method: str, path: str) -> None:
+        """Wait for a call."""
+        async with self._changed:
+            await self._changed.wait_for(
+                lambda: any(one == method and re.search(path, at) for one, at in self.calls)
+            )
+
+    # --- the gateway -----------------------------------------------------------------------------
+
+    def _on_event(self, event: str, payload: Mapping[str, object]) -> None:
+        data = plain(payload)
+        for session in self._sessions.values():
+            session.tell(event, self._seen(event, data, session.intents))
+
+    def _seen(self, event: str, data: Json, intents: int) -> Json:
+        """What a bot without the privileged intent sees; see "Message Content Intent"."""
+        is_message = event in {"MESSAGE_CREATE", "MESSAGE_UPDATE"} and "content" in data
+        if not is_message or intents & CONTENT or "guild_id" not in data:
+            return data
+        author = cast("Json", data["author"])
+        mentions = cast("list[Json]", data["mentions"])
+        is_meant = any(one["id"] == str(self.bot) for one in mentions)
+        if is_meant or author["id"] == str(self.bot):
+            return data
+        return {**data, "content": "", "attachments": [], "embeds": [], "components": []}
+
+    async def _gateway(self, request: web.Request) -> web.StreamResponse:
+        if self.is_held:
+            return web.Response(status=503)
+        socket = web.WebSocketResponse(compress=False, max_msg_size=0)
+        await socket.prepare(request)
+        await socket.send_str(_frame(10, {"heartbeat_interval": HEARTBEAT_MS}))
+        session: Session | None = None
+        async with asyncio.TaskGroup() as group:
+            sender: asyncio.Task[None] | None = None
+            async for message in socket:
+                if message.type is not WSMsgType.TEXT:
+                    continue
+                said = cast("Json", json.loads(cast("str", message.data)))
+                data = cast("Json", said["d"]) if isinstance(said["d"], dict) else {}
+                match said["op"]:
+                    case 1:
+                        await socket.send_str(_frame(11))
+                    case 2:
+                        session = await self._begun(socket, data)
+                    case 6:
+                        session = await self._resumed(socket, data)
+                    case _:
+                        pass
+                if session is not None and sender is None:
+                    sender = group.create_task(_sending(session, socket))
+            if sender is not None:
+                sender.cancel()
+        if session is not None and session.socket is socket:
+            session.socket = None
+        return socket
+
+    async def _begun(self, socket: web.WebSocketResponse, data: Json) -> Session | None:
+        if data["token"] != self.token:
+            await socket.close(code=4004)
+            return None
+        intents = cast("int", data["intents"])
+        if intents & CONTENT & ~self.granted:
+            await socket.close(code=4014)
+            return None
+        self.identifies += 1
+        session = Session(id=f"session-{self.identifies}", intents=intents, socket=socket)
+        self._sessions[session.id] = session
+        guilds = list(self.backend.guilds.values())
+        session.tell(
+            "READY",
+            {
+                "v": 10,
+                "user": plain(serializers.user_payload(self.backend.bot_user)),
+                "session_id": session.id,
+                "guilds": [{"id": str(one.id), "unavailable": True} for one in guilds],
+                "resume_gateway_url": self._gateway_url,
+                "application": {"id": str(self.backend.application_id), "flags": 0},
+            },
+        )
+        for one in guilds:
+            session.tell("GUILD_CREATE", plain(serializers.guild_create_payload(self.backend, one)))
+        return session
+
+    async def _resumed(self, socket: web.WebSocketResponse, data: Json) -> Session | None:
+        session = self._sessions.get(str(data["session_id"]))
+        if session is None:
+            await socket.send_str(_frame(9, data=False))
+            return None
+        self.resumes += 1
+        session.waiting = asyncio.Queue()
+        for number, event, told in session.told:
+            if number > cast("int", data["seq"]):
+                session.waiting.put_nowait(_frame(0, told, number, event))
+        session.socket = socket
+        session.tell("RESUMED", {})
+        return session
+
+    @property
+    def _gateway_url(self) -> str:
+        return f"ws://127.0.0.1:{self._port}/gateway"
+
+    # --- the API ---------------------------------------------------------------------------------
+
+    async def _rest(self, request: web.Request) -> web.Response:
+        path, method = f"/{request.match_info['path']}", request.method
+        try:
+            return await self._faulty(request, method, path)
+        finally:
+            async with self._changed:
+                self.calls.append((method, path))
+                self._changed.notify_all()
+
+    async def _faulty(self, request: web.Request, method: str, path: str) -> web.Response:
+        for fault in self.faults:
+            if fault.times and fault.method == method and re.search(fault.path, path):
+                fault.times -= 1
+                if fault.carried_out:
+                    await self._carried_out(request, method, path)
+                if fault.status:
+                    return _answer(fault.body, status=fault.status, headers=fault.headers)
+                assert request.transport is not None
+                request.transport.abort()
+                return web.Response()
+        return await self._carried_out(request, method, path)
+
+    async def _carried_out(self, request: web.Request, method: str, path: str) -> web.Response:
+        is_free = path.startswith(("/interactions/", "/webhooks/"))
+        if not is_free and request.headers.get("Authorization") != f"Bot {self.token}":
+            return _answer({"message": "401: Unauthorized", "code": 0}, status=401)
+        if path == "/gateway/bot":
+            limit = {"total": 1000, "remaining": self.remaining, "reset_after": 60_000}
+            return _answer({"url": self._gateway_url, "shards": 1, "session_start_limit": limit})
+        if found := re.fullmatch(r"/channels/(\d+)/typing", path):
+            self.typing.append(found[1])
+            return web.Response(status=204)
+        body, files = await _read(request)
+        if found := re.fullmatch(r"/interactions/(\d+)/[^/]+/callback", path):
+            self._take_answer(found[1], cast("Json", body))
+        nonce = str(body.get("nonce") or "") if isinstance(body, dict) else ""
+        known = self._nonces.get((path, nonce))
+        if nonce and known is not None:
+            return _answer(known)
+        try:
+            answered = self._dispatched(request, method, path, body, files)
+        except BackendError as error:
+            return _answer(error.to_json(), status=error.status)
+        if method == "POST" and nonce:
+            self._nonces[path, nonce] = cast("Json", answered)
+        return web.Response(status=204) if answered in (None, "") else _answer(answered)
+
+    def _dispatched(
+        self, request: web.Request, method: str, path: str, body: object, files: list[object]
+    ) -> object:
+        params = dict(request.query)
+        if method == "GET" and (found := re.fullmatch(r"/channels/(\d+)/messages", path)):
+            params = self._page(int(found[1]), params)
+        answered: object = router.dispatch(
+            self.backend, method, path, json=body, params=params, files=files, reason=None
+        )
+        return _as_rest(answered) if path.startswith("/channels/") else answered
+
+    def _page(self, channel: int, params: dict[str, str]) -> dict[str, str]:
+        """With `after`, Discord gives those that follow next, and simcord the newest of all."""
+        if "after" not in params:
+            return params
+        ids = sorted(
+            one for one in self.backend.messages.get(channel, {}) if one > int(params["after"])
+        )
+        following = ids[: int(params["limit"])]
+        last = following[-1] if following else int(params["after"])
+        return {**params, "before": str(last + 1)}
+
+    def _take_answer(self, interaction: str, body: Json) -> None:
+        if (deed := self.deeds.get(interaction)) is not None:
+            deed.answers.append(body)
+            deed.came.set()
+
+    async def _file(self, request: web.Request) -> web.Response:
+        assert "Authorization" not in request.headers, "the token is nothing to a file's host"
+        return web.Response(body=self._files[int(request.match_info["number"])])
+
+
+async def _sending(session: Session, socket: web.WebSocketResponse) -> None:
+    while not socket.closed:
+        frame = await session.waiting.get()
+        try:
+            await socket.send_str(frame)
+        except ConnectionError:
+            return
+
+
+async def _read(request: web.Request) -> tuple[Json | list[object] | None, list[object]]:
+    """The body of a call, and its files."""
+    if not request.content_type.startswith("multipart/"):
+        if not request.can_read_body:
+            return None, []
+        return cast("Json", await request.json()), []
+    form: list[dict[str, str]] = []
+    files: list[object] = []
+    async for part in await request.multipart():
+        assert isinstance(part, BodyPartReader)
+        if part.filename is None:
+            form.append({"name": str(part.name), "value": await part.text()})
+        else:
+            content = io.BytesIO(bytes(await part.read()))
+            one = SimpleNamespace(
+                filename=part.filename, fp=content, description=None, spoiler=False
+            )
+            files.append(one)
+    body, found = router.parse_form(form, files)
+    return cast("Json", body), list(found)
+
+
+def _as_rest(answered: object) -> object:
+    """What the API answers of messages: not in which server they stand."""
+    if isinstance(answered, list):
+        return [_as_rest(one) for one in cast("list[object]", answered)]
+    if isinstance(answered, dict) and "content" in answered:
+        return {key: value for key, value in cast("Json", answered).items() if key != "guild_id"}
+    return cast("object", answered)
+
+
+def _answer(
+    body: object, *, status: int = 200, headers: Mapping[str, str] | None = None
+) -> web.Response:
+    # The library reads JSON only where the header says so to the letter.
+    shown = {**(headers or {}), "Content-Type": "application/json"}
+    return web.Response(body=json.dumps(body, default=str).encode(), status=status, headers=shown)

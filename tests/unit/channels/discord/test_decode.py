@@ -1,0 +1,335 @@
+"""What is read in the gateway's events; whatever the JSON holds, nothing raises."""
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from channels.discord import cards, decode
+from channels.discord.decode import Interaction, Me, Passed, Taken
+from channels.discord.fields import Json, is_snowflake, number, objects, parsed, text
+from zeroclaw import (
+    Address,
+    ApprovalId,
+    Attachment,
+    Command,
+    Deleted,
+    Edited,
+    Envelope,
+    MessageRef,
+    Position,
+    Pressed,
+    Said,
+    Sender,
+)
+
+ME = Me(channel="discord", id="99")
+ALL = Me(channel="discord", id="99", servers="all")
+OFF = Me(channel="discord", id="99", servers="off")
+ONE = Me(channel="discord", id="99", channels=frozenset({"20"}))
+ANN = {"id": "7", "username": "ann", "global_name": "Ann [the] first"}
+BOT = {"id": "99", "username": "zero", "bot": True}
+DIRECT = Address(channel="discord", account="99", chat="@7", direct=True)
+SERVER = Address(channel="discord", account="99", chat="20")
+
+
+def message(**fields: object) -> Json:
+    whole: Json = {"id": "1", "channel_id": "10", "author": ANN, "type": 0, "content": "hello"}
+    return {**whole, **fields}
+
+
+def in_server(**fields: object) -> Json:
+    return message(**{"channel_id": "20", "guild_id": "3", **fields})
+
+
+def envelope(event: Json, me: Me = ME) -> Envelope:
+    taken = decode.message(event, me, {"21": "20"})
+    assert isinstance(taken, Taken)
+    return taken.envelope
+
+
+def said(event: Json, me: Me = ME) -> Said:
+    body = envelope(event, me).body
+    assert isinstance(body, Said)
+    return body
+
+
+def test_a_direct_message_is_whole() -> None:
+    assert envelope(message(timestamp="2026-01-01T12:00:00+00:00")) == Envelope(
+        address=DIRECT,
+        sender=Sender(id="7", verified=True, display="Ann (the) first"),
+        dedup=("message/10/1",),
+        body=Said(text="hello"),
+        message="1",
+        sent_at=datetime(2026, 1, 1, 12, tzinfo=UTC),
+        position=Position(scope="@7", cursor="10/1"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("event", "why"),
+    [
+        (message(author=BOT), "of a bot or of nobody"),
+        (message(author={**ANN, "system": True}), "of a bot or of nobody"),
+        (message(id="x"), "of a bot or of nobody"),
+        (message(channel_id=None), "of a bot or of nobody"),
+        (message(webhook_id="5"), "not written by a person"),
+        (message(type=7), "not written by a person"),
+        (message(content=" "), "without words or files"),
+        (in_server(), "in a server, to somebody else"),
+    ],
+)
+def test_what_no_person_said_to_the_bot_is_passed_over(event: Json, why: str) -> None:
+    """A forged author can't be: Discord writes it, and webhooks and bots are told apart (P4)."""
+    assert decode.message(event, ME, {}) == Passed(why=why)
+
+
+def test_in_servers_a_mention_a_reply_and_an_open_channel_are_taken() -> None:
+    """A thread of such a channel too; nothing at all where servers are off."""
+    called = in_server(mentions=[BOT], content="<@99>, hello")
+    answered = in_server(type=19, referenced_message={"author": BOT, "content": "x"})
+    assert envelope(called).address == SERVER
+    assert said(called).text == "hello"
+    assert said(answered).text == "[in reply to what you wrote:]\n> x\n\nhello"
+    assert said(answered).own == "hello"
+    assert said(in_server(), ALL).text == "hello"
+    assert said(in_server(), ONE).text == "hello"
+    assert said(in_server(channel_id="21"), ONE).text == "hello"
+    assert decode.message(called, OFF, {}) == Passed(why="in a server")
+
+
+def test_names_stand_in_place_of_ids_and_a_bare_call_stays() -> None:
+    """A name is one line without brackets, whatever somebody calls themselves."""
+    mentions = [BOT, {"id": "8", "username": "x" * 80}]
+    assert said(message(content="<@99>", mentions=mentions)).text == "@zero"
+    assert said(message(content="hi <@!8> <@5>", mentions=mentions)).text == (
+        f"hi @{'x' * 63}… <@5>"
+    )
+    assert decode.name_of({}) == "somebody"
+    assert decode.name_of({"id": "4"}) == "4"
+
+
+def test_a_slash_and_a_word_is_a_command_unless_it_was_passed_on() -> None:
+    assert envelope(message(content="/Stop")).body == Command(name="stop")
+    assert envelope(message(content="/tool a  b")).body == Command(name="tool", rest="a  b")
+    snapshots: list[Json] = [{"message": {"content": "/stop"}}, {"message": {}}]
+    passed_on = message(content="", message_reference={"type": 1}, message_snapshots=snapshots)
+    assert envelope(passed_on).body == Said(text="[forwarded message]\n/stop", own="")
+    assert envelope(passed_on).alone
+
+
+def test_what_is_answered_is_quoted_shortly() -> None:
+    event = message(type=19, referenced_message={"author": ANN, "content": "y" * 2000})
+    assert said(event).text == (
+        f"[in reply to what Ann (the) first wrote:]\n> {'y' * 1000}…\n\nhello"
+    )
+    assert said(message(referenced_message={"author": ANN, "content": ""})).text == "hello"
+
+
+def test_files_are_known_by_where_they_stand() -> None:
+    """Their addresses end after a day."""
+    files = [
+        {"id": "5", "filename": "a.txt", "content_type": "text/plain", "size": 3},
+        {"id": "6"},
+        {"id": None},
+    ]
+    assert envelope(message(content="", attachments=files)).attachments == (
+        Attachment(reference="10/1/5", name="a.txt", media_type="text/plain", size_bytes=3),
+        Attachment(reference="10/1/6", name="file", media_type="application/octet-stream"),
+    )
+    stickers = message(content="", sticker_items=[{"name": "wave"}])
+    assert said(stickers).text == "[sticker wave]"
+
+
+def test_an_edit_carries_its_version() -> None:
+    event = message(edited_timestamp="2026-01-01T12:00:00", content="bye")
+    taken = decode.edited(event, ME)
+    assert isinstance(taken, Taken)
+    assert taken.envelope.body == Edited(message="1", text="bye")
+    assert taken.envelope.dedup == ("edit/10/1/2026-01-01T12:00:00",)
+    assert taken.envelope.sent_at == datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("event", "me", "why"),
+    [
+        (message(), ME, "an edit of a bot or of nobody"),
+        (message(author=BOT, edited_timestamp="1"), ME, "an edit of a bot or of nobody"),
+        (message(content="", edited_timestamp="1"), ME, "an edit without words"),
+        (in_server(edited_timestamp="1"), OFF, "an edit without words"),
+    ],
+)
+def test_an_edit_that_says_nothing_is_passed_over(event: Json, me: Me, why: str) -> None:
+    assert decode.edited(event, me) == Passed(why=why)
+
+
+def test_a_deletion_is_its_writers() -> None:
+    """Discord does not say whose message it was, so one that is not remembered is passed over."""
+    taken = decode.deleted({"id": "1", "channel_id": "20", "guild_id": "3"}, ME, "7")
+    assert isinstance(taken, Taken)
+    assert taken.envelope.body == Deleted(message="1")
+    assert (taken.envelope.address, taken.envelope.sender.id) == (SERVER, "7")
+    passed = decode.deleted({"id": "1", "channel_id": "20"}, ME, "")
+    assert passed == Passed(why="a deletion of a message that is not known")
+
+
+# --- interactions --------------------------------------------------------------------------------
+
+
+def acted(kind: int, data: Json, **fields: object) -> Interaction | None:
+    whole: Json = {
+        "id": "50",
+        "token": "secret-token",
+        "application_id": "98",
+        "type": kind,
+        "channel_id": "20",
+        "guild_id": "3",
+        "member": {"user": ANN},
+        "message": {"id": "30"},
+        "data": data,
+        "locale": "de",
+    }
+    return decode.interaction({**whole, **fields}, ME)
+
+
+CARD = MessageRef(address=SERVER, message="30")
+
+
+def test_a_press_carries_the_call_the_choice_and_the_card() -> None:
+    found = acted(3, {"custom_id": cards.data(ApprovalId("a1"), "once")})
+    assert found is not None
+    assert found.envelope is not None
+    assert found.envelope.body == Pressed(approval=ApprovalId("a1"), choice="once", card=CARD)
+    assert found.envelope.dedup == ("interaction/50",)
+    assert (found.kind, found.language, found.application) == ("press", "de", "98")
+    assert "secret-token" not in repr(found)
+
+
+def test_a_form_carries_the_reason_however_deep_it_lies() -> None:
+    form = cards.form("why?", "Reason", ApprovalId("a1"))["custom_id"]
+    old = [{"components": [{"value": " too early "}]}]
+    new = [{"component": {"value": "too early"}}]
+    denied = Pressed(approval=ApprovalId("a1"), choice="deny", reason="too early", card=CARD)
+    for rows in (old, new):
+        found = acted(5, {"custom_id": form, "components": rows})
+        assert found is not None
+        assert found.envelope is not None
+        assert found.envelope.body == denied
+    assert acted(5, {"custom_id": form, "components": [{"component": {"value": " "}}]}) is None
+
+
+def test_a_press_without_a_card_or_in_a_direct_chat_is_a_press_too() -> None:
+    carried = {"custom_id": cards.data(ApprovalId("a1"), "deny")}
+    found = acted(3, carried, message=None, member=None, user=ANN, guild_id=None)
+    assert found is not None
+    assert found.envelope is not None
+    assert found.envelope.address == DIRECT
+    assert found.envelope.body == Pressed(approval=ApprovalId("a1"), choice="deny")
+
+
+def test_slash_commands_are_commands_and_a_question_is_said() -> None:
+    asked = acted(2, {"name": "ask", "options": [{"name": "question", "value": " what? "}]})
+    stopped = acted(
+        2, {"name": "Tool", "type": 1, "options": [{"name": "arguments", "value": "x"}]}
+    )
+    assert asked is not None
+    assert asked.envelope is not None
+    assert (asked.envelope.body, asked.echo) == (Said(text="what?"), "what?")
+    assert stopped is not None
+    assert stopped.envelope is not None
+    assert stopped.envelope.body == Command(name="tool", rest="x")
+
+
+def test_a_receipts_button_shows_what_it_stands_for() -> None:
+    found = acted(3, {"custom_id": "zc:v:zc-receipt-1-abc"})
+    assert found is not None
+    assert (found.envelope, found.shows) == (None, "zc-receipt-1-abc")
+
+
+@pytest.mark.parametrize(
+    ("kind", "data"),
+    [
+        (3, {"custom_id": "another"}),
+        (3, {"custom_id": "zc:a:x:a1"}),
+        (3, {"custom_id": "zc:a:o:"}),
+        (3, {"custom_id": "zc:v:`no`"}),
+        (5, {"custom_id": "another"}),
+        (2, {"name": "ask"}),
+        (2, {"name": "stop", "type": 2}),
+        (2, {}),
+        (4, {}),
+    ],
+)
+def test_what_is_not_ours_is_nothing(kind: int, data: Json) -> None:
+    assert acted(kind, data) is None
+
+
+def test_an_interaction_of_nobody_is_nothing() -> None:
+    assert acted(3, {"custom_id": cards.data(ApprovalId("a1"), "once")}, token="") is None
+    assert acted(3, {}, member={"user": BOT}) is None
+
+
+# --- odd JSON ------------------------------------------------------------------------------------
+
+KEYS = st.sampled_from(
+    [
+        "id",
+        "channel_id",
+        "guild_id",
+        "author",
+        "type",
+        "content",
+        "mentions",
+        "attachments",
+        "data",
+        "token",
+        "member",
+        "user",
+        "referenced_message",
+        "message_snapshots",
+        "custom_id",
+        "options",
+        "components",
+        "edited_timestamp",
+        "timestamp",
+        "message",
+        "name",
+        "message_reference",
+    ]
+)
+ODD = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.floats(allow_nan=False),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=6),
+    max_leaves=20,
+)
+
+
+@given(event=st.dictionaries(KEYS, ODD))
+def test_no_event_breaks_decoding(event: dict[str, object]) -> None:
+    """A malformed event is passed over, and what follows it is heard (P9)."""
+    whole: Json = {**message(), **event}
+    for me in (ME, ALL):
+        decode.message(whole, me, {})
+        decode.edited({"edited_timestamp": "x", **whole}, me)
+        decode.deleted(whole, me, "7")
+        decode.interaction({"type": 3, "token": "t", "user": ANN, **whole}, me)
+
+
+def test_fields_of_odd_shapes_read_as_nothing() -> None:
+    assert parsed(b"{") is None
+    assert parsed(b"[" * 100_000) is None
+    assert parsed(b'{"a": 1}') == {"a": 1}
+    assert objects({"a": 1}, "a") == []
+    assert text({"a": "\ud800x"}, "a") == "\ufffdx"
+    assert text({"a": 1}, "a") == ""
+    assert number({"a": 1.5}, "a") == 1.5
+    assert number({"a": True}, "a") is None
+    assert not is_snowflake("٣")
+    assert not is_snowflake("1" * 21)
+
+
+def test_a_cursor_says_in_which_channel_and_how_far() -> None:
+    assert decode.read_cursor(decode.cursor("10", "1")) == ("10", 1)
+    assert decode.read_cursor("10") is None
+    assert decode.read_cursor("10/x") is None

@@ -1,0 +1,87 @@
+"""Who acts next, for each answer that is no success."""
+
+import json
+
+import pytest
+
+from channels.discord.errors import NotThere, closed, refused
+from zeroclaw import (
+    ChannelRejected,
+    ChannelUnauthorized,
+    ChannelUnavailable,
+    DeliveryUnknown,
+    RateLimited,
+    ZeroclawError,
+)
+
+
+def answer(status: int, said: object = None, **headers: str) -> ZeroclawError:
+    return refused("d", status, b"<html>" if said is None else json.dumps(said).encode(), headers)
+
+
+@pytest.mark.parametrize(
+    ("said", "headers", "wait_s"),
+    [
+        ({"retry_after": 0.3}, {}, 0.3),
+        ({"retry_after": 7, "global": True}, {}, 7),
+        (None, {"Retry-After": "4"}, 4),
+        (None, {"Retry-After": "soon"}, 1),
+        ({"retry_after": -1}, {}, 1),
+        ({"retry_after": 1e9}, {}, 86_400),
+    ],
+)
+def test_a_wait_is_what_discord_says(said: object, headers: dict[str, str], wait_s: float) -> None:
+    error = answer(429, said, **headers)
+    assert isinstance(error, RateLimited)
+    assert error.retry_after_s == wait_s
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "kind"),
+    [
+        (500, None, DeliveryUnknown),
+        (502, None, DeliveryUnknown),
+        (408, None, DeliveryUnknown),
+        (401, {"message": "401: Unauthorized", "code": 0}, ChannelUnavailable),
+        (404, None, ChannelUnavailable),
+        (403, {"message": "Missing Access", "code": 50001}, ChannelRejected),
+        (404, {"message": "Unknown Channel", "code": 10003}, NotThere),
+        (400, {"message": "Invalid Form Body", "code": 50035}, ChannelRejected),
+    ],
+)
+def test_each_refusal_says_who_acts_next(status: int, said: object, kind: type[Exception]) -> None:
+    """One 401 or 404 of one call is not the end of the account."""
+    assert type(answer(status, said)) is kind
+
+
+@pytest.mark.parametrize(
+    ("code", "gone"), [(10008, True), (50005, True), (50083, True), (1, False)]
+)
+def test_what_can_no_longer_be_edited_is_gone(code: int, gone: bool) -> None:
+    error = answer(400, {"message": "No", "code": code})
+    assert isinstance(error, ChannelRejected)
+    assert error.gone is gone
+
+
+def test_a_long_refusal_is_cut_and_on_one_line_of_ours() -> None:
+    assert len(str(answer(400, {"message": "X" * 5_000}))) < 250
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "says"),
+    [
+        (4004, ChannelUnauthorized, "does not accept the token"),
+        (4014, ChannelUnauthorized, "turn on Message Content Intent"),
+        (4013, ChannelUnauthorized, "turn on Message Content Intent"),
+        (4011, ChannelUnauthorized, "too many servers"),
+        (4012, ChannelUnavailable, "4012"),
+        (None, ChannelUnavailable, "None"),
+    ],
+)
+def test_a_gateway_that_closes_for_good_says_what_to_do(
+    code: int | None, kind: type[Exception], says: str
+) -> None:
+    error = closed("d", code)
+    assert type(error) is kind
+    assert says in str(error)
+    assert "\n" not in str(error)
