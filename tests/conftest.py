@@ -112,6 +112,10 @@ REQUIREMENTS: dict[str, tuple[Callable[[], bool], str]] = {
     "chromium": (lambda: shutil.which("chromium") is not None, "apt-get install chromium"),
     "debootstrap": (lambda: shutil.which("debootstrap") is not None, "apt-get install debootstrap"),
     "default port": (lambda: is_free(8420), "end what listens on 127.0.0.1:8420"),
+    "dovecot": (
+        lambda: Path("/usr/lib/dovecot/lmtp").exists() and os.geteuid() == 0,
+        "apt-get install dovecot-imapd dovecot-lmtpd, and run as root on a machine made for tests",
+    ),
     "git": (lambda: shutil.which("git") is not None, "apt-get install git"),
     "keyring": (
         lambda: os.uname().machine in {"x86_64", "aarch64"} and Path("/proc/keys").exists(),
@@ -121,6 +125,10 @@ REQUIREMENTS: dict[str, tuple[Callable[[], bool], str]] = {
     "llama": (lambda: find_spec("xllamacpp") is not None, "install the extra `local`"),
     "model": (lambda: model_file().is_file(), "python deploy/fetch_model.py"),
     "openssl": (lambda: shutil.which("openssl") is not None, "apt-get install openssl"),
+    "postfix": (
+        lambda: Path("/usr/sbin/postfix").exists() and os.geteuid() == 0,
+        "apt-get install postfix, and run as root on a machine made for tests",
+    ),
     "root": (lambda: os.geteuid() == 0, "run the tests as root, on a machine made for tests"),
     "unshare": (lambda: shutil.which("unshare") is not None, "apt-get install util-linux"),
     "platform": (

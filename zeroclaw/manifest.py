@@ -19,6 +19,8 @@ class ChannelManifest(Value):
             and secrets are right, without receiving or sending anything. Called with the settings
             and with what `ChannelContext.secrets` would hold, returns one line about the account,
             raises what the adapter would.
+        may_pair: A sender's id can't be forged, so that whoever is not known may be answered with a
+            code; false refuses `pairing = "code"`.
         public: `module:function`, empty for never; called with the settings, tells whether the
             platform calls this channel on the public listener.
     """
@@ -29,4 +31,5 @@ class ChannelManifest(Value):
     prepare: str = ""
     local_operator: bool = False
     check: str = ""
+    may_pair: bool = True
     public: str = ""

@@ -2,6 +2,7 @@
 
 from tests.contract.channel_suite import Adapter
 from tests.contract.discord_harness import DISCORD
+from tests.contract.email_harness import EMAIL
 from tests.contract.loopback_harness import BARE as BARE_LOOPBACK
 from tests.contract.loopback_harness import loopback
 from tests.contract.scripted_harness import BARE, FULL, LOOKING, scripted
@@ -13,6 +14,7 @@ from tests.contract.web_harness import WEB, web_opened
 ADAPTERS = (
     Adapter(name="terminal", capabilities=TERMINAL, opened=terminal_opened, carries_files=False),
     Adapter(name="web", capabilities=WEB, opened=web_opened),
+    EMAIL,
     TELEGRAM,
     TELEGRAM_BY_WEBHOOK,
     DISCORD,

@@ -189,6 +189,7 @@ class Adapter:
         loses: Lets the next message of this kind arrive, and its answer not; for those that look.
         opened: Starts the platform and the adapter, receiving; ends both.
         placed: Starts the platform alone; None where nobody can write while the bot is away.
+        needs: What the platform's side needs of the machine, see `REQUIREMENTS` in conftest.py.
     """
 
     name: str
@@ -198,6 +199,7 @@ class Adapter:
     carries_files: bool = True
     loses: Callable[[Harness, Losable], None] | None = None
     placed: Placing | None = None
+    needs: tuple[str, ...] = ()
 
 
 def noting(facts: list[str]) -> ChannelLog:

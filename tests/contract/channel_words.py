@@ -1,11 +1,12 @@
 """Over which channels a promise is tested, and what is said on them."""
 
+from collections.abc import Iterable
 from datetime import timedelta
 
 import pytest
 
 from tests.contract.channel_adapters import ADAPTERS
-from tests.contract.channel_suite import Harness
+from tests.contract.channel_suite import Adapter, Harness
 from tests.fakes.manual_clock import EPOCH
 from zeroclaw import (
     Address,
@@ -24,25 +25,32 @@ AWKWARD = (
     "Zeilen\nund  Räume\t<b>&amp;</b> *stars* _lines_ `ticks` 👩🏽‍🚀 \u202edrawkcab\u202c \\ end"
 )
 
-every_channel = pytest.mark.parametrize("adapter", ADAPTERS, ids=lambda one: one.name)
+
+def over(adapters: Iterable[Adapter]) -> pytest.MarkDecorator:
+    """Run a test over channels, each where the machine has what its platform's side needs."""
+    each = [pytest.param(one, id=one.name, marks=pytest.mark.needs(*one.needs)) for one in adapters]
+    return pytest.mark.parametrize("adapter", each)
+
+
+every_channel = over(ADAPTERS)
 
 
 def channels_that(flag: str) -> pytest.MarkDecorator:
     """The channels whose capabilities say yes to a flag."""
     able = [one for one in ADAPTERS if getattr(one.capabilities, flag)]
-    return pytest.mark.parametrize("adapter", able, ids=lambda one: one.name)
+    return over(able)
 
 
 def channels_without(flag: str) -> pytest.MarkDecorator:
     """The others."""
     unable = [one for one in ADAPTERS if not getattr(one.capabilities, flag)]
-    return pytest.mark.parametrize("adapter", unable, ids=lambda one: one.name)
+    return over(unable)
 
 
 def channels_with_files() -> pytest.MarkDecorator:
     """The channels on which people send files."""
     able = [one for one in ADAPTERS if one.carries_files]
-    return pytest.mark.parametrize("adapter", able, ids=lambda one: one.name)
+    return over(able)
 
 
 def outgoing(harness: Harness, text: str, key: str = "k1", *, draft: bool = False) -> Outgoing:

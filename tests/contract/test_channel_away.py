@@ -11,7 +11,12 @@ from zeroclaw import ChannelUnavailable, Said
 pytestmark = pytest.mark.slow
 
 placed_channels = pytest.mark.parametrize(
-    "placed", [pytest.param(one.placed, id=one.name) for one in ADAPTERS if one.placed is not None]
+    "placed",
+    [
+        pytest.param(one.placed, id=one.name, marks=pytest.mark.needs(*one.needs))
+        for one in ADAPTERS
+        if one.placed is not None
+    ],
 )
 SAID = [f"message {number}" for number in range(6)]
 

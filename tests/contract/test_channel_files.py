@@ -66,8 +66,9 @@ async def test_a_repeated_file_shows_one_where_its_key_is_known(
         again = await harness.channel.send_file(harness.address, FILE)
         is_known = adapter.capabilities.idempotent_send
         assert first == again or not is_known
-        # A key may be known for minutes, which is no promise that `idempotent_send` could be.
-        assert len(await harness.messages()) == len({first, again})
+        # A key may be known for minutes, or to some readers: that is no promise, though one may stand.
+        shown = len(await harness.messages())
+        assert shown in {len({first, again}), 1 if is_known else 2}
 
 
 @channels_without("max_file_bytes")

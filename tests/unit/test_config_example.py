@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from channels._local import LocalSettings
 from channels.discord import DiscordSettings
+from channels.email import EmailSettings
 from channels.telegram import TelegramSettings
 from channels.web import WebSettings
 from zeroclaw.config.model import ChannelSettings, Config, PersonSettings
@@ -20,7 +21,7 @@ from zeroclaw.gate.policy import Statement, configured
 TEXT = (Path(__file__).parents[2] / "config.example.toml").read_text(encoding="utf-8")
 UNCOMMENTED = re.sub(r"^#: ?", "", TEXT, flags=re.MULTILINE).replace("statement = []", "")
 KINDS = {"web": WebSettings, "terminal": LocalSettings}
-COMMENTED = {"discord": DiscordSettings, "telegram": TelegramSettings}
+COMMENTED = {"discord": DiscordSettings, "email": EmailSettings, "telegram": TelegramSettings}
 """Kinds that need something of a person's before they run."""
 
 
@@ -51,6 +52,7 @@ VALUES = {
     "provider.api_key",
     "policy.statement.when",
     "channels.discord.token",
+    "channels.email.password",
     "channels.telegram.token",
 }
 """Tables that are a value of one key."""
@@ -114,10 +116,17 @@ def test_the_commented_examples_are_valid() -> None:
     token = SecretReference(env="TELEGRAM_TOKEN")
     assert settings["telegram"] == TelegramSettings(token=token)
     assert settings["discord"] == DiscordSettings(token=SecretReference(env="DISCORD_TOKEN"))
-    common = set(ChannelSettings.model_fields) - {"rate"}
-    assert config.channels["telegram"].model_dump(include=common) == (
-        ChannelSettings().model_dump(include=common)
+    assert settings["email"] == EmailSettings(
+        address="bot@example.org",
+        password=SecretReference(env="MAIL_PASSWORD"),
+        imap_host="imap.example.org",
+        smtp_host="smtp.example.org",
     )
+    common = set(ChannelSettings.model_fields) - {"rate"}
+    for name in COMMENTED:
+        assert config.channels[name].model_dump(include=common) == (
+            ChannelSettings().model_dump(include=common)
+        )
 
 
 def test_every_key_says_why() -> None:

@@ -107,6 +107,12 @@ def check(
         name: _is_public(manifests[config.kind_of(name)], found, _key_path(name), faults)
         for name, found in settings.items()
     }
+    faults += [
+        f'{_key_path(name)}.pairing: "code" would answer senders that are forged; name the people '
+        "in `allowed_users` instead"
+        for name in settings
+        if config.channels[name].pairing == "code" and not manifests[config.kind_of(name)].may_pair
+    ]
     kinds = (AUTO, *plugins.names(plugins.PROVIDERS))
     route, _, _ = config.approvals.chat.partition(":")
     if route and route not in config.channels:

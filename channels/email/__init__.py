@@ -1,0 +1,152 @@
+"""E-mail: one account, read by IMAP and answered by SMTP; an automatic responder that is safe to leave on.
+
+Nothing of the libraries of the extra `email` is imported before it is known to be there.
+"""
+
+import re
+from collections.abc import Mapping
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from zeroclaw import (
+    Capabilities,
+    Channel,
+    ChannelContext,
+    ChannelManifest,
+    ConfigError,
+    SecretReference,
+)
+
+CAPABILITIES = Capabilities(
+    max_length=50_000,  # characters; Gmail hides what is beyond 102 KiB of HTML, read 2026-11
+    can_edit=False,
+    can_delete=False,
+    has_buttons=True,  # links that write the mail which answers
+    has_threads=True,
+    max_file_bytes=10_000_000,  # a third more in base64; Exchange Online takes 35 MB, read 2026-11
+)
+
+EXTRA = ("aioimaplib", "aiosmtplib", "nh3", "markdown_it", "selectolax")
+_ADDRESS = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~.-]{1,64}@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+")
+_HOST = r"^[A-Za-z0-9.:-]*$"
+_PRINTABLE = r"^[ !#-\[\]-~]*$"
+_LINE = r"^[^\x00-\x1f\x7f]*$"
+
+
+class EmailSettings(BaseModel):
+    """The keys of `[channels.email]` beside the common ones."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    address: str = Field(max_length=254)
+    """The account's own address: what people write to, and what answers come from."""
+    name: str = Field(default="", max_length=100, pattern=_LINE)
+    """What stands beside the address in answers."""
+    username: str = Field(default="", max_length=254)
+    """For both logins; empty: the address."""
+    password: SecretReference
+    """For both logins; of Gmail and Fastmail an app password."""
+    imap_host: str = Field(min_length=1, max_length=253, pattern=_HOST)
+    """Where the mailbox is; TLS from the first byte, with a certificate that is verified."""
+    imap_port: int = Field(default=993, ge=1, le=65_535)
+    mailbox: str = Field(default="INBOX", min_length=1, max_length=200, pattern=_PRINTABLE)
+    """Which one is read."""
+    smtp_host: str = Field(min_length=1, max_length=253, pattern=_HOST)
+    """Where answers are handed over."""
+    smtp_port: int = Field(default=587, ge=1, le=65_535)
+    smtp_security: Literal["starttls", "tls"] = "starttls"
+    """How that connection is encrypted: port 587 begins in the clear, port 465 does not."""
+    ca_file: str = Field(default="", max_length=1_000)
+    """Certificates that are trusted in place of the system's, for servers of one's own."""
+    authserv_id: str = Field(default="", max_length=253, pattern=r"^[!-~]*$")
+    """The name under which the account's own server writes Authentication-Results, such as
+    mx.google.com; while it is empty every sender is a stranger."""
+    plus_tags: Literal["kept", "dropped"] = "kept"
+    """Whether ann+x@ is somebody else than ann@."""
+    subject: str = Field(default="zeroclaw", min_length=1, max_length=100, pattern=_LINE)
+    """Of mails that answer none."""
+    poll_s: float = Field(default=120.0, ge=5, le=1_500)
+    """Seconds after which is looked for mail even when the server has told of none; servers end a
+    wait that is longer than half an hour."""
+    max_mail_bytes: int = Field(default=20_000_000, ge=100_000, le=100_000_000)
+    """Of a larger mail the first part is read, and no files are taken."""
+    sender_per_hour: int = Field(default=20, ge=1, le=1_000)
+    """Mails of one sender that are answered within an hour; others stay unread."""
+    account_per_hour: int = Field(default=200, ge=1, le=10_000)
+    """Mails that are answered within an hour; the next one stops the channel, for it is a loop."""
+
+    @field_validator("address")
+    @classmethod
+    def _is_address(cls, address: str) -> str:
+        if _ADDRESS.fullmatch(address) is None:
+            message = "must be an address such as bot@example.org"
+            raise ValueError(message)
+        return address.lower()
+
+
+def prepare() -> None:
+    """Load the libraries; see the manifest. Without the extra it does nothing: `open_channel` says so."""
+    if _has_extra():
+        import_module("channels.email.adapter")
+
+
+def open_channel(context: ChannelContext) -> Channel:
+    """Make the adapter; it opens nothing before it is used.
+
+    Raises:
+        ConfigError: The extra is not installed.
+        ChannelUnauthorized: The password is not set.
+    """
+    _needs_extra(context.name)
+    from channels.email.adapter import EmailChannel
+
+    return EmailChannel(context)
+
+
+async def check(settings: EmailSettings, secrets: Mapping[str, str]) -> str:
+    """Log in at both servers and open the mailbox; changes and sends nothing.
+
+    Raises:
+        ConfigError: The extra is not installed.
+        ChannelUnauthorized: A login is not accepted, or there is no such mailbox.
+        ChannelUnavailable: A server can't be reached.
+    """
+    _needs_extra("email")
+    from channels.email.account import Account
+
+    account = Account("email", settings, secrets)
+    opened = await account.tried()
+    vouched = (
+        f"senders are who `{settings.authserv_id}` says they are"
+        if settings.authserv_id
+        else "everybody is a stranger until `authserv_id` is set"
+    )
+    return (
+        f"{settings.address} reads `{settings.mailbox}` from mail {opened.next_uid:,} on; {vouched}"
+    )
+
+
+def _has_extra() -> bool:
+    return all(find_spec(module) for module in EXTRA)
+
+
+def _needs_extra(channel: str) -> None:
+    if not _has_extra():
+        fault = (
+            f"channels.{channel}: e-mail needs more packages; install the extra `email`: "
+            "python -m pip install -e '.[email]' in the checkout"
+        )
+        raise ConfigError((fault,))
+
+
+MANIFEST = ChannelManifest(
+    kind="email",
+    adapter="channels.email:open_channel",
+    settings="channels.email:EmailSettings",
+    prepare="channels.email:prepare",
+    check="channels.email:check",
+    may_pair=False,  # an answer to whoever is not known goes to an address that may be forged
+)

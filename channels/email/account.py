@@ -1,0 +1,153 @@
+"""One mail account: its logins, and what is looked up in its mailbox beside the reading of new mail.
+
+Reading waits in IDLE most of the time, which nothing else can use, so look-ups have a connection of
+their own. It is made when it is first needed, used by one at a time, and made anew once it is lost.
+"""
+
+import asyncio
+import ssl
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+
+from channels.email import EmailSettings, imap, mime, smtp
+from channels.email.decode import MOST_ID_CHARS, Fetched, Parent, is_plain_id, parent_of
+from channels.email.identity import author, normalised
+from channels.email.imap import Mailbox, Opened
+from zeroclaw import Address, ChannelRejected, ChannelUnauthorized
+
+MOST_LOOKED_AT = 5
+"""Mails of a thread whose headers are read to find the newest of one person."""
+
+
+class Account:
+    """The two servers of one account."""
+
+    def __init__(self, channel: str, settings: EmailSettings, secrets: Mapping[str, str]) -> None:
+        """Open nothing yet.
+
+        Raises:
+            ChannelUnauthorized: The password is not set.
+        """
+        self._channel = channel
+        self._settings = settings
+        self.address = normalised(settings.address)
+        self._username = settings.username or settings.address
+        self._password = secrets.get("password", "")
+        if not self._password:
+            message = f"`{channel}`: the password is not set"
+            raise ChannelUnauthorized(message)
+        self._sender = smtp.Sender(
+            channel, settings, username=self._username, password=self._password
+        )
+        self._tls: ssl.SSLContext | None = None
+        self._looking = asyncio.Lock()
+        self._looker: Mailbox | None = None
+        self._open: set[Mailbox] = set()
+
+    @asynccontextmanager
+    async def mailbox(self) -> AsyncGenerator[tuple[Mailbox, Opened]]:
+        """Connect, log in, open the mailbox; and cut the connection at the end."""
+        mailbox = await self._connected()
+        try:
+            yield mailbox, await mailbox.open(self._settings.mailbox)
+        finally:
+            await self._cut(mailbox)
+
+    async def tried(self) -> Opened:
+        """Log in at both servers, and return the mailbox as it was opened."""
+        async with self.mailbox() as (_, opened):
+            await self._sender.try_login(await self._trusted())
+        return opened
+
+    async def send(self, mail: bytes, to: str) -> None:
+        """Send one mail to one person; see `smtp.Sender.send`."""
+        await self._sender.send(mail, sender=self.address, to=to, tls=await self._trusted())
+
+    async def newest(self, to: Address, thread: str, message: str, *, plus_tags: bool) -> Parent:
+        """Return the newest mail of a person in a thread, an empty one where none is found.
+
+        Args:
+            to: The person's chat.
+            thread: What the thread's mails name in References, or a beginning of it.
+            message: The one mail that is meant; empty for the newest.
+            plus_tags: As in `author`.
+        """
+        if message and not is_plain_id(message):
+            return Parent()
+        async with self._look() as (mailbox, _):
+            if message:
+                found = await mailbox.search(f'HEADER Message-ID "<{message}>"')
+            else:
+                named = f'HEADER References "<{thread}" HEADER Message-ID "<{thread}"'
+                found = await mailbox.search(f"OR {named}")
+            for uid in reversed(found[-MOST_LOOKED_AT:]):
+                mail = mime.taken_apart(await mailbox.headers(uid, most=mime.MOST_HEADER_BYTES))
+                wrote = author(mail.headers.get("from", ()), plus_tags=plus_tags)
+                if wrote is not None and wrote.address == to.chat:
+                    return parent_of(mail)
+        return Parent()
+
+    async def read(self, validity: int, uid: int, message: str) -> Fetched:
+        """Return a mail whose file is wanted.
+
+        Raises:
+            ChannelRejected: It is gone.
+        """
+        async with self._look() as (mailbox, opened):
+            if opened.validity != validity:  # its number is another one's by now
+                is_known = 0 < len(message) <= MOST_ID_CHARS and is_plain_id(message)
+                found = await mailbox.search(f'HEADER Message-ID "<{message}>"') if is_known else []
+                uid = found[0] if found else 0
+            most = self._settings.max_mail_bytes
+            fetched = await mailbox.fetch(opened.validity, uid, most=most) if uid else None
+        if fetched is None:
+            message = f"`{self._channel}`: the mail with the file is gone"
+            raise ChannelRejected(message, gone=True)
+        return fetched
+
+    async def aclose(self) -> None:
+        """Cut every connection; safe twice."""
+        for one in tuple(self._open):
+            await self._cut(one)
+
+    @asynccontextmanager
+    async def _look(self) -> AsyncGenerator[tuple[Mailbox, Opened]]:
+        """Lend the connection for look-ups, with the mailbox as it is now."""
+        async with self._looking:
+            if self._looker is None or self._looker.is_lost:
+                self._looker = await self._connected()
+            mailbox, is_whole = self._looker, False
+            try:
+                yield mailbox, await mailbox.open(self._settings.mailbox)
+                is_whole = True
+            finally:
+                if not is_whole:  # an answer may be under way, which would be taken for another's
+                    await self._cut(mailbox)
+
+    async def _connected(self) -> Mailbox:
+        host, port = self._settings.imap_host, self._settings.imap_port
+        mailbox = await imap.connected(self._channel, host, port, tls=await self._trusted())
+        self._open.add(mailbox)
+        is_in = False
+        try:
+            await mailbox.login(self._username, self._password)
+            is_in = True
+        finally:
+            if not is_in:
+                await self._cut(mailbox)
+        return mailbox
+
+    async def _cut(self, mailbox: Mailbox) -> None:
+        self._open.discard(mailbox)
+        await mailbox.aclose()
+
+    async def _trusted(self) -> ssl.SSLContext:
+        """Return what servers are verified with; reading certificates takes a while."""
+        if self._tls is None:
+            ca_file = self._settings.ca_file or None
+            try:
+                self._tls = await asyncio.to_thread(ssl.create_default_context, cafile=ca_file)
+            except OSError as error:
+                message = f"`{self._channel}`: `ca_file` can't be read as certificates"
+                raise ChannelUnauthorized(message) from error
+        return self._tls

@@ -1,0 +1,396 @@
+"""One mail account as a channel: new mail in its order, and what is sent."""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import timedelta
+from email.headerregistry import Address as Named
+from typing import NoReturn
+
+from channels.email import CAPABILITIES, EmailSettings, decode, identity, mime, render
+from channels.email.account import Account
+from channels.email.decode import Fetched, Me, Parent, Passed, Taken
+from channels.email.imap import Mailbox, Opened
+from channels.email.progress import Progress, Read
+from channels.email.render import Letter, Words
+from channels.email.robots import Caps
+from zeroclaw import (
+    Accepted,
+    Address,
+    Admission,
+    Admit,
+    Answered,
+    ApprovalId,
+    Attachment,
+    Card,
+    ChannelContext,
+    ChannelRejected,
+    ChannelUnauthorized,
+    ChannelUnavailable,
+    Ignored,
+    LookupResult,
+    MessageRef,
+    NotSupported,
+    Outcome,
+    Outgoing,
+    OutgoingFile,
+    Postable,
+    Rendered,
+    ZeroclawError,
+)
+
+AGAIN_S = 1.0
+"""Seconds until what could not be stored is fetched again."""
+RENUMBERED = timedelta(days=2)
+"""How far back is read of a mailbox whose numbers mean other mails than before."""
+MOST_PARENTS = 500
+"""Threads of which is remembered what an answer needs; of others the mailbox is asked."""
+MOST_CARDS = 500
+"""Cards of which is remembered what was told of them."""
+MOST_TOASTS = 16
+"""Short answers under way at once; one beyond that is lost, what it tells of is not."""
+
+
+class EmailChannel:
+    """One mail account."""
+
+    def __init__(self, context: ChannelContext) -> None:
+        """Open nothing yet.
+
+        Raises:
+            ChannelUnauthorized: The password is not set.
+        """
+        settings = context.settings_as(EmailSettings)
+        self.name = context.name
+        self.capabilities = CAPABILITIES
+        self._context = context
+        self._settings = settings
+        self._account = Account(context.name, settings, context.secrets)
+        self._me = Me(
+            channel=context.name,
+            address=self._account.address,
+            authserv_id=settings.authserv_id,
+            plus_tags=settings.plus_tags == "kept",
+            mailbox=settings.mailbox,
+        )
+        self._caps = Caps(of_sender=settings.sender_per_hour, of_all=settings.account_per_hour)
+        self._parents: OrderedDict[str, Parent] = OrderedDict()
+        self._told: OrderedDict[str, frozenset[ApprovalId]] = OrderedDict()
+        self._toasting = asyncio.Semaphore(MOST_TOASTS)
+        self._is_closed = False
+
+    # --- inward ----------------------------------------------------------------------------------
+
+    async def receive(self, admit: Admit, ready: Callable[[], None]) -> None:
+        """Read new mail until cancelled or closed; see `Channel.receive`."""
+        context, settings = self._context, self._settings
+        progress = Progress(settings.mailbox, context.positions, context.directory)
+        try:
+            async with (
+                self._account.mailbox() as (mailbox, opened),
+                asyncio.TaskGroup() as group,
+            ):
+
+                def toast(event: Taken, text: str) -> None:
+                    if not self._toasting.locked():
+                        group.create_task(self._toast(event, text))
+
+                read = await self._begun(mailbox, opened, progress)
+                ready()
+                while True:
+                    read = await self._read_on(mailbox, read, admit, toast)
+                    await progress.note(read)
+                    if mailbox.can_idle:
+                        await mailbox.idle(settings.poll_s)
+                    else:
+                        await context.clock.sleep(settings.poll_s)
+        except* ChannelUnavailable:
+            if not self._is_closed:  # closing cuts the connection
+                raise
+
+    async def _begun(self, mailbox: Mailbox, opened: Opened, progress: Progress) -> Read:
+        """Return how far the mailbox was read before; what was there before the first start is."""
+        known = await progress.known()
+        mine = [one.uid for one in known if one.validity == opened.validity]
+        if mine:
+            return Read(validity=opened.validity, uid=max(mine))
+        newest = (
+            opened.next_uid - 1 if opened.next_uid else max(await mailbox.search("ALL"), default=0)
+        )
+        read = Read(validity=opened.validity, uid=newest)
+        if known:
+            # The numbers mean other mails now. What was answered is known by its Message-ID.
+            since = self._context.clock.now() - RENUMBERED
+            recent = await mailbox.search(f"SINCE {since:%d}-{_MONTHS[since.month - 1]}-{since:%Y}")
+            read = Read(validity=opened.validity, uid=min(recent, default=newest + 1) - 1)
+            self._context.log("mailbox_renumbered", read_again=len(recent), level="warning")
+        await progress.note(read)
+        return read
+
+    async def _read_on(
+        self, mailbox: Mailbox, read: Read, admit: Admit, toast: Callable[[Taken, str], None]
+    ) -> Read:
+        """Read what is new, one mail at a time; return how far that is."""
+        # `*` is the newest mail, so that one that was read may be found again.
+        for uid in await mailbox.search(f"UID {read.uid + 1}:*"):
+            if uid <= read.uid:
+                continue
+            most = self._settings.max_mail_bytes
+            fetched = await mailbox.fetch(read.validity, uid, most=most)
+            while fetched is not None and not await self._take(mailbox, fetched, admit, toast):
+                await self._context.clock.sleep(AGAIN_S)
+            read = Read(validity=read.validity, uid=uid)
+        return read
+
+    async def _take(
+        self,
+        mailbox: Mailbox,
+        fetched: Fetched,
+        admit: Admit,
+        toast: Callable[[Taken, str], None],
+    ) -> bool:
+        """Show a mail to the ingress; False when it could not be stored, and must be shown again.
+
+        Raises:
+            ChannelUnauthorized: So many are answered that it must be a loop.
+        """
+        log, at = self._context.log, self._context.clock.monotonic()
+        # However a mail is made, nobody waits for its reading.
+        event = await asyncio.to_thread(decode.decoded, fetched, self._me)
+        if isinstance(event, Passed):
+            log("mail_passed_over", why=event.why, uid=fetched.uid, level="debug")
+            return True
+        sender = event.envelope.sender
+        if sender.verified:
+            state = self._caps.state(sender.id, at)
+            if state == "stopped":
+                message = (
+                    f"`{self.name}`: {self._settings.account_per_hour} mails within an hour look like "
+                    "a loop, so the channel has stopped; see who writes, then start it again"
+                )
+                raise ChannelUnauthorized(message)
+            if state == "capped":
+                log("sender_capped", uid=fetched.uid, level="warning")
+                return True
+        try:
+            admission = await admit(event.envelope)
+        except ZeroclawError as error:
+            log("event_not_admitted", why=str(error), level="warning")
+            return False
+        await self._follow(mailbox, fetched.uid, event, admission, toast)
+        return True
+
+    async def _follow(
+        self,
+        mailbox: Mailbox,
+        uid: int,
+        event: Taken,
+        admission: Admission,
+        toast: Callable[[Taken, str], None],
+    ) -> None:
+        """Tell the server that a mail was received, and the sender what came of it."""
+        if isinstance(admission, Ignored):
+            return
+        if isinstance(admission, Accepted | Answered):
+            self._caps.count(event.envelope.sender.id, self._context.clock.monotonic())
+        self._remember(event)
+        await mailbox.flag(uid)
+        if isinstance(admission, Answered):
+            toast(event, admission.text)
+
+    def _remember(self, event: Taken) -> None:
+        key = event.envelope.address.key()
+        self._parents[key] = event.parent
+        self._parents.move_to_end(key)
+        if len(self._parents) > MOST_PARENTS:
+            self._parents.popitem(last=False)
+
+    async def _toast(self, event: Taken, text: str) -> None:
+        """Answer a sender alone, with what may be lost."""
+        to, key = event.envelope.address, f"toast {event.envelope.message}"
+        async with self._toasting:
+            try:
+                words = render.answer(render.markdown(text), (), is_plain=True)
+                await self._post(to, key, words, event.parent)
+            except ZeroclawError as error:
+                self._context.log("mail_not_answered", why=str(error))
+
+    # --- outward ---------------------------------------------------------------------------------
+
+    def render(self, markdown: str) -> Rendered:
+        """Return a text as it stands in a mail."""
+        return render.markdown(markdown)
+
+    def measure(self, rendered: Rendered) -> int:
+        """Return the length in characters."""
+        return render.measure(rendered)
+
+    async def send(self, to: Address, outgoing: Outgoing) -> MessageRef:
+        """Send an answer."""
+        length, most = self.measure(outgoing.rendered), CAPABILITIES.max_length
+        if length > most:
+            message = f"`{self.name}`: {length:,} characters are more than {most:,}"
+            raise ChannelRejected(message)
+        parent = await self._parent(to, outgoing.reply_to or "")
+        words = await asyncio.to_thread(
+            render.answer, outgoing.rendered, outgoing.receipts, is_plain=outgoing.plain
+        )
+        return await self._post(to, outgoing.key, words, parent)
+
+    async def send_file(self, to: Address, file: OutgoingFile) -> MessageRef:
+        """Send a file with what stands with it."""
+        most = CAPABILITIES.max_file_bytes
+        if len(file.content) > most:
+            message = f"`{self.name}`: {len(file.content):,} bytes are more than {most:,}"
+            raise ChannelRejected(message)
+        parent = await self._parent(to, file.reply_to or "")
+        return await self._post(to, file.key, render.caption(file), parent, file=file)
+
+    async def ask(self, to: Address, card: Card) -> MessageRef:
+        """Send a card with the links that answer it."""
+        id_ = self._id(to, card.key)
+        words = render.card(card, id=id_, account=self._me.address)
+        return await self._post(to, card.key, words, Parent(), subject=render.title(card))
+
+    async def settle(self, ref: MessageRef, outcome: Outcome) -> None:
+        """Send how a card ended, below the card."""
+        ended = frozenset(one.approval for one in outcome.endings)
+        if ended <= self._told.get(ref.message, frozenset()):
+            return
+        key = f"ended {ref.message} {' '.join(sorted(ended))}"
+        card = Parent(id=ref.message, subject=render.title(outcome.card))
+        await self._post(ref.address, key, render.ended(outcome), card)
+        self._told[ref.message] = ended
+        self._told.move_to_end(ref.message)
+        if len(self._told) > MOST_CARDS:
+            self._told.popitem(last=False)
+
+    def mark(self, to: Address) -> str:
+        """Refuse: what a server has taken can't be seen in anybody's mailbox."""
+        del to
+        self._refuse("looks for no messages")
+
+    async def lookup(
+        self, to: Address, content: Postable, *, since: str, apart: frozenset[str], before: str = ""
+    ) -> LookupResult:
+        """Refuse; see `mark`."""
+        del to, content, since, apart, before
+        self._refuse("looks for no messages")
+
+    async def edit(self, ref: MessageRef, outgoing: Outgoing) -> None:
+        """Refuse: a mail that was sent stays as it is."""
+        del ref, outgoing
+        self._refuse("edits no messages")
+
+    async def delete(self, ref: MessageRef) -> None:
+        """Refuse, as `edit`."""
+        del ref
+        self._refuse("deletes no messages")
+
+    async def preview(self, to: Address, outgoing: Outgoing) -> None:
+        """Refuse: nobody looks on while a mail is written."""
+        del to, outgoing
+        self._refuse("shows nothing that is not sent")
+
+    async def typing(self, to: Address) -> None:
+        """Refuse, as `preview`."""
+        del to
+        self._refuse("does not show that the bot is at work")
+
+    def direct_address(self, sender: str) -> Address | None:
+        """Return a person's chat, which is no thread; anybody can be written to."""
+        if identity.normalised(sender) != sender or sender == self._me.address:
+            return None
+        return Address(channel=self.name, account=self._me.address, chat=sender, direct=True)
+
+    async def fetch(self, attachment: Attachment, *, max_bytes: int) -> bytes:
+        """Get the bytes of a file, from the mail that it came with."""
+        place = decode.read_reference(attachment.reference)
+        if place is None:
+            message = f"`{self.name}` has no such file"
+            raise ChannelRejected(message, gone=True)
+        validity, uid, number, message_id = place
+        fetched = await self._account.read(validity, uid, message_id)
+        content = await asyncio.to_thread(_file_of, fetched, number)
+        if content is None or len(content) > max_bytes:
+            why = "is not there" if content is None else f"has more than {max_bytes:,} bytes"
+            message = f"`{self.name}`: the file {why}"
+            raise ChannelRejected(message, gone=content is None)
+        return content
+
+    async def aclose(self) -> None:
+        """Close every connection, and end `receive`."""
+        self._is_closed = True
+        await self._account.aclose()
+
+    # --- one mail --------------------------------------------------------------------------------
+
+    async def _parent(self, to: Address, reply_to: str) -> Parent:
+        """Return what is answered: as it came, else as the mailbox has it, else the thread alone."""
+        known = self._parents.get(to.key())
+        if known is not None and reply_to in {"", known.id}:
+            return known
+        thread = to.thread or ""
+        # What the bot began itself names no thread, see `decode.own_id`.
+        root = f"{thread}>" if decode.is_plain_id(thread) else "zc.."
+        if not thread.startswith("#"):
+            with suppress(ChannelUnavailable):  # an answer matters more than its subject
+                found = await self._account.newest(to, root, reply_to, plus_tags=self._me.plus_tags)
+                if found.id:
+                    return found
+        return Parent(id=thread if decode.is_plain_id(thread) else "")
+
+    async def _post(
+        self,
+        to: Address,
+        key: str,
+        words: Words,
+        parent: Parent,
+        *,
+        subject: str = "",
+        file: OutgoingFile | None = None,
+    ) -> MessageRef:
+        place = self._ours(to)
+        letter = Letter(
+            id=self._id(place, key),
+            to=place.chat,
+            subject=subject
+            or (
+                render.replying(parent.subject, self._settings.subject)
+                if parent.id
+                else self._settings.subject
+            ),
+            words=words,
+            references=tuple(filter(None, (*parent.references, parent.id))),
+            is_reply=bool(parent.id),
+            file=file,
+        )
+        local, _, domain = self._me.address.rpartition("@")
+        sender = Named(display_name=self._settings.name, username=local, domain=domain)
+        now = self._context.clock.now()
+        mail = await asyncio.to_thread(render.mail, letter, sender=sender, at=now)
+        await self._account.send(mail, place.chat)
+        return MessageRef(address=place, message=letter.id)
+
+    def _id(self, to: Address, key: str) -> str:
+        return render.letter_id(to.thread, key, to.chat, self._me.domain)
+
+    def _ours(self, place: Address) -> Address:
+        if identity.normalised(place.chat) != place.chat:
+            message = f"`{self.name}` has no chat `{place.chat}`"
+            raise ChannelRejected(message)
+        return place
+
+    def _refuse(self, why: str) -> NoReturn:
+        message = f"`{self.name}` {why}"
+        raise NotSupported(message)
+
+
+def _file_of(fetched: Fetched, number: int) -> bytes | None:
+    mail = mime.taken_apart(fetched.raw)
+    return mail.content(mail.parts[number]) if number < len(mail.parts) else None
+
+
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+"""As IMAP has them, whatever language the system speaks."""

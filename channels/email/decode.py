@@ -1,0 +1,411 @@
+"""Turn a mail into an envelope, or into the reason why it is passed over; pure.
+
+A conversation is a thread: `Address.thread` is the id of the mail that began it, which every reply
+carries in References. So an answer finds its thread again after a restart, with nothing kept. What
+the bot began itself, such as a card or a notice, belongs to the chat itself, which is no thread; its
+Message-IDs say so, and those of its answers carry their thread, for a reply that has In-Reply-To
+alone.
+
+A mail begins a thread with its subject as its first words, because people write half of what they
+want there. In a reply it says nothing new.
+"""
+
+import base64
+import binascii
+import hashlib
+import re
+from datetime import datetime
+
+from selectolax.lexbor import LexborHTMLParser
+
+from channels.email import identity, mime, quotes, robots
+from channels.email.mime import Mail, Part
+from zeroclaw import (
+    Address,
+    ApprovalId,
+    Attachment,
+    Body,
+    Choice,
+    Command,
+    Envelope,
+    Hidden,
+    MessageRef,
+    Position,
+    Pressed,
+    Said,
+    Sender,
+    Value,
+    field,
+)
+
+MOST_CHARS = 100_000
+"""Of a mail's words; what is beyond is left out."""
+MOST_HTML_CHARS = 500_000
+MOST_FILES = 20
+MOST_REASON_CHARS = 1_000
+MOST_ID_CHARS = 120
+"""Of a Message-ID that is used as it is; a longer one is known by its hash. Exchange's have 80."""
+_ID = re.compile(r"<\s*([^<>\s]{1,900})\s*>")
+# Visible signs but for those that end a quotation or an id: it is searched for by IMAP.
+_SAFE = re.compile(r"[!#-;=?-\[\]-~]+@[!#-;=?-\[\]-~]+")
+_CARRIED = re.compile(r"[A-Za-z0-9_-]*")
+_COMMAND = re.compile(r"/([A-Za-z][A-Za-z0-9_-]*)(?:\s+(.*))?", re.DOTALL)
+_PRESS = re.compile(r"\[zc:([otd]):([^\s:\[\]]{1,200}):([0-9a-f]{20}):([A-Za-z0-9_-]{0,200})\]")
+_CHOICES: dict[str, Choice] = {"o": "once", "t": "for_a_time", "d": "deny"}
+_CODES = {choice: code for code, choice in _CHOICES.items()}
+_REPLY = re.compile(
+    r"(?:\s*(?:re|aw|sv|antw|odp|vs|ответ|fw|fwd|wg)(?:\[\d{1,3}\])?\s*:)+\s*", re.IGNORECASE
+)
+_BLOCKS = (
+    "address,article,blockquote,div,dd,dt,footer,form,h1,h2,h3,h4,h5,h6,header,hr,li,ol,pre,section,"
+    "table,tr,ul"
+)
+_UNREAD = "head,script,style,template,noscript,title,[hidden]"
+_QUOTED = (
+    ".gmail_quote,blockquote[type=cite],.moz-cite-prefix,.yahoo_quoted,.protonmail_quote,"
+    ".moz-signature,.gmail_signature,.zmail_extra"
+)
+_QUOTED_FROM = "#divRplyFwdMsg,#appendonsend"
+"""Outlook's: with all that follows. A selector of siblings takes minutes where there are many."""
+_TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9]{0,20})")
+_FLAT = frozenset(
+    {"area", "base", "br", "col", "dd", "dt", "hr", "img", "input", "li", "link", "meta", "option"}
+    | {"p", "tbody", "td", "th", "tr", "wbr"}
+)
+"""Tags that need no end, or are ended by others, and so open no level of their own."""
+MOST_HTML_TAGS = 20_000
+MOST_HTML_LEVELS = 300
+"""The parser's time grows with the levels at each tag; programs that write mail nest some dozens."""
+_ANY_TAG = re.compile(r"<[^<>]{0,2000}>")
+_GAPS = re.compile(r"[ \t\f\v\xa0]+")
+_BREAK, _GAP = "\ue00a", "\ue00b"  # stand for ends of lines, for private use
+
+
+class Me(Value):
+    """Who reads.
+
+    Attributes:
+        channel: The name in the configuration.
+        address: The account's own, normalised.
+        authserv_id: As which our own server vouches for senders; empty for none.
+        plus_tags: `ann+x@` is somebody else than `ann@`.
+        mailbox: Which is read.
+    """
+
+    channel: str
+    address: str
+    authserv_id: str = ""
+    plus_tags: bool = True
+    mailbox: str = "INBOX"
+
+    @property
+    def domain(self) -> str:
+        """The domain of the account, under which its Message-IDs are given."""
+        return self.address.rpartition("@")[2]
+
+
+class Fetched(Value):
+    """A mail as it was fetched.
+
+    Attributes:
+        validity: The mailbox's UIDVALIDITY.
+        uid: Its UID.
+        raw: The mail, or as much of it as is read.
+        size_bytes: Of all of it.
+        at: When the server took it in.
+    """
+
+    validity: int
+    uid: int
+    raw: Hidden[bytes]
+    size_bytes: int
+    at: datetime | None = None
+
+
+class Parent(Value):
+    """What an answer needs to know of the mail that it answers.
+
+    Attributes:
+        id: Its Message-ID, without brackets; empty for none.
+        subject: Its own, in one line.
+        references: The ids of the thread before it, in order.
+    """
+
+    id: str = ""
+    subject: str = ""
+    references: tuple[str, ...] = ()
+
+
+class Taken(Value):
+    """A mail for the runtime, and what an answer to it needs."""
+
+    envelope: Envelope
+    parent: Parent = field(default=Parent())
+
+
+class Passed(Value):
+    """A mail that is nobody's business, and why."""
+
+    why: str
+
+
+def decoded(fetched: Fetched, me: Me) -> Taken | Passed:
+    """Return what a mail means."""
+    mail = mime.taken_apart(fetched.raw)
+    author = identity.author(mail.headers.get("from", ()), plus_tags=me.plus_tags)
+    if author is None:
+        return Passed(why="no one sender")
+    own = identity.normalised(me.address, plus_tags=me.plus_tags)
+    if why := robots.why_none(mail.headers, kind=mail.kind, sender=author.address, own=own):
+        return Passed(why=why)
+    parent = parent_of(mail)
+    if own_thread(parent.id, me.domain) is not None:
+        return Passed(why="it is our own")
+    verified = identity.is_vouched_for(
+        author.address, mail.headers.get("authentication-results", ()), me.authserv_id
+    )
+    thread = _thread(parent, me)
+    address = Address(
+        channel=me.channel, account=me.address, chat=author.address, thread=thread, direct=True
+    )
+    place = f"{fetched.validity}:{fetched.uid}"
+    message = parent.id if is_plain_id(parent.id) else f"uid:{place}"
+    keys = [f"uid:{me.mailbox}:{place}"]
+    if verified and parent.id:
+        keys.append(f"id:{_hash(author.address, parent.id)}")
+    is_whole = len(fetched.raw) >= fetched.size_bytes
+    text, own_text = _words(mail)
+    is_first = not parent.references
+    envelope = Envelope(
+        address=address,
+        sender=Sender(id=author.address, verified=verified, display=mime.plain(author.display)),
+        dedup=tuple(keys),
+        body=_body(parent.subject, text, own_text, me, author.address, is_first=is_first),
+        message=message,
+        position=Position(scope=me.mailbox, cursor=place),
+        attachments=tuple(_files(mail, place, parent.id)) if is_whole else (),
+        sent_at=fetched.at,
+        alone=True,
+    )
+    return Taken(envelope=envelope, parent=parent)
+
+
+def parent_of(mail: Mail) -> Parent:
+    """Return what an answer needs to know of a mail."""
+    named = mail.header("references") or mail.header("in-reply-to")
+    return Parent(
+        id=next(iter(_ID.findall(mail.header("message-id"))), ""),
+        subject=mime.plain(mail.header("subject"))[:500],
+        references=tuple(_ID.findall(named)),
+    )
+
+
+# --- threads and our own ids ---------------------------------------------------------------------
+
+
+def _thread(parent: Parent, me: Me) -> str | None:
+    """Return the thread of a mail, None for the chat itself."""
+    root = next(iter(parent.references), parent.id)
+    for one in (root, *parent.references[-1:]):
+        ours = own_thread(one, me.domain)
+        if ours is not None:
+            return ours or None
+    return thread_of(root) if root else None
+
+
+def thread_of(root: str) -> str:
+    """Return the name of the thread that a mail began: its id, or the hash of an odd one."""
+    return root if is_plain_id(root) else f"#{_hash(root)}"
+
+
+def is_plain_id(message_id: str) -> bool:
+    """Tell whether a Message-ID can be used as it is."""
+    return len(message_id) <= MOST_ID_CHARS and _SAFE.fullmatch(message_id) is not None
+
+
+def own_id(thread: str | None, key: str, domain: str) -> str:
+    """Return the Message-ID of a mail of ours; the same for every attempt to send it.
+
+    Args:
+        thread: Where it stands, which the id carries.
+        key: What is sent, and to whom.
+        domain: The account's.
+    """
+    carried = base64.urlsafe_b64encode((thread or "").encode()).decode().rstrip("=")
+    return f"zc.{carried}.{_hash(key)}@{domain}"
+
+
+def own_thread(message_id: str, domain: str) -> str | None:
+    """Return the thread that an id of ours carries, empty for the chat itself; None if not ours.
+
+    Anybody can write such an id. It names a thread of their own chat and nothing else.
+    """
+    local, _, at = message_id.rpartition("@")
+    parts = local.split(".")
+    if at.lower() != domain or len(parts) != 3 or parts[0] != "zc":  # noqa: PLR2004  as `own_id` has
+        return None
+    if _CARRIED.fullmatch(parts[1]) is None:
+        return None
+    try:
+        carried = base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)).decode()
+    except (binascii.Error, ValueError):
+        return None
+    return carried if not carried or carried.startswith("#") or is_plain_id(carried) else None
+
+
+def _hash(*parts: str) -> str:
+    return hashlib.sha256("\n".join(parts).encode("utf-8", "replace")).hexdigest()[:20]
+
+
+# --- what it says --------------------------------------------------------------------------------
+
+
+def _body(subject: str, text: str, own: str, me: Me, sender: str, *, is_first: bool) -> Body:
+    """Return what a mail says: an answer to a card, a command, or words."""
+    if found := _PRESS.search(subject):
+        return _pressed(found, own, me, sender)
+    if command := _COMMAND.fullmatch(own):
+        return Command(name=command[1].lower(), rest=(command[2] or "").strip())
+    if is_first and (title := _REPLY.sub("", subject, count=1) if subject else ""):
+        if not text:
+            command = _COMMAND.fullmatch(title)
+            if command:
+                return Command(name=command[1].lower(), rest=(command[2] or "").strip())
+        text, own = f"{title}\n\n{text}".strip(), f"{title}\n\n{own}".strip()
+    return Said(text=text, own=None if own == text else own)
+
+
+def _pressed(code: re.Match[str], own: str, me: Me, sender: str) -> Pressed:
+    """Return the answer to a card that a subject carries; what a denying mail says is the reason."""
+    sign, approval, key, carried = code.groups()
+    card = f"zc.{carried}.{key}@{me.domain}"
+    thread = own_thread(card, me.domain)
+    place = Address(
+        channel=me.channel, account=me.address, chat=sender, thread=thread or None, direct=True
+    )
+    return Pressed(
+        approval=ApprovalId(approval),
+        choice=_CHOICES[sign],
+        reason=own[:MOST_REASON_CHARS] if sign == "d" else "",
+        card=None if thread is None else MessageRef(address=place, message=card),
+    )
+
+
+def press_code(approval: ApprovalId, choice: Choice, card: str) -> str:
+    """Return what the subject of a mail says that answers a card.
+
+    An approval's id is as good as any code that could be made up for it: it is unguessable, made for
+    one call whose hash the runtime keeps with it, and answered once.
+
+    Args:
+        approval: The call.
+        choice: What is answered.
+        card: The card's Message-ID.
+    """
+    _, carried, key = card.partition("@")[0].split(".")
+    return f"[zc:{_CODES.get(choice, 'd')}:{approval}:{key}:{carried}]"
+
+
+def _words(mail: Mail) -> tuple[str, str]:
+    """Return all the words of a mail, and those that its sender wrote."""
+    whole: list[str] = []
+    own: list[str] = []
+    chosen = _chosen(mail)
+    for part, said in chosen:
+        if part.kind == "text/html":
+            text, mine = _html(said)
+        else:
+            text = mine = said
+        whole.append(text.strip())
+        own.append(quotes.own_words(mine[:MOST_CHARS]))
+    return "\n\n".join(filter(None, whole))[:MOST_CHARS], "\n\n".join(filter(None, own))
+
+
+def _chosen(mail: Mail) -> list[tuple[Part, str]]:
+    """Return the parts that are read: of those that say the same the plain one, if it says anything."""
+    parts = [(one, mail.text(one)) for one in mail.parts if not one.is_file]
+    plain = {one.choice for one, said in parts if one.kind == "text/plain" and said.strip()}
+    return [
+        (one, said)
+        for one, said in parts
+        if not one.choice or (one.kind == "text/plain") == (one.choice in plain)
+    ]
+
+
+def _html(source: str) -> tuple[str, str]:
+    """Return the words of HTML, and those without what it marks as quoted."""
+    source = source[:MOST_HTML_CHARS]
+    if _is_hostile(source):
+        text = _lines(_ANY_TAG.sub(_BREAK, source))
+        return text, text
+    tree = LexborHTMLParser(source)
+    for node in tree.css(_UNREAD):
+        node.decompose()
+    for node in tree.css("br"):
+        node.insert_before(_BREAK)
+    for node in tree.css("p"):
+        node.insert_before(_GAP)
+        node.insert_after(_GAP)
+    for node in tree.css(_BLOCKS):
+        node.insert_before(_BREAK)
+        node.insert_after(_BREAK)
+    whole = _lines(tree.body.text() if tree.body else "")
+    for node in tree.css(_QUOTED_FROM):
+        while (after := node.next) is not None:
+            after.decompose()
+        node.decompose()
+    for node in tree.css(_QUOTED):
+        node.decompose()
+    return whole, _lines(tree.body.text() if tree.body else "")
+
+
+def _is_hostile(source: str) -> bool:
+    """Tell HTML that would take long from what programs write for people."""
+    level = 0
+    for number, tag in enumerate(_TAG.finditer(source)):
+        if tag[2].lower() not in _FLAT:
+            level = max(0, level + (-1 if tag[1] else 1))
+        if level > MOST_HTML_LEVELS or number > MOST_HTML_TAGS:
+            return True
+    return False
+
+
+def _lines(text: str) -> str:
+    """Return text whose lines are where they are seen, without those that are empty by chance."""
+    parts: list[str] = []
+    for part in text.split(_GAP):
+        lines = (_GAPS.sub(" ", one.replace("\n", " ")).strip() for one in part.split(_BREAK))
+        parts.append("\n".join(filter(None, lines)))
+    return "\n\n".join(filter(None, parts))
+
+
+# --- files ---------------------------------------------------------------------------------------
+
+
+def _files(mail: Mail, place: str, message_id: str) -> list[Attachment]:
+    found: list[Attachment] = []
+    for number, part in enumerate(mail.parts):
+        if part.is_file and len(found) < MOST_FILES:
+            kind = part.kind
+            ending = {"message/rfc822": "eml"}.get(kind, kind.partition("/")[2][:12] or "bin")
+            known = message_id if is_plain_id(message_id) else ""
+            size = part.said_bytes
+            # Three of four signs of base64 are bytes; its line ends are few.
+            estimate = (part.end - part.start) * (3 if part.encoding == "base64" else 4) // 4
+            found.append(
+                Attachment(
+                    reference=f"{place}:{number}:{known}",
+                    name=part.name or f"part-{number + 1}.{ending}",
+                    media_type=kind,
+                    size_bytes=estimate if size is None else size,
+                )
+            )
+    return found
+
+
+def read_reference(reference: str) -> tuple[int, int, int, str] | None:
+    """Return the UIDVALIDITY, UID, part and Message-ID of a file, None for what is none of ours."""
+    validity, uid, number, message_id = (*reference.split(":", 3), "", "", "", "")[:4]
+    if not all(one.isascii() and one.isdecimal() for one in (validity, uid, number)):
+        return None
+    return int(validity), int(uid), int(number), message_id

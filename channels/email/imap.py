@@ -1,0 +1,267 @@
+"""One connection to a mailbox, of which every wait ends when the connection does.
+
+aioimaplib leaves waits open for ever when a connection is lost (2.0.3: `connection_lost` only calls
+a callback, which `IMAP4_SSL` does not even take; read 2026-11). So each call runs under a time limit
+that the callback moves to now. Where the library starts tasks that nobody owns, this goes below it:
+to connect, and for IDLE. Its own log shows mails and tokens at DEBUG, so it is kept at WARNING.
+
+Errors of the server are values there (`Response.result`), here they are this house's errors.
+"""
+
+import asyncio
+import logging
+import re
+import ssl
+from collections.abc import Awaitable
+from contextlib import suppress
+from datetime import datetime
+from typing import TypeVar
+
+from aioimaplib import AioImapException
+from aioimaplib.aioimaplib import IdleCommand, IMAP4ClientProtocol, Response
+
+from channels.email.decode import Fetched
+from zeroclaw import ChannelUnauthorized, ChannelUnavailable, Value
+
+CALL_S = 60.0
+CONNECT_S = 30.0
+CLOSE_S = 2.0
+_UID = re.compile(rb"[( ]UID (\d+)")
+_SIZE = re.compile(rb"RFC822\.SIZE (\d+)")
+_DATE = re.compile(rb'INTERNALDATE "([^"]{10,40})"')
+_OPENED = re.compile(rb"\[(UIDVALIDITY|UIDNEXT) (\d+)\]")
+_NEWS = re.compile(rb"^\d+ (?:EXISTS|RECENT)")
+# RFC 5530: what says that the operator must act; without a code it is a refusal as well.
+_REFUSED = re.compile(
+    rb"^(?!\[)|\[(?:AUTHENTICATIONFAILED|AUTHORIZATIONFAILED|EXPIRED|PRIVACYREQUIRED|CONTACTADMIN)\]"
+)
+T = TypeVar("T")
+
+logging.getLogger("aioimaplib").setLevel(logging.WARNING)
+
+
+class Opened(Value):
+    """A mailbox as it was opened."""
+
+    validity: int
+    next_uid: int
+
+
+class Mailbox:
+    """One connection, for one user at a time."""
+
+    def __init__(self, protocol: IMAP4ClientProtocol, channel: str) -> None:
+        """Hold a connection that `connected` has made."""
+        self._protocol = protocol
+        self._channel = channel
+        self._limits: set[asyncio.Timeout] = set()
+        self._gone = asyncio.Event()
+        self.is_lost = False
+        protocol.conn_lost_cb = self._lost
+
+    def _lost(self, _error: Exception | None) -> None:
+        self.is_lost = True
+        self._gone.set()
+        for one in self._limits:
+            one.reschedule(0)
+
+    async def _within(self, call: Awaitable[T], limit_s: float) -> T:
+        """Wait for a call, while the connection holds, and no longer than it may take.
+
+        Raises:
+            ChannelUnavailable: It is lost, or does not answer; it is of no use then.
+        """
+        try:
+            async with asyncio.timeout(0 if self.is_lost else limit_s) as limit:
+                self._limits.add(limit)
+                try:
+                    return await call
+                finally:
+                    self._limits.discard(limit)
+        except TimeoutError as error:
+            lost = self.is_lost
+            self.close()
+            why = "was lost" if lost else f"gave no answer within {limit_s:g} s"
+            message = f"`{self._channel}`: the connection to the mailbox {why}"
+            raise ChannelUnavailable(message) from error
+        except (AioImapException, OSError) as error:
+            self.close()
+            message = f"`{self._channel}`: the connection to the mailbox failed"
+            raise ChannelUnavailable(message) from error
+
+    async def _asked(
+        self, call: Awaitable[Response], limit_s: float = CALL_S
+    ) -> list[bytes | bytearray]:
+        """Return the lines of an answer that must be `OK`."""
+        response = await self._within(call, limit_s)
+        if response.result != "OK":
+            message = f"`{self._channel}`: the mailbox refused a command ({_words(response)})"
+            raise ChannelUnavailable(message)
+        return response.lines
+
+    async def greeted(self) -> None:
+        """Wait until the server is ready for a login."""
+        await self._within(self._protocol.wait("AUTH|NONAUTH"), CONNECT_S)
+
+    async def login(self, username: str, password: str) -> None:
+        """Log in.
+
+        Raises:
+            ChannelUnauthorized: The server does not accept it.
+        """
+        # The library quotes the password, and the name not.
+        name = username.replace("\\", "\\\\").replace('"', '\\"')
+        try:
+            call = self._protocol.login(f'"{name}"', password)
+            response = await self._within(call, CONNECT_S)
+        except ValueError as error:  # an end of a line in one of them
+            message = f"`{self._channel}`: the user name or the password has a line break in it"
+            raise ChannelUnauthorized(message) from error
+        if response.result == "OK":
+            return
+        message = f"`{self._channel}`: the mailbox does not accept the user name and password"
+        if _REFUSED.search(bytes(response.lines[-1]) if response.lines else b""):
+            raise ChannelUnauthorized(message)
+        message = f"`{self._channel}`: the mailbox lets nobody in now ({_words(response)})"
+        raise ChannelUnavailable(message)
+
+    async def open(self, mailbox: str) -> Opened:
+        """Open a mailbox.
+
+        Raises:
+            ChannelUnauthorized: There is none of this name.
+        """
+        response = await self._within(self._protocol.select(f'"{mailbox}"'), CALL_S)
+        if response.result != "OK":
+            message = f"`{self._channel}`: there is no mailbox `{mailbox}` ({_words(response)})"
+            raise ChannelUnauthorized(message)
+        found = {
+            key: int(value)
+            for line in response.lines
+            for key, value in _OPENED.findall(bytes(line))
+        }
+        return Opened(validity=found.get(b"UIDVALIDITY", 0), next_uid=found.get(b"UIDNEXT", 1))
+
+    async def search(self, *criteria: str) -> list[int]:
+        """Return the UIDs that a search finds, in order."""
+        lines = await self._asked(self._protocol.search(*criteria, charset=None, by_uid=True))
+        return sorted(
+            {int(one) for line in lines[:-1] for one in bytes(line).split() if one.isdigit()}
+        )
+
+    async def fetch(self, validity: int, uid: int, *, most: int) -> Fetched | None:
+        """Return a mail, or as much of it as may be read; None where it is gone.
+
+        `BODY.PEEK` sets no flag.
+        """
+        parts = f"(UID RFC822.SIZE INTERNALDATE BODY.PEEK[]<0.{most}>)"
+        call = self._protocol.fetch(str(uid), parts, by_uid=True)
+        lines = await self._asked(call)
+        # Another client's changes come in between; only the answer about this mail has its bytes.
+        raw = next((bytes(one) for one in lines if isinstance(one, bytearray)), None)
+        about = b" ".join(one for one in lines[:-1] if isinstance(one, bytes))
+        known = {int(one) for one in _UID.findall(about)}
+        if raw is None or uid not in known:
+            return None
+        size, date = _SIZE.search(about), _DATE.search(about)
+        return Fetched(
+            validity=validity,
+            uid=uid,
+            raw=raw,
+            size_bytes=int(size[1]) if size else len(raw),
+            at=_instant(date[1].decode("ascii", "replace")) if date else None,
+        )
+
+    async def headers(self, uid: int, *, most: int) -> bytes:
+        """Return the headers of a mail, empty where it is gone."""
+        call = self._protocol.fetch(str(uid), f"(UID BODY.PEEK[HEADER]<0.{most}>)", by_uid=True)
+        lines = await self._asked(call)
+        return next((bytes(one) for one in lines if isinstance(one, bytearray)), b"")
+
+    async def flag(self, uid: int) -> None:
+        """Mark a mail as seen."""
+        await self._asked(self._protocol.store(str(uid), "+FLAGS.SILENT", r"(\Seen)", by_uid=True))
+
+    @property
+    def can_idle(self) -> bool:
+        """Whether the server tells of new mail by itself."""
+        return "IDLE" in self._protocol.capabilities
+
+    async def idle(self, limit_s: float) -> None:
+        """Wait until the server tells of new mail, at most for a while."""
+        protocol = self._protocol
+        while not protocol.idle_queue.empty():
+            protocol.idle_queue.get_nowait()
+        # As `IMAP4.idle_start` does, without the three tasks that it leaves to nobody.
+        command = IdleCommand(protocol.new_tag(), protocol.idle_queue)
+        protocol.pending_sync_command = command
+        protocol.send(str(command))
+        await self._within(protocol.wait_for_idle_response(), CONNECT_S)
+        try:
+            async with asyncio.timeout(limit_s):
+                while not _has_news(await self._within(protocol.idle_queue.get(), limit_s + 1)):
+                    pass
+        except TimeoutError:
+            pass
+        protocol.idle_done()
+        await self._within(command.wait(), CONNECT_S)
+
+    async def aclose(self) -> None:
+        """Cut the connection, and see it gone; safe twice."""
+        self.close()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CLOSE_S):
+                await self._gone.wait()
+
+    def close(self) -> None:
+        """Cut the connection; safe twice."""
+        self.is_lost = True
+        transport = self._protocol.transport
+        if transport is not None:
+            transport.abort()
+
+
+async def connected(channel: str, host: str, port: int, *, tls: ssl.SSLContext) -> Mailbox:
+    """Connect by TLS from the first byte; the server's certificate is verified.
+
+    Raises:
+        ChannelUnavailable: Nothing answers there, or it can't prove its name.
+    """
+    loop = asyncio.get_running_loop()
+    try:
+        async with asyncio.timeout(CONNECT_S):
+            _, protocol = await loop.create_connection(
+                lambda: IMAP4ClientProtocol(loop), host, port, ssl=tls
+            )
+    except ssl.SSLCertVerificationError as error:
+        message = f"`{channel}`: `{host}` can't prove its name ({error.verify_message.lower()})"
+        raise ChannelUnavailable(message) from error
+    except (OSError, TimeoutError) as error:
+        message = f"`{channel}`: no mailbox answers at `{host}` port {port}"
+        raise ChannelUnavailable(message) from error
+    mailbox, is_ready = Mailbox(protocol, channel), False
+    try:
+        await mailbox.greeted()
+        is_ready = True
+    finally:
+        if not is_ready:
+            await mailbox.aclose()
+    return mailbox
+
+
+def _words(response: Response) -> str:
+    """Return what a server said of a refusal, in short."""
+    last = bytes(response.lines[-1]) if response.lines else b""
+    return " ".join(last.decode("utf-8", "replace").split())[:120].lower()
+
+
+def _has_news(lines: list[bytes]) -> bool:
+    """Tell new mail from changes of other clients, and from the server's signs of life."""
+    return any(_NEWS.match(line) for line in lines)
+
+
+def _instant(text: str) -> datetime | None:
+    try:
+        return datetime.strptime(text.strip(), "%d-%b-%Y %H:%M:%S %z")
+    except ValueError:
+        return None

@@ -1,0 +1,199 @@
+"""Find the words of a mail that its sender wrote: without what it quotes, forwards, and the signature.
+
+One pass over the lines, each looked at by its beginning and its end: the time grows with the length
+of the mail, whatever stands in it. Mail programs mark a quotation in one of four ways, in the
+language of whoever replies:
+
+    > a line                                the line is left out, and the line that leads it in
+    On Monday, Ann <ann@a.example> wrote:   where no `>` follows, all that comes after is quoted
+    -----Original Message-----              all that comes after
+    From: … Sent: … To: …                   Outlook's block of headers, all that comes after
+
+Answers between quoted lines are kept. Where nothing is found, everything is the sender's.
+"""
+
+import re
+from collections.abc import Sequence
+
+MOST_LINES = 20_000
+"""What comes after is nobody's own words."""
+MOST_LINE_CHARS = 1_000
+"""A longer one leads nothing in."""
+_LEAD_LINES = 3  # over which a long "On … wrote:" is wrapped
+_HEADER_LINES = 8
+_SIGNATURE_LINES = 15
+
+# How "… wrote:" ends, in the languages of the programs that people use.
+_WROTE = (
+    "wrote",
+    "schrieb",
+    "geschrieben",
+    "a écrit",
+    "escribió",
+    "escreveu",
+    "ha scritto",
+    "schreef",
+    "написал",
+    "написала",
+    "написал(а)",  # noqa: RUF001  Cyrillic
+    "пишет",
+    "napisał",
+    "napisał(a)",
+    "skrev",
+    "kirjoitti",
+    "yazdı",  # noqa: RUF001  Turkish
+    "写道",
+    "のメール",
+)
+_WROTE_FIRST = ("am ", "on ", "le ", "el ", "em ", "il ", "op ", "den ", "dnia ", "в ")
+_SINCE = re.compile(r"\d")
+_FROM = ("from:", "von:", "de:", "от:", "da:", "van:", "od:", "från:", "fra:")
+_OTHERS = (
+    (
+        *("sent:", "date:", "gesendet:", "datum:", "envoyé:", "envoyé :", "enviado:"),
+        *("enviado el:", "отправлено:", "дата:", "inviato:", "data:", "verzonden:", "fecha:"),
+        *("skickat:", "sendt:"),
+    ),
+    ("to:", "an:", "à:", "à :", "para:", "кому:", "a:", "aan:", "do:", "till:", "til:"),
+    (
+        *("subject:", "betreff:", "objet:", "objet :", "asunto:", "тема:", "oggetto:"),
+        *("assunto:", "onderwerp:", "temat:", "ämne:", "emne:"),
+    ),
+)
+_ORIGINAL = (
+    "original message",
+    "original-nachricht",
+    "ursprüngliche nachricht",
+    "weitergeleitete nachricht",
+    "forwarded message",
+    "message d'origine",
+    "message original",
+    "message transféré",
+    "mensaje original",
+    "mensaje reenviado",
+    "mensagem original",
+    "исходное сообщение",
+    "пересылаемое сообщение",
+    "messaggio originale",
+    "messaggio inoltrato",
+    "oorspronkelijk bericht",
+    "reply message",
+)
+_FORWARDED = ("begin forwarded message:", "anfang der weitergeleiteten nachricht:")
+_SENT_FROM = (
+    "sent from my ",
+    "sent from outlook",
+    "get outlook for ",
+    "von meinem ",
+    "gesendet von ",
+    "diese nachricht wurde von ",
+    "envoyé de mon ",
+    "envoyé depuis ",
+    "enviado desde mi ",
+    "enviado do meu ",
+    "отправлено с ",  # noqa: RUF001  Cyrillic
+    "inviato da ",
+    "verzonden vanaf ",
+    "skickat från ",
+)
+
+
+def own_words(text: str) -> str:
+    """Return what its sender wrote themselves; empty where all of it is quoted."""
+    lines = text.split("\n")[:MOST_LINES]
+    kept: list[str] = []
+    at = 0
+    while at < len(lines):
+        line = lines[at].strip()
+        if _ends_all(lines, at):
+            break
+        if line.startswith(">"):
+            _drop_lead(kept)
+            at = _after_quoted(lines, at)
+            continue
+        if (after := _after_lead(lines, at)) and not _is_quoted_next(lines, after):
+            break
+        kept.append(lines[at])
+        at += 1
+    return _without_device("\n".join(kept)).strip()
+
+
+def _after_quoted(lines: Sequence[str], at: int) -> int:
+    while at < len(lines) and lines[at].lstrip().startswith(">"):
+        at += 1
+    return at
+
+
+def _ends_all(lines: Sequence[str], at: int) -> bool:
+    """Tell whether all from this line on is a signature or somebody else's mail."""
+    raw, line = lines[at], lines[at].strip()[:MOST_LINE_CHARS]
+    if raw.rstrip("\r") == "-- ":
+        return True
+    if line == "--":
+        return len(lines) - at <= _SIGNATURE_LINES
+    low = line.lower().strip("*_- ")
+    if line.startswith(("--", "__")) and low in _ORIGINAL:
+        return True
+    # Outlook draws a line over its headers.
+    first = at + (line.startswith("____") and not line.strip("_"))
+    return line.lower() in _FORWARDED or _is_header_block(lines, first)
+
+
+def _is_header_block(lines: Sequence[str], at: int) -> bool:
+    if at == len(lines) or not _label(lines[at]).startswith(_FROM):
+        return False
+    below = [_label(one) for one in lines[at + 1 : at + _HEADER_LINES]]
+    return sum(any(one.startswith(names) for one in below) for names in _OTHERS) > 1
+
+
+def _label(line: str) -> str:
+    """Return the beginning of a line without what makes it bold."""
+    return line[:80].replace("*", "").replace("\xa0", " ").strip().lower()
+
+
+def _after_lead(lines: Sequence[str], at: int) -> int:
+    """Return where a line that leads a quotation in is over, 0 for any other line."""
+    first = lines[at].strip()
+    if not first or len(first) > MOST_LINE_CHARS:
+        return 0
+    said = ""
+    for after in range(at + 1, min(at + 1 + _LEAD_LINES, len(lines) + 1)):
+        said = f"{said} {lines[after - 1].strip()[:MOST_LINE_CHARS]}".strip().lower()
+        # The wide colon is that of Chinese and Japanese.
+        if said.endswith((":", "：")) and _leads(said[:-1].rstrip()):  # noqa: RUF001
+            return after
+        if not lines[after - 1].strip():
+            return 0
+    return 0
+
+
+def _leads(said: str) -> bool:
+    """Tell whether a line says that somebody wrote something at some time."""
+    named = "@" in said or _SINCE.search(said) is not None
+    return named and (
+        said.endswith(_WROTE)
+        or (said.startswith(_WROTE_FIRST) and any(f" {verb} " in said for verb in _WROTE))
+    )
+
+
+def _is_quoted_next(lines: Sequence[str], at: int) -> bool:
+    below = (one.lstrip() for one in lines[at : at + _LEAD_LINES] if one.strip())
+    return next(below, "").startswith(">")
+
+
+def _drop_lead(kept: list[str]) -> None:
+    """Take the line that leads a quotation in from the end of what was kept."""
+    blank = len(kept)
+    while blank and not kept[blank - 1].strip():
+        blank -= 1
+    for first in range(max(0, blank - _LEAD_LINES), blank):
+        if _after_lead(kept, first) == blank:
+            del kept[first:]
+            return
+
+
+def _without_device(text: str) -> str:
+    """Return a text without what a telephone puts under it."""
+    before, _, last = text.rstrip().rpartition("\n")
+    line = last.strip()
+    return before if len(line) <= 80 and line.lower().startswith(_SENT_FROM) else text  # noqa: PLR2004  a line

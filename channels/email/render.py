@@ -1,0 +1,272 @@
+"""Turn what the bot says into a mail: the words as they are, and as clean HTML; pure.
+
+The plain text is the Markdown as it was written, which people read without effort, and so nothing of
+it is ever lost to an HTML that a mail program cuts. The HTML says the same: nh3 lets neither images
+through, whose fetching would tell that a mail was read, nor links to anything but the web and mail,
+nor any style, so that nothing in an answer looks like what this file adds below it.
+
+What the text can't have is a line that is `-- ` and nothing else, which every mail program takes for
+the beginning of a signature (RFC 3676, 4.3): below it stands what an answer proves.
+"""
+
+import html
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.headerregistry import Address as Mailbox
+from email.message import EmailMessage
+from email.policy import SMTP
+from email.utils import format_datetime
+from functools import cache
+from urllib.parse import quote
+
+import nh3
+from markdown_it import MarkdownIt
+
+from channels.email.decode import own_id, press_code
+from zeroclaw import (
+    Card,
+    CardCall,
+    CardWords,
+    CheckedReceipt,
+    Ending,
+    Outcome,
+    OutgoingFile,
+    Rendered,
+    Value,
+    escape_invisible,
+)
+
+MOST_CHARS = 50_000
+"""Of one mail; Gmail shows 102 KiB of HTML and hides the rest (read 2026-11)."""
+MOST_REFERENCES = 20
+_POLICY = SMTP.clone(cte_type="7bit")  # no server has to carry more
+_UNSTORABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
+_SIGNATURE = re.compile(r"^-- (?=\r?$)", re.MULTILINE)
+_SIGNS: Mapping[str, str] = {"approved": "✅", "denied": "⛔", "expired": "⌛", "stopped": "⏹"}
+# The parser's time grows with the square of some beginnings; no answer that people read has so many.
+_RISKY = re.compile(r"[\[*_`~<!]")
+MOST_RISKY = 5_000
+MOST_LEVELS = 12
+_TAGS = frozenset(
+    {"a", "blockquote", "br", "code", "del", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "li"}
+    | {"ol", "p", "pre", "s", "strong", "table", "tbody", "td", "th", "thead", "tr", "ul"}
+)
+_STYLE = "<style>pre{background:#f4f4f4;padding:8px}td,th{border:1px solid #ccc;padding:4px 8px}table{border-collapse:collapse}details{margin-top:2em;color:#555}</style>"
+
+
+class Words(Value):
+    """What a mail says, both ways; `html` empty for a mail of plain text alone."""
+
+    text: str
+    html: str = ""
+
+
+class Letter(Value):
+    """A mail on its way out.
+
+    Attributes:
+        id: Its Message-ID, without brackets.
+        to: Who gets it.
+        subject: In one line.
+        words: What it says.
+        references: The ids of the thread before it, the one that it answers last.
+        is_reply: It answers a mail, and was not begun by the bot.
+        file: What comes with it.
+    """
+
+    id: str
+    to: str
+    subject: str
+    words: Words
+    references: tuple[str, ...] = ()
+    is_reply: bool = True
+    file: OutgoingFile | None = None
+
+
+def markdown(text: str) -> Rendered:
+    """Return a text as it stands in the plain part of a mail."""
+    clean = _UNSTORABLE.sub("\ufffd", text.replace("\r\n", "\n").replace("\r", "\n"))
+    body = _SIGNATURE.sub("--", clean)
+    return Rendered(body=body, plain=body)
+
+
+def measure(rendered: Rendered) -> int:
+    """Return the length in characters."""
+    return len(rendered.body)
+
+
+def answer(
+    rendered: Rendered, receipts: tuple[CheckedReceipt, ...], *, is_plain: bool = False
+) -> Words:
+    """Return what an answer says, with what it proves below it."""
+    lines = [f"✅ {one.line()}" for one in receipts]
+    text = "\n\n-- \n".join(filter(None, (rendered.plain, "\n".join(lines))))
+    if is_plain:
+        return Words(text=text)
+    listed = "".join(f"<li>{html.escape(line)}</li>" for line in lines)
+    folded = f"<details><summary>✅ {len(lines)}</summary><ul>{listed}</ul></details>"
+    return Words(text=text, html=_to_html(rendered.body) + (folded if lines else ""))
+
+
+def caption(file: OutgoingFile) -> Words:
+    """Return what stands with a file, which is no markup."""
+    return Words(text=markdown(file.caption).plain)
+
+
+# --- cards ---------------------------------------------------------------------------------------
+
+
+def card(shown: Card, *, id: str, account: str) -> Words:  # noqa: A002  as `Letter.id`
+    """Return a card, with the links by which it is answered.
+
+    Args:
+        shown: The card.
+        id: Its Message-ID.
+        account: Where the answers go.
+    """
+    words = CardWords(shown.language)
+    head = words.head(escape_invisible(shown.asked_by), _time(shown.deadline_at))
+    text, rich = [head], [f"<p><strong>{html.escape(head)}</strong></p>"]
+    for call in shown.calls:
+        lines = _call(call)
+        text += ["", *lines]
+        rich.append(
+            f"<h3>{html.escape(lines[0])}</h3><pre>{html.escape(lines[1])}</pre>"
+            + "".join(f"<p>{html.escape(line)}</p>" for line in lines[2:])
+        )
+        links = list(_links(shown, call, id=id, account=account))
+        text += [f"{label}: {link}" for label, link in links]
+        rich.append(
+            "<p>"
+            + " · ".join(
+                f'<a href="{html.escape(to)}">{html.escape(label)}</a>' for label, to in links
+            )
+            + "</p>"
+        )
+        text.append(words.by_number(call.number))
+    return Words(text="\n".join(text), html="\n".join(rich))
+
+
+def ended(outcome: Outcome) -> Words:
+    """Return how the calls of a card ended, by whom and why."""
+    words = CardWords(outcome.card.language)
+    lines: list[str] = []
+    endings = {one.approval: one for one in outcome.endings}
+    for call in outcome.card.calls:
+        if (one := endings.get(call.approval)) is not None:
+            line = escape_invisible(f"{call.number}. {call.tool}: {call.summary} · {call.hash8}")
+            lines.append(f"{line}\n{_ending(words, one)}")
+    text = "\n\n".join(lines)
+    return Words(text=text, html=f"<p>{html.escape(text)}</p>".replace("\n", "<br>"))
+
+
+def title(shown: Card) -> str:
+    """Return the subject of a card."""
+    return CardWords(shown.language).by_name(len(shown.calls))["title"]
+
+
+def _call(call: CardCall) -> list[str]:
+    lines = (
+        f"{call.number}. {call.tool}: {call.summary}",
+        call.arguments,
+        f"{call.why} · {call.hash8}",
+        call.scope,
+    )
+    return [escape_invisible(line) for line in lines if line]
+
+
+def _links(shown: Card, call: CardCall, *, id: str, account: str) -> list[tuple[str, str]]:  # noqa: A002  as above
+    """Return what may be answered, each with the link that writes the mail which answers so."""
+    words = CardWords(shown.language)
+    found: list[tuple[str, str]] = []
+    for choice in shown.choices:
+        if choice != "deny_with_reason":  # what the denying mail says is the reason
+            label = words.label(choice)
+            subject = f"{label}: {call.number} {press_code(call.approval, choice, id)}"
+            found.append((label, f"mailto:{quote(account)}?subject={quote(subject, safe='')}"))
+    return found
+
+
+def _ending(words: CardWords, ending: Ending) -> str:
+    by = words.by(escape_invisible(ending.by))
+    said = f"{_SIGNS[ending.how]} {words.ended(ending)}{by}, {_time(ending.at)}"
+    reason = escape_invisible(ending.reason)
+    return f"{said}: {reason}" if reason else said
+
+
+def _time(at: datetime) -> str:
+    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+# --- the mail ------------------------------------------------------------------------------------
+
+
+def replying(subject: str, fallback: str) -> str:
+    """Return the subject of an answer."""
+    line = " ".join(escape_invisible(subject or fallback).split())[:200]
+    return line if line.lower().startswith("re:") else f"Re: {line}"
+
+
+def letter_id(thread: str | None, key: str, to: str, domain: str) -> str:
+    """Return the Message-ID of what is sent to somebody under a key."""
+    return own_id(thread, f"{to}\n{key}", domain)
+
+
+def mail(letter: Letter, *, sender: Mailbox, at: datetime) -> bytes:
+    """Return a mail as it travels.
+
+    RFC 3834, 3.1: an answer says that it is one, so that no other automat answers it.
+    """
+    message = EmailMessage(policy=_POLICY)
+    local, _, domain = letter.to.rpartition("@")
+    message["From"] = sender
+    message["To"] = Mailbox(username=local, domain=domain)
+    message["Subject"] = letter.subject
+    message["Date"] = format_datetime(at)
+    message["Message-ID"] = f"<{letter.id}>"
+    if letter.references:
+        message["In-Reply-To"] = f"<{letter.references[-1]}>"
+        first, *rest = letter.references
+        kept = (first, *rest[-MOST_REFERENCES:])
+        message["References"] = " ".join(f"<{one}>" for one in kept)
+    message["Auto-Submitted"] = "auto-replied" if letter.is_reply else "auto-generated"
+    message["X-Auto-Response-Suppress"] = "All"
+    message.set_content(letter.words.text)
+    if letter.words.html:
+        page = f"<!doctype html><html><head><meta charset=utf-8>{_STYLE}</head><body>{letter.words.html}</body></html>"
+        message.add_alternative(page, subtype="html", cte="quoted-printable")
+    if letter.file is not None:
+        main, _, sub = letter.file.media_type.partition("/")
+        if not re.fullmatch(r"[a-z]{1,20}/[a-z0-9.+-]{1,80}", letter.file.media_type):
+            main, sub = "application", "octet-stream"
+        if main in {"multipart", "message"}:
+            main, sub = "application", "octet-stream"
+        message.add_attachment(
+            letter.file.content, maintype=main, subtype=sub, filename=letter.file.name
+        )
+    # The same again is the same bytes.
+    for number, part in enumerate(message.walk()):
+        if part.is_multipart():
+            part.set_boundary(f"=_zc_{letter.id.partition('@')[0].rpartition('.')[2]}_{number}")
+    return message.as_bytes()
+
+
+@cache
+def _parser() -> MarkdownIt:
+    return MarkdownIt("commonmark", {"html": False, "maxNesting": MOST_LEVELS}).enable(
+        ["table", "strikethrough"]
+    )
+
+
+def _to_html(source: str) -> str:
+    """Return Markdown as HTML; what would take long to read stands as it is written."""
+    if len(_RISKY.findall(source)) > MOST_RISKY:
+        return f"<pre>{html.escape(source)}</pre>"
+    return nh3.clean(
+        _parser().render(source),
+        tags=set(_TAGS),
+        attributes={"*": set(), "a": {"href"}, "ol": {"start"}},
+        url_schemes={"http", "https", "mailto"},
+        link_rel="noopener noreferrer",
+    )

@@ -1,0 +1,111 @@
+"""Never a loop: which mails a machine wrote, and how many are answered in an hour.
+
+RFC 3834, section 2, says whom an automatic responder does not answer; the rest is what lists,
+bounces and Microsoft's and Google's mail say of themselves, read 2026-11. None of it can be trusted
+to be there, so there is a cap for each sender as well, and one for the account that stops it.
+"""
+
+from collections import OrderedDict, deque
+from collections.abc import Mapping
+from typing import Literal
+
+HOUR_S = 3600.0
+MOST_SENDERS = 1_000
+"""Of whom is remembered when they were answered; those longest ago go first."""
+
+_ROBOTS = frozenset(
+    {"mailer-daemon", "postmaster", "bounce", "bounces", "no-reply", "noreply", "donotreply"}
+    | {
+        "do-not-reply",
+        "do_not_reply",
+        "no_reply",
+        "autoreply",
+        "auto-reply",
+        "listserv",
+        "majordomo",
+    }
+)
+_MASS = frozenset({"bulk", "junk", "list", "auto_reply"})
+_MARKS = (
+    "feedback-id",
+    "x-loop",
+    "x-autoreply",
+    "x-autorespond",
+    "x-auto-reply-from",
+    "x-mail-autoreply",
+    "x-mailer-daemon",
+)
+_SUPPRESSES = frozenset({"all", "autoreply"})
+
+Headers = Mapping[str, tuple[str, ...]]
+
+
+def why_none(headers: Headers, *, kind: str, sender: str, own: str) -> str:
+    """Return why a mail is not answered, empty for one that a person may have written.
+
+    Args:
+        headers: By name in lower case.
+        kind: The media type of the whole.
+        sender: Who wrote it, normalised.
+        own: The account's own address, normalised.
+    """
+
+    def first(name: str) -> str:
+        return next(iter(headers.get(name, ())), "").strip().lower()
+
+    local = sender.partition("@")[0]
+    path = first("return-path").strip("<> ")
+    checks = (
+        ("it is our own", own in {sender, path}),
+        ("auto-submitted", first("auto-submitted").partition(";")[0].strip() not in {"", "no"}),
+        ("precedence", first("precedence") in _MASS),
+        ("a list", any(name.startswith("list-") for name in headers)),
+        ("no return path", "return-path" in headers and not path),
+        ("a report", kind == "multipart/report"),
+        ("from a robot", local in _ROBOTS or path.partition("@")[0] in _ROBOTS),
+        (
+            "wants no automatic answer",
+            any(
+                word.strip() in _SUPPRESSES for word in first("x-auto-response-suppress").split(",")
+            ),
+        ),
+        ("marked as automatic", any(name in headers for name in _MARKS)),
+    )
+    return next((why for why, holds in checks if holds), "")
+
+
+class Caps:
+    """Counts the mails that are answered, of each sender and of all, within an hour.
+
+    It is in memory: a restart begins anew, so that a loop costs at most one more cap.
+    """
+
+    def __init__(self, *, of_sender: int, of_all: int) -> None:
+        """Count nothing yet."""
+        self._of_sender = of_sender
+        self._all: deque[float] = deque(maxlen=of_all)
+        self._senders: OrderedDict[str, deque[float]] = OrderedDict()
+
+    def state(self, sender: str, at: float) -> Literal["free", "capped", "stopped"]:
+        """Return whether one more of a sender may be answered.
+
+        Args:
+            sender: Who wrote.
+            at: Now, in seconds of a clock that only goes forward.
+        """
+        if _is_full(self._all, at):
+            return "stopped"
+        return "capped" if _is_full(self._senders.get(sender, deque()), at) else "free"
+
+    def count(self, sender: str, at: float) -> None:
+        """Take note of one that will be answered."""
+        times = self._senders.setdefault(sender, deque(maxlen=self._of_sender))
+        self._senders.move_to_end(sender)
+        times.append(at)
+        self._all.append(at)
+        if len(self._senders) > MOST_SENDERS:
+            self._senders.popitem(last=False)
+
+
+def _is_full(times: deque[float], at: float) -> bool:
+    return len(times) == times.maxlen and at - times[0] < HOUR_S

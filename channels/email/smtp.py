@@ -1,0 +1,149 @@
+"""Hand mails to the server that sends them: one connection for each, of which a few at a time.
+
+Up to the final dot of DATA nothing has been sent, and a failure can be repeated. From there until
+the server's answer the mail may be on its way, so a loss then is `DeliveryUnknown`; the repeat bears
+the same Message-ID, by which mail programs and servers that compare them show it once.
+"""
+
+import asyncio
+import ssl
+
+import aiosmtplib
+from aiosmtplib import (
+    SMTP,
+    SMTPAuthenticationError,
+    SMTPException,
+    SMTPNotSupported,
+    SMTPResponseException,
+)
+
+from channels.email import EmailSettings
+from zeroclaw import (
+    ChannelRejected,
+    ChannelUnauthorized,
+    ChannelUnavailable,
+    DeliveryUnknown,
+    ZeroclawError,
+)
+
+MOST_AT_ONCE = 4
+CALL_S = 60.0
+_UNAVAILABLE = 421
+_NO_MECHANISM = 504
+_NEEDS_LOGIN = frozenset({530, 534, 535, 538})
+_PERMANENT = 500
+_CLOSING_ROUNDS = 3  # of the loop: TLS, then the socket below it, are told one after the other
+
+
+class Sender:
+    """Sends for one account."""
+
+    def __init__(
+        self, channel: str, settings: EmailSettings, *, username: str, password: str
+    ) -> None:
+        """Open nothing yet."""
+        self._channel = channel
+        self._settings = settings
+        self._username = username
+        self._password = password
+        self._domain = settings.address.rpartition("@")[2]
+        self._sending = asyncio.Semaphore(MOST_AT_ONCE)
+
+    async def send(self, mail: bytes, *, sender: str, to: str, tls: ssl.SSLContext) -> None:
+        """Send one mail to one person.
+
+        Raises:
+            ChannelUnavailable: It was not sent, and may be sent again.
+            ChannelRejected: The server takes no such mail.
+            ChannelUnauthorized: The server does not accept the login.
+            DeliveryUnknown: It may be on its way.
+        """
+        async with self._sending:
+            client = self._client(tls)
+            try:
+                await self._handed_over(client, mail, sender, to)
+            finally:
+                await _cut(client)
+
+    async def try_login(self, tls: ssl.SSLContext) -> None:
+        """Log in, and send nothing."""
+        client = self._client(tls)
+        try:
+            await client.connect()
+        except (SMTPException, OSError) as error:
+            raise self._not_sent(error) from error
+        finally:
+            await _cut(client)
+
+    def _client(self, tls: ssl.SSLContext) -> SMTP:
+        is_direct = self._settings.smtp_security == "tls"
+        return SMTP(
+            hostname=self._settings.smtp_host,
+            port=self._settings.smtp_port,
+            username=self._username,
+            password=self._password,
+            use_tls=is_direct,
+            start_tls=None if is_direct else True,  # and never without
+            tls_context=tls,
+            timeout=CALL_S,
+            local_hostname=self._domain,  # without it the library looks its own name up, blocking
+        )
+
+    async def _handed_over(self, client: SMTP, mail: bytes, sender: str, to: str) -> None:
+        try:
+            await client.connect()
+            # Own address, not the empty one that RFC 3834 prefers: servers that take mail with a
+            # login take it from the login's address alone. Bounces are known by their own looks.
+            await client.mail(sender)
+            await client.rcpt(to)
+        except (SMTPException, OSError, ValueError) as error:
+            raise self._not_sent(error) from error
+        try:
+            await client.data(mail)
+        except SMTPResponseException as error:
+            raise self._not_sent(error) from error
+        except (SMTPException, OSError) as error:
+            message = f"`{self._channel}`: the server's answer to a mail was lost"
+            raise DeliveryUnknown(message) from error
+
+    def _not_sent(self, error: Exception) -> ZeroclawError:
+        """Return what to raise of a failure before anything was sent."""
+        name, host = self._channel, self._settings.smtp_host
+        match error:
+            case SMTPAuthenticationError():
+                if error.code >= _PERMANENT and error.code != _NO_MECHANISM:
+                    return ChannelUnauthorized(
+                        f"`{name}`: `{host}` does not accept the user name and password"
+                    )
+                return ChannelUnavailable(f"`{name}`: `{host}` can't check the login now")
+            case SMTPResponseException(code=code) if code in _NEEDS_LOGIN:
+                return ChannelUnauthorized(f"`{name}`: `{host}` wants another login ({code})")
+            case SMTPResponseException(code=code) if code >= _PERMANENT:
+                return ChannelRejected(f"`{name}`: `{host}` refused a mail ({_said(error)})")
+            case aiosmtplib.SMTPRecipientsRefused():
+                return ChannelRejected(f"`{name}`: `{host}` takes no mail for this person")
+            case SMTPResponseException():
+                return ChannelUnavailable(f"`{name}`: `{host}` takes no mail now ({_said(error)})")
+            case SMTPNotSupported():
+                return ChannelUnauthorized(f"`{name}`: `{host}` offers no STARTTLS or no login")
+            case ValueError():
+                return ChannelRejected(f"`{name}`: an address that can't be sent to")
+            case _:
+                return ChannelUnavailable(f"`{name}`: `{host}` can't be reached to send a mail")
+
+
+async def _cut(client: SMTP) -> None:
+    """Cut a connection: what was taken was answered for, so there is nothing to say good-bye for.
+
+    The library closes by handshake, for which nobody waits, and says nowhere when it is over.
+    """
+    transport = client.transport
+    if isinstance(transport, asyncio.Transport):
+        transport.abort()
+        for _ in range(_CLOSING_ROUNDS):
+            await asyncio.sleep(0)
+    client.close()
+
+
+def _said(error: SMTPResponseException) -> str:
+    return f"{error.code} {' '.join(error.message.split())[:120].lower()}"

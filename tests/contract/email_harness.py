@@ -1,0 +1,306 @@
+"""E-mail under the contract suite: the real libraries against real dovecot and postfix.
+
+A mail can't be changed, so a card's links can be followed after it has ended; what stands here as
+buttons are those of calls of which no later mail says how they ended.
+"""
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from email.message import EmailMessage
+from email.utils import make_msgid
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+from channels.email import CAPABILITIES, EmailSettings, open_channel, prepare
+from tests.contract.channel_suite import Adapter, Standing, noting, receiving
+from tests.contract.loopback_harness import NoMount, no_log, no_transcript
+from tests.emulators.mail.servers import AUTHSERV_ID, DOMAIN, PASSWORD, VOUCHED, Servers, servers
+from tests.fakes.manual_clock import ManualClock
+from zeroclaw import (
+    Address,
+    Admission,
+    Admit,
+    ApprovalId,
+    Channel,
+    ChannelContext,
+    ChannelLog,
+    Choice,
+    Envelope,
+    MessageRef,
+    SecretReference,
+    ZeroclawError,
+)
+
+AGAIN_S = 1.0
+LINK = re.compile(r"mailto:\S+")
+CODE = re.compile(r"\[zc:(\w):([^:]+):")
+CODES: Mapping[Choice, str] = {"once": "o", "for_a_time": "t", "deny": "d", "deny_with_reason": "d"}
+
+
+def email_settings(mail: Servers, bot: str, **more: object) -> EmailSettings:
+    given: dict[str, object] = {
+        "address": bot,
+        "password": SecretReference(env="MAIL_PASSWORD"),
+        "imap_host": "localhost",
+        "imap_port": mail.imaps,
+        "smtp_host": "localhost",
+        "smtp_port": mail.submission,
+        "ca_file": mail.ca_file,
+        "authserv_id": AUTHSERV_ID,
+        "sender_per_hour": 1_000,
+    }
+    return EmailSettings.model_validate(given | more)
+
+
+def email_context(
+    settings: EmailSettings,
+    clock: ManualClock,
+    *,
+    positions: Mapping[str, str],
+    log: ChannelLog = no_log,
+    directory: Path | None = None,
+) -> ChannelContext:
+    return ChannelContext(
+        name="email",
+        settings=settings,
+        secrets={"password": PASSWORD},
+        clock=clock,
+        mount=NoMount(),
+        log=log,
+        positions=positions,
+        transcript=no_transcript,
+        directory=directory,
+    )
+
+
+def mail_from(
+    sender: str,
+    to: str,
+    text: str = "",
+    *,
+    subject: str = "Re: hello",
+    answers: str = f"<zc..start@{DOMAIN}>",
+    vouched: str = VOUCHED,
+) -> EmailMessage:
+    """Write a mail, as an answer to what the bot began unless it is said to be none."""
+    mail = EmailMessage()
+    if vouched:
+        mail["Authentication-Results"] = vouched
+    mail["From"] = f"Ann <{sender}>"
+    mail["To"] = to
+    mail["Subject"] = subject
+    mail["Message-ID"] = make_msgid(domain=DOMAIN)
+    if answers:
+        mail["In-Reply-To"] = answers
+        mail["References"] = answers
+    mail.set_content(text)
+    return mail
+
+
+@dataclass(kw_only=True)
+class EmailHarness:
+    """What one person and the bot write to each other outside of any thread."""
+
+    mail: Servers
+    ann: str
+    bot: str
+    channel: Channel
+    clock: ManualClock
+    settings: EmailSettings
+    came: asyncio.Event = field(default_factory=asyncio.Event)
+    newest: Envelope | None = None
+    is_refused: bool = False
+    seen: int = 0
+    admit: Admit
+
+    async def admitted(self, envelope: Envelope) -> Admission:
+        self.newest = envelope
+        try:
+            admission = await self.admit(envelope)
+        except ZeroclawError:
+            self.is_refused = True
+            self.came.set()
+            raise
+        self.is_refused = False
+        self.came.set()
+        return admission
+
+    @property
+    def address(self) -> Address:
+        return Address(channel="email", account=self.bot, chat=self.ann, direct=True)
+
+    @property
+    def person(self) -> str:
+        return self.ann
+
+    async def say(self, text: str) -> bool:
+        return await self.write(mail_from(self.ann, self.bot, text))
+
+    async def write(self, mail: EmailMessage) -> bool:
+        self.came.clear()
+        await self.mail.deliver(self.bot, mail.as_bytes(), sender=self.ann)
+        return await self._told(is_new=True)
+
+    async def redeliver(self) -> bool:
+        """Once more what was refused; what was taken, as after a kill before it was recorded."""
+        self.came.clear()
+        if self.is_refused:
+            await self.clock.advance(AGAIN_S)
+            return await self._told(is_new=True)
+        assert self.newest is not None
+        assert self.newest.position is not None
+        validity, _, uid = self.newest.position.cursor.partition(":")
+        before = {self.newest.position.scope: f"{validity}:{int(uid) - 1}"}
+        channel = open_channel(email_context(self.settings, self.clock, positions=before))
+        async with receiving(channel, self.admitted):
+            return await self._told(is_new=False)
+
+    async def send_file(self, name: str, content: bytes, *, said_bytes: int) -> bool:
+        mail = mail_from(self.ann, self.bot)
+        mail.add_attachment(
+            content,
+            maintype="text",
+            subtype="plain",
+            filename=name,
+            params={"charset": "utf-8"},
+        )
+        *_, part = mail.iter_attachments()
+        part.replace_header(
+            "Content-Disposition", f'attachment; filename="{name}"; size={said_bytes}'
+        )
+        return await self.write(mail)
+
+    async def press(
+        self, ref: MessageRef, approval: ApprovalId, choice: Choice, reason: str = ""
+    ) -> bool:
+        card = next(
+            one
+            for one in await self.mail.mails(self.ann)
+            if one["message-id"] == f"<{ref.message}>"
+        )
+        link = next(
+            link
+            for link in links(card)
+            if (found := CODE.search(link)) and found.groups() == (CODES[choice], approval)
+        )
+        return await self.write(mail_from(self.ann, self.bot, reason, subject=link, answers=""))
+
+    async def messages(self) -> tuple[Standing, ...]:
+        mails = [one for one in await self.mail.mails(self.ann) if is_outside(one)]
+        text = "\n".join(body(one) for one in mails if "Re: " in one["subject"])
+        return tuple(standing(one, ended=text) for one in mails)
+
+    async def sees_typing(self) -> bool:
+        return False
+
+    async def sees_preview(self) -> str:
+        return ""
+
+    async def _told(self, *, is_new: bool) -> bool:
+        """Wait until a mail is marked as seen, or could not be stored."""
+        await self.came.wait()
+        if self.is_refused:
+            return False
+        self.seen += is_new
+        await self.mail.has_seen(self.bot, self.seen)
+        return True
+
+
+def is_outside(mail: EmailMessage) -> bool:
+    return str(mail["message-id"]).startswith("<zc..")
+
+
+def body(mail: EmailMessage) -> str:
+    part = mail.get_body(("plain",))
+    assert part is not None
+    return str(part.get_content()).replace("\r\n", "\n").removesuffix("\n")
+
+
+def links(mail: EmailMessage) -> Sequence[str]:
+    """The subjects of the mails that the links of a card write."""
+    found = (urlsplit(link[0]) for link in LINK.finditer(body(mail)))
+    return [parse_qs(one.query)["subject"][0] for one in found]
+
+
+def standing(mail: EmailMessage, *, ended: str) -> Standing:
+    text, _, below = body(mail).partition("\n\n-- \n")
+    files = [
+        (str(one.get_filename()), one.get_payload(decode=True)) for one in mail.iter_attachments()
+    ]
+    approvals = (CODE.search(link) for link in links(mail))
+    return Standing(
+        text=text,
+        buttons=frozenset(
+            ApprovalId(found[2])
+            for found in approvals
+            if found is not None and f"0000000{found[2].rpartition('-')[2]}" not in ended
+        ),
+        file=next(
+            ((name, len(content)) for name, content in files if isinstance(content, bytes)), None
+        ),
+        receipts=tuple(below.split("\n")) if below else (),
+    )
+
+
+@asynccontextmanager
+async def email_opened(admit: Admit, directory: Path) -> AsyncGenerator[EmailHarness]:
+    await asyncio.to_thread(prepare)  # as the daemon does before it opens a channel
+    mail = await asyncio.to_thread(servers)
+    clock = ManualClock()
+    bot, ann = mail.new_address("bot"), mail.new_address("ann")
+    settings = email_settings(mail, bot)
+    channel = open_channel(email_context(settings, clock, positions={}))
+    harness = EmailHarness(
+        mail=mail, ann=ann, bot=bot, channel=channel, clock=clock, settings=settings, admit=admit
+    )
+    async with receiving(channel, harness.admitted):
+        yield harness
+
+
+class EmailPlace:
+    """One person's mail to a bot that comes and goes."""
+
+    def __init__(self, mail: Servers, directory: Path) -> None:
+        self.mail = mail
+        self.bot, self.ann = mail.new_address("bot"), mail.new_address("ann")
+        self.facts: list[str] = []
+        self.secrets = (PASSWORD,)
+        self._directory = directory
+        self._clock = ManualClock()
+
+    @asynccontextmanager
+    async def life(self, admit: Admit, positions: Mapping[str, str]) -> AsyncGenerator[Channel]:
+        context = email_context(
+            email_settings(self.mail, self.bot),
+            self._clock,
+            positions=positions,
+            log=noting(self.facts),
+            directory=self._directory,
+        )
+        channel = open_channel(context)
+        async with receiving(channel, admit):
+            yield channel
+
+    async def write(self, text: str) -> None:
+        await self.mail.deliver(
+            self.bot, mail_from(self.ann, self.bot, text).as_bytes(), sender=self.ann
+        )
+
+
+@asynccontextmanager
+async def email_placed(directory: Path) -> AsyncGenerator[EmailPlace]:
+    await asyncio.to_thread(prepare)
+    yield EmailPlace(await asyncio.to_thread(servers), directory)
+
+
+EMAIL = Adapter(
+    name="email",
+    capabilities=CAPABILITIES,
+    opened=email_opened,
+    placed=email_placed,
+    thread=f"begun@{DOMAIN}",
+    needs=("dovecot", "postfix"),
+)

@@ -1,0 +1,353 @@
+"""Dovecot and postfix, brought up once for each process that tests, in a directory of their own.
+
+They are outside processes because they are what people's mail goes through; nothing written here
+would be as odd. Starting both takes two seconds, so tests share them, and each takes mailboxes of
+its own: every name at `DOMAIN` is one, and every password is right but `WRONG`. Nothing of /etc is
+read or changed, and no mail leaves: what is for another domain bounces at once.
+"""
+
+import asyncio
+import atexit
+import re
+import shutil
+import socket
+import subprocess
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from email.message import EmailMessage
+from email.parser import BytesParser
+from email.policy import default
+from functools import cache
+from itertools import count
+from pathlib import Path
+from threading import Event
+
+DOMAIN = "zero.test"
+PASSWORD = "of-every-mailbox"
+AUTHSERV_ID = "mx.zero.test"
+VOUCHED = f"{AUTHSERV_ID}; dmarc=pass header.from={DOMAIN}"
+START_S = 20.0
+_QUEUE = re.compile(r"\bid ([0-9A-Za-z]{10,})\b")
+
+DOVECOT = """
+base_dir = {home}/run
+state_dir = {home}/run
+log_path = {home}/dovecot.log
+protocols = imap lmtp
+listen = 127.0.0.1
+default_internal_user = nobody
+default_internal_group = nogroup
+default_login_user = nobody
+first_valid_uid = 1
+ssl = yes
+ssl_cert = <{home}/cert.pem
+ssl_key = <{home}/key.pem
+disable_plaintext_auth = no
+auth_mechanisms = plain login
+auth_failure_delay = 0
+mail_location = maildir:{home}/mail/%u
+mail_max_userip_connections = 100
+mail_fsync = never
+imap_idle_notify_interval = 2 secs
+passdb {{
+  driver = static
+  args = password={password}
+}}
+userdb {{
+  driver = static
+  args = uid=nobody gid=nogroup home={home}/mail/%u
+}}
+namespace inbox {{
+  inbox = yes
+}}
+service imap-login {{
+  chroot =
+  inet_listener imap {{
+    port = 0
+  }}
+  inet_listener imaps {{
+    port = {imaps}
+    ssl = yes
+  }}
+}}
+service lmtp {{
+  inet_listener lmtp {{
+    address = 127.0.0.1
+    port = {lmtp}
+  }}
+}}
+service auth {{
+  chroot =
+  inet_listener sasl {{
+    address = 127.0.0.1
+    port = {sasl}
+  }}
+}}
+service anvil {{
+  chroot =
+}}
+service stats {{
+  chroot =
+}}
+"""
+MAIN = """
+compatibility_level = 3.6
+queue_directory = {home}/spool
+data_directory = {home}/data
+command_directory = /usr/sbin
+daemon_directory = /usr/lib/postfix/sbin
+mail_owner = postfix
+setgid_group = postdrop
+inet_interfaces = 127.0.0.1
+inet_protocols = ipv4
+myhostname = {domain}
+mydestination =
+mynetworks = 127.0.0.0/8
+enable_long_queue_ids = yes
+virtual_mailbox_domains = {domain}
+virtual_transport = lmtp:inet:127.0.0.1:{lmtp}
+default_transport = error:no outside mail in tests
+relay_transport = error:no outside mail in tests
+smtpd_tls_cert_file = {home}/cert.pem
+smtpd_tls_key_file = {home}/key.pem
+smtpd_sasl_auth_enable = yes
+smtpd_sasl_type = dovecot
+smtpd_sasl_path = inet:127.0.0.1:{sasl}
+smtpd_recipient_restrictions = permit_sasl_authenticated, reject
+smtpd_client_connection_rate_limit = 0
+message_size_limit = 30000000
+maillog_file = {home}/postfix.log
+maillog_file_prefixes = {home}
+biff = no
+alias_maps =
+"""
+MASTER = """
+127.0.0.1:{submission} inet n - n - - smtpd
+  -o smtpd_tls_security_level=encrypt
+  -o smtpd_tls_auth_only=yes
+cleanup unix n - n - 0 cleanup
+qmgr unix n - n 300 1 qmgr
+rewrite unix - - n - - trivial-rewrite
+bounce unix - - n - 0 bounce
+defer unix - - n - 0 bounce
+trace unix - - n - 0 bounce
+proxymap unix - - n - - proxymap
+tlsmgr unix - - n 1000? 1 tlsmgr
+lmtp unix - - n - - lmtp
+error unix - - n - - error
+retry unix - - n - - error
+anvil unix - - n - 1 anvil
+scache unix - - n - 1 scache
+postlog unix-dgram n - n - 1 postlogd
+"""
+
+
+@dataclass(kw_only=True)
+class Servers:
+    """Both, running.
+
+    Attributes:
+        home: All that they write.
+        imaps: Where mailboxes are read, by TLS.
+        submission: Where mail is handed over, by STARTTLS and with a login.
+        lmtp: Where mail is delivered as by the world outside, with any headers.
+    """
+
+    home: Path
+    imaps: int
+    submission: int
+    lmtp: int
+    sasl: int
+    processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    numbers: "count[int]" = field(default_factory=count)
+
+    @property
+    def ca_file(self) -> str:
+        return str(self.home / "cert.pem")
+
+    def new_address(self, name: str) -> str:
+        """Return an address that nobody has had."""
+        return f"{name}-{next(self.numbers)}@{DOMAIN}"
+
+    async def deliver(self, to: str, mail: bytes, *, sender: str = "") -> None:
+        """Deliver a mail as it is to a mailbox of ours; returns when it is there."""
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.lmtp)
+        lines = (f"LHLO {DOMAIN}", f"MAIL FROM:<{sender}>", f"RCPT TO:<{to}>", "DATA")
+        dotted = re.sub(rb"(?m)^\.", b"..", re.sub(rb"\r?\n", b"\r\n", mail))
+        await _answer(reader)
+        for line in lines:
+            writer.write(f"{line}\r\n".encode())
+            await _answer(reader)
+        writer.write(dotted + b"\r\n.\r\n")
+        await _answer(reader)
+        writer.close()
+        await writer.wait_closed()
+
+    async def has_seen(self, address: str, mails: int) -> None:
+        """Wait until so many mails of a mailbox are marked as seen."""
+
+        def are_seen() -> bool:
+            return len([one for one in self._files(address) if "S" in _flags(one)]) >= mails
+
+        await asyncio.to_thread(_until, are_seen)
+
+    async def mails(self, address: str) -> list[EmailMessage]:
+        """Return what came to a mailbox, in the order in which postfix took it in."""
+
+        def read() -> list[EmailMessage]:
+            _until(self._is_all_delivered)
+            found = (
+                BytesParser(policy=default).parsebytes(one.read_bytes())
+                for one in self._files(address)
+            )
+            return sorted((one for one in found), key=_taken_in)
+
+        return await asyncio.to_thread(read)
+
+    async def renumber(self, address: str) -> None:
+        """Give a mailbox another UIDVALIDITY, as when it is restored from elsewhere."""
+
+        def forget() -> None:
+            for one in (self.home / "mail" / address).glob("dovecot*"):
+                one.unlink()
+
+        await asyncio.to_thread(forget)
+
+    async def cut(self, address: str) -> None:
+        """End every session of one mailbox, as a server does that is restarted."""
+        await asyncio.to_thread(
+            subprocess.run,
+            ["doveadm", "-c", f"{self.home}/dovecot.conf", "kick", address],
+            check=False,
+            capture_output=True,
+        )
+
+    def _files(self, address: str) -> list[Path]:
+        home = self.home / "mail" / address
+        return [
+            one
+            for part in ("new", "cur")
+            if (home / part).is_dir()
+            for one in (home / part).iterdir()
+        ]
+
+    def _is_all_delivered(self) -> bool:
+        queues = (
+            self.home / "spool" / name for name in ("maildrop", "incoming", "active", "deferred")
+        )
+        return not any(one.is_file() for queue in queues for one in queue.rglob("*"))
+
+    def start(self) -> None:
+        """Bring both up; returns when they answer."""
+        names = {
+            **{
+                name: getattr(self, name)
+                for name in ("home", "imaps", "submission", "lmtp", "sasl")
+            },
+            "password": PASSWORD,
+            "domain": DOMAIN,
+        }
+        etc = self.home / "etc"
+        for one in ("run", "mail", "spool", "data", "etc"):
+            (self.home / one).mkdir()
+        self.home.chmod(0o755)
+        shutil.chown(self.home / "mail", "nobody")
+        shutil.chown(self.home / "data", "postfix")
+        certify(self.home)
+        (self.home / "dovecot.conf").write_text(DOVECOT.format(**names))
+        (etc / "main.cf").write_text(MAIN.format(**names))
+        (etc / "master.cf").write_text(MASTER.format(**names))
+        commands = (
+            ("dovecot", "-F", "-c", str(self.home / "dovecot.conf")),
+            ("postfix", "-c", str(etc), "start-fg"),
+        )
+        for command in commands:
+            with (self.home / f"{command[0]}.out").open("wb") as out:
+                self.processes.append(
+                    subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
+                )
+        atexit.register(self.stop)
+        for port in (self.imaps, self.submission, self.lmtp):
+            _until(lambda port=port: _answers(port))
+
+    def stop(self) -> None:
+        for process in self.processes:
+            process.terminate()
+        for process in self.processes:
+            process.wait()
+        shutil.rmtree(self.home, ignore_errors=True)
+
+
+@cache
+def servers() -> Servers:
+    """Return the servers of this process, which run until it ends; blocks while they start."""
+    found = Servers(
+        home=Path(tempfile.mkdtemp(prefix="zc-mail-")),
+        imaps=free_port(),
+        submission=free_port(),
+        lmtp=free_port(),
+        sasl=free_port(),
+    )
+    found.start()
+    return found
+
+
+def free_port() -> int:
+    with socket.socket() as tried:
+        tried.bind(("127.0.0.1", 0))
+        return int(tried.getsockname()[1])
+
+
+def certify(home: Path) -> None:
+    """Write `cert.pem` and `key.pem` for localhost."""
+    subprocess.run(
+        [
+            *(
+                "openssl",
+                "req",
+                "-x509",
+                "-newkey",
+                "ec",
+                "-pkeyopt",
+                "ec_paramgen_curve:prime256v1",
+            ),
+            *("-nodes", "-days", "2", "-subj", "/CN=localhost"),
+            *("-addext", "subjectAltName=DNS:localhost"),
+            *("-keyout", str(home / "key.pem"), "-out", str(home / "cert.pem")),
+        ],
+        check=True,
+        capture_output=True,
+    )
+
+
+def _answers(port: int) -> bool:
+    with socket.socket() as tried:
+        return tried.connect_ex(("127.0.0.1", port)) == 0
+
+
+def _until(holds: Callable[[], bool]) -> None:
+    """Look again and again, for these servers tell nobody; in a thread."""
+    beat = Event()
+    for _ in range(int(START_S / 0.005)):
+        if holds():
+            return
+        beat.wait(0.005)
+    raise AssertionError("the mail servers took too long")
+
+
+async def _answer(reader: asyncio.StreamReader) -> None:
+    line = b"-" * 4
+    while line[3:4] == b"-":
+        line = await reader.readline()
+    assert line[:1] in b"23", line
+
+
+def _flags(file: Path) -> str:
+    return file.name.partition(":2,")[2]
+
+
+def _taken_in(mail: EmailMessage) -> str:
+    """Return postfix's id of a mail, which sorts by the time at which it was taken in."""
+    ids = [found[1] for one in mail.get_all("received", []) if (found := _QUEUE.search(str(one)))]
+    return ids[-1] if ids else ""

@@ -1,0 +1,44 @@
+"""Mails as tests write them, and what they become."""
+
+from datetime import UTC, datetime
+
+from channels.email.decode import Fetched, Me, Passed, Taken, decoded
+from zeroclaw import Envelope, Said
+
+AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+ME = Me(channel="email", address="bot@zero.test", authserv_id="mx.zero.test")
+VOUCHED = "Authentication-Results: mx.zero.test; dmarc=pass header.from=a.example"
+HEAD = f"{VOUCHED}\nFrom: Ann <ann@a.example>\nSubject: the sums\nMessage-ID: <one@a.example>"
+
+
+def fetched(text: str | bytes, *, size_bytes: int | None = None) -> Fetched:
+    raw = text.replace("\n", "\r\n").encode() if isinstance(text, str) else text
+    size = len(raw) if size_bytes is None else size_bytes
+    return Fetched(validity=7, uid=42, raw=raw, size_bytes=size, at=AT)
+
+
+def letter(body: str = "What is 2+2?", *, head: str = HEAD, more: str = "") -> str:
+    return "\n".join(filter(None, (head, more))) + f"\n\n{body}\n"
+
+
+def reply(body: str, *, more: str = "", subject: str = "Re: the sums") -> str:
+    head = HEAD.replace("Subject: the sums", f"Subject: {subject}")
+    return letter(body, head=head, more=f"References: <root@a.example>\n{more}".strip())
+
+
+def taken(text: str | bytes, me: Me = ME) -> Envelope:
+    event = decoded(fetched(text), me)
+    assert isinstance(event, Taken), event
+    return event.envelope
+
+
+def passed(text: str | bytes, me: Me = ME) -> str:
+    event = decoded(fetched(text), me)
+    assert isinstance(event, Passed), event
+    return event.why
+
+
+def said(text: str | bytes) -> Said:
+    body = taken(text).body
+    assert isinstance(body, Said)
+    return body

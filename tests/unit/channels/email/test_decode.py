@@ -1,0 +1,319 @@
+"""Mails become envelopes; whatever else comes is passed over, and nothing raises."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from channels.email.decode import (
+    MOST_CHARS,
+    MOST_FILES,
+    Passed,
+    Taken,
+    decoded,
+    own_id,
+    own_thread,
+    press_code,
+    read_reference,
+    thread_of,
+)
+from tests.unit.channels.email.letters import (
+    AT,
+    HEAD,
+    ME,
+    fetched,
+    letter,
+    passed,
+    reply,
+    said,
+    taken,
+)
+from zeroclaw import (
+    Address,
+    ApprovalId,
+    Command,
+    MessageRef,
+    Position,
+    Pressed,
+    Said,
+    Sender,
+    replace,
+)
+
+ANNS = Address(channel="email", account="bot@zero.test", chat="ann@a.example", direct=True)
+CARD = own_id(None, "card", "zero.test")
+
+
+def test_a_mail_is_an_envelope() -> None:
+    envelope = taken(letter())
+    assert envelope.address == replace(ANNS, thread="one@a.example")
+    assert envelope.sender == Sender(id="ann@a.example", verified=True, display="Ann")
+    assert envelope.body == Said(text="the sums\n\nWhat is 2+2?")
+    assert envelope.message == "one@a.example"
+    assert envelope.position == Position(scope="INBOX", cursor="7:42")
+    assert envelope.sent_at == AT
+    assert envelope.dedup[0] == "uid:INBOX:7:42"
+    assert len(envelope.dedup) == 2
+
+
+def test_the_same_mail_under_another_number_has_a_key_in_common() -> None:
+    """A mailbox that is restored numbers anew; a Message-ID counts with its verified sender alone."""
+    again = decoded(replace(fetched(letter()), validity=8, uid=1), ME)
+    assert isinstance(again, Taken)
+    assert len(set(again.envelope.dedup) & set(taken(letter()).dedup)) == 1
+    forged = taken(letter(head=HEAD.replace("ann@", "bob@")))
+    assert not set(forged.dedup) & set(again.envelope.dedup)
+    stranger = taken(letter(head=HEAD.replace("dmarc=pass", "dmarc=fail")))
+    assert (stranger.sender.verified, stranger.dedup) == (False, ("uid:INBOX:7:42",))
+
+
+def test_a_sender_that_nobody_vouches_for_is_a_stranger() -> None:
+    """The one who wrote the header below that of our own server, or had another one write it."""
+    below = (
+        HEAD.replace("dmarc=pass", "dmarc=fail")
+        + "\nAuthentication-Results: mx.zero.test; dmarc=pass"
+    )
+    other = HEAD.replace("mx.zero.test;", "mx.a.example;")
+    for head in (below, other):
+        assert not taken(letter(head=head)).sender.verified
+    assert not taken(letter(), replace(ME, authserv_id="")).sender.verified
+
+
+# --- threads -------------------------------------------------------------------------------------
+
+THREADS = {
+    "References: <root@a.example> <two@a.example>\nIn-Reply-To: <two@a.example>": "root@a.example",
+    "In-Reply-To: <root@a.example>": "root@a.example",
+    f"In-Reply-To: <{own_id('root@a.example', 'k', 'zero.test')}>": "root@a.example",
+    f"References: <lost@a.example> <{own_id('root@a.example', 'k', 'zero.test')}>": "root@a.example",
+    f"In-Reply-To: <{own_id(None, 'k', 'zero.test')}>": None,
+    f"References: <{'r' * 200}@a.example>": thread_of("r" * 200 + "@a.example"),
+    'References: <a"b@a.example>': thread_of('a"b@a.example'),
+    "References: none": "one@a.example",
+    f"In-Reply-To: <{own_id(None, 'k', 'other.test')}>": own_id(None, "k", "other.test"),
+    "In-Reply-To: <zc.%%.x@zero.test>": "zc.%%.x@zero.test",
+    "In-Reply-To: <zc._w.x@zero.test>": "zc._w.x@zero.test",
+    "In-Reply-To: <zc.YSBi.x@zero.test>": "zc.YSBi.x@zero.test",
+}
+
+
+@pytest.mark.parametrize(("more", "thread"), THREADS.items())
+def test_a_thread_is_named_after_the_mail_that_began_it(more: str, thread: str | None) -> None:
+    assert taken(letter(more=more)).address == replace(ANNS, thread=thread)
+
+
+def test_an_odd_thread_is_known_by_its_hash_and_carried_by_our_ids() -> None:
+    odd = thread_of("r" * 200 + "@a.example")
+    assert odd.startswith("#")
+    assert own_thread(own_id(odd, "k", "zero.test"), "zero.test") == odd
+
+
+def test_a_mail_without_an_id_belongs_to_the_chat_itself() -> None:
+    envelope = taken(letter(head=HEAD.rpartition("\n")[0]))
+    assert envelope.address == ANNS
+    assert envelope.message == "uid:7:42"
+
+
+def test_our_own_mails_are_passed_over() -> None:
+    own = HEAD.replace("one@a.example", own_id(None, "k", "zero.test"))
+    assert passed(letter(head=own)) == "it is our own"
+
+
+def test_what_no_person_wrote_is_passed_over() -> None:
+    assert passed(letter(more="Auto-Submitted: auto-replied")) == "auto-submitted"
+    assert passed(letter(head=HEAD.replace("Ann <ann@a.example>", "nobody"))) == "no one sender"
+
+
+# --- words ---------------------------------------------------------------------------------------
+
+
+def test_a_subject_is_the_first_of_the_words_where_a_thread_begins() -> None:
+    assert said(letter("")) == Said(text="the sums")
+    assert said(letter(head=HEAD.replace("the sums", "Fwd: Re: the sums"))).text.startswith(
+        "the sums\n"
+    )
+    assert said(letter("hello", head=HEAD.replace("Subject: the sums\n", ""))) == Said(text="hello")
+    assert said(reply("hello")) == Said(text="hello")
+
+
+def test_quoted_words_are_not_the_senders_own() -> None:
+    body = "Yes.\n\nOn 1 Jan, bot@zero.test wrote:\n> Shall I?"
+    assert said(reply(body)) == Said(text=body, own="Yes.")
+    assert said(letter(body)) == Said(text=f"the sums\n\n{body}", own="the sums\n\nYes.")
+
+
+def test_words_beyond_a_bound_are_left_out() -> None:
+    assert len(said(reply("word " * MOST_CHARS)).text) == MOST_CHARS
+
+
+@pytest.mark.parametrize(
+    ("body", "command"),
+    {
+        "/stop": Command(name="stop"),
+        "/Tool  shell {}\n\n-- \nAnn": Command(name="tool", rest="shell {}"),
+        "/stop\n\nOn 1 Jan, bot@zero.test wrote:\n> Hm": Command(name="stop"),
+    }.items(),
+)
+def test_a_slash_and_a_word_is_a_command(body: str, command: Command) -> None:
+    assert taken(reply(body)).body == command
+    assert taken(letter(body)).body == command
+
+
+def test_a_command_may_be_a_subject_alone() -> None:
+    assert taken(letter("", head=HEAD.replace("the sums", "/help me"))).body == Command(
+        name="help", rest="me"
+    )
+    assert said(letter("x", head=HEAD.replace("the sums", "/help"))).text == "/help\n\nx"
+
+
+HTML = HEAD + "\nContent-Type: text/html; charset=utf-8"
+
+
+def test_a_mail_of_html_alone_is_read() -> None:
+    body = (
+        "<html><head><title>t</title><style>p{}</style></head><body><!-- c --><p>Yes,\n  <b>do</b> it.</p>"
+        "<script>x()</script><div>2<br>3</div><div hidden>x</div>"
+        "<div class=gmail_quote>On 1 Jan <blockquote>Shall I?</blockquote></div></body></html>"
+    )
+    assert said(letter(body, head=HTML, more="References: <root@a.example>")) == Said(
+        text="Yes, do it.\n\n2\n3\nOn 1 Jan\nShall I?", own="Yes, do it.\n\n2\n3"
+    )
+    assert said(letter("", head=HTML)).text == "the sums"
+
+
+ALTERNATIVE = HEAD + "\nContent-Type: multipart/alternative; boundary=x"
+
+
+def test_of_what_says_the_same_the_plain_part_is_read_if_it_says_anything() -> None:
+    both = "--x\n\n{}\n--x\nContent-Type: text/html\n\n<p>rich</p>\n--x--"
+    assert said(letter(both.format("plain"), head=ALTERNATIVE)).text == "the sums\n\nplain"
+    assert said(letter(both.format(" "), head=ALTERNATIVE)).text == "the sums\n\nrich"
+
+
+OUTLOOK = (
+    "<p>Yes.</p><div id=appendonsend></div><hr><div id=divRplyFwdMsg>From: x</div><p>quoted</p>"
+)
+
+
+def test_what_follows_outlooks_mark_is_quoted() -> None:
+    found = said(letter(OUTLOOK, head=HTML, more="References: <root@a.example>"))
+    assert found == Said(text="Yes.\n\nFrom: x\n\nquoted", own="Yes.")
+
+
+def test_html_that_is_deep_or_broken_is_read() -> None:
+    deep = "<div>" * 50_000 + "deep" + "<" * 1_000
+    assert "deep" in said(letter(deep, head=HTML)).text
+    assert said(letter("\x00<p>a\ue00ab", head=HTML)).text.startswith("the sums")
+    assert said(letter("<frameset></frameset>", head=HTML)).text == "the sums"
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["<p>a", "<b>", "<a href=x>", "<b><a>", "<table><tr><td>", "<p id=appendonsend>", "<div></div>",
+     "<div class=gmail_quote>a</div>", "</p>", "<br>", "<!--", "<li><ul>", "<svg>", "<select>", "&amp"],
+)  # fmt: skip
+def test_hostile_html_takes_no_longer_than_it_is_long(piece: str) -> None:
+    """Half a megabyte of each; selectors of siblings took two minutes for the first."""
+    taken(letter(piece * (500_000 // len(piece)), head=HTML))
+
+
+# --- files ---------------------------------------------------------------------------------------
+
+MIXED = HEAD + "\nContent-Type: multipart/mixed; boundary=x"
+PARTS = """--x
+
+words
+--x
+Content-Type: image/png
+Content-Disposition: inline; filename="a.png"; size=12
+Content-Transfer-Encoding: base64
+
+aGVsbG8h
+--x
+Content-Type: message/rfc822
+
+From: x
+--x
+Content-Type: text/calendar
+
+x
+--x--"""
+
+
+def test_files_are_named_and_referred_to() -> None:
+    files = taken(letter(PARTS, head=MIXED)).attachments
+    assert [(one.name, one.media_type, one.size_bytes) for one in files] == [
+        ("a.png", "image/png", 12),
+        ("part-3.eml", "message/rfc822", 7),
+        ("part-4.calendar", "text/calendar", 1),
+    ]
+    assert read_reference(files[0].reference) == (7, 42, 1, "one@a.example")
+
+
+def test_a_size_that_is_not_said_is_reckoned() -> None:
+    [file, *_] = taken(letter(PARTS.replace("; size=12", ""), head=MIXED)).attachments
+    assert file.size_bytes == 6
+
+
+def test_no_more_than_so_many_files_are_taken() -> None:
+    many = "--x\nContent-Type: a/b\n\nx\n" * (MOST_FILES + 5)
+    assert len(taken(letter(many, head=MIXED)).attachments) == MOST_FILES
+
+
+def test_of_a_mail_that_is_too_large_no_files_are_taken() -> None:
+    event = decoded(fetched(letter(PARTS, head=MIXED), size_bytes=10_000_000), ME)
+    assert isinstance(event, Taken)
+    assert event.envelope.attachments == ()
+
+
+@pytest.mark.parametrize("reference", ["", "never-sent", "1:2", "1:2:x:", "²:2:3:", "-1:2:3:"])
+def test_a_reference_of_others_is_none_of_ours(reference: str) -> None:
+    assert read_reference(reference) is None
+
+
+# --- answers to a card ---------------------------------------------------------------------------
+
+
+def pressed(subject: str, body: str = "", *, me: str = "zero.test") -> object:
+    return taken(reply(body, subject=subject)).body
+
+
+def test_a_mail_of_a_cards_link_answers_it() -> None:
+    approval = ApprovalId("approval-1")
+    ref = MessageRef(address=ANNS, message=CARD)
+    once = f"Approve once: 1 {press_code(approval, 'once', CARD)}"
+    assert pressed(once, "thanks") == Pressed(approval=approval, choice="once", card=ref)
+    deny = press_code(approval, "deny_with_reason", CARD)
+    assert pressed(deny, "too early\n\n-- \nAnn") == Pressed(
+        approval=approval, choice="deny", reason="too early", card=ref
+    )
+
+
+def test_a_card_may_stand_in_a_thread() -> None:
+    card = own_id("root@a.example", "card", "zero.test")
+    body = pressed(press_code(ApprovalId("a"), "for_a_time", card))
+    ref = MessageRef(address=replace(ANNS, thread="root@a.example"), message=card)
+    assert body == Pressed(approval=ApprovalId("a"), choice="for_a_time", card=ref)
+
+
+def test_a_card_that_never_was_is_named_by_nobody() -> None:
+    """The approval alone decides, and the runtime knows whose it is."""
+    code = f"[zc:o:a:{'0' * 20}:YSBi]"
+    assert pressed(code) == Pressed(approval=ApprovalId("a"), choice="once", card=None)
+
+
+@pytest.mark.parametrize("subject", ["[zc:x:a:0:]", "[zc:o::0:]", "zc:o:a", "[zc:o:a:00:]"])
+def test_what_is_no_answer_to_a_card_is_words(subject: str) -> None:
+    assert pressed(subject, "hello") == Said(text="hello")
+
+
+LINES = st.sampled_from(
+    (*HEAD.split("\n"), "Content-Type: multipart/mixed; boundary=x", "--x", "--x--", "", "> q",
+     "Content-Type: text/html", "<p>a<div", "References: <a@b.example>", "Subject: [zc:o:a:0:]",
+     "Content-Transfer-Encoding: base64", "From: Bob <bob@b.example>")
+)  # fmt: skip
+
+
+@given(st.lists(LINES | st.text(max_size=20), max_size=30).map("\n".join))
+def test_whatever_is_written_is_taken_or_passed_over(text: str) -> None:
+    event = decoded(fetched(text.encode("utf-8", "replace")), ME)
+    assert isinstance(event, Taken | Passed)

@@ -1,0 +1,145 @@
+"""Who a mail is from, and when that is believed."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from channels.email.identity import Author, author, is_vouched_for, normalised
+
+MX = "mx.zero.test"
+ANN = "ann@a.example"
+
+FROM = {
+    ANN: ANN,
+    "<Ann@A.Example>": ANN,
+    "Ann <ann@a.example>": ANN,
+    '"Ann, of A" <ann@a.example>': ANN,
+    '"boss@b.example" <ann@a.example>': ANN,
+    "boss@b.example <ann@a.example>": ANN,
+    "ann@a.example (of (the) A)": ANN,
+    r'"a \" quote" <ann@a.example> (\) odd)': ANN,
+    "Ann <ann@bücher.example>": "ann@xn--bcher-kva.example",
+    "ann@a.example, bob@b.example": None,
+    "Ann <ann@a.example>, Bob <bob@b.example>": None,
+    "<ann@a.example> <bob@b.example>": None,
+    "all: ann@a.example;": None,
+    "all: <ann@a.example>": None,
+    "Ann <ann@a.example": None,
+    "ann@a.example (which does not end": None,
+    '"ann@a.example"': None,
+    "ann": None,
+    "@a.example": None,
+    "ann@a": None,
+    "ann@-a.example": None,
+    "ann@ü\u2028.example": None,
+    "ann b@a.example": None,
+    f"{'a' * 65}@a.example": None,
+    f"a@{'a.' * 130}example": None,
+    "": None,
+}
+
+
+@pytest.mark.parametrize(("value", "address"), FROM.items())
+def test_an_author_is_one_plain_address_whatever_stands_around_it(
+    value: str, address: str | None
+) -> None:
+    found = author((value,))
+    assert (found and found.address) == address
+
+
+def test_two_from_headers_are_nobodys() -> None:
+    """Each reader would believe another one of them."""
+    assert author((ANN, "bob@b.example")) is None
+    assert author(()) is None
+
+
+def test_a_display_name_is_only_shown() -> None:
+    assert author(('"The Operator" Inc <ann@a.example>',)) == Author(
+        address=ANN, display="The Operator Inc"
+    )
+
+
+def test_a_plus_tag_is_kept_or_dropped_as_it_is_set() -> None:
+    assert normalised("Ann+x@a.example") == "ann+x@a.example"
+    assert normalised("ann+x@a.example", plus_tags=False) == ANN
+    assert normalised("+x@a.example", plus_tags=False) == "+x@a.example"
+
+
+TRUE = (
+    f"{MX}; dmarc=pass header.from=a.example",
+    f"{MX} 1; dmarc=pass",
+    f"{MX.upper()}; spf=fail smtp.mailfrom=other.example; DMARC/1 = pass (p=none) header.from=A.Example",
+    f'"{MX}"; dkim=pass header.d=a.example header.b="a;b=c\\""',
+    f"{MX}; dkim=fail header.d=b.example; dkim=pass header.i=@a.example",
+    f"{MX} (our (own) server); spf=pass (it is; really) smtp.mailfrom=bounce@a.example.",
+    f"{MX}; dmarc=none; dkim=pass header.d=a.example",
+    f"{MX};; dkim=pass header.d=example.a.example header.d2=x; spf=pass smtp.mailfrom=a.example",
+)
+FALSE = (
+    "",
+    MX,
+    f"{MX}; none",
+    f"{MX}; dmarc=fail header.from=a.example; dkim=pass header.d=a.example",
+    f"{MX}; dmarc=pass header.from=b.example",
+    f"{MX}; dmarc=pass; dmarc=fail",
+    f"{MX}; dkim=pass header.d=b.example",
+    f"{MX}; dkim=pass header.d=evil.a.example",
+    f"{MX}; dkim=pass header.d=example",
+    f"{MX}; dkim=pass",
+    f"{MX}; dkim=neutral header.d=a.example",
+    f"{MX}; spf=pass smtp.helo=a.example",
+    f"{MX}; iprev=pass policy.iprev=1.2.3.4",
+    f"{MX}; x dmarc=pass header.from=a.example",
+    f"{MX}; =pass",
+    f"{MX} (; dmarc=pass header.from=a.example",
+    f'{MX}; reason="x; dmarc=pass header.from=a.example',
+    f"other.example; {MX}; dmarc=pass header.from=a.example",
+    f"{MX}.evil.example; dmarc=pass header.from=a.example",
+    "; dmarc=pass header.from=a.example",
+)
+
+
+@pytest.mark.parametrize("value", TRUE)
+def test_our_own_server_vouches_for_a_sender(value: str) -> None:
+    assert is_vouched_for(ANN, (value,), MX)
+
+
+@pytest.mark.parametrize("value", FALSE)
+def test_nothing_else_does(value: str) -> None:
+    """Forged, of somebody else, about somebody else, or not to be read: the sender is a stranger."""
+    assert not is_vouched_for(ANN, (value,), MX)
+
+
+def test_a_domain_vouches_for_those_below_it() -> None:
+    below = "ann@mail.a.example"
+    assert is_vouched_for(below, (f"{MX}; dkim=pass header.d=a.example",), MX)
+    assert not is_vouched_for("ann@notexample.org", (f"{MX}; dkim=pass header.d=example.org",), MX)
+
+
+def test_only_the_topmost_of_our_own_server_counts() -> None:
+    """What the writer put into the mail stands below; others' stand anywhere."""
+    good, bad = f"{MX}; dmarc=pass", f"{MX}; dmarc=fail"
+    assert not is_vouched_for(ANN, (bad, good), MX)
+    assert is_vouched_for(ANN, ("other.example; dmarc=fail", good, bad), MX)
+
+
+def test_without_a_name_of_our_own_server_everybody_is_a_stranger() -> None:
+    assert not is_vouched_for(ANN, ("; dmarc=pass", f"{MX}; dmarc=pass"), "")
+
+
+SIGNS = st.text('ab@.<>(),:;"\\= \té', max_size=60)
+
+
+@given(SIGNS, SIGNS)
+def test_whatever_stands_there_is_read(value: str, other: str) -> None:
+    found = author((value,))
+    assert found is None or normalised(found.address) == found.address
+    assert not is_vouched_for(ANN, (f"{value}{MX}{other}",), "other.name")
+
+
+@pytest.mark.parametrize("piece", ["(", ")", "()", '"', "\\", "=", ";", "<", "a@", "(\\"])
+def test_a_long_header_is_read_in_one_pass(piece: str) -> None:
+    """Of what makes a parser go back there is as much as a header can hold."""
+    value = piece * (8_000 // len(piece))
+    assert author((value,)) is None
+    assert not is_vouched_for(ANN, (f"{MX}; {value}",), MX)

@@ -1,0 +1,191 @@
+"""Mails of every shape are taken apart, within bounds."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from channels.email.mime import MOST_LEVELS, MOST_PARTS, MOST_VALUE_CHARS, plain, taken_apart
+
+
+def words(raw: bytes) -> list[str]:
+    mail = taken_apart(raw)
+    return [mail.text(one) for one in mail.parts]
+
+
+def nested(levels: int, inner: bytes = b"deep") -> bytes:
+    heads = b"".join(
+        b"Content-Type: multipart/mixed; boundary=b%d\n\n--b%d\n" % (at, at) for at in range(levels)
+    )
+    ends = b"".join(b"\n--b%d--" % at for at in reversed(range(levels)))
+    return heads + b"\n" + inner + ends + b"\n"
+
+
+def test_a_mail_without_headers_is_all_words() -> None:
+    assert words(b"\nhello") == ["hello"]
+    assert words(b"\r\nhello") == ["hello"]
+    assert words(b"") == [""]
+
+
+def test_headers_end_at_the_first_empty_line_of_either_kind() -> None:
+    assert words(b"Subject: a\n\nb\r\n\r\nc") == ["b\n\nc"]
+    assert words(b"Subject: a\r\n\r\nb\n\nc") == ["b\n\nc"]
+
+
+def test_a_header_is_unfolded_and_kept_as_often_as_it_comes() -> None:
+    mail = taken_apart(b"A: 1\r\n 2\r\nB: \xc3\xbc\r\na: 3\r\n\r\n")
+    assert mail.headers == {"a": ("1 2", "3"), "b": ("ü",)}
+    assert (mail.header("a"), mail.header("c")) == ("1 2", "")
+
+
+def test_a_header_that_is_too_long_reads_as_empty() -> None:
+    """Half of it could say the opposite of the whole."""
+    assert taken_apart(b"A: " + b"a" * (MOST_VALUE_CHARS + 1) + b"\n\n").headers == {"a": ("",)}
+
+
+def test_parts_are_found_whatever_ends_their_lines() -> None:
+    lines = (
+        b"Content-Type: multipart/mixed; boundary=x",
+        b"",
+        b"preamble",
+        b"--x",
+        b"",
+        b"one",
+        b"--x",
+        b"Content-Type: text/html",
+        b"",
+        b"<b>",
+        b"--x--",
+        b"epilogue",
+    )
+    assert words(b"\n".join(lines)) == ["one", "<b>"]
+    assert words(b"\r\n".join(lines)) == ["one", "<b>"]
+    assert words(b"\n".join(lines[:-3])) == ["one", ""]
+    assert words(b"\n".join(lines[:4])) == []
+
+
+def test_a_container_without_a_boundary_is_a_leaf() -> None:
+    assert words(b"Content-Type: multipart/mixed\n\n--x\n\none") == ["--x\n\none"]
+
+
+def test_parts_that_say_the_same_share_their_choice() -> None:
+    mail = taken_apart(
+        b"Content-Type: multipart/alternative; boundary=x\n\n--x\n\na\n--x\n"
+        b"Content-Type: multipart/related; boundary=y\n\n--y\nContent-Type: text/html\n\nb\n--y--\n--x--"
+    )
+    first, second = mail.parts
+    assert first.choice == second.choice > 0
+
+
+@pytest.mark.parametrize("levels", [1, MOST_LEVELS, 50, 3_000])
+def test_nesting_has_a_bound(levels: int) -> None:
+    """Beyond it a part is a leaf that is no words; nothing calls itself."""
+    [leaf] = taken_apart(nested(levels)).parts
+    assert (leaf.kind == "text/plain") is (levels <= MOST_LEVELS)
+
+
+def test_a_hundred_thousand_parts_are_no_more_than_a_hundred() -> None:
+    raw = b"Content-Type: multipart/mixed; boundary=x\n\n" + b"--x\n\na\n" * 100_000
+    assert len(taken_apart(raw).parts) == MOST_PARTS
+
+
+def test_containers_of_containers_have_the_bound_of_all() -> None:
+    inner = b"Content-Type: multipart/mixed; boundary=y\n\n" + b"--y\n\na\n" * 60
+    raw = b"Content-Type: multipart/mixed; boundary=x\n\n" + (b"--x\n" + inner) * 60
+    assert len(taken_apart(raw).parts) == MOST_PARTS
+
+
+def test_boundaries_that_hardly_differ_are_no_trap() -> None:
+    near = b"\n--" + b"a" * 69
+    raw = b"Content-Type: multipart/mixed; boundary=" + b"a" * 69 + b"b\n\n" + near * 20_000
+    assert taken_apart(raw).parts == ()
+
+
+BODIES = {
+    b"base64": (b"aGVs bG8=\n", "hello"),
+    b"BASE64 ": (b"aGVsbG8", "hello"),
+    b"base64  ": (b"aGVsbG8hQ", "hello!"),
+    b"quoted-printable": (b"h=65llo =\n=C3=BC =ZZ", "hello ü =ZZ"),
+    b"8bit": (b"\xc3\xbc", "ü"),
+    b"x-made-up": (b"a=20b", "a=20b"),
+}
+
+
+@pytest.mark.parametrize(("encoding", "body"), BODIES.items())
+def test_a_body_is_read_as_it_travelled(encoding: bytes, body: tuple[bytes, str]) -> None:
+    sent, read = body
+    assert words(b"Content-Transfer-Encoding: " + encoding + b"\n\n" + sent) == [read]
+
+
+CHARSETS = {
+    b"utf-8": (b"\xc3\xbc\xff", "ü\ufffd"),
+    b"iso-8859-1": (b"\xfc", "ü"),
+    b"KOI8-R": (b"\xd4", "т"),
+    b"utf-7": (b"+2AA-", "\ufffd"),
+    b"punycode": (b"a-\xc3\xbc", "a-ü"),
+    b"hex": (b"41", "41"),
+    b"no-such-charset": (b"\xfc", "ü"),
+    b"a\\b/../c": (b"\xfc\x81", "\xfc\x81"),
+    b'""': (b"a\x00b", "a\ufffdb"),
+}
+
+
+@pytest.mark.parametrize(("charset", "body"), CHARSETS.items())
+def test_a_charset_is_believed_as_far_as_it_can_be_read(
+    charset: bytes, body: tuple[bytes, str]
+) -> None:
+    sent, read = body
+    assert words(b"Content-Type: text/plain; charset=" + charset + b"\n\n" + sent) == [read]
+
+
+NAMES = {
+    b'attachment; filename="a b.txt"': "a b.txt",
+    b"attachment; filename*=utf-8''%C3%BC.txt": "ü.txt",
+    b"attachment; filename*0=a; filename*1=b.txt": "ab.txt",
+    b'attachment; filename="=?utf-8?Q?=C3=BC.txt?="': "ü.txt",
+    b"attachment": "",
+}
+
+
+@pytest.mark.parametrize(("disposition", "name"), NAMES.items())
+def test_a_file_is_called_as_its_sender_calls_it(disposition: bytes, name: str) -> None:
+    [part] = taken_apart(b"Content-Disposition: " + disposition + b"\n\nx").parts
+    assert (part.name, part.is_file) == (name, True)
+
+
+def test_a_size_is_a_number_or_none() -> None:
+    sizes = [
+        taken_apart(b"Content-Disposition: attachment; size=" + one + b"\n\nx").parts[0].said_bytes
+        for one in (b"12", b"-1", b"\xc2\xb2", b"9" * 40)
+    ]
+    assert sizes == [12, None, None, None]
+
+
+ENCODED = {
+    "plain": "plain",
+    "=?utf-8?B?w7w=?= =?iso-8859-1?Q?=FC_b?=": "üü b",
+    "=?utf-8?B?w7w?=": "ü",
+    "=?no-such?Q?a=FC?=": "aü",
+    "=?utf-8?B?a?=": "=?utf-8?B?a?=",
+    "a\x00b": "a\ufffdb",
+    "a\r\n b": "a b",
+}
+
+
+@pytest.mark.parametrize(("value", "read"), ENCODED.items())
+def test_encoded_words_are_read(value: str, read: str) -> None:
+    assert plain(value) == read
+
+
+HEADS = st.sampled_from(
+    (b"Content-Type: multipart/mixed; boundary=x\n", b"Content-Type: text/html; charset=", b"\n\n",
+     b"--x\n", b"--x--", b"Content-Transfer-Encoding: base64\n", b"\r\n", b"=?utf-8?Q?", b"\x00\xff")
+)  # fmt: skip
+
+
+@given(st.lists(HEADS | st.binary(max_size=8), max_size=30).map(b"".join))
+def test_whatever_comes_is_taken_apart(raw: bytes) -> None:
+    mail = taken_apart(raw)
+    for part in mail.parts:
+        mail.text(part).encode()
+    for values in mail.headers.values():
+        plain(values[0]).encode()

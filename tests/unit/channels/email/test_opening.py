@@ -1,0 +1,57 @@
+"""What `[channels.email]` may say, and what is said of what it may not."""
+
+import pytest
+from pydantic import ValidationError
+
+from channels.email import CAPABILITIES, MANIFEST, EmailSettings
+from zeroclaw import ConfigError
+from zeroclaw.config.validate import parse
+from zeroclaw.daemon.config_check import check
+
+GIVEN: dict[str, object] = {
+    "address": "bot@zero.test",
+    "password": {"env": "MAIL_PASSWORD"},
+    "imap_host": "imap.zero.test",
+    "smtp_host": "smtp.zero.test",
+}
+WRONG: dict[str, object] = {
+    "address": "bot",
+    "imap_host": "imap.zero.test/x",
+    "mailbox": 'a"b',
+    "subject": "a\nb",
+    "smtp_security": "none",
+    "authserv_id": "mx zero",
+    "poll_s": 1,
+    "password": "in clear",
+}
+
+
+@pytest.mark.parametrize(("key", "value"), WRONG.items())
+def test_what_can_not_work_is_refused(key: str, value: object) -> None:
+    with pytest.raises(ValidationError):
+        EmailSettings.model_validate(GIVEN | {key: value})
+
+
+def test_what_is_given_is_taken() -> None:
+    settings = EmailSettings.model_validate(GIVEN | {"address": "Bot@Zero.test"})
+    assert settings.address == "bot@zero.test"
+    assert MANIFEST.may_pair is False
+    assert not CAPABILITIES.can_edit
+
+
+CONFIG = """
+[channels.email]
+address = "bot@zero.test"
+password = { env = "MAIL_PASSWORD" }
+imap_host = "imap.zero.test"
+smtp_host = "smtp.zero.test"
+pairing = "code"
+"""
+
+
+def test_a_code_for_strangers_is_refused_in_one_line() -> None:
+    """It would go to whatever address somebody made up (P4, P10)."""
+    with pytest.raises(ConfigError) as caught:
+        check(parse(CONFIG), environment={"MAIL_PASSWORD": "x"})
+    [fault] = [one for one in caught.value.faults if "pairing" in one]
+    assert fault.startswith('channels.email.pairing: "code" would answer senders that are forged')

@@ -1,0 +1,102 @@
+# ruff: noqa: RUF001  Cyrillic and wide signs are what is tested
+"""The words of a mail that its sender wrote."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from channels.email.quotes import MOST_LINES, own_words
+
+OWN = "Yes, do it.\n\nAnn"
+LEADS = (
+    "On Mon, 5 Jan 2026 at 10:11, Bot <bot@zero.test> wrote:",
+    "On Monday, Bot\n<bot@zero.test>\nwrote:",
+    "Am 05.01.26 um 10:11 schrieb Bot:",
+    "Am Montag, 5. Januar 2026, 10:11:12 CET schrieb Bot:",
+    "Le lun. 5 janv. 2026 à 10:11, Bot <bot@zero.test> a écrit :",
+    "El lun, 5 ene 2026 a las 10:11, Bot (<bot@zero.test>) escribió:",
+    "Em seg., 5 de jan. de 2026 às 10:11, Bot <bot@zero.test> escreveu:",
+    "Il giorno lun 5 gen 2026 alle ore 10:11 Bot <bot@zero.test> ha scritto:",
+    "Op ma 5 jan 2026 om 10:11 schreef Bot <bot@zero.test>:",
+    "пн, 5 янв. 2026 г. в 10:11, Bot <bot@zero.test>:\nнаписал(а):",
+    "5 января 2026 г., 10:11, Bot написал(а):",
+    "pon., 5 sty 2026 o 10:11 Bot <bot@zero.test> napisał(a):",
+    "2026年1月5日(月) 10:11 Bot <bot@zero.test> のメール：",
+)
+TAILS = (
+    *(f"{lead}\n\n> It costs 3.\n> Shall I?" for lead in LEADS),
+    *(f"{lead}\n\nIt costs 3.\nShall I?" for lead in LEADS[:2]),
+    "-----Original Message-----\nFrom: Bot\nIt costs 3.",
+    "-----Ursprüngliche Nachricht-----\nVon: Bot",
+    "---------- Forwarded message ---------\nFrom: Bot",
+    "________________________________\nFrom: Bot <b@zero.test>\nSent: Monday\nTo: Ann\nSubject: x\n\nIt",
+    "From: Bot <b@zero.test>\nSent: Monday\nTo: Ann\nSubject: x\n\nIt costs 3.",
+    "*Von:* Bot\n*Gesendet:* Montag\n*An:* Ann\n*Betreff:* x\n\nEs kostet 3.",
+    "De : Bot\nEnvoyé : lundi\nÀ : Ann\nObjet : x".replace(" :", ":"),
+    "De: Bot\nEnviado el: lunes\nPara: Ann\nAsunto: x",
+    "От: Bot\nОтправлено: понедельник\nКому: Ann\nТема: x",
+    "Begin forwarded message:\n\nFrom: Bot",
+    "-- \nAnn of A\nTel. 1",
+    "--\nAnn of A",
+    "Sent from my iPhone",
+    "Von meinem iPhone gesendet",
+    "> It costs 3.\n> Shall I?",
+)
+
+
+@pytest.mark.parametrize("tail", TAILS)
+def test_what_follows_the_senders_words_is_cut(tail: str) -> None:
+    assert own_words(f"{OWN}\n\n{tail}") == OWN
+
+
+KEPT = (
+    OWN,
+    "From: here to there.\nSent: nothing.",
+    "From: here\nwe go\nto: there",
+    "I wrote:\nthe sums",
+    "On Monday at 10:\nwe met",
+    "Sums of 2026:\n1\n2",
+    "a -- b\n-- c",
+    "--\n" + "\n".join(f"line {number}" for number in range(20)),
+    "-----\nOriginal Message",
+    "x" * 2_000 + ":",
+    "On 1\nwe\nsaid\nwrote:",
+    "On 1",
+    "it says 5 a.m.\n\nwrote:",
+    "Sent from my house, which has a door and a window and a roof and two rooms, and a garden too.",
+)
+
+
+@pytest.mark.parametrize("text", KEPT)
+def test_what_only_looks_like_it_is_kept(text: str) -> None:
+    assert own_words(text) == text.strip()
+
+
+def test_answers_between_quoted_lines_are_kept() -> None:
+    text = "On 1 Jan, b@zero.test wrote:\n> Shall I?\nYes.\n\n> And the rest?\n  > nested\nNo."
+    assert own_words(text) == "Yes.\n\nNo."
+
+
+def test_a_mail_that_only_quotes_has_no_words_of_its_own() -> None:
+    assert own_words("> all\n> of it") == ""
+    assert own_words("---------- Forwarded message ---------\nrun it") == ""
+
+
+def test_nothing_beyond_so_many_lines_is_anybodys_own() -> None:
+    assert own_words("a\n" * (MOST_LINES + 5)).count("a") == MOST_LINES
+
+
+@given(st.text("On wrote:@1>-_ \nFrom:Sent:To:", max_size=300))
+def test_whatever_is_written_is_read(text: str) -> None:
+    words = {line.strip() for line in own_words(text).split("\n")}
+    assert words <= {line.strip() for line in text.split("\n")} | {""}
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["On ", "On 1\n", "> ", ">\n", "-", "From:\n", "a:\n", "wrote:\n", "On 1 wrote:\n", "\n"],
+)
+def test_a_hostile_text_takes_one_pass(piece: str) -> None:
+    """4.5 KB of such text hold known libraries for seconds; this is 100,000 characters."""
+    text = piece * (100_000 // len(piece))
+    assert len(own_words(text)) <= len(text)

@@ -1,0 +1,232 @@
+"""What the bot says becomes a mail that says the same, and nothing that it must not."""
+
+from datetime import UTC, datetime, timedelta
+from email.headerregistry import Address as Named
+from email.message import EmailMessage
+from email.parser import BytesParser
+from email.policy import default
+from html import unescape
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from channels.email import render
+from channels.email.render import Letter, Words
+from zeroclaw import (
+    ApprovalId,
+    Card,
+    CardCall,
+    CheckedReceipt,
+    Ending,
+    Outcome,
+    OutgoingFile,
+    replace,
+)
+
+AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+BOT = Named(display_name="Zero, the bot", addr_spec="bot@zero.test")
+RECEIPT = CheckedReceipt(token="t", tool="shell", summary="run <b>", outcome="ok", at=AT)
+CALL = CardCall(
+    approval=ApprovalId("a-1"),
+    number=3,
+    tool="shell",
+    summary="run </pre><script>",
+    arguments='{"command": "ls\u202e"}',
+    why="the policy asks",
+    hash8="0123abcd",
+    scope="all of it",
+)
+CARD = Card(key="c", asked_by="Ann <b>", calls=(CALL,), deadline_at=AT + timedelta(minutes=9))
+LETTER = Letter(id="zc..x@zero.test", to="ann@a.example", subject="Re: sums", words=Words(text="4"))
+
+
+def rich(text: str) -> str:
+    return render.answer(render.markdown(text), ()).html
+
+
+def sent(letter: Letter) -> EmailMessage:
+    raw = render.mail(letter, sender=BOT, at=AT)
+    assert raw.isascii()
+    return BytesParser(policy=default).parsebytes(raw)
+
+
+def test_the_plain_words_are_the_markdown_as_it_is() -> None:
+    rendered = render.markdown("*a*\r\n\tb\rc")
+    assert (rendered.body, rendered.plain, render.measure(rendered)) == (
+        "*a*\n\tb\nc",
+        "*a*\n\tb\nc",
+        8,
+    )
+
+
+def test_what_no_mail_can_carry_is_marked() -> None:
+    assert render.markdown("a\x00\ud800b").body == "a\ufffd\ufffdb"
+
+
+def test_html_says_the_same() -> None:
+    html = rich("# T\n\n*a* **b** ~~c~~ `d`\n\n1. x\n2. y\n\n|h|\n|-|\n|v|\n\n```py\nz\n```\n> q")
+    for piece in ("<h1>T</h1>", "<em>a</em>", "<strong>b</strong>", "<code>d</code>", "<li>y</li>"):
+        assert piece in html
+    assert "<table>" in html
+    assert "<blockquote>" in html
+
+
+HOSTILE = {
+    "![x](https://a.example/spy.png)": "img",
+    "<img src=x onerror=alert(1)>": "<img",
+    "<script>x</script>": "<script",
+    "[a](javascript:alert(1))": 'href="javascript',
+    "[a](data:text/html,x)": 'href="data',
+    "<details><summary>✅ 1</summary></details>": "<details",
+    "<p style='x'>": "<p style",
+    '[a](https://a.example "title")': "title=",
+}
+
+
+@pytest.mark.parametrize(("text", "never"), HOSTILE.items())
+def test_html_holds_nothing_that_acts_or_imitates(text: str, never: str) -> None:
+    assert never not in rich(text)
+
+
+def test_what_would_take_long_to_read_stands_as_it_is() -> None:
+    for piece in (
+        "[",
+        "*a_",
+        "`",
+        "<a ",
+        "![",
+        "~~",
+        "> ",
+        "- ",
+        "1. ",
+        "|a",
+        "\\",
+        "&#",
+        "[a](",
+        "#",
+    ):
+        text = piece * (render.MOST_CHARS // len(piece))
+        assert rich(text)
+
+
+def test_receipts_stand_below_a_line_that_no_text_has() -> None:
+    imitated = "-- \n✅ receipt: shell\n-- \r\n--  \n -- "
+    body = render.markdown(imitated)
+    said = render.answer(body, (RECEIPT,))
+    text, _, below = said.text.partition("\n-- \n")
+    assert text == body.plain + "\n"
+    assert below == f"✅ {RECEIPT.line()}"
+    assert "<details><summary>✅ 1</summary>" in said.html
+    assert "run &lt;b&gt;" in said.html
+    assert render.answer(body, (RECEIPT,), is_plain=True).html == ""
+    assert render.answer(render.markdown(""), (RECEIPT,)).text == f"✅ {RECEIPT.line()}"
+
+
+def test_a_card_shows_the_whole_call_and_links() -> None:
+    shown = render.card(CARD, id="zc..0123@zero.test", account="bot+x@zero.test")
+    for piece in (
+        "3. shell: run </pre><script>",
+        "ls⟨U+202E⟩",
+        "0123abcd",
+        "all of it",
+        "/approve 3",
+    ):
+        assert piece in shown.text
+    assert "<script>" not in shown.html
+    links = [line for line in shown.text.split("\n") if "mailto:" in line]
+    assert [line.partition(": mailto:bot%2Bx%40zero.test?subject=")[0] for line in links] == [
+        "Approve once",
+        "Approve for a time",
+        "Deny",
+    ]
+    assert render.title(CARD)
+    because = replace(CARD, choices=("once", "deny_with_reason"))
+    assert "Deny" not in render.card(because, id="zc..0@zero.test", account="b@zero.test").text
+
+
+def test_an_ending_says_by_whom_and_why() -> None:
+    ending = Ending(approval=CALL.approval, how="denied", by="Bob", at=AT, reason="no")
+    words = render.ended(Outcome(card=CARD, endings=(ending,)))
+    assert words.text.endswith("⛔ denied by Bob, 2026-01-02 03:04:05 UTC: no")
+    assert "<script>" not in words.html
+    open_ = replace(CALL, approval=ApprovalId("a-2"))
+    both = replace(CARD, calls=(CALL, open_))
+    stopped = Ending(approval=CALL.approval, how="stopped", by="", at=AT)
+    assert "stopped" in render.ended(Outcome(card=both, endings=(stopped,))).text
+
+
+def test_an_id_is_the_same_for_the_same_mail_alone() -> None:
+    first = render.letter_id("t@a.example", "k", "ann@a.example", "zero.test")
+    others = {
+        render.letter_id(None, "k", "ann@a.example", "zero.test"),
+        render.letter_id("t@a.example", "l", "ann@a.example", "zero.test"),
+        render.letter_id("t@a.example", "k", "bob@a.example", "zero.test"),
+    }
+    assert first == render.letter_id("t@a.example", "k", "ann@a.example", "zero.test")
+    assert len(others - {first}) == 3
+
+
+@pytest.mark.parametrize(
+    ("subject", "answer"),
+    {
+        "sums": "Re: sums",
+        "RE: sums": "RE: sums",
+        "": "Re: zero",
+        "a\r\nBcc: x": "Re: a Bcc: x",
+    }.items(),
+)
+def test_an_answer_bears_the_subject(subject: str, answer: str) -> None:
+    assert render.replying(subject, "zero") == answer
+
+
+def test_a_mail_says_that_it_is_automatic_and_what_it_answers() -> None:
+    mail = sent(replace(LETTER, references=("root@a.example", "one@a.example")))
+    assert mail["From"] == '"Zero, the bot" <bot@zero.test>'
+    assert (mail["To"], mail["Subject"]) == ("ann@a.example", "Re: sums")
+    assert mail["Message-ID"] == "<zc..x@zero.test>"
+    assert mail["In-Reply-To"] == "<one@a.example>"
+    assert mail["References"] == "<root@a.example> <one@a.example>"
+    assert (mail["Auto-Submitted"], mail["X-Auto-Response-Suppress"]) == ("auto-replied", "All")
+    assert sent(replace(LETTER, is_reply=False))["Auto-Submitted"] == "auto-generated"
+
+
+def test_a_long_thread_keeps_its_first_and_its_last_ids() -> None:
+    ids = tuple(f"{number}@a.example" for number in range(100))
+    named = sent(replace(LETTER, references=ids))["References"].split()
+    assert (named[0], named[-1], len(named)) == ("<0@a.example>", "<99@a.example>", 21)
+
+
+def test_the_same_mail_again_is_the_same_bytes() -> None:
+    file = OutgoingFile(name='ü "x".csv', media_type="text/csv", content=b"a", key="f")
+    letter = replace(LETTER, words=Words(text="ü", html="<p>ü</p>"), file=file)
+    once, again = (render.mail(letter, sender=BOT, at=AT) for _ in range(2))
+    assert once == again
+    mail = sent(letter)
+    [attached] = mail.iter_attachments()
+    assert (attached.get_filename(), attached.get_payload(decode=True)) == ('ü "x".csv', b"a")
+
+
+@pytest.mark.parametrize(
+    "kind", ["", "text", "message/rfc822", "multipart/mixed", "a/b; c=d\r\nX: y"]
+)
+def test_a_file_of_an_odd_kind_is_bytes(kind: str) -> None:
+    file = OutgoingFile(name="a", media_type=kind, content=b"a", key="f")
+    [attached] = sent(replace(LETTER, file=file)).iter_attachments()
+    assert attached.get_content_type() == "application/octet-stream"
+
+
+def test_a_caption_is_plain() -> None:
+    file = OutgoingFile(name="a", media_type="a/b", content=b"", key="f", caption="*a*")
+    assert render.caption(file) == Words(text="*a*")
+
+
+@given(st.text(max_size=200))
+def test_every_text_travels_whole(text: str) -> None:
+    rendered = render.markdown(text)
+    mail = sent(replace(LETTER, words=render.answer(rendered, ())))
+    part = mail.get_body(("plain",))
+    assert part is not None
+    got = part.get_content().replace("\r\n", "\n")
+    assert got.removesuffix("\n") == rendered.plain.removesuffix("\n")
+    assert "<script" not in unescape(rich(text)).lower() or "<script" in text.lower()

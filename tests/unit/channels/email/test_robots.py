@@ -1,0 +1,82 @@
+"""Whom nobody answers, and how often anybody is answered."""
+
+import pytest
+
+from channels.email.robots import HOUR_S, MOST_SENDERS, Caps, why_none
+
+ROBOTS = {
+    "auto-submitted": "auto-replied",
+    "Auto-Submitted": "auto-generated; owner-email=x",
+    "precedence": "Bulk",
+    "list-id": "<everybody.a.example>",
+    "list-unsubscribe": "<mailto:x@a.example>",
+    "return-path": "<>",
+    "x-auto-response-suppress": "DR, AutoReply",
+    "feedback-id": "1:2:3",
+    "x-loop": "ann@a.example",
+    "x-autoreply": "yes",
+}
+
+
+def why(headers: dict[str, str], *, kind: str = "text/plain", sender: str = "ann@a.example") -> str:
+    found = {name.lower(): (value,) for name, value in headers.items()}
+    return why_none(found, kind=kind, sender=sender, own="bot@zero.test")
+
+
+@pytest.mark.parametrize(("name", "value"), ROBOTS.items())
+def test_what_a_machine_wrote_is_not_answered(name: str, value: str) -> None:
+    """RFC 3834, section 2, and what machines say beyond it."""
+    assert why({name: value})
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"auto-submitted": "no"},
+        {"auto-submitted": "No (really)".partition(" ")[0]},
+        {"precedence": "first-class"},
+        {"return-path": "<ann@a.example>"},
+        {"x-auto-response-suppress": "DR, OOF"},
+    ],
+)
+def test_what_a_person_wrote_is(headers: dict[str, str]) -> None:
+    assert why(headers) == ""
+
+
+def test_a_bounce_is_not_answered() -> None:
+    assert why({}, kind="multipart/report") == "a report"
+    assert why({}, sender="mailer-daemon@a.example") == "from a robot"
+    assert why({"return-path": "<MAILER-DAEMON@a.example>"}) == "from a robot"
+
+
+def test_our_own_mail_is_not_answered() -> None:
+    assert why({}, sender="bot@zero.test") == "it is our own"
+    assert why({"return-path": "<bot@zero.test>"}) == "it is our own"
+
+
+def test_a_sender_is_answered_so_often_within_an_hour() -> None:
+    caps = Caps(of_sender=2, of_all=100)
+    for at in (0.0, 1.0):
+        assert caps.state("ann", at) == "free"
+        caps.count("ann", at)
+    assert caps.state("ann", HOUR_S - 1) == "capped"
+    assert caps.state("bob", HOUR_S - 1) == "free"
+    assert caps.state("ann", HOUR_S) == "free"
+
+
+def test_more_than_the_account_answers_in_an_hour_stops_it() -> None:
+    """Robots that write under many addresses are no sender's cap."""
+    caps = Caps(of_sender=2, of_all=3)
+    for number in range(3):
+        caps.count(f"robot-{number}", 0.0)
+    assert caps.state("ann", 1.0) == "stopped"
+    assert caps.state("ann", HOUR_S) == "free"
+
+
+def test_senders_are_forgotten_beyond_a_bound() -> None:
+    caps = Caps(of_sender=1, of_all=10 * MOST_SENDERS)
+    for number in range(MOST_SENDERS + 1):
+        caps.count(f"sender-{number}", 0.0)
+    assert caps.state("sender-0", 0.0) == "free"
+    assert caps.state("sender-1", 0.0) == "capped"
