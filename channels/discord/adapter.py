@@ -25,6 +25,7 @@ from zeroclaw import (
     ChannelContext,
     ChannelRejected,
     ChannelUnavailable,
+    DeliveryUnknown,
     Ignored,
     LookupResult,
     MessageRef,
@@ -191,6 +192,7 @@ class DiscordChannel:
 
     def _saw(self, chat: str, channel: str, number: int) -> None:
         """Take note of a message of anybody's."""
+        self._latest.pop(channel, None)  # what was told of the channel before is out of date
         _keep(self._newest, chat, max(number, self._newest.get(chat, 0)))
         if chat.startswith(DIRECT):
             _keep(self._direct, chat, channel)
@@ -425,7 +427,7 @@ class DiscordChannel:
         number = snowflake(as_object(posted), "id")
         if not number:
             error = f"`{self.name}`: an answer that can't be read"
-            raise ChannelUnavailable(error)
+            raise DeliveryUnknown(error)
         self._saw(to.chat, channel, int(number))
         return MessageRef(address=to, message=number)
 

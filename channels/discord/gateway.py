@@ -42,6 +42,9 @@ HEARD = frozenset(
 )
 """Events that are handed over."""
 
+UNREADABLE = (ValueError, KeyError, TypeError, AttributeError)
+"""What the library raises of a frame that is none of Discord's; the connection is made anew."""
+
 OnEvent = Callable[[str, Json], None]
 
 
@@ -147,7 +150,7 @@ class Gateway:
                     session, wait_s = Session(), max(wait_s, UNRESUMED_S)
             except ConnectionClosed as end:
                 raise closed(self._rest.name, end.code) from end
-            except (ChannelUnavailable, *BROKEN) as error:
+            except (ChannelUnavailable, *BROKEN, *UNREADABLE) as error:
                 why = type(error).__name__
                 if self._rest.is_closed or isinstance(error, RateLimited):
                     raise  # a long wait is to be seen: the channel is not up while it lasts

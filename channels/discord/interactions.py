@@ -8,8 +8,8 @@ Types are those of "Interaction Callback Type" (docs.discord.com, read 2026-11).
 """
 
 import asyncio
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
 
 from channels.discord import cards, render
 from channels.discord.decode import Interaction
@@ -21,10 +21,10 @@ from zeroclaw import (
     Answered,
     CardWords,
     ChannelLog,
-    ChannelUnavailable,
     Clock,
     Duplicate,
     Envelope,
+    Ignored,
     Pressed,
     ZeroclawError,
 )
@@ -52,7 +52,7 @@ class Responder:
         self._clock = clock
         self._log = log
         self._at_once = 0
-        self._turns: dict[str, asyncio.Lock] = {}
+        self._turns: dict[str, tuple[asyncio.Lock, int]] = {}
 
     def begin(self, group: asyncio.TaskGroup, what: Interaction, admit: Admit) -> bool:
         """Begin to answer; False where too many wait already. Never waits."""
@@ -65,21 +65,27 @@ class Responder:
     async def _answer(self, what: Interaction, admit: Admit) -> None:
         try:
             if what.envelope is None:
-                await self._respond(what, _said(what.shows, code=True))
+                await self._respond(what, _said(f"`{what.shows}`"))
                 return
-            # What one person does is done in the order in which they did it.
-            person = what.envelope.sender.id
-            turn = self._turns.setdefault(person, asyncio.Lock())
-            try:
-                async with turn:
-                    await self._admit_and_tell(what, what.envelope, admit)
-            finally:
-                if not turn.locked():
-                    self._turns.pop(person, None)
+            async with self._turn(what.envelope.sender.id):
+                await self._admit_and_tell(what, what.envelope, admit)
         except ZeroclawError as error:
             self._log("interaction_not_answered", why=str(error))
         finally:
             self._at_once -= 1
+
+    @asynccontextmanager
+    async def _turn(self, person: str) -> AsyncGenerator[None]:
+        """Wait for what the same person did before: it is done in the order in which they did it."""
+        lock, waiting = self._turns.get(person, (asyncio.Lock(), 0))
+        self._turns[person] = (lock, waiting + 1)
+        try:
+            async with lock:
+                yield
+        finally:
+            _, waiting = self._turns.pop(person)
+            if waiting > 1:
+                self._turns[person] = (lock, waiting - 1)
 
     async def _admit_and_tell(self, what: Interaction, envelope: Envelope, admit: Admit) -> None:
         is_deferred = False
@@ -88,8 +94,10 @@ class Responder:
             nonlocal is_deferred
             await self._clock.sleep(DEFER_S)
             is_deferred = True
-            with suppress(ZeroclawError):  # the answer then says so
+            try:
                 await self._respond(what, _later(what))
+            except ZeroclawError as error:  # the answer then fails as well
+                self._log("interaction_not_answered", why=str(error))
 
         async with asyncio.TaskGroup() as group:
             waiting = group.create_task(defer())
@@ -102,11 +110,7 @@ class Responder:
             await self._respond(what, answer)
 
     async def _admitted(self, envelope: Envelope, admit: Admit) -> Admission:
-        """Show it to ingress until it is stored, for as long as its sender may still wait.
-
-        Raises:
-            ChannelUnavailable: It could not be stored.
-        """
+        """Show it to ingress until it is stored, for as long as its sender may still wait."""
         until = self._clock.monotonic() + GIVEN_UP_S
         while True:
             try:
@@ -114,7 +118,7 @@ class Responder:
             except ZeroclawError as error:
                 self._log("event_not_admitted", why=str(error), level="warning")
                 if self._clock.monotonic() >= until:
-                    raise ChannelUnavailable(str(error)) from error
+                    return Ignored()
             await self._clock.sleep(AGAIN_S)
 
     async def _respond(self, what: Interaction, answer: Mapping[str, object]) -> None:
@@ -159,8 +163,7 @@ def _later(what: Interaction) -> Mapping[str, object]:
     return {"type": _NOTHING_CHANGES}
 
 
-def _said(text: str, *, code: bool = False) -> Mapping[str, Mapping[str, object] | int]:
-    """Return a line for one person alone."""
-    content = f"`{text}`" if code else cards.line(text)
-    data = {"content": content, "flags": _FOR_ONE, "allowed_mentions": _NOBODY}
+def _said(text: str) -> Mapping[str, Mapping[str, object] | int]:
+    """Return a line of the runtime's for one person alone."""
+    data = {"content": cards.line(text), "flags": _FOR_ONE, "allowed_mentions": _NOBODY}
     return {"type": _MESSAGE, "data": data}

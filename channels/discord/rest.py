@@ -151,6 +151,12 @@ class Rest:
             ChannelRejected: It is larger, or gone.
             ChannelUnavailable: It can't be read now.
         """
+        parts = urlsplit(url)
+        if parts.scheme != "https" and not (
+            parts.scheme == "http" and is_near(parts.hostname or "")
+        ):
+            message = f"`{self.name}`: the file has no address"
+            raise ChannelRejected(message)
         try:
             async with self._answer("GET", url, {}, None, READ_S) as answer:
                 content = await _start(answer, max_bytes + 1)

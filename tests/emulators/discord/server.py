@@ -225,7 +225,7 @@ class DiscordServer:
         self.token = f"{first}.token.zeroclaw"
         application = web.Application(client_max_size=64 << 20)
         application.router.add_get("/gateway", self._gateway)
-        application.router.add_get("/files/{number}", self._file)
+        application.router.add_get(r"/files/{number:\d+}", self._file)
         application.router.add_route("*", "/api/v10/{path:.*}", self._rest)
         self._runner = web.AppRunner(application, shutdown_timeout=0.1)
         self._port = 0
@@ -294,12 +294,25 @@ class DiscordServer:
             if socket is not None:
                 await socket.close(code=code)
 
-    async def until_called(self, method: str, path: str) -> None:
-        """Wait for a call."""
+    async def send_raw(self, frame: str) -> None:
+        """Say something on every connection, whatever it is."""
+        for session in self._sessions.values():
+            if session.socket is not None:
+                await session.socket.send_str(frame)
+
+    async def until_resumed(self) -> None:
+        """Wait until a session was resumed."""
         async with self._changed:
-            await self._changed.wait_for(
-                lambda: any(one == method and re.search(path, at) for one, at in self.calls)
-            )
+            await self._changed.wait_for(lambda: self.resumes > 0)
+
+    async def until_called(self, method: str, path: str, times: int = 1) -> None:
+        """Wait for so many calls."""
+
+        def count() -> int:
+            return sum(one == method and bool(re.search(path, at)) for one, at in self.calls)
+
+        async with self._changed:
+            await self._changed.wait_for(lambda: count() >= times)
 
     # --- the gateway -----------------------------------------------------------------------------
 
@@ -383,7 +396,9 @@ class DiscordServer:
         if session is None:
             await socket.send_str(_frame(9, data=False))
             return None
-        self.resumes += 1
+        async with self._changed:
+            self.resumes += 1
+            self._changed.notify_all()
         session.waiting = asyncio.Queue()
         for number, event, told in session.told:
             if number > cast("int", data["seq"]):

@@ -1,0 +1,76 @@
+"""A bot on the stand-in server, whose clock, log and ingress a test holds in its hands."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from channels.discord import DiscordSettings, open_channel
+from tests.contract.channel_suite import Desk, receiving
+from tests.contract.discord_harness import SETTINGS, discord_context
+from tests.emulators.discord.server import DiscordServer
+from tests.fakes.manual_clock import ManualClock
+from zeroclaw import Admit, Channel, ChannelContext, Menu, replace
+from zeroclaw.menu import NO_MENU
+
+
+class Heard:
+    """A log that can be waited for."""
+
+    def __init__(self) -> None:
+        self.facts: list[str] = []
+        self._waiting: list[tuple[str, int, asyncio.Event]] = []
+
+    def __call__(self, event: str, /, **fields: object) -> None:
+        self.facts.append(f"{event} {fields}")
+        for name, count, came in self._waiting:
+            if self.count(name) >= count:
+                came.set()
+
+    def count(self, name: str) -> int:
+        return sum(one.startswith(name) for one in self.facts)
+
+    async def until(self, name: str, count: int = 1) -> None:
+        """Wait until a fact was said so often."""
+        came = asyncio.Event()
+        self._waiting.append((name, count, came))
+        if self.count(name) < count:
+            await came.wait()
+
+
+@dataclass(kw_only=True)
+class Rig:
+    """One platform; bots come and go."""
+
+    discord: DiscordServer
+    clock: ManualClock
+    desk: Desk = field(default_factory=Desk)
+    log: Heard = field(default_factory=Heard)
+    menu: Menu = NO_MENU
+
+    def context(
+        self, settings: DiscordSettings = SETTINGS, positions: Mapping[str, str] | None = None
+    ) -> ChannelContext:
+        positions = self.desk.positions if positions is None else positions
+        context = discord_context(
+            self.discord, self.clock, settings, positions=positions, log=self.log
+        )
+        return replace(context, menu=self.menu)
+
+    @asynccontextmanager
+    async def bot(
+        self, settings: DiscordSettings = SETTINGS, *, admit: Admit | None = None
+    ) -> AsyncGenerator[Channel]:
+        channel = open_channel(self.context(settings))
+        async with receiving(channel, admit or self.desk.admit):
+            yield channel
+
+    def said(self) -> list[object]:
+        return [one.body for one in self.desk.stored]
+
+
+@asynccontextmanager
+async def rigged() -> AsyncGenerator[Rig]:
+    clock = ManualClock()
+    async with DiscordServer(clock=clock) as discord:
+        yield Rig(discord=discord, clock=clock)

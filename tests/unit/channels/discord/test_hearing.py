@@ -1,0 +1,306 @@
+"""How events come: in order, once, over connections that are cut, and read back after a time away."""
+
+import asyncio
+
+import pytest
+
+from channels.discord import adapter, gateway, open_channel
+from tests.contract.channel_suite import Desk
+from tests.contract.discord_harness import SETTINGS
+from tests.emulators.discord.server import CONTENT, Fault
+from tests.unit.channels.discord.rig import Rig, rigged
+from zeroclaw import (
+    ChannelUnauthorized,
+    ChannelUnavailable,
+    Deleted,
+    Edited,
+    RateLimited,
+    Said,
+    ZeroclawError,
+)
+
+pytestmark = pytest.mark.slow
+
+EVERYTHING = SETTINGS.model_copy(update={"servers": "all"})
+HISTORY = r"/channels/\d+/messages$"
+
+
+def words(count: int, start: int = 0) -> list[object]:
+    return [Said(text=f"message {number}") for number in range(start, start + count)]
+
+
+# --- connections ---------------------------------------------------------------------------------
+
+
+async def test_a_connection_that_is_cut_is_resumed_and_what_was_missed_comes_once() -> None:
+    """In order, by the same session (P1, P2)."""
+    async with rigged() as rig:
+        ann = rig.discord.person("ann")
+        async with rig.bot():
+            ann.says(ann.direct, "message 0")
+            await rig.desk.holds(1)
+            await rig.discord.drop()
+            for number in range(1, 6):
+                ann.says(ann.direct, f"message {number}")
+            await rig.desk.holds(6)
+    assert rig.said() == words(6)
+    assert (rig.discord.identifies, rig.discord.resumes) == (1, 1)
+    assert len(rig.desk.arrived) == 6
+
+
+async def test_a_gateway_that_is_shut_for_a_while_is_tried_again() -> None:
+    async with rigged() as rig:
+        ann = rig.discord.person("ann")
+        async with rig.bot():
+            rig.discord.is_held = True
+            await rig.discord.drop()
+            ann.says(ann.direct, "message 0")
+            await rig.log.until("gateway_lost", 2)
+            rig.discord.is_held = False
+            await rig.clock.advance(1)
+            await rig.desk.holds(1)
+    assert rig.discord.resumes == 1
+
+
+async def test_a_session_that_is_gone_begins_anew_and_the_histories_are_read() -> None:
+    """The gateway tells nothing again then; what was said meanwhile arrives all the same (P1)."""
+    async with rigged() as rig:
+        ann = rig.discord.person("ann")
+        async with rig.bot():
+            ann.says(ann.direct, "message 0")
+            await rig.desk.holds(1)
+            await rig.discord.drop(forget=True)
+            ann.says(ann.direct, "message 1")
+            await rig.log.until("gateway_lost", 2)
+            await rig.clock.advance(gateway.UNRESUMED_S)
+            await rig.desk.holds(2)
+    assert rig.said() == words(2)
+    assert rig.discord.identifies == 2
+
+
+async def test_a_connection_that_says_nothing_is_dead(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Heartbeats are answered, so silence is no quiet night."""
+    monkeypatch.setattr(gateway, "QUIET_S", 0.1)
+    async with rigged() as rig, rig.bot():
+        await rig.log.until("gateway_lost")
+        await rig.discord.until_resumed()
+
+
+async def failure(rig: Rig, settings: object = SETTINGS) -> ZeroclawError:
+    """What `receive` raises."""
+    assert isinstance(settings, type(SETTINGS))
+    channel = open_channel(rig.context(settings))
+    try:
+        with pytest.raises(ExceptionGroup) as raised:
+            await channel.receive(rig.desk.admit, lambda: None)
+    finally:
+        await channel.aclose()
+    [error] = raised.value.exceptions
+    assert isinstance(error, ZeroclawError)
+    return error
+
+
+async def test_a_gateway_that_stays_away_is_seen_to_be_away() -> None:
+    """So that the supervisor says so, and begins again with its own waits (P10)."""
+    async with rigged() as rig, asyncio.TaskGroup() as group:
+        rig.discord.is_held = True
+        failing = group.create_task(failure(rig))
+        for tries, wait_s in enumerate(gateway.WAITS_S[:-1], start=1):
+            await rig.log.until("gateway_lost", tries)
+            await rig.clock.advance(wait_s)
+        error = await failing
+    assert type(error) is ChannelUnavailable
+    assert "ends every connection" in str(error)
+
+
+async def test_a_token_that_discord_does_not_know_is_one_line() -> None:
+    async with rigged() as rig:
+        rig.discord.token += "x"
+        context = rig.context()
+        rig.discord.token = rig.discord.token[:-1]
+        channel = open_channel(context)
+        with pytest.raises(ChannelUnauthorized, match="does not accept the token; get a valid one"):
+            await channel.receive(rig.desk.admit, lambda: None)
+        await channel.aclose()
+
+
+async def test_an_intent_that_is_not_granted_is_one_line() -> None:
+    """And is asked for only where every message is wanted (P10)."""
+    async with rigged() as rig:
+        rig.discord.granted = ~CONTENT
+        error = await failure(rig, EVERYTHING)
+        async with rig.bot():
+            pass
+    assert isinstance(error, ChannelUnauthorized)
+    assert "turn on Message Content Intent" in str(error)
+
+
+async def test_a_bot_that_has_no_sessions_left_today_waits() -> None:
+    """Else Discord takes its token away."""
+    async with rigged() as rig:
+        rig.discord.remaining = 0
+        error = await failure(rig)
+    assert isinstance(error, RateLimited)
+    assert error.retry_after_s == 60
+    assert rig.discord.identifies == 0
+
+
+async def test_malformed_events_are_passed_over_and_what_follows_is_heard() -> None:
+    """A broken event poisons no channel (P9)."""
+    async with rigged() as rig:
+        ann = rig.discord.person("ann")
+        async with rig.bot():
+            odd: list[object] = [None, [], {}, {"id": 5}, {"channel_id": "9" * 40, "author": []}]
+            for name in sorted(gateway.HEARD - {"READY"}):
+                for data in odd:
+                    rig.discord.tell(name, data)
+            ids: list[object] = [None, [], "1"]
+            rig.discord.tell("MESSAGE_DELETE_BULK", {"ids": ids, "channel_id": "1"})
+            rig.discord.tell("SOMETHING_NEW", {"a": 1})
+            ann.says(ann.direct, "message 0")
+            await rig.desk.holds(1)
+    assert rig.said() == words(1)
+
+
+@pytest.mark.parametrize("frame", ["{", "[]", '{"op": 0, "t": "READY", "s": 1, "d": {}}', "null"])
+async def test_a_frame_that_is_none_of_discords_ends_the_connection_alone(frame: str) -> None:
+    async with rigged() as rig:
+        ann = rig.discord.person("ann")
+        async with rig.bot():
+            await rig.discord.send_raw(frame)
+            await rig.log.until("gateway_lost")
+            await rig.clock.advance(1)
+            ann.says(ann.direct, "message 0")
+            await rig.desk.holds(1)
+
+
+# --- what was said meanwhile ---------------------------------------------------------------------
+
+
+async def test_servers_and_threads_are_read_back_too() -> None:
+    """Each is a chat of its own; the bot's own words, and others' talk, are passed over."""
+    async with rigged() as rig:
+        ann, general = rig.discord.person("ann"), rig.discord.channel("general")
+        thread = rig.discord.thread(general, "aside")
+        call = f"<@{rig.discord.bot}>"
+        async with rig.bot() as channel:
+            ann.says(general, f"{call} message 0")
+            ann.says(thread, f"{call} message 1")
+            await rig.desk.holds(2)
+            to = rig.desk.stored[0].address
+            await channel.typing(to)
+        ann.says(general, "to somebody else")
+        ann.says(general, f"{call} message 2")
+        ann.says(thread, f"{call} message 3")
+        async with rig.bot():
+            await rig.desk.holds(4)
+    chats = [one.address.chat for one in rig.desk.stored]
+    assert chats[:2] == [str(general), str(thread)]
+    assert sorted(chats[2:]) == sorted(chats[:2])
+    assert {one.address.direct for one in rig.desk.stored} == {False}
+
+
+async def test_a_chat_in_which_nothing_was_said_is_not_read() -> None:
+    """The servers tell the newest message of each channel, so a restart costs no call for it."""
+    async with rigged() as rig:
+        ann, general = rig.discord.person("ann"), rig.discord.channel("general")
+        for number in range(4):
+            other = rig.discord.channel(f"other-{number}")
+            async with rig.bot():
+                ann.says(other, f"<@{rig.discord.bot}> hello")
+                await rig.desk.holds(number + 1)
+        rig.discord.calls.clear()
+        async with rig.bot():
+            ann.says(general, f"<@{rig.discord.bot}> hello")
+            await rig.desk.holds(5)
+        reads = [
+            path for method, path in rig.discord.calls if method == "GET" and "messages" in path
+        ]
+    assert len(reads) <= 2
+
+
+async def test_long_histories_are_read_page_by_page_up_to_a_bound(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The newest are kept, oldest first; what is too far back is told to the log."""
+    monkeypatch.setattr(adapter, "MOST_MISSED", 200)
+    async with rigged() as rig:
+        ann = rig.discord.person("ann")
+        async with rig.bot():
+            ann.says(ann.direct, "first")
+            await rig.desk.holds(1)
+        for number in range(250):
+            ann.says(ann.direct, f"message {number}")
+        async with rig.bot():
+            await rig.desk.holds(201)
+    assert rig.said()[1:] == words(200, 50)
+    assert rig.log.count("history_cut") == 1
+
+
+async def test_what_comes_while_a_history_is_read_waits_for_it() -> None:
+    """Of that chat alone; a read that fails is made again (P2, P9)."""
+    async with rigged() as rig:
+        ann, bob = rig.discord.person("ann"), rig.discord.person("bob")
+        async with rig.bot():
+            ann.says(ann.direct, "message 0")
+            await rig.desk.holds(1)
+        ann.says(ann.direct, "message 1")
+        rig.discord.will(Fault(method="GET", path=HISTORY, status=500, body={}))
+        async with rig.bot():
+            await rig.log.until("history_not_read")
+            ann.says(ann.direct, "message 2")
+            bob.says(bob.direct, "hello")
+            await rig.desk.holds(2)
+            assert rig.said()[-1] == Said(text="hello")
+            await rig.clock.advance(1)
+            await rig.desk.holds(4)
+    assert rig.said() == [*words(1), Said(text="hello"), *words(2, 1)]
+
+
+async def test_a_history_that_may_not_be_read_is_left() -> None:
+    async with rigged() as rig:
+        ann = rig.discord.person("ann")
+        async with rig.bot():
+            ann.says(ann.direct, "message 0")
+            await rig.desk.holds(1)
+        body = {"message": "Missing Access", "code": 50001}
+        rig.discord.will(Fault(method="GET", path=HISTORY, status=403, body=body))
+        async with rig.bot():
+            await rig.log.until("history_refused")
+            ann.says(ann.direct, "message 1")
+            await rig.desk.holds(2)
+    assert rig.said() == words(2)
+
+
+# --- edits and deletions -------------------------------------------------------------------------
+
+
+async def test_edits_and_deletions_come_after_what_they_change() -> None:
+    async with rigged() as rig:
+        ann, general = rig.discord.person("ann"), rig.discord.channel("general")
+        async with rig.bot(EVERYTHING):
+            said = ann.says(general, "hello")
+            ann.edits(said, "bye")
+            await rig.desk.holds(2)
+            ann.deletes(said)
+            await rig.desk.holds(3)
+    body = [one.body for one in rig.desk.stored]
+    assert body[1:] == [Edited(message=str(said.id), text="bye"), Deleted(message=str(said.id))]
+    assert {one.sender.id for one in rig.desk.stored} == {str(ann.id)}
+
+
+async def test_a_store_that_is_away_delays_and_loses_nothing() -> None:
+    """Each chat keeps its order; nothing is shown past what could not be stored (P1, P2)."""
+    desk = Desk()
+    desk.fault = ChannelUnavailable("the store is away")
+    async with rigged() as rig:
+        rig.desk = desk
+        ann = rig.discord.person("ann")
+        async with rig.bot():
+            for number in range(3):
+                ann.says(ann.direct, f"message {number}")
+            await rig.log.until("event_not_admitted")
+            desk.fault = None
+            await rig.clock.advance(1)
+            await desk.holds(3)
+    assert rig.said() == words(3)

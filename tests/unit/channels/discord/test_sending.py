@@ -1,0 +1,279 @@
+"""What goes out: once, to nobody's harm, and what is told of a call that fails."""
+
+import pytest
+from simcord.backend.models import Message
+
+from channels.discord import lookup
+from tests.contract.channel_words import CARD, looked
+from tests.contract.discord_harness import SETTINGS
+from tests.emulators.discord.server import Fault
+from tests.unit.channels.discord.rig import Rig, rigged
+from zeroclaw import (
+    Address,
+    Attachment,
+    Channel,
+    ChannelRejected,
+    ChannelUnavailable,
+    DeliveryUnknown,
+    MessageRef,
+    NotSupported,
+    Outcome,
+    Outgoing,
+    OutgoingFile,
+    RateLimited,
+    replace,
+)
+
+pytestmark = pytest.mark.slow
+
+SEND = r"/channels/\d+/messages$"
+
+
+def text(channel: Channel, words: str, key: str = "k1") -> Outgoing:
+    return Outgoing(rendered=channel.render(words), key=key)
+
+
+def server(rig: Rig, channel: int) -> Address:
+    return Address(channel="discord", account=str(rig.discord.bot), chat=str(channel))
+
+
+def last(rig: Rig, channel: int) -> Message:
+    return rig.discord.from_bot(channel)[-1]
+
+
+async def test_a_text_pings_nobody_and_shows_no_previews() -> None:
+    """Whatever a model writes or a page makes it write; in edits, captions and cards as well."""
+    async with rigged() as rig:
+        ann, general = rig.discord.person("ann"), rig.discord.channel("general")
+        words = f"@everyone @here <@{ann.id}> <@&1> https://a.example"
+        async with rig.bot() as channel:
+            to = server(rig, general)
+            ref = await channel.send(to, text(channel, words))
+            sent = last(rig, general)
+            assert (sent.ping_user_ids, sent.mention_everyone, sent.flags & 4) == ([], False, 4)
+            await channel.edit(ref, text(channel, f"{words} more"))
+            sent = last(rig, general)
+            assert (sent.ping_user_ids, sent.mention_everyone, sent.flags & 4) == ([], False, 4)
+            card = replace(CARD, asked_by=words)
+            await channel.ask(to, card)
+            assert last(rig, general).ping_user_ids == []
+
+
+async def test_link_previews_are_shown_where_they_are_wanted() -> None:
+    async with rigged() as rig:
+        general = rig.discord.channel("general")
+        async with rig.bot(SETTINGS.model_copy(update={"link_previews": True})) as channel:
+            await channel.send(server(rig, general), text(channel, "https://a.example"))
+            assert last(rig, general).flags & 4 == 0
+
+
+async def test_in_a_server_an_answer_shows_what_it_answers_and_in_a_direct_chat_it_need_not() -> (
+    None
+):
+    async with rigged() as rig:
+        ann, general = rig.discord.person("ann"), rig.discord.channel("general")
+        asked = ann.says(general, "hello")
+        async with rig.bot() as channel:
+            answer = replace(text(channel, "hi"), reply_to=str(asked.id))
+            await channel.send(server(rig, general), answer)
+            reference = last(rig, general).reference
+            assert reference is not None
+            assert reference["message_id"] == str(asked.id)
+            assert last(rig, general).ping_user_ids == []
+            direct = channel.direct_address(str(ann.id))
+            assert direct is not None
+            await channel.send(direct, replace(answer, reply_to="5"))
+            assert last(rig, ann.direct).reference is None
+
+
+async def test_a_send_that_is_repeated_within_minutes_shows_one_message() -> None:
+    """The nonce is enforced. Another text under the same key is another message."""
+    async with rigged() as rig:
+        general = rig.discord.channel("general")
+        async with rig.bot() as channel:
+            to = server(rig, general)
+            rig.discord.will(Fault(method="POST", path=SEND, carried_out=True))
+            with pytest.raises(DeliveryUnknown):
+                await channel.send(to, text(channel, "hello"))
+            await channel.send(to, text(channel, "hello"))
+            assert len(rig.discord.from_bot(general)) == 1
+            await channel.send(to, text(channel, "bye"))
+            assert len(rig.discord.from_bot(general)) == 2
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind"),
+    [
+        (Fault(method="POST", path=SEND, status=429, body={"retry_after": 2.5}), RateLimited),
+        (Fault(method="POST", path=SEND, status=500, body={}), DeliveryUnknown),
+        (Fault(method="POST", path=SEND, status=502), DeliveryUnknown),
+        (Fault(method="POST", path=SEND), DeliveryUnknown),
+        (Fault(method="POST", path=SEND, status=200, body=[]), DeliveryUnknown),
+        (Fault(method="POST", path=SEND, status=401, body={"message": "no"}), ChannelUnavailable),
+        (Fault(method="POST", path=SEND, status=404, body="lost"), ChannelUnavailable),
+        (
+            Fault(method="POST", path=SEND, status=400, body={"code": 50035, "message": "Invalid"}),
+            ChannelRejected,
+        ),
+    ],
+)
+async def test_each_failure_is_told_at_once_and_the_call_is_not_repeated(
+    fault: Fault, kind: type[Exception]
+) -> None:
+    """The library would wait and try again by itself; here the pacing and the outbox decide."""
+    async with rigged() as rig:
+        general = rig.discord.channel("general")
+        async with rig.bot() as channel:
+            rig.discord.will(fault)
+            with pytest.raises(kind) as raised:
+                await channel.send(server(rig, general), text(channel, "hello"))
+            assert type(raised.value) is kind
+            assert rig.discord.token not in repr(raised.value)
+            assert rig.discord.from_bot(general) == []
+            await channel.send(server(rig, general), text(channel, "hello"))
+    posts = [path for method, path in rig.discord.calls if method == "POST"]
+    assert len(posts) == 2
+
+
+async def test_a_message_that_is_gone_says_so_and_may_be_deleted_twice() -> None:
+    async with rigged() as rig:
+        general = rig.discord.channel("general")
+        async with rig.bot() as channel:
+            ref = await channel.send(server(rig, general), text(channel, "hello"))
+            await channel.delete(ref)
+            await channel.delete(ref)
+            with pytest.raises(ChannelRejected) as raised:
+                await channel.edit(ref, text(channel, "bye"))
+            assert raised.value.gone
+
+
+async def test_a_message_of_somebody_else_is_not_edited() -> None:
+    async with rigged() as rig:
+        ann, general = rig.discord.person("ann"), rig.discord.channel("general")
+        theirs = ann.says(general, "hello")
+        async with rig.bot() as channel:
+            ref = MessageRef(address=server(rig, general), message=str(theirs.id))
+            with pytest.raises(ChannelRejected):
+                await channel.edit(ref, text(channel, "bye"))
+        assert theirs.content == "hello"
+
+
+async def test_a_direct_chat_is_opened_once() -> None:
+    """A person's own can be written to first, and is known again after a restart."""
+    async with rigged() as rig:
+        ann = rig.discord.person("ann")
+        async with rig.bot() as channel:
+            to = channel.direct_address(str(ann.id))
+            assert to is not None
+            await channel.send(to, text(channel, "one"))
+            await channel.send(to, text(channel, "two", "k2"))
+            ann.says(ann.direct, "hello")
+            await rig.desk.holds(1)
+        async with rig.bot() as channel:
+            await channel.send(to, text(channel, "three", "k3"))
+    opened = [path for _, path in rig.discord.calls if path == "/users/@me/channels"]
+    assert len(opened) == 1
+    assert len(rig.discord.from_bot(ann.direct)) == 3
+
+
+async def test_a_place_that_is_none_of_discords_is_refused_before_any_call() -> None:
+    """No id reaches an address of the API that is not a number."""
+    async with rigged() as rig, rig.bot() as channel:
+        odd = Address(channel="discord", account="1", chat="../users/@me")
+        before = len(rig.discord.calls)
+        with pytest.raises(ChannelRejected):
+            await channel.send(odd, text(channel, "hello"))
+        with pytest.raises(ChannelRejected):
+            await channel.delete(MessageRef(address=replace(odd, chat="5"), message="x/y"))
+        with pytest.raises(ChannelRejected):
+            await channel.fetch(
+                Attachment(reference="1/../3", name="a", media_type="b"), max_bytes=9
+            )
+        assert len(rig.discord.calls) == before
+        assert channel.direct_address("ann") is None
+
+
+async def test_a_file_and_a_long_card_are_found_again_and_settled() -> None:
+    async with rigged() as rig:
+        general = rig.discord.channel("general")
+        calls = tuple(replace(one, arguments="x" * 1500) for one in CARD.calls)
+        card = replace(CARD, calls=calls)
+        file = OutgoingFile(name='a"b.txt', media_type="text/plain", content=b"abc", key="f")
+        async with rig.bot() as channel:
+            to = server(rig, general)
+            mark = channel.mark(to)
+            sent = await channel.send_file(to, file)
+            asked = await channel.ask(to, card)
+            assert (await looked(channel, to, file, mark)).ref == sent
+            assert (await looked(channel, to, card, mark)).ref == asked
+            other = replace(file, content=b"abcd")
+            assert (await looked(channel, to, other, mark)).ref is None
+            assert (await looked(channel, to, text(channel, ""), mark)).ref is None
+            await channel.settle(asked, Outcome(card=card, endings=()))
+            assert last(rig, general).attachments[0]["filename"] == "calls.txt"
+
+
+async def test_a_message_is_looked_for_page_by_page_and_not_without_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with rigged() as rig:
+        ann, general = rig.discord.person("ann"), rig.discord.channel("general")
+        async with rig.bot() as channel:
+            to = server(rig, general)
+            mark = channel.mark(to)
+            for number in range(220):
+                ann.says(general, f"message {number}")
+            ref = await channel.send(to, text(channel, "hello"))
+            assert (await looked(channel, to, text(channel, "hello"), mark)).ref == ref
+            monkeypatch.setattr(lookup, "MOST_PAGES", 2)
+            with pytest.raises(DeliveryUnknown):
+                await looked(channel, to, text(channel, "hello"), mark)
+            with pytest.raises(DeliveryUnknown):
+                await looked(channel, to, text(channel, "hello"), "")
+
+
+async def test_a_history_that_fails_says_whether_to_look_again() -> None:
+    async with rigged() as rig:
+        general = rig.discord.channel("general")
+        async with rig.bot() as channel:
+            to, sought = server(rig, general), text(channel, "hello")
+            rig.discord.will(Fault(method="GET", path=SEND, status=500, body={}))
+            with pytest.raises(ChannelUnavailable):
+                await looked(channel, to, sought, "1")
+            body = {"code": 50001, "message": "Missing Access"}
+            rig.discord.will(Fault(method="GET", path=SEND, status=403, body=body))
+            with pytest.raises(DeliveryUnknown):
+                await looked(channel, to, sought, "1")
+            body = {"code": 10003, "message": "Unknown Channel"}
+            rig.discord.will(Fault(method="GET", path=SEND, status=404, body=body))
+            assert (await looked(channel, to, sought, "1")).ref is None
+
+
+async def test_who_is_told_to_hold_or_resend_looks_for_nothing() -> None:
+    async with rigged() as rig:
+        general = rig.discord.channel("general")
+        async with rig.bot(SETTINGS.model_copy(update={"uncertain": "hold"})) as channel:
+            assert not channel.capabilities.may_repeat
+            with pytest.raises(NotSupported):
+                channel.mark(server(rig, general))
+
+
+async def test_a_file_that_is_deleted_or_whose_host_fails_is_told_apart() -> None:
+    async with rigged() as rig:
+        ann = rig.discord.person("ann")
+        async with rig.bot() as channel:
+            sent = ann.sends(ann.direct, "a.txt", b"abc", said_bytes=3)
+            await rig.desk.holds(1)
+            [file] = rig.desk.stored[0].attachments
+            sent.attachments[0]["url"] = "ftp://a.example/a"
+            with pytest.raises(ChannelRejected, match="no address"):
+                await channel.fetch(file, max_bytes=9)
+            sent.attachments[0]["url"] = "http://127.0.0.1:1/a"
+            with pytest.raises(ChannelUnavailable):
+                await channel.fetch(file, max_bytes=9)
+            sent.attachments[0]["url"] = rig.discord.url.replace("/api/v10", "/files/none")
+            with pytest.raises(ChannelRejected, match="no longer there"):
+                await channel.fetch(file, max_bytes=9)
+            sent.attachments.clear()
+            with pytest.raises(ChannelRejected, match="no longer there"):
+                await channel.fetch(file, max_bytes=9)
