@@ -18,7 +18,6 @@ from channels.discord.lookup import Lookup, Sent, snowflake_at
 from channels.discord.rest import Rest
 from zeroclaw import (
     Address,
-    Admission,
     Admit,
     Attachment,
     Card,
@@ -156,6 +155,8 @@ class DiscordChannel:
                 if chat and number:
                     self._saw(chat, snowflake(data, "channel_id"), int(number))
                 if chat and number and author != self._me.id:
+                    # Now, for a deletion may come before the message is taken.
+                    _keep(self._writers, number, author)
                     lanes.put(group, chat, Event(name=name, data=data))
             case "MESSAGE_DELETE":
                 self._hear_deletion(lanes, group, data, snowflake(data, "id"))
@@ -214,18 +215,14 @@ class DiscordChannel:
             except ZeroclawError as error:
                 self._context.log("event_not_admitted", why=str(error), level="warning")
                 return False
-            self._took(event, taken, admission)
+            if event.name == "MESSAGE_CREATE" and not isinstance(admission, Ignored):
+                # A chat in which nobody is known is none to read back.
+                self._read.setdefault(taken.envelope.address.chat, 0)
         else:
             self._context.log("event_passed_over", why=taken.why, level="debug")
         if event.name == "MESSAGE_CREATE":
             self._passed(data)
         return True
-
-    def _took(self, event: Event, taken: Taken, admission: Admission) -> None:
-        if event.name == "MESSAGE_CREATE" and not isinstance(admission, Ignored):
-            _keep(self._writers, taken.envelope.message, taken.envelope.sender.id)
-            # A chat that nobody is known in is none to read back.
-            self._read.setdefault(taken.envelope.address.chat, 0)
 
     def _passed(self, data: Json) -> None:
         """Take note of how far a chat was read, where it is one that is read back."""
@@ -260,8 +257,10 @@ class DiscordChannel:
         if missed:
             self._context.log("history_read", messages=len(missed))
         # In a direct chat our own stand between theirs.
-        theirs = (one for one in missed if author_of(one.data) != self._me.id)
-        return tuple(sorted(theirs, key=lambda one: int(snowflake(one.data, "id"))))
+        theirs = [one for one in missed if author_of(one.data) != self._me.id]
+        for one in theirs:
+            _keep(self._writers, snowflake(one.data, "id"), author_of(one.data))
+        return sorted(theirs, key=lambda one: int(snowflake(one.data, "id")))
 
     async def _page(self, channel: str, more: str) -> Sequence[Json]:
         found = await self._rest.read(f"/channels/{channel}/messages?limit={PAGE}{more}")

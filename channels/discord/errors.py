@@ -27,6 +27,10 @@ _GONE = frozenset({UNKNOWN_MESSAGE, NOT_OURS, ARCHIVED})
 """What can't be edited any more, where a new message may do: a thread opens again by one."""
 
 
+class TokenRefused(ChannelUnavailable):
+    """Raised when one call was not accepted; what that means for the token the gateway says."""
+
+
 class NotThere(ChannelRejected):
     """Raised when what a call names does not exist."""
 
@@ -46,12 +50,11 @@ def refused(name: str, status: int, body: bytes, headers: Mapping[str, str]) -> 
     if status >= FAILED or status == NO_TIME:
         # The proxy before Discord answers so too; whether the server behind it did its work is open.
         return DeliveryUnknown(f"`{name}`: Discord failed ({status})", late=status == NO_TIME)
-    if status == UNAUTHORIZED:
-        # What it means for the token the gateway says; here nothing has arrived, and it waits.
-        return ChannelUnavailable(f"`{name}`: Discord did not accept the token for one call")
     if not said:
         # None of Discord's: the proxy before it has lost its way.
         return ChannelUnavailable(f"`{name}`: something before Discord answers in its place")
+    if status == UNAUTHORIZED:
+        return TokenRefused(f"`{name}`: Discord did not accept the token for one call")
     code = whole(said, "code") or 0
     message = f"`{name}`: {text(said, 'message').lower()[:MOST_CHARS]} ({status}, {code})"
     is_gone = code in _GONE

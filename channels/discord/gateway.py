@@ -151,12 +151,12 @@ class Gateway:
             except ConnectionClosed as end:
                 raise closed(self._rest.name, end.code) from end
             except (ChannelUnavailable, *BROKEN, *UNREADABLE) as error:
-                why = type(error).__name__
+                why = str(error) if isinstance(error, ChannelUnavailable) else type(error).__name__
                 if self._rest.is_closed or isinstance(error, RateLimited):
                     raise  # a long wait is to be seen: the channel is not up while it lasts
             tries += 1
             if tries >= len(WAITS_S):
-                message = f"`{self._rest.name}`: the gateway ends every connection ({why})"
+                message = f"the gateway can't be heard: {why}"
                 raise ChannelUnavailable(message)
             self._log("gateway_lost", why=why, resumes=bool(session.id))
             await self._clock.sleep(wait_s)

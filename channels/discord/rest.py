@@ -8,8 +8,8 @@ one, and nobody would know of the other that it may have arrived twice.
 import json
 import os
 import ssl
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from urllib.parse import urlsplit
 from urllib.request import getproxies
@@ -18,7 +18,7 @@ import aiohttp
 import certifi
 
 from channels.discord import DiscordSettings, account_of, is_near
-from channels.discord.errors import about_the_token, refused
+from channels.discord.errors import TOO_MANY, TokenRefused, about_the_token, refused
 from channels.discord.fields import Json, as_object, number, parsed, text, whole
 from zeroclaw import (
     ChannelRejected,
@@ -36,7 +36,7 @@ Websocket = aiohttp.ClientWebSocketResponse
 BROKEN: tuple[type[Exception], ...] = (aiohttp.ClientError, OSError, TimeoutError)
 """What a connection raises that has ended."""
 _SLOWEST_BYTES_PER_S = 100_000
-_FIRST_FAILURE, _UNAUTHORIZED = 300, 401
+_FIRST_FAILURE, _FAILED = 300, 500
 # User Agent, "Reference", read 2026-11: without one of this form calls may be refused.
 _AGENT = "DiscordBot (zeroclaw, 0.1)"
 
@@ -51,6 +51,13 @@ def trust() -> ssl.SSLContext:
     if not file and folder:
         return ssl.create_default_context(capath=folder)
     return ssl.create_default_context(cafile=file or certifi.where())
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Answer:
+    status: int
+    content: bytes
+    headers: Mapping[str, str]
 
 
 class Rest:
@@ -122,20 +129,14 @@ class Rest:
             ChannelRejected: Discord refuses it.
             DeliveryUnknown: It may have arrived.
         """
-        headers = {"Authorization": f"Bot {self.token}"} if of_bot else {}
-        data: aiohttp.FormData | bytes | None = None
-        read_s = READ_S
+        data: aiohttp.FormData | bytes | None = None if body is None else json.dumps(body).encode()
+        more_s = 0.0
         if file is not None:
-            data = _form(body, *file)
-            read_s += len(file[1]) / _SLOWEST_BYTES_PER_S
-        elif body is not None:
-            data = json.dumps(body).encode()
-            headers["Content-Type"] = "application/json"
-        async with self._answer(method, self._base + path, headers, data, read_s) as answer:
-            content = await _start(answer, MOST_ANSWER_BYTES)
+            data, more_s = _form(body, *file), len(file[1]) / _SLOWEST_BYTES_PER_S
+        answer = await self._answer(method, self._base + path, data, of_bot=of_bot, more_s=more_s)
         if answer.status >= _FIRST_FAILURE:
-            raise refused(self.name, answer.status, content, answer.headers)
-        return parsed(content)
+            raise refused(self.name, answer.status, answer.content, answer.headers)
+        return parsed(answer.content)
 
     async def read(self, path: str) -> object:
         """Make a call that changes nothing, so that one that is lost may simply be made again."""
@@ -158,17 +159,16 @@ class Rest:
             message = f"`{self.name}`: the file has no address"
             raise ChannelRejected(message)
         try:
-            async with self._answer("GET", url, {}, None, READ_S) as answer:
-                content = await _start(answer, max_bytes + 1)
+            answer = await self._answer("GET", url, None, of_bot=False, most=max_bytes + 1)
         except DeliveryUnknown as error:
             raise ChannelUnavailable(str(error)) from error
+        if answer.status >= _FAILED or answer.status == TOO_MANY:
+            message = f"`{self.name}`: Discord failed ({answer.status})"
+            raise ChannelUnavailable(message)
         if answer.status >= _FIRST_FAILURE:
-            error = refused(self.name, answer.status, content, answer.headers)
-            if isinstance(error, RateLimited | DeliveryUnknown):
-                message = f"`{self.name}`: Discord failed ({answer.status})"
-                raise ChannelUnavailable(message)
             message = f"`{self.name}`: the file is no longer there"
             raise ChannelRejected(message)
+        content = answer.content
         if len(content) > max_bytes:
             message = f"`{self.name}`: the file is larger than {max_bytes} bytes"
             raise ChannelRejected(message)
@@ -180,7 +180,7 @@ class Rest:
         Raises:
             ChannelUnauthorized: The token is not accepted.
         """
-        found = as_object(await self._about_the_token("/users/@me"))
+        found = await self._about_the_token("/users/@me")
         if text(found, "id") != self.account:
             message = f"`{self.name}`: the server says that the token is of another bot"
             raise ChannelUnavailable(message)
@@ -193,7 +193,7 @@ class Rest:
             RateLimited: The bot has begun as often today as Discord lets it; were it to begin once
                 more, Discord would take its token away ("Session Start Limit", read 2026-11).
         """
-        found = as_object(await self._about_the_token("/gateway/bot"))
+        found = await self._about_the_token("/gateway/bot")
         limit = as_object(found.get("session_start_limit"))
         if whole(limit, "remaining") == 0:
             message = f"`{self.name}`: the bot has connected too often today"
@@ -233,35 +233,39 @@ class Rest:
             message = f"`{self.name}`: the gateway can't be reached ({type(error).__name__})"
             raise ChannelUnavailable(message) from error
 
-    async def _about_the_token(self, path: str) -> object:
-        headers = {"Authorization": f"Bot {self.token}"}
+    async def _about_the_token(self, path: str) -> Json:
+        """Make a call that every bot may make, so that a refusal is about its token."""
         try:
-            async with self._answer("GET", self._base + path, headers, None, READ_S) as answer:
-                content = await _start(answer, MOST_ANSWER_BYTES)
-        except DeliveryUnknown as error:
+            return as_object(await self.read(path))
+        except TokenRefused as error:
+            raise about_the_token(self.name) from error
+        except ChannelRejected as error:
             raise ChannelUnavailable(str(error)) from error
-        if answer.status == _UNAUTHORIZED and as_object(parsed(content)):
-            raise about_the_token(self.name)
-        if answer.status < _FIRST_FAILURE:
-            return parsed(content)
-        error = refused(self.name, answer.status, content, answer.headers)
-        raise error if isinstance(error, ChannelUnavailable) else ChannelUnavailable(str(error))
 
-    @asynccontextmanager
     async def _answer(
         self,
         method: str,
         url: str,
-        headers: Mapping[str, str],
         data: aiohttp.FormData | bytes | None,
-        read_s: float,
-    ) -> AsyncGenerator[aiohttp.ClientResponse]:
-        times = aiohttp.ClientTimeout(total=None, connect=CONNECT_S, sock_read=read_s)
+        *,
+        of_bot: bool,
+        more_s: float = 0.0,
+        most: int = MOST_ANSWER_BYTES,
+    ) -> _Answer:
+        """Send a request and read its answer, of the body no more than a bound and a little."""
+        headers = {"Authorization": f"Bot {self.token}"} if of_bot else {}
+        if isinstance(data, bytes):
+            headers["Content-Type"] = "application/json"
+        times = aiohttp.ClientTimeout(total=None, connect=CONNECT_S, sock_read=READ_S + more_s)
+        read = bytearray()
         try:
             async with self._opened().request(
                 method, url, headers=headers, data=data, timeout=times, allow_redirects=False
             ) as answer:
-                yield answer
+                async for piece in answer.content.iter_any():
+                    read += piece
+                    if len(read) >= most:
+                        break
         except _BEFORE_SENDING as error:
             message = f"`{self.name}`: Discord can't be reached ({type(error).__name__})"
             raise ChannelUnavailable(message) from error
@@ -271,6 +275,7 @@ class Rest:
         except aiohttp.ClientError as error:
             message = f"`{self.name}`: Discord gave no answer ({type(error).__name__})"
             raise DeliveryUnknown(message) from error
+        return _Answer(status=answer.status, content=bytes(read), headers=answer.headers)
 
 
 _BEFORE_SENDING: tuple[type[Exception], ...] = (
@@ -280,16 +285,6 @@ _BEFORE_SENDING: tuple[type[Exception], ...] = (
     aiohttp.ConnectionTimeoutError,
     aiohttp.InvalidURL,
 )
-
-
-async def _start(answer: aiohttp.ClientResponse, most: int) -> bytes:
-    """Read a body up to its bound, and perhaps a little further."""
-    read = bytearray()
-    async for piece in answer.content.iter_any():
-        read += piece
-        if len(read) >= most:
-            break
-    return bytes(read)
 
 
 def _form(body: object, name: str, content: bytes) -> aiohttp.FormData:

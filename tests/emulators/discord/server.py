@@ -14,11 +14,11 @@ import base64
 import io
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from types import SimpleNamespace
-from typing import Self, cast
+from typing import Self, TypeVar, cast
 
 from aiohttp import BodyPartReader, WSMsgType, web
 from simcord import interactions
@@ -32,6 +32,7 @@ from zeroclaw import Clock
 
 assert routes, "importing them is what tells the router of them"
 
+T = TypeVar("T")
 Json = dict[str, object]
 CONTENT = 1 << 15
 HEARTBEAT_MS = 41_250
@@ -60,6 +61,7 @@ class Fault:
         body: What is answered.
         headers: Likewise.
         carried_out: The call is carried out all the same.
+        hangs: No answer ever comes.
         times: How often.
     """
 
@@ -69,6 +71,7 @@ class Fault:
     body: object = None
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     carried_out: bool = False
+    hangs: bool = False
     times: int = 1
 
 
@@ -216,7 +219,9 @@ class DiscordServer:
         self._sessions: dict[str, Session] = {}
         self._nonces: dict[tuple[str, str], Json] = {}
         self._files: list[bytes] = []
-        self._changed = asyncio.Condition()
+        self._waiting: list[asyncio.Event] = []
+        self._closing = asyncio.Event()
+        self.patience_s = 20.0
         self.backend.subscribers.append(self._on_event)
         self.guild = self.backend.create_guild("zero")
         if self.bot not in self.guild.members:
@@ -238,6 +243,7 @@ class DiscordServer:
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        self._closing.set()
         await self.drop()
         await self._runner.cleanup()
 
@@ -302,8 +308,7 @@ class DiscordServer:
 
     async def until_resumed(self) -> None:
         """Wait until a session was resumed."""
-        async with self._changed:
-            await self._changed.wait_for(lambda: self.resumes > 0)
+        await self.until(lambda: self.resumes > 0)
 
     async def until_called(self, method: str, path: str, times: int = 1) -> None:
         """Wait for so many calls."""
@@ -311,8 +316,35 @@ class DiscordServer:
         def count() -> int:
             return sum(one == method and bool(re.search(path, at)) for one, at in self.calls)
 
-        async with self._changed:
-            await self._changed.wait_for(lambda: count() >= times)
+        await self.until(lambda: count() >= times)
+
+    def release(self) -> None:
+        """Let everybody who waits look again."""
+        waiting, self._waiting = self._waiting, []
+        for one in waiting:
+            one.set()
+
+    async def until(self, holds: Callable[[], T]) -> T:
+        """Wait until something holds; it is looked at after each call of the bot."""
+        try:
+            async with asyncio.timeout(self.patience_s):
+                while not (found := holds()):
+                    moved = asyncio.Event()
+                    self._waiting.append(moved)
+                    await moved.wait()
+        except TimeoutError:
+            message = f"it did not come about:\n{self.transcript()}"
+            raise AssertionError(message) from None
+        return found
+
+    def transcript(self) -> str:
+        """All that stands, for a test that failed."""
+        said = [
+            f"{one.channel_id} {one.author_id}: {one.content}"
+            for channel in self.backend.messages.values()
+            for one in channel.values()
+        ]
+        return "\n".join([*said, *(f"{method} {path}" for method, path in self.calls[-40:])])
 
     # --- the gateway -----------------------------------------------------------------------------
 
@@ -373,6 +405,7 @@ class DiscordServer:
             await socket.close(code=4014)
             return None
         self.identifies += 1
+        self.release()
         session = Session(id=f"session-{self.identifies}", intents=intents, socket=socket)
         self._sessions[session.id] = session
         guilds = list(self.backend.guilds.values())
@@ -396,9 +429,8 @@ class DiscordServer:
         if session is None:
             await socket.send_str(_frame(9, data=False))
             return None
-        async with self._changed:
-            self.resumes += 1
-            self._changed.notify_all()
+        self.resumes += 1
+        self.release()
         session.waiting = asyncio.Queue()
         for number, event, told in session.told:
             if number > cast("int", data["seq"]):
@@ -418,9 +450,8 @@ class DiscordServer:
         try:
             return await self._faulty(request, method, path)
         finally:
-            async with self._changed:
-                self.calls.append((method, path))
-                self._changed.notify_all()
+            self.calls.append((method, path))
+            self.release()
 
     async def _faulty(self, request: web.Request, method: str, path: str) -> web.Response:
         for fault in self.faults:
@@ -428,6 +459,10 @@ class DiscordServer:
                 fault.times -= 1
                 if fault.carried_out:
                     await self._carried_out(request, method, path)
+                if fault.hangs:
+                    self.calls.append((method, path))
+                    self.release()
+                    await self._closing.wait()
                 if fault.status:
                     return _answer(fault.body, status=fault.status, headers=fault.headers)
                 assert request.transport is not None

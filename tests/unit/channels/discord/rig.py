@@ -1,6 +1,7 @@
 """A bot on the stand-in server, whose clock, log and ingress a test holds in its hands."""
 
 import asyncio
+import itertools
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -64,6 +65,23 @@ class Rig:
         channel = open_channel(self.context(settings))
         async with receiving(channel, admit or self.desk.admit):
             yield channel
+
+    @asynccontextmanager
+    async def closing(self, channel: Channel) -> AsyncGenerator[None]:
+        """Close a channel at the end, and let its waits pass meanwhile."""
+
+        async def pass_time() -> None:
+            for tries in itertools.count(1):
+                await self.log.until("gateway_lost", tries)
+                await self.clock.advance(60)
+
+        async with asyncio.TaskGroup() as group:
+            passing = group.create_task(pass_time())
+            try:
+                yield
+            finally:
+                passing.cancel()
+                await channel.aclose()
 
     def said(self) -> list[object]:
         return [one.body for one in self.desk.stored]

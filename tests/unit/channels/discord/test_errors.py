@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from channels.discord.errors import NotThere, closed, refused
+from channels.discord.errors import NotThere, TokenRefused, closed, refused
 from zeroclaw import (
     ChannelRejected,
     ChannelUnauthorized,
@@ -42,7 +42,8 @@ def test_a_wait_is_what_discord_says(said: object, headers: dict[str, str], wait
         (500, None, DeliveryUnknown),
         (502, None, DeliveryUnknown),
         (408, None, DeliveryUnknown),
-        (401, {"message": "401: Unauthorized", "code": 0}, ChannelUnavailable),
+        (401, {"message": "401: Unauthorized", "code": 0}, TokenRefused),
+        (401, None, ChannelUnavailable),
         (404, None, ChannelUnavailable),
         (403, {"message": "Missing Access", "code": 50001}, ChannelRejected),
         (404, {"message": "Unknown Channel", "code": 10003}, NotThere),

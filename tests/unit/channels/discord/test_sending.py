@@ -127,7 +127,6 @@ async def test_each_failure_is_told_at_once_and_the_call_is_not_repeated(
             rig.discord.will(fault)
             with pytest.raises(kind) as raised:
                 await channel.send(server(rig, general), text(channel, "hello"))
-            assert type(raised.value) is kind
             assert rig.discord.token not in repr(raised.value)
             assert rig.discord.from_bot(general) == []
             await channel.send(server(rig, general), text(channel, "hello"))

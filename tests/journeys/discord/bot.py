@@ -1,0 +1,140 @@
+"""All that a Discord journey takes place in: our own Discord, a model, tools, the real daemon.
+
+Ann and Bob may write to the bot; Olga is an operator; Mallory is a stranger. As in
+`tests/journeys/world.py` the clock is the real one, and nothing waits for time to pass.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from simcord.backend.models import Message
+
+from tests.emulators.discord.server import DiscordServer, Person
+from tests.emulators.model_server import ModelServer
+from tests.faults.forked import PRODUCT, forked
+from tests.journeys.bench import Bench
+from tests.journeys.configuration import merged, toml
+from tests.journeys.daemon_process import PATIENCE_S, DaemonProcess
+from tests.journeys.world import daemon_environment, one_failure, usual_tables
+from zeroclaw.host.clock import SystemClock
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bot:
+    """One journey."""
+
+    discord: DiscordServer
+    model: ModelServer
+    bench: Bench
+    daemon: DaemonProcess
+    general: int
+    ann: Person
+    bob: Person
+    olga: Person
+    mallory: Person
+
+    async def until(self, holds: Callable[[], T]) -> T:
+        """Wait until something holds; fail when the daemon dies."""
+
+        def looked() -> T:
+            self.daemon.check()
+            return holds()
+
+        return await self.discord.until(looked)
+
+    def texts(self, channel: int) -> list[str]:
+        """The bot's messages of a chat, cards apart."""
+        return [one.content for one in self.discord.from_bot(channel) if "**" not in one.content]
+
+    async def answered(self, channel: int, *texts: str) -> None:
+        """Wait until the bot's messages of a chat are exactly these."""
+        await self.until(lambda: self.texts(channel) == list(texts))
+
+    async def carded(self) -> Message:
+        """Wait for a card that Olga can press, and return the newest."""
+        found = await self.until(
+            lambda: [one for one in self.discord.from_bot(self.olga.direct) if one.components]
+        )
+        return found[-1]
+
+    async def restart(self) -> None:
+        """Kill the daemon with -9, start it again, and wait until it hears."""
+        begun = self.discord.identifies
+        await self.daemon.restart()
+        await self.until(lambda: self.discord.identifies > begun)
+
+    def button(self, card: Message, label: str) -> str:
+        """What a card's button carries."""
+        buttons = [one for row in card.components for one in row["components"]]
+        return next(str(one["custom_id"]) for one in buttons if one["label"] == label)
+
+
+@asynccontextmanager
+async def bot(directory: Path, *, start: bool = True, **config: object) -> AsyncGenerator[Bot]:
+    """Open everything and start the daemon; at the end it is told to end, and does."""
+    async with AsyncExitStack() as stack:
+        stack.enter_context(one_failure())
+        model = await stack.enter_async_context(ModelServer())
+        discord = await stack.enter_async_context(DiscordServer(clock=SystemClock()))
+        discord.patience_s = PATIENCE_S
+        bench = await stack.enter_async_context(Bench(discord.release))
+        group = await stack.enter_async_context(asyncio.TaskGroup())
+        ann, bob, olga, mallory = map(discord.person, ("ann", "bob", "olga", "mallory"))
+        own = {
+            "people": [
+                {"name": "olga", "ids": [f"discord:{olga.id}"], "roles": ["operator"]},
+                {"name": "ann", "ids": [f"discord:{ann.id}"]},
+                {"name": "bob", "ids": [f"discord:{bob.id}"]},
+            ],
+            "channels": {
+                "discord": {
+                    "allowed_users": [str(one.id) for one in (ann, bob, olga)],
+                    "token": {"env": "JOURNEY_DISCORD_TOKEN"},
+                    "api_base_url": discord.url,
+                    "limits": "off",
+                }
+            },
+        }
+        path = directory / "zeroclaw.toml"
+        tables = merged(merged(usual_tables(directory, model), own), config)
+        path.write_text(toml(tables), encoding="utf-8")
+        token = {"JOURNEY_DISCORD_TOKEN": discord.token}
+        daemon = DaemonProcess(
+            group=group,
+            config=path,
+            log=directory / "stderr.log",
+            environment=daemon_environment(directory, bench) | token,
+            changed=discord.release,
+            command=PRODUCT,
+            launch=forked,
+        )
+        here = Bot(
+            discord=discord,
+            model=model,
+            bench=bench,
+            daemon=daemon,
+            general=discord.channel("general"),
+            ann=ann,
+            bob=bob,
+            olga=olga,
+            mallory=mallory,
+        )
+        try:
+            if start:
+                await daemon.start()
+                await here.until(lambda: discord.identifies)
+            yield here
+            if daemon.is_running:
+                assert await daemon.terminate() == 0, "told to end, it ends well, whatever is open"
+            assert discord.token not in daemon.stderr, "the token is in no log"
+        except AssertionError as error:
+            error.add_note(f"{discord.transcript()}\n{daemon.account()}")
+            raise
+        finally:
+            await daemon.kill()

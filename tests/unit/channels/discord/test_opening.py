@@ -1,0 +1,119 @@
+"""Settings, and what is told about a bot before anything runs."""
+
+import pytest
+from pydantic import ValidationError
+
+from channels import discord as package
+from channels.discord import MANIFEST, DiscordSettings, account_of, check, open_channel, prepare
+from tests.contract.discord_harness import SETTINGS
+from tests.emulators.discord.server import Fault
+from tests.unit.channels.discord.rig import rigged
+from zeroclaw import ChannelUnauthorized, ChannelUnavailable, ConfigError, SecretReference
+
+TOKEN = SecretReference(env="TOKEN")
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:1", "http://box", "https://d.example/api/v10/"])
+def test_an_address_that_keeps_the_token_safe_is_taken(url: str) -> None:
+    assert DiscordSettings(token=TOKEN, api_base_url=url).api_base_url == url.rstrip("/")
+
+
+@pytest.mark.parametrize(
+    "url", ["http://d.example", "http://8.8.8.8", "ftp://x", "https://", "x", "https://x/?a"]
+)
+def test_an_address_that_would_give_the_token_away_is_not(url: str) -> None:
+    """The token goes with each call (P8)."""
+    with pytest.raises(ValidationError):
+        DiscordSettings(token=TOKEN, api_base_url=url)
+
+
+def test_channels_are_named_by_their_ids() -> None:
+    assert DiscordSettings(token=TOKEN, channels=("123",)).reads_everything
+    assert not DiscordSettings(token=TOKEN, channels=("123",), servers="off").reads_everything
+    with pytest.raises(ValidationError, match="`general` is no channel's id"):
+        DiscordSettings(token=TOKEN, channels=("general",))
+
+
+def test_a_server_without_limits_can_be_written_to_as_fast_as_eyes_follow() -> None:
+    free = SETTINGS.model_copy(update={"limits": "off"}).capabilities()
+    kept = SETTINGS.capabilities()
+    assert (free.chat_budget.per_s, free.min_edit_interval_s) == (0, 0.05)
+    assert kept.chat_budget.per_s < 1 < kept.min_edit_interval_s
+    assert kept.account_budget.per_s < 50
+
+
+@pytest.mark.parametrize("token", ["", "x", "x.y.z", "MTIz", "YWJj.a.b", "\u00e4.b.c"])
+def test_what_can_be_no_token_is_one_line_that_does_not_show_it(token: str) -> None:
+    """P8, P10."""
+    with pytest.raises(ChannelUnauthorized, match="that is no bot's token; get one at") as raised:
+        account_of("discord", token)
+    assert not token or f"`{token}`" not in str(raised.value)
+
+
+def test_a_token_says_whose_it_is() -> None:
+    assert account_of("discord", "MTIzNDU2.a.b") == "123456"
+
+
+async def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(package, "EXTRA", "not_there")
+    prepare()
+    with pytest.raises(ConfigError, match=r"install the extra `discord`"):
+        await check(SETTINGS, {})
+    async with rigged() as rig:
+        with pytest.raises(ConfigError):
+            open_channel(rig.context())
+
+
+@pytest.mark.slow
+async def test_a_check_tells_who_the_bot_is_and_what_stands_in_its_way() -> None:
+    assert MANIFEST.check == "channels.discord:check"
+    async with rigged() as rig:
+        settings = SETTINGS.model_copy(update={"api_base_url": rig.discord.url})
+        secrets = {"token": rig.discord.token}
+        line = await check(settings, secrets)
+        assert line == "TestBot answers; in servers it hears what is meant for it"
+        application = {"flags": 0, "interactions_endpoint_url": "https://a.example"}
+        path = "/oauth2/applications/@me"
+        rig.discord.will(Fault(method="GET", path=path, status=200, body=application))
+        all_of_it = settings.model_copy(update={"servers": "all"})
+        line = await check(all_of_it, secrets)
+        assert "turn on Message Content Intent" in line
+        assert "Interactions Endpoint URL" in line
+        assert "hears nothing" in await check(
+            settings.model_copy(update={"servers": "off"}), secrets
+        )
+
+
+@pytest.mark.slow
+async def test_a_check_tells_a_bad_token_from_a_server_that_fails() -> None:
+    async with rigged() as rig:
+        settings = SETTINGS.model_copy(update={"api_base_url": rig.discord.url})
+        secrets = {"token": rig.discord.token}
+        with pytest.raises(ChannelUnauthorized, match="does not accept the token"):
+            await check(settings, {"token": f"{rig.discord.token}x"})
+        for fault in (
+            Fault(method="GET", path="/users/@me", status=500, body={}),
+            Fault(method="GET", path="/users/@me", status=403, body={"code": 1, "message": "no"}),
+            Fault(method="GET", path="/users/@me", status=401),
+            Fault(method="GET", path="/users/@me", status=200, body={"id": "5"}),
+            Fault(method="GET", path="/users/@me", times=2),  # read once more on a new connection
+        ):
+            rig.discord.will(fault)
+            with pytest.raises(ChannelUnavailable):
+                await check(settings, secrets)
+    with pytest.raises(ChannelUnavailable):
+        await check(settings, secrets)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("url", ["", "https://x", "ws://gateway.example", "wss", "ws://[", None])
+async def test_a_gateway_without_tls_is_not_told_the_token(url: str | None) -> None:
+    async with rigged() as rig:
+        rig.discord.will(
+            Fault(method="GET", path="/gateway/bot", status=200, body={"url": url}, times=9)
+        )
+        channel = open_channel(rig.context())
+        with pytest.raises(ExceptionGroup) as raised:
+            async with rig.closing(channel):
+                await channel.receive(rig.desk.admit, lambda: None)
+        assert "names no gateway" in repr(raised.value)
