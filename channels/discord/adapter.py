@@ -8,7 +8,7 @@ from hashlib import blake2b
 from typing import TypeVar
 
 from channels.discord import CAPABILITIES, DiscordSettings, cards, decode, menus, render
-from channels.discord.decode import DIRECT, Me, Taken, author_of, place_of
+from channels.discord.decode import DIRECT, Interaction, Me, Taken, author_of, place_of
 from channels.discord.errors import NotThere
 from channels.discord.fields import Json, as_object, is_snowflake, objects, snowflake, text
 from channels.discord.gateway import Gateway, application_of, intents
@@ -84,7 +84,6 @@ class DiscordChannel:
         )
         self._flags = 0 if settings.link_previews else _NO_EMBEDS
         self._lookup = Lookup(self._rest, context.log)
-        self._responder = Responder(self._rest, context.clock, context.log)
         # All that is remembered can be learned anew, so what was not used for long may go.
         self._read: OrderedDict[str, int] = OrderedDict()
         self._newest: OrderedDict[str, int] = OrderedDict()
@@ -110,6 +109,7 @@ class DiscordChannel:
 
         log, clock = self._context.log, self._context.clock
         lanes = Lanes(take=take, read=self._missed, clock=clock, log=log)
+        responder = Responder(self._rest, admit, clock, log)
         try:
             async with asyncio.TaskGroup() as group:
 
@@ -126,10 +126,10 @@ class DiscordChannel:
                                 menus.offer(self._rest, application, self._context.menu, log)
                             )
                             ready()
-                    elif name == "INTERACTION_CREATE":
-                        self._interact(group, data, admit)
-                    else:
+                    elif name != "INTERACTION_CREATE":
                         self._hear(lanes, group, name, data)
+                    elif (done := self._done(data)) is not None:
+                        responder.begin(group, done)
 
                 wanted = intents(
                     servers=self._settings.servers != "off", content=self._settings.reads_everything
@@ -266,19 +266,14 @@ class DiscordChannel:
         found = await self._rest.read(f"/channels/{channel}/messages?limit={PAGE}{more}")
         return objects({"found": found}, "found")
 
-    def _interact(self, group: asyncio.TaskGroup, data: Json, admit: Admit) -> None:
-        """Begin what follows a press, a form or a slash command, in order for each person."""
+    def _done(self, data: Json) -> Interaction | None:
+        """Return what somebody pressed, sent or called, None for what is not ours."""
         found = decode.interaction(data, self._me)
         if found is None:
-            self._context.log(
-                "event_passed_over", why="an interaction that is not ours", level="debug"
-            )
-            return
-        channel = snowflake(data, "channel_id")
-        if found.envelope is not None and found.envelope.address.direct:
-            self._saw(found.envelope.address.chat, channel, int(found.id))
-        if not self._responder.begin(group, found, admit):
-            self._context.log("interaction_dropped", level="warning")
+            self._context.log("event_passed_over", why="not our interaction", level="debug")
+        elif found.envelope is not None and found.envelope.address.direct:
+            self._saw(found.envelope.address.chat, snowflake(data, "channel_id"), int(found.id))
+        return found
 
     # --- outward ---------------------------------------------------------------------------------
 

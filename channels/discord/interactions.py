@@ -8,11 +8,11 @@ Types are those of "Interaction Callback Type" (docs.discord.com, read 2026-11).
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping, Sequence
 
 from channels.discord import cards, render
 from channels.discord.decode import Interaction
+from channels.discord.lanes import Lanes
 from channels.discord.rest import Rest
 from zeroclaw import (
     Accepted,
@@ -46,48 +46,33 @@ MOST_ECHO_CHARS = 1_800
 class Responder:
     """Answers for one account."""
 
-    def __init__(self, rest: Rest, clock: Clock, log: ChannelLog) -> None:
+    def __init__(self, rest: Rest, admit: Admit, clock: Clock, log: ChannelLog) -> None:
         """Hold what is the account's."""
         self._rest = rest
+        self._admit = admit
         self._clock = clock
         self._log = log
-        self._at_once = 0
-        self._turns: dict[str, tuple[asyncio.Lock, int]] = {}
+        # What one person does is done in the order in which they did it; none of it is read back.
+        self._lanes = Lanes(
+            take=self._answer, read=_nothing, clock=clock, log=log, most=MOST_AT_ONCE
+        )
 
-    def begin(self, group: asyncio.TaskGroup, what: Interaction, admit: Admit) -> bool:
-        """Begin to answer; False where too many wait already. Never waits."""
-        if self._at_once >= MOST_AT_ONCE:
-            return False
-        self._at_once += 1
-        group.create_task(self._answer(what, admit))
-        return True
+    def begin(self, group: asyncio.TaskGroup, what: Interaction) -> None:
+        """Begin to answer, unless too many wait already; never waits."""
+        person = what.envelope.sender.id if what.envelope is not None else ""
+        self._lanes.put(group, person, what)
 
-    async def _answer(self, what: Interaction, admit: Admit) -> None:
+    async def _answer(self, what: Interaction) -> bool:
         try:
             if what.envelope is None:
                 await self._respond(what, _said(f"`{what.shows}`"))
-                return
-            async with self._turn(what.envelope.sender.id):
-                await self._admit_and_tell(what, what.envelope, admit)
+            else:
+                await self._admit_and_tell(what, what.envelope)
         except ZeroclawError as error:
             self._log("interaction_not_answered", why=str(error))
-        finally:
-            self._at_once -= 1
+        return True
 
-    @asynccontextmanager
-    async def _turn(self, person: str) -> AsyncGenerator[None]:
-        """Wait for what the same person did before: it is done in the order in which they did it."""
-        lock, waiting = self._turns.get(person, (asyncio.Lock(), 0))
-        self._turns[person] = (lock, waiting + 1)
-        try:
-            async with lock:
-                yield
-        finally:
-            _, waiting = self._turns.pop(person)
-            if waiting > 1:
-                self._turns[person] = (lock, waiting - 1)
-
-    async def _admit_and_tell(self, what: Interaction, envelope: Envelope, admit: Admit) -> None:
+    async def _admit_and_tell(self, what: Interaction, envelope: Envelope) -> None:
         is_deferred = False
 
         async def defer() -> None:
@@ -101,7 +86,7 @@ class Responder:
 
         async with asyncio.TaskGroup() as group:
             waiting = group.create_task(defer())
-            admission = await self._admitted(envelope, admit)
+            admission = await self._admitted(envelope)
             if not is_deferred:
                 waiting.cancel()
         if is_deferred:
@@ -109,12 +94,12 @@ class Responder:
         elif (answer := _first(what, envelope, admission)) is not None:
             await self._respond(what, answer)
 
-    async def _admitted(self, envelope: Envelope, admit: Admit) -> Admission:
+    async def _admitted(self, envelope: Envelope) -> Admission:
         """Show it to ingress until it is stored, for as long as its sender may still wait."""
         until = self._clock.monotonic() + GIVEN_UP_S
         while True:
             try:
-                return await admit(envelope)
+                return await self._admit(envelope)
             except ZeroclawError as error:
                 self._log("event_not_admitted", why=str(error), level="warning")
                 if self._clock.monotonic() >= until:
@@ -133,6 +118,10 @@ class Responder:
             await self._rest.call("POST", place, said["data"], of_bot=False)
         elif what.kind == "command":
             await self._rest.call("DELETE", f"{place}/messages/@original", of_bot=False)
+
+
+async def _nothing(_person: str) -> Sequence[Interaction]:
+    return ()
 
 
 def _first(

@@ -254,7 +254,7 @@ async def test_more_interactions_than_can_be_answered_are_not_taken(
         async with rig.bot(admit=door.admit):
             door.is_open.clear()
             deeds: list[Deed] = [ann.uses(general, "stop") for _ in range(3)]
-            await rig.log.until("interaction_dropped")
+            await rig.log.until("lane_overflowed")
             door.is_open.set()
     assert len(deeds) == 3
     assert len(door.came) == 1
