@@ -25,8 +25,13 @@ _FENCE = re.compile(r"[ \t]{0,3}(`{3,}|~{3,})([^`\n]*)")
 _DEEP_HEADING = re.compile(r" {0,3}#{4,6}[ \t]+(.*)")
 _ROW = re.compile(r"[ \t]{0,3}\|.*")
 _RULE = re.compile(r"[ \t]{0,3}\|?[ \t:|-]*-[ \t:|-]*")
-_CODE = re.compile(r"(`+)")
+_CODE = re.compile(r"((?<!`)(`{1,3})(?!`).+?(?<!`)\2(?!`))")
 _IMAGE = re.compile(r"!(?=\[[^\]\n]{0,200}\]\(https?://)")
+# Discord hides where a link leads in more ways than one, and what is screened must be what is read: all
+# but the plain form is shown as it was written. In code too, for where that ends is Discord's to say.
+_OTHER_LINK = re.compile(
+    r"\]\((?=\s{0,20}<?(?:https?|discord|mailto|tel|sms):)(?!https?://[^\s()<>\\]*\))"
+)
 _MARKS = re.compile(r"([\\*_~`|>#\[\]()<@-])")
 _LEFT = re.compile(r"[\\*_~`|>#\[\]<@]")
 
@@ -34,8 +39,8 @@ _LEFT = re.compile(r"[\\*_~`|>#\[\]<@]")
 def markdown(text: str) -> Rendered:
     """Return a text as Discord takes it; the plain form has its words alone."""
     clean = _DROPPED.sub("", text.replace("\r\n", "\n"))
-    body = "\n".join(_lines(clean.split("\n"))).strip()
-    return Rendered(body=body, plain=without_markup(clean).strip())
+    body = _OTHER_LINK.sub("]\\(", "\n".join(_lines(clean.split("\n")))).strip()
+    return Rendered(body=body, plain=without_markup(body).strip())
 
 
 def measure(rendered: Rendered) -> int:
@@ -127,13 +132,11 @@ def _shown(line: str) -> str:
     if "||" not in line:
         return line
     # What stands in backticks hides nothing, and an escape would be seen there.
-    pieces, is_code = _CODE.split(line), False
-    for at, piece in enumerate(pieces):
-        if at % 2:
-            is_code = not is_code
-        elif not is_code:
-            pieces[at] = piece.replace("|", "\\|")
-    return "".join(pieces)
+    pieces = _CODE.split(line)  # of three: what is no code, what is, and its backticks
+    shown = (
+        pieces[at].replace("|", "\\|") if at % 3 == 0 else pieces[at] for at in range(len(pieces))
+    )
+    return "".join(one for at, one in enumerate(shown) if at % 3 < 2)  # noqa: PLR2004
 
 
 # --- tables ----------------------------------------------------------------------------------------

@@ -63,6 +63,8 @@ def test_deep_headings_are_bold_and_pictures_are_links() -> None:
 def test_nothing_is_hidden_behind_a_spoiler() -> None:
     """But in code an escape would be seen."""
     assert body("a ||b|| `c || d` e||") == "a \\|\\|b\\|\\| `c || d` e\\|\\|"
+    assert body("a ` ||b|| ``c||``") == "a ` \\|\\|b\\|\\| ``c||``"
+    assert body("||[a](<https://b.example>)") == "\\|\\|[a]\\(<https://b.example>)"
 
 
 def test_controls_are_dropped_and_blank_ends_too() -> None:
@@ -112,6 +114,10 @@ HOSTILE = [
     "> " * 25_000,
     "[" * 50_000,
     "\\|" * 25_000,
+    "](http:" * 8_000,
+    "](" + " " * 50_000,
+    "||` `` ``` " * 5_000,
+    "||" + "`a" * 25_000,
 ]
 
 
