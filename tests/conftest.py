@@ -116,6 +116,10 @@ REQUIREMENTS: dict[str, tuple[Callable[[], bool], str]] = {
         lambda: Path("/usr/lib/dovecot/lmtp").exists() and os.geteuid() == 0,
         "apt-get install dovecot-imapd dovecot-lmtpd, and run as root on a machine made for tests",
     ),
+    "emulate": (
+        lambda: (Path(__file__).parent / "emulators/slack/node_modules/emulate").is_dir(),
+        "sh deploy/setup.sh dev",
+    ),
     "git": (lambda: shutil.which("git") is not None, "apt-get install git"),
     "keyring": (
         lambda: os.uname().machine in {"x86_64", "aarch64"} and Path("/proc/keys").exists(),

@@ -1,0 +1,167 @@
+"""Slack: one app in one workspace, received by Socket Mode.
+
+Nothing of the libraries of the extra `slack` is imported before it is known to be there.
+"""
+
+from collections.abc import Mapping
+from importlib import import_module
+from importlib.util import find_spec
+from ipaddress import ip_address
+from typing import Literal
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from zeroclaw import (
+    Budget,
+    Capabilities,
+    Channel,
+    ChannelContext,
+    ChannelManifest,
+    ConfigError,
+    SecretReference,
+    replace,
+)
+
+CAPABILITIES = Capabilities(
+    # docs.slack.dev, "Markdown block": 12,000 characters in all such blocks of a message, read 2026-11.
+    # Held in UTF-16 units, the strictest count.
+    max_length=12_000,
+    can_edit=True,
+    can_delete=True,
+    has_buttons=True,
+    has_threads=True,
+)
+"""Without limits; those below are added where `limits` says so."""
+
+# "Rate limits", read 2026-11: about one message a second in a channel, short bursts pass; several
+# hundred a minute in a workspace. `chat.update` is of tier 3, 50 a minute for all channels, and sends
+# share its budget here, because an answer is mostly edits.
+EDIT_INTERVAL_S = 3.0
+CHAT = Budget(per_s=0.9, burst=3)
+ACCOUNT = Budget(per_s=0.8, burst=20)
+FASTEST_EDIT_S = 0.05
+"""Where no limits are kept: as often as an eye can follow."""
+
+API = "https://slack.com/api"
+EXTRA = "slack_bolt"
+
+
+class SlackSettings(BaseModel):
+    """The keys of `[channels.slack]` beside the common ones."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    bot_token: SecretReference
+    """Of the app in the workspace, `xoxb-…`."""
+    app_token: SecretReference
+    """Of the app itself, `xapp-…`, by which events come."""
+    channels: Literal["off", "mentioned", "all"] = "mentioned"
+    """What is taken in channels: nothing, what mentions the bot or follows in its threads, or every
+    message of the channels that it is in."""
+    link_previews: bool = False
+    """Whether Slack shows what links in answers lead to; it fetches each link for that."""
+    uncertain: Literal["lookup", "resend", "hold"] = "lookup"
+    """What follows a message whose answer was lost: it is looked for by the key that it carries; or
+    sent again and marked as a possible repeat; or neither, and the operator is told."""
+    api_base_url: str = Field(default=API, max_length=200)
+    """Where the Web API answers; another one for a server of your own."""
+    limits: Literal["published", "off"] = "published"
+    """Which limits are kept; `off` only for a server of your own that has none."""
+
+    def capabilities(self) -> Capabilities:
+        """Return what an account can do, within the limits that are kept."""
+        can = replace(
+            CAPABILITIES,
+            can_lookup=self.uncertain == "lookup",
+            may_repeat=self.uncertain != "hold",
+        )
+        if self.limits == "off":
+            return replace(can, min_edit_interval_s=FASTEST_EDIT_S)
+        return replace(
+            can, min_edit_interval_s=EDIT_INTERVAL_S, chat_budget=CHAT, account_budget=ACCOUNT
+        )
+
+    @field_validator("api_base_url")
+    @classmethod
+    def _is_safe(cls, url: str) -> str:
+        """Refuse plain HTTP to the internet: a token goes with each call."""
+        parts = urlsplit(url)
+        if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query:
+            message = f"must be an address such as {API}"
+            raise ValueError(message)
+        if parts.scheme == "http" and not is_near(parts.hostname):
+            message = f"`{parts.hostname}` needs https: a token goes with each call"
+            raise ValueError(message)
+        return url.rstrip("/")
+
+
+def is_near(host: str) -> bool:
+    """Whether a host is this machine or stands in its own network."""
+    try:
+        return ip_address(host).is_private
+    except ValueError:
+        return "." not in host or host.endswith((".local", ".internal", ".lan"))
+
+
+def prepare() -> None:
+    """Load the library, a tenth of a second of work; see the manifest.
+
+    Without the extra it does nothing: `open_channel` says so.
+    """
+    if find_spec(EXTRA) is not None:
+        import_module("channels.slack.adapter")
+        from channels.slack.calls import trust
+
+        trust()
+
+
+def open_channel(context: ChannelContext) -> Channel:
+    """Make the adapter; it opens nothing before it is used.
+
+    Raises:
+        ConfigError: The extra is not installed.
+        ChannelUnauthorized: A token can't be one.
+    """
+    _needs_extra(context.name)
+    from channels.slack.adapter import SlackChannel
+
+    return SlackChannel(context)
+
+
+async def check(settings: SlackSettings, secrets: Mapping[str, str]) -> str:
+    """Ask Slack who the bot is, and whether events could come; changes nothing.
+
+    Raises:
+        ConfigError: The extra is not installed.
+        ChannelUnauthorized: A token is not accepted.
+        ChannelUnavailable: Slack can't be reached.
+    """
+    _needs_extra("slack")
+    from channels.slack.calls import Calls
+
+    calls = Calls("slack", settings, secrets)
+    try:
+        me = await calls.me()
+        await calls.socket_url()
+    finally:
+        await calls.aclose()
+    return f"@{me.name} answers in the workspace {me.team_name}"
+
+
+def _needs_extra(channel: str) -> None:
+    if find_spec(EXTRA) is None:
+        fault = (
+            f"channels.{channel}: Slack needs more packages; install the extra `slack`: "
+            "python -m pip install -e '.[slack]' in the checkout"
+        )
+        raise ConfigError((fault,))
+
+
+MANIFEST = ChannelManifest(
+    kind="slack",
+    adapter="channels.slack:open_channel",
+    settings="channels.slack:SlackSettings",
+    prepare="channels.slack:prepare",
+    check="channels.slack:check",
+)

@@ -1,0 +1,471 @@
+"""One Slack app as a channel: what goes out, and what follows what comes in."""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from hashlib import blake2b
+from typing import TypeVar
+
+from channels._remote.fields import Json, inner, text
+from channels._remote.lanes import Lanes
+from channels.slack import SlackSettings, cards, decode, render
+from channels.slack.calls import Calls, Identity, messages_of
+from channels.slack.decode import DIRECT, Me, Passed, Reading, Taken, is_id, is_ts, order
+from channels.slack.socket_mode import Envelope as Told
+from channels.slack.socket_mode import SocketMode
+from zeroclaw import (
+    Address,
+    Admission,
+    Admit,
+    Answered,
+    Attachment,
+    Card,
+    CardWords,
+    ChannelContext,
+    ChannelRejected,
+    ChannelUnavailable,
+    DeliveryUnknown,
+    Ignored,
+    LookupResult,
+    MessageRef,
+    NotSupported,
+    Outcome,
+    Outgoing,
+    OutgoingFile,
+    Postable,
+    Pressed,
+    Rendered,
+    Value,
+    ZeroclawError,
+    field,
+    replace,
+)
+
+V = TypeVar("V")
+
+MOST_KNOWN = 10_000
+"""Chats and people that are remembered, each; those seen last."""
+MOST_MISSED = 1_000
+"""Messages of one chat that are read back after a time away, the newest."""
+PAGE = 200
+MOST_PAGES = 10
+"""Of one lookup: what stands further on can't be told."""
+MOST_ANSWERS = 64
+"""Presses that are answered at the same time; what is lost beyond that is a line, no effect."""
+MARK_SLACK_S = 600.0
+"""By how much the clock here may run before Slack's."""
+_KEY_EVENT = "zeroclaw_message"
+_AS_IT_IS: Mapping[str, object] = {"parse": "none", "link_names": False}
+"""Slack makes no mention and no link of what is none."""
+
+
+class Event(Value):
+    """What waits in a lane.
+
+    Attributes:
+        told: What is confirmed once it is stored, None for what was read back.
+        data: The event of a message.
+        event_id: Of it, empty for none.
+        taken: What it is, where that is known before its turn.
+    """
+
+    told: Told | None = None
+    data: Json = field(default_factory=dict[str, object])
+    event_id: str = ""
+    taken: Taken | None = None
+
+
+class SlackChannel:
+    """One app in one workspace."""
+
+    def __init__(self, context: ChannelContext) -> None:
+        """Open nothing yet.
+
+        Raises:
+            ChannelUnauthorized: A token has another form than Slack's.
+        """
+        settings = context.settings_as(SlackSettings)
+        self.name = context.name
+        self.capabilities = settings.capabilities()
+        self._context = context
+        self._calls = Calls(context.name, settings, context.secrets)
+        self._me = Me(channel=context.name, account="", channels=settings.channels)
+        self._unfurls = settings.link_previews
+        self._answering = asyncio.Semaphore(MOST_ANSWERS)
+        self._reading: OrderedDict[str, Reading] = OrderedDict()
+        self._direct: OrderedDict[str, str] = OrderedDict()
+        self._newest: OrderedDict[str, str] = OrderedDict()
+        for scope, cursor in context.positions.items():
+            self._reading[scope] = decode.read_cursor(cursor)
+
+    # --- inward ----------------------------------------------------------------------------------
+
+    async def receive(self, admit: Admit, ready: Callable[[], None]) -> None:
+        """Hear Slack until cancelled or closed; see `Channel.receive`."""
+        me = await self._calls.me()
+        self._meet(me)
+        is_told = False
+
+        log, clock = self._context.log, self._context.clock
+        try:
+            async with asyncio.TaskGroup() as group:
+
+                async def take(event: Event) -> bool:
+                    return await self._take(event, admit, socket, group)
+
+                lanes = Lanes(take=take, read=self._missed, clock=clock, log=log)
+
+                def on_up(may_have_missed: bool) -> None:  # noqa: FBT001  a callback's one fact
+                    nonlocal is_told
+                    if may_have_missed:
+                        for chat in self._reading:
+                            lanes.catch_up(group, chat)
+                    if not is_told:
+                        is_told = True
+                        ready()
+
+                def on_envelope(told: Told) -> None:
+                    chat, event = self._routed(told)
+                    lanes.put(group, chat, event)
+
+                socket = SocketMode(
+                    self._calls, on_up=on_up, on_envelope=on_envelope, clock=clock, log=log
+                )
+                await socket.run()
+        except* ChannelUnavailable:
+            if not self._calls.is_closed:  # closing cuts the connection that stands
+                raise
+
+    def _meet(self, me: Identity) -> None:
+        self._me = replace(self._me, account=me.account, user=me.user, bot=me.bot)
+
+    def _routed(self, told: Told) -> tuple[str, Event]:
+        """Return the lane of an envelope, and what waits there."""
+        payload = told.payload
+        if told.kind == "events_api":
+            data = inner(payload, "event")
+            event = Event(told=told, data=data, event_id=text(payload, "event_id")[:100])
+            return decode.chat_of(data), event
+        found: Taken | Passed = Passed(why="of another kind")
+        if told.kind == "interactive":
+            found = decode.pressed(payload, self._me)
+        elif told.kind == "slash_commands":
+            found = decode.slash(payload, self._me)
+        if isinstance(found, Passed):
+            return "", Event(told=told)
+        # What a person presses waits for no messages of its chat.
+        person = found.envelope.sender.id
+        return f"press/{person}", Event(told=told, taken=found)
+
+    async def _take(
+        self, event: Event, admit: Admit, socket: SocketMode, group: asyncio.TaskGroup
+    ) -> bool:
+        """Show an event to ingress; False when it could not be stored, and must be shown again."""
+        taken: Taken | Passed | None = event.taken
+        chat = decode.chat_of(event.data)
+        if taken is None:
+            if text(event.data, "type") in {"message", "app_mention"}:
+                reading = self._reading.get(chat, Reading())
+                taken = decode.message(event.data, self._me, reading, event_id=event.event_id)
+            else:
+                taken = Passed(why="an event of another kind")
+        if isinstance(taken, Passed):
+            self._context.log("event_passed_over", why=taken.why, level="debug")
+        else:
+            try:
+                admission = await admit(taken.envelope)
+            except ZeroclawError as error:
+                self._context.log("event_not_admitted", why=str(error), level="warning")
+                return False
+            self._took(taken, admission, text(event.data, "channel"))
+            if isinstance(admission, Answered) and not self._answering.locked():
+                group.create_task(self._answer(taken, admission))
+        if event.told is not None:
+            await socket.confirm(event.told)
+        return True
+
+    def _took(self, taken: Taken, admission: Admission, channel: str) -> None:
+        """Take note of how far a chat was read, where it is one that somebody is known in."""
+        address = taken.envelope.address
+        if taken.ts and not isinstance(admission, Ignored):
+            before = self._reading.get(address.chat, Reading())
+            _keep(self._reading, address.chat, before.after(taken.ts, address.thread or ""))
+        if taken.ts and address.direct and channel:
+            _keep(self._direct, address.chat, channel)
+
+    async def _answer(self, taken: Taken, admission: Answered) -> None:
+        """Show a person what came of their press, or ask for their reason; it may be lost."""
+        envelope, said = taken.envelope, admission.text
+        body = envelope.body
+        async with self._answering:
+            with suppress(ZeroclawError):
+                channel = await self._channel_of(envelope.address)
+                is_asked = admission.reply_wanted and isinstance(body, Pressed)
+                if is_asked and isinstance(body, Pressed) and body.card and taken.trigger:
+                    reason = CardWords("en").by_name(1)["reason"]
+                    form = cards.form(said, reason, body.approval, body.card, channel)
+                    opened = {"trigger_id": taken.trigger, "view": form}
+                    await self._calls.call("views.open", opened)
+                    return
+                told = {
+                    "channel": channel,
+                    "user": envelope.sender.id,
+                    "thread_ts": envelope.address.thread,
+                    "text": render.escaped(said.replace("`", "")),
+                }
+                await self._calls.call("chat.postEphemeral", told)
+
+    async def _missed(self, chat: str) -> Sequence[Event]:
+        """Read what stands in a chat, and in its threads, after the last that was taken there."""
+        reading = self._reading.get(chat)
+        if reading is None:
+            return ()
+        try:
+            channel = await self._channel_of(
+                Address(channel=self.name, account=self._me.account, chat=chat)
+            )
+            missed = await self._history(channel, reading.top) if reading.top else []
+            for thread, last in reading.threads.items():
+                missed += await self._replies(channel, thread, last)
+        except DeliveryUnknown as error:
+            raise ChannelUnavailable(str(error)) from error
+        except ChannelRejected as error:
+            self._context.log("history_refused", why=str(error), level="warning")
+            return ()
+        if missed:
+            self._context.log("history_read", messages=len(missed))
+        kind = {"channel": channel, "channel_type": "im" if chat.startswith(DIRECT) else "channel"}
+        found = (Event(data={"type": "message", **one, **kind}) for one in missed)
+        return tuple(sorted(found, key=lambda one: order(text(one.data, "ts"))))
+
+    async def _history(self, channel: str, after: str) -> list[Json]:
+        found: list[Json] = []
+        cursor: str | None = None
+        while len(found) < MOST_MISSED:
+            asked = {"channel": channel, "oldest": after, "limit": PAGE, "cursor": cursor}
+            page = await self._calls.read("conversations.history", asked)
+            found += [one for one in messages_of(page) if order(text(one, "ts")) > order(after)]
+            cursor = text(inner(page, "response_metadata"), "next_cursor")
+            if not cursor:
+                return found
+        self._context.log("history_cut", read=len(found), level="warning")
+        return found
+
+    async def _replies(self, channel: str, thread: str, after: str) -> list[Json]:
+        asked = {"channel": channel, "ts": thread, "oldest": after, "limit": PAGE}
+        page = await self._calls.read("conversations.replies", asked)
+        return [
+            one
+            for one in messages_of(page)
+            if order(text(one, "ts")) > order(after) and text(one, "ts") != thread
+        ]
+
+    # --- outward ---------------------------------------------------------------------------------
+
+    def render(self, markdown: str) -> Rendered:
+        """Return a text as Slack takes it."""
+        return render.markdown(markdown)
+
+    def measure(self, rendered: Rendered) -> int:
+        """Return the length in characters."""
+        return render.measure(rendered)
+
+    async def send(self, to: Address, outgoing: Outgoing) -> MessageRef:
+        """Post a message."""
+        return await self._post(to, self._texted(outgoing), key=outgoing.key)
+
+    async def send_file(self, to: Address, file: OutgoingFile) -> MessageRef:  # noqa: ARG002  the contract's
+        """Refuse a file: it takes none yet."""
+        message = f"`{self.name}` sends no files"
+        raise NotSupported(message)
+
+    def mark(self, to: Address) -> str:
+        """Return the newest message of a chat that is known, or a time before all that is sent now."""
+        self._needs_lookup()
+        if newest := self._newest.get(self._ours(to).chat):
+            return newest
+        return f"{int(self._context.clock.now().timestamp() - MARK_SLACK_S)}.000000"
+
+    async def lookup(
+        self, to: Address, content: Postable, *, since: str, apart: frozenset[str], before: str = ""
+    ) -> LookupResult:
+        """Read one page of the chat, in which each message of ours carries its key."""
+        self._needs_lookup()
+        mark, _, more = since.partition("/")
+        pages, _, cursor = more.partition("/")
+        looked = int(pages) if pages.isascii() and pages.isdecimal() else 0
+        if not is_ts(mark) or looked >= MOST_PAGES:
+            message = f"`{self.name}`: it is not known where to look"
+            raise DeliveryUnknown(message)
+        channel = await self._channel_of(self._ours(to))
+        asked: dict[str, object] = {
+            "channel": channel,
+            "oldest": mark,
+            "latest": before or None,
+            "limit": PAGE,
+            "cursor": cursor or None,
+            "include_all_metadata": True,
+        }
+        method = "conversations.history"
+        if to.thread:
+            method, asked = "conversations.replies", {**asked, "ts": to.thread}
+        try:
+            page = await self._calls.read(method, asked)
+        except ChannelRejected as error:
+            message = f"`{self.name}`: it can't be looked for: {error}"
+            raise DeliveryUnknown(message) from error
+        wanted = _digest(content.key)
+        for one in messages_of(page):
+            ts = text(one, "ts")
+            if ts not in apart and text(inner(one, "metadata", "event_payload"), "key") == wanted:
+                self._context.log("lost_message_found", pages=looked + 1)
+                return LookupResult(ref=MessageRef(address=to, message=ts))
+        following = text(inner(page, "response_metadata"), "next_cursor")
+        if following:
+            return LookupResult(since=f"{mark}/{looked + 1}/{following}", is_over=False)
+        return LookupResult(since=mark)
+
+    async def edit(self, ref: MessageRef, outgoing: Outgoing) -> None:
+        """Replace a message's text."""
+        await self._change(ref, self._texted(outgoing))
+
+    async def delete(self, ref: MessageRef) -> None:
+        """Remove a message."""
+        with suppress(_Gone):
+            await self._of_message("chat.delete", ref, {})
+
+    async def ask(self, to: Address, card: Card) -> MessageRef:
+        """Post a card with its buttons."""
+        if cards.is_too_long(card):
+            message = f"`{self.name}`: a card of this length can't be shown whole"
+            raise ChannelRejected(message)
+        return await self._post(to, _card(Outcome(card=card, endings=())), key=card.key)
+
+    async def settle(self, ref: MessageRef, outcome: Outcome) -> None:
+        """Show on the card how its calls ended."""
+        await self._change(ref, _card(outcome))
+
+    async def preview(self, to: Address, outgoing: Outgoing) -> None:  # noqa: ARG002  the contract's
+        """Refuse: Slack shows nothing that is not sent."""
+        message = f"`{self.name}` shows nothing that is not sent"
+        raise NotSupported(message)
+
+    async def typing(self, to: Address) -> None:  # noqa: ARG002  the contract's
+        """Refuse: an app can't show that it writes."""
+        message = f"`{self.name}` can't show that it is at work"
+        raise NotSupported(message)
+
+    def direct_address(self, sender: str) -> Address | None:
+        """Return a person's direct chat, which the bot can open."""
+        if not is_id(sender) or not self._me.account:
+            return None
+        chat = f"{DIRECT}{sender}"
+        return Address(channel=self.name, account=self._me.account, chat=chat, direct=True)
+
+    async def fetch(self, attachment: Attachment, *, max_bytes: int) -> bytes:
+        """Get an attachment's bytes, by an address that is asked for anew."""
+        if not is_id(attachment.reference):
+            error = f"`{self.name}` has no file `{attachment.reference[:50]}`"
+            raise ChannelRejected(error)
+        found = inner(await self._calls.read("files.info", {"file": attachment.reference}), "file")
+        url = text(found, "url_private_download") or text(found, "url_private")
+        return await self._calls.download(url, max_bytes=max_bytes)
+
+    async def aclose(self) -> None:
+        """Close every connection, and end `receive`."""
+        await self._calls.aclose()
+
+    # --- messages as the API takes them ----------------------------------------------------------
+
+    def _texted(self, outgoing: Outgoing) -> dict[str, object]:
+        rendered = outgoing.rendered
+        body = rendered.plain if outgoing.plain else rendered.body
+        return {
+            "text": render.escaped(rendered.plain),
+            "blocks": render.blocks(body, outgoing.receipts, plain=outgoing.plain),
+        }
+
+    async def _post(self, to: Address, body: Mapping[str, object], *, key: str) -> MessageRef:
+        """Post a message that carries its key, by which it is found where its answer is lost."""
+        channel = await self._channel_of(self._ours(to))
+        message = {
+            **body,
+            "channel": channel,
+            "thread_ts": to.thread,
+            "metadata": {"event_type": _KEY_EVENT, "event_payload": {"key": _digest(key)}},
+            "unfurl_links": self._unfurls,
+            "unfurl_media": self._unfurls,
+            **_AS_IT_IS,
+        }
+        posted = await self._calls.call("chat.postMessage", message)
+        ts = text(posted, "ts")
+        if not is_ts(ts):
+            error = f"`{self.name}`: an answer that can't be read"
+            raise DeliveryUnknown(error)
+        _keep(self._newest, to.chat, ts)
+        return MessageRef(address=to, message=ts)
+
+    async def _change(self, ref: MessageRef, body: Mapping[str, object]) -> None:
+        await self._of_message("chat.update", ref, {**body, **_AS_IT_IS})
+
+    async def _of_message(self, method: str, ref: MessageRef, body: Mapping[str, object]) -> None:
+        if not is_ts(ref.message):
+            message = f"`{self.name}` has no message `{ref.message[:50]}`"
+            raise _Gone(message, gone=True)
+        channel = await self._channel_of(self._ours(ref.address))
+        try:
+            await self._calls.call(method, {**body, "channel": channel, "ts": ref.message})
+        except ChannelRejected as error:
+            raise (_Gone(str(error), gone=True) if error.gone else error) from error
+
+    # --- where it stands -------------------------------------------------------------------------
+
+    def _needs_lookup(self) -> None:
+        if not self.capabilities.can_lookup:
+            message = f"`{self.name}` is told not to look for messages"
+            raise NotSupported(message)
+
+    def _ours(self, place: Address) -> Address:
+        thread = place.thread
+        if not is_id(place.chat.removeprefix(DIRECT)) or not (thread is None or is_ts(thread)):
+            message = f"`{self.name}` has no chat `{place.chat[:50]}`"
+            raise ChannelRejected(message)
+        return place
+
+    async def _channel_of(self, place: Address) -> str:
+        """Return the id of a chat's channel; the one of a direct chat is opened where need be."""
+        if not place.chat.startswith(DIRECT):
+            return place.chat
+        if known := self._direct.get(place.chat):
+            return known
+        person = place.chat.removeprefix(DIRECT)
+        # Opening one that is open returns it (conversations.open, read 2026-11).
+        opened = await self._calls.read("conversations.open", {"users": person})
+        channel = text(inner(opened, "channel"), "id")
+        if not is_id(channel):
+            message = f"`{self.name}`: an answer that can't be read"
+            raise ChannelUnavailable(message)
+        _keep(self._direct, place.chat, channel)
+        return channel
+
+
+class _Gone(ChannelRejected):
+    """Raised when a message is not there any more."""
+
+
+def _card(outcome: Outcome) -> dict[str, object]:
+    return {"text": cards.summary(outcome.card), "blocks": cards.view(outcome)}
+
+
+def _digest(key: str) -> str:
+    """Return what a message carries in place of its key."""
+    return blake2b(key.encode("utf-8", "replace"), digest_size=16).hexdigest()
+
+
+def _keep(kept: OrderedDict[str, V], key: str, value: V) -> None:
+    """Remember something, and forget what was used longest ago."""
+    kept[key] = value
+    kept.move_to_end(key)
+    if len(kept) > MOST_KNOWN:
+        kept.popitem(last=False)

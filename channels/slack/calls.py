@@ -1,0 +1,370 @@
+"""Speak to Slack: calls of its Web API with its own client, files, and the line that events come by.
+
+One call is one request, and what came of it is told.The client makes a call again by itself where a connection fails (`AsyncConnectionErrorRetryHandler`,
+slack-sdk 3.47), so that nobody would know that it may have arrived twice; its handlers are taken out.
+"""
+
+import asyncio
+import json
+import os
+import ssl
+from collections.abc import Mapping
+from functools import cache
+from urllib.parse import urlsplit
+from urllib.request import getproxies
+
+import aiohttp
+import certifi
+from slack_sdk.errors import SlackApiError
+from slack_sdk.web.async_client import AsyncWebClient
+
+from channels._remote.fields import Json, as_object, objects, parsed, text
+from channels.slack import SlackSettings
+from zeroclaw import (
+    ChannelRejected,
+    ChannelUnauthorized,
+    ChannelUnavailable,
+    DeliveryUnknown,
+    RateLimited,
+    Value,
+    ZeroclawError,
+)
+
+CONNECT_S, CALL_S, READ_S = 10, 30, 20
+QUIET_S = 60.0
+"""Seconds without a word after which a connection is dead: Slack pings it every few seconds."""
+MOST_FRAME_BYTES = 8 * 1024 * 1024
+MOST_CONNECTIONS = 64
+LONGEST_WAIT_S = 24 * 3600.0
+"""What a server asks for beyond a day is no wait, but a fault of it."""
+UNSTATED_WAIT_S = 1.0
+TOO_MANY, FAILED = 429, 500
+_DONE = 200
+_NOT_THERE = frozenset({301, 302, 303, 307, 308, 401, 403, 404, 410})
+_ENDS = frozenset(
+    {aiohttp.WSMsgType.CLOSE, aiohttp.WSMsgType.CLOSING}
+    | {aiohttp.WSMsgType.CLOSED, aiohttp.WSMsgType.ERROR}
+)
+
+# "Errors" of the methods used here, docs.slack.dev, read 2026-11.
+_TOKEN = frozenset(
+    {"invalid_auth", "not_authed", "account_inactive", "token_revoked", "token_expired"}
+    | {"not_allowed_token_type", "missing_scope", "no_permission"}
+)
+_FAILED = frozenset({"fatal_error", "internal_error", "service_unavailable", "request_timeout"})
+_GONE = frozenset({"message_not_found", "cant_update_message", "edit_window_closed"})
+_LIMITED = frozenset({"ratelimited", "rate_limited", "message_limit_exceeded"})
+
+
+@cache
+def trust() -> ssl.SSLContext:
+    """Return what is trusted, read once for the whole process."""
+    file, folder = os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
+    if not file and folder:
+        return ssl.create_default_context(capath=folder)
+    return ssl.create_default_context(cafile=file or certifi.where())
+
+
+class Identity(Value):
+    """Who the bot is.
+
+    Attributes:
+        user: Its user id, which mentions of it hold.
+        bot: Its bot id, which its messages carry.
+        name: What it is called.
+    """
+
+    team: str
+    user: str
+    bot: str
+    name: str = ""
+    team_name: str = ""
+
+    @property
+    def account(self) -> str:
+        """The account in one word."""
+        return f"{self.team}-{self.user}"
+
+
+class Calls:
+    """One app's calls; safe to make concurrently.
+
+    Attributes:
+        name: The channel's, for errors.
+        is_closed: No call is made any more.
+    """
+
+    def __init__(self, name: str, settings: SlackSettings, secrets: Mapping[str, str]) -> None:
+        """Open nothing yet.
+
+        Raises:
+            ChannelUnauthorized: A token has another form than Slack's.
+        """
+        self.name = name
+        self._tokens = {
+            key: _token(name, key, secrets.get(key, "").strip(), begins)
+            for key, begins in (("bot_token", "xoxb-"), ("app_token", "xapp-"))
+        }
+        self._base = f"{settings.api_base_url}/"
+        self._trusted = trust()  # here, so that no call has to wait while they are read
+        self._session: aiohttp.ClientSession | None = None
+        self._client: AsyncWebClient | None = None
+        self.is_closed = False
+
+    async def aclose(self) -> None:
+        """Close every connection, for good; safe twice."""
+        self.is_closed = True
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    def _session_now(self) -> aiohttp.ClientSession:
+        if self.is_closed:
+            message = f"`{self.name}` is closed"
+            raise ChannelUnavailable(message)
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=MOST_CONNECTIONS, ssl=self._trusted),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                # It reads a file in a thread for each call, so only where there is a proxy to find.
+                trust_env=bool(getproxies()),
+            )
+        return self._session
+
+    async def call(
+        self, method: str, body: Mapping[str, object] | None = None, *, of_app: bool = False
+    ) -> Json:
+        """Make one call and return what Slack answered.
+
+        Args:
+            method: Of the Web API.
+            body: The arguments; those that are None are left out.
+            of_app: It is made with the app's token.
+
+        Raises:
+            RateLimited: Too many calls.
+            ChannelUnavailable: Nothing arrived.
+            ChannelRejected: Slack refuses it.
+            DeliveryUnknown: It may have arrived.
+        """
+        session = self._session_now()
+        if self._client is None:
+            self._client = AsyncWebClient(
+                base_url=self._base,
+                timeout=CALL_S,
+                session=session,
+                ssl=self._trusted,
+                retry_handlers=[],
+            )
+        token = self._tokens["app_token" if of_app else "bot_token"]
+        arguments = {key: value for key, value in (body or {}).items() if value is not None}
+        try:
+            answer = await self._client.api_call(
+                method, json=arguments, headers={"Authorization": f"Bearer {token}"}
+            )
+        except SlackApiError as error:
+            raise self._refused(method, error) from None
+        except aiohttp.ClientConnectorError:
+            message = f"`{self.name}`: Slack can't be reached"
+            raise ChannelUnavailable(message) from None
+        except (TimeoutError, aiohttp.ClientError, OSError) as error:
+            message = f"`{self.name}`: the answer to `{method}` was lost ({type(error).__name__})"
+            raise DeliveryUnknown(message) from None
+        return as_object(answer.data)
+
+    async def read(
+        self, method: str, body: Mapping[str, object] | None = None, *, of_app: bool = False
+    ) -> Json:
+        """Make a call that changes nothing, so that one that is lost may simply be made again."""
+        try:
+            return await self.call(method, body, of_app=of_app)
+        except DeliveryUnknown as error:
+            raise ChannelUnavailable(str(error)) from error
+
+    async def line(self) -> "Line":
+        """Open the line that events come by.
+
+        Raises:
+            ChannelUnauthorized: The app's token is not accepted.
+            ChannelUnavailable: It does not stand.
+        """
+        url = await self.socket_url()
+        try:
+            async with asyncio.timeout(2 * CONNECT_S):
+                opened = await self._session_now().ws_connect(
+                    url, heartbeat=QUIET_S / 2, max_msg_size=MOST_FRAME_BYTES
+                )
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            message = f"`{self.name}`: the gateway can't be reached ({type(error).__name__})"
+            raise ChannelUnavailable(message) from None
+        return Line(opened)
+
+    async def download(self, url: str, *, max_bytes: int) -> bytes:
+        """Get a file that somebody sent; the token goes to Slack's own hosts and nowhere else.
+
+        Raises:
+            ChannelRejected: It is larger than `max_bytes`, gone, or stands elsewhere.
+            ChannelUnavailable: It can't be read now.
+        """
+        if not _is_theirs(url, self._base):
+            message = f"`{self.name}`: the file is not kept by Slack"
+            raise ChannelRejected(message)
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S, sock_read=READ_S)
+        headers = {"Authorization": f"Bearer {self._tokens['bot_token']}"}
+        try:
+            async with self._session_now().get(
+                url, headers=headers, timeout=timeout, allow_redirects=False
+            ) as answer:
+                content = bytearray()
+                async for piece in answer.content.iter_chunked(65_536):
+                    content += piece
+                    if len(content) > max_bytes:
+                        break
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            message = f"`{self.name}`: the file can't be read now ({type(error).__name__})"
+            raise ChannelUnavailable(message) from None
+        if answer.status in _NOT_THERE:
+            # Who may not read a file is led to a page that asks for a login.
+            message = f"`{self.name}`: the file is no longer there, or the bot lacks `files:read`"
+            raise ChannelRejected(message)
+        if answer.status != _DONE:
+            message = f"`{self.name}`: the file can't be read now ({answer.status})"
+            raise ChannelUnavailable(message)
+        if len(content) > max_bytes:
+            message = f"`{self.name}`: the file is larger than {max_bytes} bytes"
+            raise ChannelRejected(message)
+        return bytes(content)
+
+    async def me(self) -> Identity:
+        """Return who the bot's token is of.
+
+        Raises:
+            ChannelUnauthorized: The token is not accepted.
+        """
+        found = await self._about_a_token("auth.test", "bot_token")
+        me = Identity(
+            team=text(found, "team_id"),
+            user=text(found, "user_id"),
+            bot=text(found, "bot_id"),
+            name=text(found, "user"),
+            team_name=text(found, "team"),
+        )
+        if not (me.team and me.user and me.bot):
+            message = f"`{self.name}`: the bot token is of no bot; it begins with `xoxb-`"
+            raise ChannelUnauthorized(message)
+        return me
+
+    async def socket_url(self) -> str:
+        """Return where events come from; good for one connection, soon.
+
+        Raises:
+            ChannelUnauthorized: The token is not accepted.
+        """
+        url = text(await self._about_a_token("apps.connections.open", "app_token"), "url")
+        if url.startswith("wss://") or (url.startswith("ws://") and self._base.startswith("http:")):
+            return url
+        message = f"`{self.name}`: the server names no gateway"
+        raise ChannelUnavailable(message)
+
+    async def _about_a_token(self, method: str, key: str) -> Json:
+        try:
+            return await self.read(method, of_app=key == "app_token")
+        except ChannelRejected as error:
+            if not isinstance(error, _Unauthorized):
+                raise ChannelUnavailable(str(error)) from error
+            message = (
+                f"`{self.name}`: Slack does not accept `{key}` ({error.code}); see "
+                "https://api.slack.com/apps for a valid one and its scopes"
+            )
+            raise ChannelUnauthorized(message) from None
+
+    def _refused(self, method: str, error: SlackApiError) -> ZeroclawError:
+        """Return what to raise for an answer that is no success.
+
+        Nothing else of it is told: Slack repeats arguments in some of them.
+        """
+        answer = error.response
+        status, said = int(answer.status_code), as_object(answer.data)
+        code = text(said, "error")
+        if status == TOO_MANY or code in _LIMITED:
+            wait_s = _seconds(str(answer.headers.get("Retry-After", "")))
+            return RateLimited(f"`{self.name}`: too many calls of `{method}`", retry_after_s=wait_s)
+        if status >= FAILED or code in _FAILED or not code:
+            return DeliveryUnknown(f"`{self.name}`: Slack failed at `{method}` ({code or status})")
+        shown = code if code.isascii() and code.replace("_", "").isalnum() else str(status)
+        message = f"`{self.name}`: `{method}`: {shown[:100]}"
+        if code in _TOKEN:
+            return _Unauthorized(message, code=shown[:100])
+        return ChannelRejected(message, gone=code in _GONE)
+
+
+class Line:
+    """One connection by which events come."""
+
+    def __init__(self, socket: aiohttp.ClientWebSocketResponse) -> None:
+        """Take one that stands."""
+        self._socket = socket
+
+    async def next(self) -> Json | None:
+        """Return the next thing that is said, None at the end of the connection."""
+        while True:
+            frame = await self._socket.receive()
+            if frame.type is aiohttp.WSMsgType.TEXT:
+                return as_object(parsed(str(frame.data).encode("utf-8", "replace")))
+            if frame.type in _ENDS:
+                return None
+
+    async def say(self, said: Mapping[str, object]) -> bool:
+        """Say something; False where the connection has ended."""
+        try:
+            await self._socket.send_str(json.dumps(said))
+        except (aiohttp.ClientError, ConnectionError):
+            return False
+        return True
+
+    async def aclose(self) -> None:
+        """End the connection."""
+        await self._socket.close()
+
+
+class _Unauthorized(ChannelRejected):
+    """Raised when a call is refused for its token; of one method it is not the account's end."""
+
+    def __init__(self, message: str, *, code: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def _token(name: str, key: str, token: str, begins: str) -> str:
+    if not token.startswith(begins) or not token.isascii() or not token.isprintable():
+        message = f"`{name}`: `{key}` is no token of that kind; it begins with `{begins}`"
+        raise ChannelUnauthorized(message)
+    return token
+
+
+def _seconds(header: str) -> float:
+    try:
+        stated = float(header)
+    except ValueError:
+        return UNSTATED_WAIT_S
+    return min(stated, LONGEST_WAIT_S) if stated > 0 else UNSTATED_WAIT_S
+
+
+def _is_theirs(url: str, api: str) -> bool:
+    """Whether an address is on a host of Slack's, or where the Web API is."""
+    try:
+        parts, own = urlsplit(url), urlsplit(api)
+        place, home = (
+            (parts.scheme, parts.hostname, parts.port),
+            (own.scheme, own.hostname, own.port),
+        )
+    except ValueError:
+        return False
+    host = parts.hostname or ""
+    is_slack = host == "slack.com" or host.endswith((".slack.com", ".slack-edge.com"))
+    return place == home or (parts.scheme == "https" and is_slack and place[2] in {None, 443})
+
+
+def messages_of(found: Json) -> list[Json]:
+    """Return the messages of a history."""
+    return list(objects(found, "messages"))

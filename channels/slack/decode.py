@@ -1,0 +1,396 @@
+"""Turn what Slack tells into envelopes, or into the reason why it is passed over; pure.
+
+The same whether it came as an event or stands in a history that is read back. In a channel each thread
+is a conversation: a message that mentions the bot begins one, the answer stands below it, and what
+people write there belongs to it without another mention.
+
+How far a chat was read is one cursor: its newest message, and the newest of each thread that was
+last alive, because a history tells nothing of what was written in threads.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+
+from channels._remote.fields import Json, as_object, inner, objects, parsed, text, whole
+from zeroclaw import (
+    Address,
+    ApprovalId,
+    Attachment,
+    Body,
+    Choice,
+    Command,
+    Deleted,
+    Edited,
+    Envelope,
+    MessageRef,
+    Position,
+    Pressed,
+    Said,
+    Sender,
+    Value,
+    field,
+)
+
+DIRECT = "@"
+"""Before a person's id: their direct chat, whose own id need not be known."""
+MOST_THREADS = 20
+"""Of one chat that are read back; those that were last alive."""
+MOST_FILES = 20
+
+_TS = re.compile(r"[0-9]{1,12}\.[0-9]{1,9}")
+_ID = re.compile(r"[A-Z0-9]{2,30}")
+_TAG = re.compile(r"<([^<>\n]{1,3000})>")
+_MENTION = re.compile(r"@([A-Z0-9]{2,30})(?:\|[^<>|]*)?")
+_NAMED = re.compile(r"[#!]([^|]*)(?:\|(.*))?")
+_COMMAND = re.compile(r"/([A-Za-z][A-Za-z0-9_-]*)(?:\s+(.*))?", re.DOTALL)
+_TAKEN = frozenset({"", "file_share", "thread_broadcast", "me_message"})
+"""Subtypes of messages that people write ("Message events", docs.slack.dev, read 2026-11)."""
+_CHOICES: Mapping[str, Choice] = {
+    "zc-once": "once",
+    "zc-time": "for_a_time",
+    "zc-deny": "deny",
+    "zc-why": "deny_with_reason",
+}
+ACTIONS: Mapping[Choice, str] = {choice: action for action, choice in _CHOICES.items()}
+FORM, FIELD = "zc-reason", "reason"
+
+
+class Me(Value):
+    """Who reads.
+
+    Attributes:
+        channel: The name in the configuration.
+        account: The account in one word.
+        user: The bot's user id.
+        bot: Its bot id.
+        channels: As in the settings.
+    """
+
+    channel: str
+    account: str
+    user: str = ""
+    bot: str = ""
+    channels: str = "mentioned"
+
+
+class Reading(Value):
+    """How far a chat was read.
+
+    Attributes:
+        top: The newest message of the chat itself, empty before the first.
+        threads: The newest message of each thread, by the thread, the one last alive last.
+    """
+
+    top: str = ""
+    threads: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def after(self, ts: str, thread: str) -> "Reading":
+        """Return it once a message has been taken; `thread` is the one that it belongs to, if any."""
+        top = max(self.top, ts, key=order) if thread in {"", ts} else self.top
+        threads = dict(self.threads)
+        if thread:
+            threads[thread] = max(threads.pop(thread, ts), ts, key=order)
+            while len(threads) > MOST_THREADS:
+                del threads[next(iter(threads))]
+        return Reading(top=top, threads=threads)
+
+    def text(self) -> str:
+        """Return it as a cursor."""
+        return " ".join((self.top or "-", *(f"{one}:{ts}" for one, ts in self.threads.items())))
+
+
+def read_cursor(cursor: str) -> Reading:
+    """Return how far a chat was read; nothing of what is odd about a cursor."""
+    top, *threads = cursor.split(" ")
+    pairs = (one.partition(":") for one in threads[-MOST_THREADS:])
+    return Reading(
+        top=top if is_ts(top) else "",
+        threads={one: ts for one, _, ts in pairs if is_ts(one) and is_ts(ts)},
+    )
+
+
+def is_ts(found: str) -> bool:
+    """Whether a text can be a message's id."""
+    return _TS.fullmatch(found) is not None
+
+
+def is_id(found: str) -> bool:
+    """Whether a text can be the id of a person or a channel."""
+    return _ID.fullmatch(found) is not None
+
+
+def order(ts: str) -> tuple[int, str]:
+    """Return what a message's id is sorted by."""
+    seconds, _, rest = ts.partition(".")
+    return (int(seconds), rest.ljust(9, "0")) if is_ts(ts) else (0, "")
+
+
+class Taken(Value):
+    """What somebody did.
+
+    Attributes:
+        envelope: For the runtime.
+        ts: The message that was written, empty for anything else.
+        trigger: By which a form can be opened for the person who pressed, for 3 s.
+    """
+
+    envelope: Envelope
+    ts: str = ""
+    trigger: str = ""
+
+
+class Passed(Value):
+    """What is nobody's business, and why."""
+
+    why: str
+
+
+# --- messages --------------------------------------------------------------------------------------
+
+
+def chat_of(event: Json) -> str:
+    """Return the chat of a message event; empty where it has none."""
+    channel = text(event, "channel")
+    if not is_id(channel):
+        return ""
+    if text(event, "channel_type") != "im" and not channel.startswith("D"):
+        return channel
+    inside = inner(event, "message") or inner(event, "previous_message") or event
+    user = text(inside, "user")
+    return f"{DIRECT}{user}" if is_id(user) else ""
+
+
+def message(event: Json, me: Me, reading: Reading, *, event_id: str = "") -> Taken | Passed:
+    """Return what a message event means.
+
+    Args:
+        event: As Slack tells it, or as it stands in a history, with its channel.
+        me: Who reads.
+        reading: How far its chat was read before it.
+        event_id: Of the event, empty for one from a history.
+    """
+    chat = chat_of(event)
+    if not chat:
+        return Passed(why="no chat")
+    match text(event, "subtype"):
+        case "message_changed":
+            return _changed(event, me)
+        case "message_deleted":
+            return _deleted(event, me)
+        case subtype if subtype not in _TAKEN:
+            return Passed(why="not by a person")
+        case _:
+            pass
+    ts, thread = text(event, "ts"), text(event, "thread_ts")
+    if not is_ts(ts) or not _is_person(event, me):
+        return Passed(why="not by a person")
+    thread = thread if is_ts(thread) and thread != ts else ""
+    if not chat.startswith(DIRECT):
+        is_ours = f"<@{me.user}" in text(event, "text") or thread in reading.threads
+        if me.channels == "off" or (me.channels == "mentioned" and not is_ours):
+            return Passed(why="not meant for the bot")
+        thread = thread or ts
+    body, files = _said(event, me), _files(event)
+    if body == Said(text="") and not files:
+        return Passed(why="empty")
+    keys = (
+        f"message/{text(event, 'channel')}/{ts}",
+        f"event/{event_id}" if event_id else "",
+        f"client/{client[:100]}" if (client := text(event, "client_msg_id")) else "",
+    )
+    envelope = Envelope(
+        address=_address(me, chat, thread),
+        sender=Sender(id=text(event, "user"), verified=True),
+        dedup=tuple(filter(None, keys)),
+        body=body,
+        message=ts,
+        position=Position(scope=chat, cursor=reading.after(ts, thread).text()),
+        attachments=files,
+    )
+    return Taken(envelope=envelope, ts=ts)
+
+
+def _said(event: Json, me: Me) -> Body:
+    """Return what a message says; what it shares of others stands below its writer's own words."""
+    words, quoted = unmarked(text(event, "text"), me), _quoted(event)
+    if found := _COMMAND.fullmatch(words):
+        return Command(name=found[1].lower(), rest=(found[2] or "").strip())
+    if quoted:
+        return Said(text=f"{words}\n\n{quoted}".strip(), own=words)
+    return Said(text=words)
+
+
+def _is_person(event: Json, me: Me) -> bool:
+    user = text(event, "user")
+    is_robot = bool(text(event, "bot_id")) or user in {"", me.user, "USLACKBOT"}
+    return is_id(user) and not is_robot
+
+
+def _changed(event: Json, me: Me) -> Taken | Passed:
+    """Return an edit; Slack also tells so that a link was unfurled, or a thread has grown."""
+    now, before = inner(event, "message"), inner(event, "previous_message")
+    edited = text(inner(now, "edited"), "ts")
+    if not _is_person(now, me) or not is_ts(edited) or text(now, "text") == text(before, "text"):
+        return Passed(why="no edit of a person's")
+    ts = text(now, "ts")
+    if not is_ts(ts):
+        return Passed(why="no edit of a person's")
+    body = Edited(message=ts, text=unmarked(text(now, "text"), me))
+    return _revised(event, me, now, body, key=f"edit/{ts}/{edited}")
+
+
+def _deleted(event: Json, me: Me) -> Taken | Passed:
+    before, ts = inner(event, "previous_message"), text(event, "deleted_ts")
+    if not _is_person(before, me) or not is_ts(ts):
+        return Passed(why="no message of a person's")
+    return _revised(event, me, before, Deleted(message=ts), key=f"deletion/{ts}")
+
+
+def _revised(event: Json, me: Me, whose: Json, body: Body, *, key: str) -> Taken:
+    chat, thread, ts = chat_of(event), text(whose, "thread_ts"), text(whose, "ts")
+    if chat.startswith(DIRECT):
+        place = thread if is_ts(thread) and thread != ts else ""
+    else:
+        place = thread if is_ts(thread) else ts
+    return Taken(
+        envelope=Envelope(
+            address=_address(me, chat, place),
+            sender=Sender(id=text(whose, "user"), verified=True),
+            dedup=(f"{key}/{text(event, 'channel')}",),
+            body=body,
+        )
+    )
+
+
+def _address(me: Me, chat: str, thread: str) -> Address:
+    direct = chat.startswith(DIRECT)
+    return Address(
+        channel=me.channel, account=me.account, chat=chat, thread=thread or None, direct=direct
+    )
+
+
+def _quoted(event: Json) -> str:
+    """Return the words of messages that are shared with this one; somebody else's."""
+    shared = [text(one, "text") for one in objects(event, "attachments") if one.get("is_share")]
+    lines = [line for one in shared for line in one[:4_000].splitlines()]
+    return "\n".join(f"> {line}" for line in lines)
+
+
+def _files(event: Json) -> tuple[Attachment, ...]:
+    return tuple(
+        Attachment(
+            reference=text(one, "id"),
+            name=text(one, "name") or "file",
+            media_type=text(one, "mimetype"),
+            size_bytes=whole(one, "size"),
+        )
+        for one in objects(event, "files")[:MOST_FILES]
+        if is_id(text(one, "id"))
+    )
+
+
+def unmarked(said: str, me: Me) -> str:
+    """Return a message's words as they were typed, without the mention that calls the bot.
+
+    Slack escapes three signs and writes mentions and links in angle brackets ("Formatting text",
+    docs.slack.dev, read 2026-11).
+    """
+    calls = f"<@{me.user}"
+    is_called = said.lstrip().startswith(calls)
+
+    def shown(tag: re.Match[str]) -> str:
+        inside = tag[1]
+        if person := _MENTION.fullmatch(inside):
+            return "" if person[1] == me.user else f"@{person[1]}"
+        if named := _NAMED.fullmatch(inside):
+            sign = "#" if inside.startswith("#") else "@"
+            return f"{sign}{(named[2] or named[1]).removeprefix('@').removeprefix('#')}"
+        link, _, label = inside.partition("|")
+        link = link.removeprefix("mailto:")
+        return link if not label or label == link else f"{label} ({link})"
+
+    words = _TAG.sub(shown, said) if "<" in said else said
+    words = words.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+    return words.strip() if is_called else words
+
+
+# --- presses, forms, slash commands ----------------------------------------------------------------
+
+
+def pressed(payload: Json, me: Me) -> Taken | Passed:
+    """Return what a press of a button means, or a form that was sent."""
+    user = text(inner(payload, "user"), "id")
+    if not is_id(user):
+        return Passed(why="nobody")
+    if text(payload, "type") == "view_submission":
+        return _sent(payload, me, user)
+    actions = objects(payload, "actions")
+    action = as_object(actions[0] if actions else None)
+    choice = _CHOICES.get(text(action, "action_id").partition(":")[0])
+    approval, at = text(action, "value"), text(action, "action_ts")
+    if text(payload, "type") != "block_actions" or choice is None or not approval:
+        return Passed(why="no button of ours")
+    box = inner(payload, "container")
+    card = _card(me, text(box, "channel_id"), text(box, "message_ts"), text(box, "thread_ts"), user)
+    body = Pressed(approval=ApprovalId(approval[:200]), choice=choice, card=card)
+    key = f"press/{text(box, 'channel_id')}/{text(box, 'message_ts')}/{at}/{approval[:200]}"
+    return _answered(me, user, card, body, key, trigger=text(payload, "trigger_id"))
+
+
+def _sent(payload: Json, me: Me, user: str) -> Taken | Passed:
+    view = inner(payload, "view")
+    carried = as_object(parsed(text(view, "private_metadata").encode()))
+    approval = text(carried, "approval")
+    if text(view, "callback_id") != FORM or not approval:
+        return Passed(why="no form of ours")
+    typed = text(inner(view, "state", "values", FIELD, FIELD), "value")
+    card = _card(me, text(carried, "channel"), text(carried, "ts"), text(carried, "thread"), user)
+    body = Pressed(
+        approval=ApprovalId(approval[:200]), choice="deny", reason=typed[:500], card=card
+    )
+    return _answered(me, user, card, body, f"form/{text(view, 'id')}/{approval[:200]}")
+
+
+def _card(me: Me, channel: str, ts: str, thread: str, user: str) -> MessageRef | None:
+    if not is_id(channel) or not is_ts(ts):
+        return None
+    chat = f"{DIRECT}{user}" if channel.startswith("D") else channel
+    place = thread if is_ts(thread) and thread != ts else ""
+    return MessageRef(address=_address(me, chat, place), message=ts)
+
+
+def _answered(
+    me: Me, user: str, card: MessageRef | None, body: Pressed, key: str, *, trigger: str = ""
+) -> Taken:
+    address = _address(me, f"{DIRECT}{user}", "") if card is None else card.address
+    envelope = Envelope(
+        address=address, sender=Sender(id=user, verified=True), dedup=(key,), body=body
+    )
+    return Taken(envelope=envelope, trigger=trigger)
+
+
+def form_data(approval: ApprovalId, card: MessageRef, channel: str) -> str:
+    """Return what a form carries until it is sent."""
+    said = {"approval": approval, "channel": channel, "ts": card.message}
+    return json.dumps({**said, "thread": card.address.thread or ""})
+
+
+def slash(payload: Json, me: Me) -> Taken | Passed:
+    """Return what a slash command means: `/zeroclaw stop` is the bot's `/stop`, else it is asked."""
+    user, channel, trigger = (text(payload, key) for key in ("user_id", "channel_id", "trigger_id"))
+    if not is_id(user) or not is_id(channel) or not trigger:
+        return Passed(why="no slash command of a person's")
+    words = text(payload, "text").strip()
+    chat = f"{DIRECT}{user}" if channel.startswith("D") else channel
+    name, _, rest = words.partition(" ")
+    is_word = name.isascii() and name.isalpha()
+    body = Command(name=name.lower() if is_word else "help", rest=rest.strip() if is_word else "")
+    return Taken(
+        envelope=Envelope(
+            address=_address(me, chat, ""),
+            sender=Sender(id=user, verified=True),
+            dedup=(f"slash/{trigger[:200]}",),
+            body=body,
+        )
+    )

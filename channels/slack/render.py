@@ -1,0 +1,71 @@
+"""Turn Markdown into what Slack's `markdown` block takes; pure.
+
+The block reads most of Markdown itself. What it must not read are Slack's own marks: `<!channel>` in a
+text of the model's pings everybody, in a `markdown` block as well, and `<https://…|name>` is a link in
+disguise. So no `<` is left outside code, and in code Slack reads none.
+"""
+
+import re
+from collections.abc import Sequence
+
+from zeroclaw import CheckedReceipt, Rendered, without_markup
+
+MOST_RECEIPTS = 10
+"""Context blocks take ten elements ("Context block", docs.slack.dev, read 2026-11)."""
+MOST_RECEIPT_CHARS = 200
+
+_DROPPED = re.compile("[\x00-\x08\x0b-\x1f\x7f\u2028\u2029]")
+_IMAGE = re.compile(r"!(?=\[[^\]\n]{0,200}\]\(https?://)")
+
+
+def markdown(said: str) -> Rendered:
+    """Return a text as Slack takes it; the plain form has its words alone."""
+    clean = _DROPPED.sub("", said.replace("\r\n", "\n"))
+    body = _IMAGE.sub("", clean).replace("<", "&lt;").strip()
+    return Rendered(body=body, plain=without_markup(clean).strip())
+
+
+def measure(rendered: Rendered) -> int:
+    """Return the length in UTF-16 units, of the longer form."""
+    return max(units(rendered.body), units(rendered.plain))
+
+
+def units(said: str) -> int:
+    """Return a length in UTF-16 units, in which an emoji counts as two."""
+    return len(said) if said.isascii() else len(said.encode("utf-16-le", "surrogatepass")) // 2
+
+
+def escaped(said: str) -> str:
+    """Return a text in which Slack finds no mention and no link of its own."""
+    return said.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def blocks(
+    body: str, receipts: Sequence[CheckedReceipt], *, plain: bool
+) -> list[dict[str, object]]:
+    """Return the blocks of a message: its text, and receipts in a form that no text can have."""
+    shown: list[dict[str, object]] = []
+    if body:
+        shown.append(text_block(body) if plain else {"type": "markdown", "text": body})
+    if receipts:
+        elements = [plain_text(line) for line in receipt_lines(receipts)]
+        shown.append({"type": "context", "block_id": "zc-receipts", "elements": elements})
+    return shown
+
+
+def receipt_lines(receipts: Sequence[CheckedReceipt]) -> list[str]:
+    """Return a line a receipt."""
+    signs = (f"{'🕓' if one.earlier else '✅'} {one.line()}" for one in receipts[:MOST_RECEIPTS])
+    return [one[:MOST_RECEIPT_CHARS] for one in signs]
+
+
+def plain_text(said: str) -> dict[str, object]:
+    """Return a text that Slack shows letter by letter."""
+    return {"type": "plain_text", "text": said, "emoji": False}
+
+
+def text_block(said: str, *, code: bool = False) -> dict[str, object]:
+    """Return a block whose text Slack shows letter by letter, however long."""
+    kind = "rich_text_preformatted" if code else "rich_text_section"
+    element = {"type": kind, "elements": [{"type": "text", "text": said or " "}]}
+    return {"type": "rich_text", "elements": [element]}

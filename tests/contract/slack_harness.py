@@ -1,0 +1,215 @@
+"""Slack under the contract suite: the library's client against `emulate`, behind a front of ours."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+from channels.slack import SlackSettings, open_channel, prepare
+from channels.slack.decode import ACTIONS
+from tests.contract.channel_suite import Adapter, Harness, Losable, Standing, noting, receiving
+from tests.contract.loopback_harness import NoMount, no_log, no_transcript
+from tests.emulators.slack.server import APP, BOT, Deed, Fault, Json, Person, SlackServer
+from tests.fakes.manual_clock import ManualClock
+from zeroclaw import (
+    Address,
+    Admission,
+    Admit,
+    Answered,
+    ApprovalId,
+    Channel,
+    ChannelContext,
+    ChannelLog,
+    Choice,
+    Envelope,
+    MessageRef,
+    Pressed,
+    SecretReference,
+    ZeroclawError,
+)
+
+prepare()  # as the daemon does before it opens a channel
+SETTINGS = SlackSettings(
+    bot_token=SecretReference(env="BOT"),
+    app_token=SecretReference(env="APP"),
+    api_base_url="http://127.0.0.1:1",
+)
+AGAIN_S = 1.0
+
+
+def slack_context(
+    slack: SlackServer,
+    clock: ManualClock,
+    settings: SlackSettings = SETTINGS,
+    *,
+    positions: Mapping[str, str] | None = None,
+    log: ChannelLog = no_log,
+) -> ChannelContext:
+    return ChannelContext(
+        name="slack",
+        settings=settings.model_copy(update={"api_base_url": slack.url}),
+        secrets={"bot_token": BOT, "app_token": APP},
+        clock=clock,
+        mount=NoMount(),
+        log=log,
+        positions=positions or {},
+        transcript=no_transcript,
+    )
+
+
+@dataclass(kw_only=True)
+class SlackHarness:
+    """One person's direct chat."""
+
+    slack: SlackServer
+    ann: Person
+    channel: Channel
+    clock: ManualClock
+    refused: asyncio.Event
+    newest: Deed | None = None
+
+    @property
+    def address(self) -> Address:
+        account = f"T000000001-{self.slack.bot}"
+        return Address(channel="slack", account=account, chat=f"@{self.person}", direct=True)
+
+    @property
+    def person(self) -> str:
+        return self.ann.id
+
+    async def say(self, text: str) -> bool:
+        return await self._told(await self.ann.says(text))
+
+    async def send_file(self, name: str, content: bytes, *, said_bytes: int) -> bool:
+        return await self._told(await self.ann.sends(name, content, said_bytes=said_bytes))
+
+    async def redeliver(self) -> bool:
+        assert self.newest is not None
+        self.refused.clear()
+        if self.clock.sleeping():
+            await self.clock.advance(AGAIN_S)
+        else:
+            self.newest.confirmed.clear()
+            await self.newest.tell()
+        return await self._told(self.newest)
+
+    async def press(
+        self, ref: MessageRef, approval: ApprovalId, choice: Choice, reason: str = ""
+    ) -> bool:
+        action = ACTIONS["deny_with_reason" if reason else choice]
+        told = await self._told(await self.ann.presses(ref.message, action, approval))
+        if not reason:
+            return told
+        await self.slack.until(lambda: self.slack.views)
+        return await self._told(await self.ann.submits(self.slack.views[-1], reason))
+
+    async def messages(self) -> tuple[Standing, ...]:
+        return tuple(map(standing, await self.slack.from_bot(self.ann.direct)))
+
+    async def sees_typing(self) -> bool:
+        return False
+
+    async def sees_preview(self) -> str:
+        return ""
+
+    async def _told(self, deed: Deed) -> bool:
+        """Wait until the bot has confirmed an event, or could not store it."""
+        self.newest = deed
+        over = asyncio.Event()
+
+        async def ended(event: asyncio.Event) -> None:
+            await event.wait()
+            over.set()
+
+        async with asyncio.TaskGroup() as group:
+            sides = [group.create_task(ended(one)) for one in (deed.confirmed, self.refused)]
+            await over.wait()
+            for side in sides:
+                side.cancel()
+        return deed.confirmed.is_set()
+
+
+def standing(message: Json) -> Standing:
+    texts: list[str] = []
+    receipts: list[str] = []
+    buttons: set[ApprovalId] = set()
+    for block in cast("list[Json]", message.get("blocks", [])):
+        elements = cast("list[Json]", block.get("elements", []))
+        match block["type"]:
+            case "markdown":
+                texts.append(str(block["text"]))
+            case "rich_text":
+                inside = [cast("list[Json]", one["elements"]) for one in elements]
+                texts += [str(one["text"]) for some in inside for one in some]
+            case "context":
+                receipts += [str(one["text"]) for one in elements]
+            case _:
+                buttons |= {ApprovalId(str(one["value"])) for one in elements}
+    return Standing(text="\n".join(texts), buttons=frozenset(buttons), receipts=tuple(receipts))
+
+
+@asynccontextmanager
+async def slack_opened(admit: Admit, directory: Path) -> AsyncGenerator[SlackHarness]:
+    clock = ManualClock()
+    refused = asyncio.Event()
+
+    async def admitted(envelope: Envelope) -> Admission:
+        """The door, which asks for a reason as the runtime does."""
+        body = envelope.body
+        if isinstance(body, Pressed) and body.choice == "deny_with_reason":
+            return Answered(text="why is it denied?", reply_wanted=True)
+        try:
+            return await admit(envelope)
+        except ZeroclawError:
+            refused.set()
+            raise
+
+    async with SlackServer() as slack:
+        ann = await slack.person()
+        channel = open_channel(slack_context(slack, clock))
+        async with receiving(channel, admitted):
+            yield SlackHarness(slack=slack, ann=ann, channel=channel, clock=clock, refused=refused)
+
+
+class SlackPlace:
+    """One person's direct chat, and a bot that comes and goes."""
+
+    def __init__(self, slack: SlackServer, ann: Person) -> None:
+        self.facts: list[str] = []
+        self.secrets = (BOT, APP)
+        self._slack, self._ann = slack, ann
+
+    @asynccontextmanager
+    async def life(self, admit: Admit, positions: Mapping[str, str]) -> AsyncGenerator[Channel]:
+        log = noting(self.facts)
+        context = slack_context(self._slack, ManualClock(), positions=positions, log=log)
+        channel = open_channel(context)
+        async with receiving(channel, admit):
+            yield channel
+
+    async def write(self, text: str) -> None:
+        await self._ann.says(text)
+
+
+@asynccontextmanager
+async def slack_placed(directory: Path) -> AsyncGenerator[SlackPlace]:
+    async with SlackServer() as slack:
+        yield SlackPlace(slack, await slack.person())
+
+
+def lose(harness: Harness, _kind: Losable) -> None:
+    assert isinstance(harness, SlackHarness)
+    harness.slack.will("chat.postMessage", Fault(is_lost=True))
+
+
+SLACK = Adapter(
+    name="slack",
+    capabilities=SETTINGS.capabilities(),
+    opened=slack_opened,
+    thread="1700000000.000001",
+    loses=lose,
+    placed=slack_placed,
+    needs=("emulate",),
+)

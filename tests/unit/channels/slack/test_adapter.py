@@ -1,0 +1,326 @@
+"""Slack's adapter against a real Web API and our own Socket Mode: what is heard, and what goes wrong."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import pytest
+from pydantic import ValidationError
+
+from channels.slack import SlackSettings, check, open_channel
+from tests.contract.channel_suite import Desk, receiving
+from tests.contract.channel_words import CARD, call
+from tests.contract.slack_harness import SETTINGS, slack_context
+from tests.emulators.slack.server import APP, BOT, Fault, SlackServer
+from tests.fakes.manual_clock import ManualClock
+from zeroclaw import (
+    Address,
+    Admission,
+    Admit,
+    Answered,
+    Attachment,
+    Channel,
+    ChannelRejected,
+    ChannelUnauthorized,
+    ChannelUnavailable,
+    Command,
+    Deleted,
+    DeliveryUnknown,
+    Edited,
+    Envelope,
+    NotSupported,
+    Outgoing,
+    RateLimited,
+    Said,
+    SecretReference,
+    replace,
+)
+
+pytestmark = [pytest.mark.slow, pytest.mark.needs("emulate")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stage:
+    slack: SlackServer
+    channel: Channel
+    clock: ManualClock
+
+    def message(self, text: str, key: str = "k1") -> Outgoing:
+        return Outgoing(rendered=self.channel.render(text), key=key)
+
+
+@asynccontextmanager
+async def stage(
+    slack: SlackServer,
+    admit: Admit,
+    *,
+    settings: SlackSettings = SETTINGS,
+    positions: Mapping[str, str] | None = None,
+) -> AsyncGenerator[Stage]:
+    clock = ManualClock()
+    channel = open_channel(slack_context(slack, clock, settings, positions=positions))
+    async with receiving(channel, admit):
+        yield Stage(slack=slack, channel=channel, clock=clock)
+
+
+def said(desk: Desk) -> list[object]:
+    return [one.body for one in desk.stored]
+
+
+# --- what is heard -----------------------------------------------------------------------------------
+
+
+async def test_a_mention_begins_a_thread_and_what_follows_needs_none() -> None:
+    """In a channel everything else is nobody's business; answers stand in the thread."""
+    desk = Desk()
+    async with SlackServer() as slack, stage(slack, desk.admit) as here:
+        ann = await slack.person()
+        team = await slack.channel(ann)
+        await (await ann.says("lunch?", channel=team)).confirmed.wait()
+        first = await ann.says("@zeroclaw hello", channel=team)
+        await first.confirmed.wait()
+        await (await ann.says("and this", channel=team, thread=first.ts)).confirmed.wait()
+        assert said(desk) == [Said(text="hello"), Said(text="and this")]
+        place = desk.stored[0].address
+        assert {one.address for one in desk.stored} == {place}
+        await here.channel.send(place, here.message("Hi there."))
+        (answer,) = await slack.from_bot(team, thread=first.ts)
+        assert answer["thread_ts"] == first.ts
+
+
+async def test_edits_and_deletions_arrive() -> None:
+    desk = Desk()
+    async with SlackServer() as slack, stage(slack, desk.admit):
+        ann = await slack.person()
+        first = await ann.says("helo")
+        await (await ann.edits(first, "hello")).confirmed.wait()
+        await (await ann.deletes(first)).confirmed.wait()
+        assert said(desk)[1:] == [Edited(message=first.ts, text="hello"), Deleted(message=first.ts)]
+
+
+async def test_a_slash_command_is_answered_for_its_sender_alone() -> None:
+    desk = Desk()
+
+    async def admit(envelope: Envelope) -> Admission:
+        await desk.admit(envelope)
+        return Answered(text="`zeroclaw` is well")
+
+    async with SlackServer() as slack, stage(slack, admit):
+        ann = await slack.person()
+        await ann.commands("status")
+        await slack.until(lambda: slack.ephemeral)
+        assert said(desk) == [Command(name="status")]
+        (told,) = slack.ephemeral
+        assert (told["user"], told["text"]) == (ann.id, "zeroclaw is well")
+
+
+async def test_a_broken_event_poisons_no_channel() -> None:
+    """What can't be read is confirmed and passed over, so that Slack does not send it for ever."""
+    desk = Desk()
+    async with SlackServer() as slack, stage(slack, desk.admit):
+        ann = await slack.person()
+        odd = slack.event({"type": "message", "channel": 7, "user": ["x"], "ts": None})
+        await odd.tell()
+        await odd.confirmed.wait()
+        await slack.send({"type": "events_api"})
+        await slack.send({"envelope_id": 7})
+        await (await ann.says("hello")).confirmed.wait()
+        assert said(desk) == [Said(text="hello")]
+
+
+async def test_what_is_written_while_a_connection_is_cut_is_read_back() -> None:
+    desk = Desk()
+    async with SlackServer() as slack, stage(slack, desk.admit):
+        ann = await slack.person()
+        await (await ann.says("one")).confirmed.wait()
+        await slack.drop()
+        await ann.says("two")
+        await desk.holds(2)
+        await (await ann.says("three")).confirmed.wait()
+        assert said(desk) == [Said(text=text) for text in ("one", "two", "three")]
+
+
+async def test_a_connection_that_slack_moves_costs_no_history() -> None:
+    """What comes in between Slack keeps for the next connection."""
+    desk = Desk()
+    async with SlackServer() as slack, stage(slack, desk.admit):
+        ann = await slack.person()
+        await (await ann.says("one")).confirmed.wait()
+        slack.calls.clear()
+        await slack.moves()
+        await slack.until(lambda: "apps.connections.open" in slack.calls)
+        assert "conversations.history" not in slack.calls
+
+
+async def test_threads_are_read_back_after_a_restart() -> None:
+    """A chat's history does not hold what was written in its threads. S2-02."""
+    desk = Desk()
+    async with SlackServer() as slack:
+        ann = await slack.person()
+        team = await slack.channel(ann)
+        async with stage(slack, desk.admit):
+            first = await ann.says("@zeroclaw hello", channel=team)
+            await first.confirmed.wait()
+        await ann.says("are you there?", channel=team, thread=first.ts)
+        async with stage(slack, desk.admit, positions=desk.positions):
+            await desk.holds(2)
+        assert said(desk)[1] == Said(text="are you there?")
+        assert desk.stored[1].address == desk.stored[0].address
+
+
+# --- what is refused ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("fault", "error"),
+    [
+        (Fault(status=429, headers={"Retry-After": "7"}), RateLimited),
+        (Fault(body={"ok": False, "error": "ratelimited"}), RateLimited),
+        (Fault(body={"ok": False, "error": "channel_not_found"}), ChannelRejected),
+        (Fault(body={"ok": False, "error": "invalid_auth"}), ChannelRejected),
+        (Fault(body={"ok": False, "error": "internal_error"}), DeliveryUnknown),
+        (Fault(body={"ok": False}, status=503), DeliveryUnknown),
+        (Fault(is_lost=True), DeliveryUnknown),
+        (Fault(body={"ok": True}), DeliveryUnknown),
+    ],
+    ids=["429", "limited", "no chat", "token", "failed", "503", "lost", "odd"],
+)
+async def test_each_refusal_says_who_acts_next(fault: Fault, error: type[Exception]) -> None:
+    """And holds nothing of what was sent."""
+    async with SlackServer() as slack, stage(slack, Desk().admit) as here:
+        ann = await slack.person()
+        to = here.channel.direct_address(ann.id)
+        assert to is not None
+        slack.will("chat.postMessage", fault)
+        with pytest.raises(error) as raised:
+            await here.channel.send(to, here.message("a secret recipe"))
+        assert "recipe" not in str(raised.value)
+        assert slack.calls.count("chat.postMessage") == 1
+        if isinstance(raised.value, RateLimited):
+            assert raised.value.retry_after_s == (7 if fault.headers else 1)
+
+
+async def test_a_server_that_is_not_there_got_nothing() -> None:
+    async with SlackServer() as slack, stage(slack, Desk().admit) as here:
+        ann = await slack.person()
+        to = here.channel.direct_address(ann.id)
+        assert to is not None
+        gone = open_channel(slack_context(slack, ManualClock()))
+    with pytest.raises(ChannelUnavailable):
+        await gone.send(to, here.message("hello"))
+    await gone.aclose()
+
+
+@pytest.mark.parametrize("method", ["auth.test", "apps.connections.open"])
+async def test_a_token_that_is_not_accepted_needs_the_operator(method: str) -> None:
+    async with SlackServer() as slack:
+        slack.will(method, Fault(body={"ok": False, "error": "invalid_auth"}))
+        channel = open_channel(slack_context(slack, ManualClock()))
+        with pytest.raises((ChannelUnauthorized, ExceptionGroup)) as raised:
+            await channel.receive(Desk().admit, lambda: None)
+        await channel.aclose()
+    errors = (
+        raised.value.exceptions if isinstance(raised.value, ExceptionGroup) else (raised.value,)
+    )
+    (error,) = errors
+    assert isinstance(error, ChannelUnauthorized)
+    assert "invalid_auth" in str(error)
+
+
+async def test_a_token_of_another_kind_is_seen_at_once() -> None:
+    async with SlackServer() as slack:
+        context = slack_context(slack, ManualClock())
+        swapped = replace(context, secrets={"bot_token": APP, "app_token": BOT})
+        with pytest.raises(ChannelUnauthorized, match="xoxb-"):
+            open_channel(swapped)
+
+
+async def test_a_gateway_that_stays_away_is_said_to_be_down() -> None:
+    """It was tried several times, ever later."""
+    async with SlackServer() as slack:
+        clock = ManualClock()
+        down = Fault(body={"ok": False, "error": "internal_error"})
+        slack.will("apps.connections.open", *[down] * 9)
+        channel = open_channel(slack_context(slack, clock))
+        told: list[BaseException] = []
+
+        async def receive() -> None:
+            try:
+                await channel.receive(Desk().admit, lambda: None)
+            except* ChannelUnavailable as errors:
+                told.extend(errors.exceptions)
+
+        async with asyncio.TaskGroup() as group:
+            task = group.create_task(receive())
+            while not task.done():
+                await slack.up("auth.test", BOT)  # lets the others go on
+                await clock.advance(8.0)
+        await channel.aclose()
+    assert "ends every connection" in str(told[0])
+    assert slack.calls.count("apps.connections.open") == 5
+
+
+# --- files, cards, settings --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://slack.com.evil.example/x",
+        "http://files.slack.com/x",
+        "https://files.slack.com:8443/x",
+        "https://user@evil.example/x",
+        "https://[odd",
+        "",
+    ],
+)
+async def test_the_token_goes_to_slacks_own_hosts_alone(url: str) -> None:
+    """Whatever a file says of where it is."""
+    async with SlackServer() as slack, stage(slack, Desk().admit) as here:
+        slack.about["F1"] = {"id": "F1", "url_private": url}
+        file = Attachment(reference="F1", name="a", media_type="x/y")
+        with pytest.raises(ChannelRejected, match="not kept by Slack"):
+            await here.channel.fetch(file, max_bytes=10)
+
+
+async def test_a_card_that_would_be_cut_is_refused_whole() -> None:
+    async with SlackServer() as slack, stage(slack, Desk().admit) as here:
+        to = here.channel.direct_address((await slack.person()).id)
+        assert to is not None
+        long = replace(CARD, calls=(replace(call(1), arguments="x" * 20_000),))
+        with pytest.raises(ChannelRejected):
+            await here.channel.ask(to, long)
+        assert "chat.postMessage" not in slack.calls
+
+
+async def test_what_slack_can_not_do_is_said() -> None:
+    async with SlackServer() as slack, stage(slack, Desk().admit) as here:
+        place = Address(channel="slack", account="T-U", chat="../x", direct=True)
+        with pytest.raises(ChannelRejected):
+            await here.channel.send(place, here.message("hello"))
+        assert here.channel.direct_address("../x") is None
+        with pytest.raises(NotSupported):
+            await here.channel.typing(place)
+
+
+async def test_the_settings_can_be_tried_without_a_message() -> None:
+    async with SlackServer() as slack:
+        settings = SETTINGS.model_copy(update={"api_base_url": slack.url})
+        told = await check(settings, {"bot_token": BOT, "app_token": APP})
+        assert told == "@zeroclaw answers in the workspace Zero"
+        assert slack.calls == ["auth.test", "apps.connections.open"]
+
+
+@pytest.mark.parametrize("url", ["http://slack.example.org/api", "ftp://127.0.0.1", "api"])
+def test_a_token_is_not_sent_in_clear(url: str) -> None:
+    token = SecretReference(env="X")
+    with pytest.raises(ValidationError):
+        SlackSettings(bot_token=token, app_token=token, api_base_url=url)
+
+
+def test_what_follows_a_lost_message_is_configured() -> None:
+    held = SETTINGS.model_copy(update={"uncertain": "hold"}).capabilities()
+    assert (held.can_lookup, held.may_repeat) == (False, False)
+    free = SETTINGS.model_copy(update={"limits": "off"}).capabilities()
+    assert free.chat_budget.per_s == 0

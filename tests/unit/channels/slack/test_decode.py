@@ -1,0 +1,411 @@
+"""What is read in Slack's events; whatever the JSON holds, nothing raises."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from channels._remote.fields import Json, as_object, inner, number, objects, parsed, text, whole
+from channels.slack import decode
+from channels.slack.decode import MOST_THREADS, Me, Passed, Reading, Taken, read_cursor
+from zeroclaw import (
+    Address,
+    ApprovalId,
+    Attachment,
+    Command,
+    Deleted,
+    Edited,
+    Envelope,
+    MessageRef,
+    Position,
+    Pressed,
+    Said,
+    Sender,
+)
+
+ME = Me(channel="slack", account="T1-UBOT", user="UBOT", bot="BBOT")
+ALL = Me(channel="slack", account="T1-UBOT", user="UBOT", bot="BBOT", channels="all")
+OFF = Me(channel="slack", account="T1-UBOT", user="UBOT", bot="BBOT", channels="off")
+TS, LATER = "1700000000.000100", "1700000009.000100"
+NEW = Reading()
+DIRECT = Address(channel="slack", account="T1-UBOT", chat="@UANN", direct=True)
+
+
+def message(**fields: object) -> Json:
+    whole: Json = {
+        "type": "message",
+        "channel": "D1",
+        "channel_type": "im",
+        "user": "UANN",
+        "ts": TS,
+        "text": "hello",
+    }
+    return {**whole, **fields}
+
+
+def in_channel(**fields: object) -> Json:
+    return message(**{"channel": "C1", "channel_type": "channel", **fields})
+
+
+def envelope(event: Json, me: Me = ME, reading: Reading = NEW) -> Envelope:
+    taken = decode.message(event, me, reading)
+    assert isinstance(taken, Taken), taken
+    return taken.envelope
+
+
+def passed(event: Json, me: Me = ME) -> str:
+    taken = decode.message(event, me, NEW)
+    assert isinstance(taken, Passed), taken
+    return taken.why
+
+
+def thread(of: str) -> Address:
+    return Address(channel="slack", account="T1-UBOT", chat="C1", thread=of)
+
+
+# --- messages --------------------------------------------------------------------------------------
+
+
+def test_a_direct_message_is_whole() -> None:
+    taken = decode.message(message(client_msg_id="c1"), ME, NEW, event_id="Ev1")
+    assert taken == Taken(
+        ts=TS,
+        envelope=Envelope(
+            address=DIRECT,
+            sender=Sender(id="UANN", verified=True),
+            dedup=(f"message/D1/{TS}", "event/Ev1", "client/c1"),
+            body=Said(text="hello"),
+            message=TS,
+            position=Position(scope="@UANN", cursor=TS),
+        ),
+    )
+
+
+def test_a_thread_of_a_direct_chat_is_a_place_of_its_own() -> None:
+    assert envelope(message(thread_ts=LATER)).address.thread == LATER
+    assert envelope(message(thread_ts=TS)).address.thread is None
+    assert envelope(message(thread_ts="odd")).address.thread is None
+
+
+def test_a_mention_in_a_channel_begins_a_thread() -> None:
+    found = envelope(in_channel(text="<@UBOT> hello"))
+    assert (found.address, found.body) == (thread(TS), Said(text="hello"))
+    assert found.position == Position(scope="C1", cursor=f"{TS} {TS}:{TS}")
+
+
+def test_what_follows_in_a_known_thread_needs_no_mention() -> None:
+    reading = NEW.after(TS, TS)
+    event = in_channel(ts=LATER, thread_ts=TS)
+    found = envelope(event, ME, reading)
+    assert found.address == thread(TS)
+    assert found.position == Position(scope="C1", cursor=f"{TS} {TS}:{LATER}")
+    assert passed(event) == "not meant for the bot"
+
+
+def test_which_channels_are_heard_is_configured() -> None:
+    assert passed(in_channel()) == "not meant for the bot"
+    assert envelope(in_channel(), ALL).address == thread(TS)
+    assert passed(in_channel(text="<@UBOT> hi"), OFF) == "not meant for the bot"
+    assert envelope(message(), OFF).address == DIRECT
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        message(user="UBOT"),
+        message(bot_id="B2"),
+        message(user="USLACKBOT"),
+        message(user=""),
+        message(user=7),
+        message(ts="soon"),
+        message(subtype="channel_join"),
+        message(channel="../x"),
+        message(channel=None),
+        {},
+    ],
+)
+def test_what_no_person_wrote_is_passed_over(event: Json) -> None:
+    assert passed(event) in {"not by a person", "no chat"}
+
+
+def test_an_empty_message_is_passed_over() -> None:
+    assert passed(message(text="")) == "empty"
+
+
+@pytest.mark.parametrize(
+    ("said", "read"),
+    [
+        ("a &lt;b&gt; &amp;amp; c", "a <b> &amp; c"),
+        ("<@UBOT>  do it ", "do it"),
+        ("ask <@UBOT> now", "ask  now"),
+        ("<@UBOB> and <@UEVE|eve>", "@UBOB and @UEVE"),
+        ("see <#C9|general> <!here> <!subteam^S1|@team>", "see #general @here @team"),
+        ("<https://a.example/x>", "https://a.example/x"),
+        ("<https://a.example|name>", "name (https://a.example)"),
+        ("<mailto:a@b.example|a@b.example>", "a@b.example"),
+        ("1 < 2", "1 < 2"),
+    ],
+)
+def test_slacks_marks_are_read_as_they_were_typed(said: str, read: str) -> None:
+    assert envelope(message(text=said)).body == Said(text=read)
+
+
+def test_a_slash_and_a_word_is_a_command() -> None:
+    assert envelope(message(text="/Stop")).body == Command(name="stop")
+    assert envelope(in_channel(text="<@UBOT> /approve 1 3")).body == Command(
+        name="approve", rest="1 3"
+    )
+
+
+def test_what_is_shared_stands_below_the_words_of_who_shares_it() -> None:
+    shared = [{"is_share": True, "text": "buy\nnow"}, {"text": "an unfurled link"}]
+    body = envelope(message(attachments=shared)).body
+    assert body == Said(text="hello\n\n> buy\n> now", own="hello")
+    assert envelope(message(text="", attachments=shared)).body == Said(text="> buy\n> now", own="")
+
+
+def test_files_are_recorded() -> None:
+    files: list[object] = [
+        {"id": "F1", "name": "a.txt", "mimetype": "text/plain", "size": 3},
+        {"id": "F2", "mimetype": "x/y", "size": "many"},
+        {"id": "../etc"},
+        7,
+    ]
+    found = envelope(message(text="", subtype="file_share", files=files))
+    assert found.attachments == (
+        Attachment(reference="F1", name="a.txt", media_type="text/plain", size_bytes=3),
+        Attachment(reference="F2", name="file", media_type="x/y", size_bytes=None),
+    )
+
+
+# --- edits and deletions -----------------------------------------------------------------------------
+
+
+def changed(now: Json, before: Json, **fields: object) -> Json:
+    event = {"subtype": "message_changed", "message": now, "previous_message": before}
+    return message(**{**event, "user": None, **fields})
+
+
+EDITED = {"user": "UANN", "ts": LATER}
+
+
+def test_an_edit_names_its_message_and_its_version() -> None:
+    found = envelope(changed(message(text="better", edited=EDITED), message()))
+    assert found.body == Edited(message=TS, text="better")
+    assert found.address == DIRECT
+    assert found.dedup == (f"edit/{TS}/{LATER}/D1",)
+
+
+def test_an_edit_in_a_thread_stands_there() -> None:
+    now = in_channel(text="better", edited=EDITED, ts=LATER, thread_ts=TS)
+    event = changed(now, in_channel(), channel="C1", channel_type="channel")
+    assert envelope(event).address == thread(TS)
+    begun = changed(
+        in_channel(text="better", edited=EDITED), in_channel(), channel="C1", channel_type="channel"
+    )
+    assert envelope(begun).address == thread(TS)
+    direct = changed(message(text="x", edited=EDITED, thread_ts=LATER), message())
+    assert envelope(direct).address.thread == LATER
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        changed(message(), message()),
+        changed(message(text="better"), message()),
+        changed(message(edited=EDITED), message()),
+        changed(message(text="x", edited=EDITED, bot_id="B1"), message()),
+        changed(message(text="x", edited=EDITED, ts="odd"), message()),
+    ],
+)
+def test_what_slack_changes_by_itself_is_no_edit(event: Json) -> None:
+    """A link that is unfurled, a thread that grows, a message of a bot."""
+    assert passed(event) == "no edit of a person's"
+
+
+def test_a_deletion_names_its_message() -> None:
+    event = message(subtype="message_deleted", deleted_ts=TS, previous_message=message(), user=None)
+    assert envelope(event).body == Deleted(message=TS)
+    odd = {**event, "deleted_ts": "odd"}
+    assert passed(odd) == "no message of a person's"
+
+
+# --- presses, forms, commands ------------------------------------------------------------------------
+
+
+def press(action: str = "zc-once:1", **fields: object) -> Json:
+    return {
+        "type": "block_actions",
+        "user": {"id": "UANN"},
+        "container": {"channel_id": "D1", "message_ts": TS},
+        "trigger_id": "t1",
+        "actions": [{"action_id": action, "value": "a1", "action_ts": LATER}],
+        **fields,
+    }
+
+
+def test_a_press_carries_the_call_the_choice_and_the_card() -> None:
+    card = MessageRef(address=DIRECT, message=TS)
+    assert decode.pressed(press(), ME) == Taken(
+        trigger="t1",
+        envelope=Envelope(
+            address=DIRECT,
+            sender=Sender(id="UANN", verified=True),
+            dedup=(f"press/D1/{TS}/{LATER}/a1",),
+            body=Pressed(approval=ApprovalId("a1"), choice="once", card=card),
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("action", "choice"),
+    [("zc-time:2", "for_a_time"), ("zc-deny:1", "deny"), ("zc-why:1", "deny_with_reason")],
+)
+def test_each_button_is_a_choice(action: str, choice: str) -> None:
+    taken = decode.pressed(press(action), ME)
+    assert isinstance(taken, Taken)
+    assert isinstance(taken.envelope.body, Pressed)
+    assert taken.envelope.body.choice == choice
+
+
+def test_a_card_in_a_thread_is_known_by_it() -> None:
+    box = {"channel_id": "C1", "message_ts": LATER, "thread_ts": TS}
+    taken = decode.pressed(press(container=box), ME)
+    assert isinstance(taken, Taken)
+    assert taken.envelope.address == thread(TS)
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        press("other"),
+        press(actions=[]),
+        press(type="shortcut"),
+        press(user={}),
+        press(actions=[{"action_id": "zc-once:1"}]),
+        {},
+        {"type": "view_submission", "user": {"id": "UANN"}, "view": {"callback_id": "other"}},
+        {"type": "view_submission", "user": {"id": "UANN"}, "view": {"callback_id": decode.FORM}},
+    ],
+)
+def test_what_is_no_button_or_form_of_ours_is_passed_over(payload: Json) -> None:
+    assert isinstance(decode.pressed(payload, ME), Passed)
+
+
+def test_a_form_carries_the_reason_to_the_card_it_began_at() -> None:
+    card = MessageRef(address=thread(TS), message=LATER)
+    view = {
+        "id": "V1",
+        "callback_id": decode.FORM,
+        "private_metadata": decode.form_data(ApprovalId("a1"), card, "C1"),
+        "state": {"values": {"reason": {"reason": {"value": "too early"}}}},
+    }
+    payload: Json = {"type": "view_submission", "user": {"id": "UANN"}, "view": view}
+    taken = decode.pressed(payload, ME)
+    assert isinstance(taken, Taken)
+    assert taken.envelope.body == Pressed(
+        approval=ApprovalId("a1"), choice="deny", reason="too early", card=card
+    )
+    assert taken.envelope.dedup == ("form/V1/a1",)
+
+
+def test_a_form_whose_card_is_odd_still_answers() -> None:
+    """The approval alone decides; where the card stands only says where it is shown."""
+    view = {"id": "V1", "callback_id": decode.FORM, "private_metadata": '{"approval": "a1"}'}
+    payload: Json = {"type": "view_submission", "user": {"id": "UANN"}, "view": view}
+    taken = decode.pressed(payload, ME)
+    assert isinstance(taken, Taken)
+    assert taken.envelope.address == DIRECT
+
+
+@pytest.mark.parametrize(
+    ("words", "body"),
+    [
+        ("stop", Command(name="stop")),
+        ("Approve 1 3 ", Command(name="approve", rest="1 3")),
+        ("", Command(name="help")),
+        ("<@U1> hi", Command(name="help")),
+    ],
+)
+def test_a_slash_command_is_a_command_of_the_bots(words: str, body: Command) -> None:
+    payload: Json = {"user_id": "UANN", "channel_id": "D1", "text": words, "trigger_id": "t1"}
+    taken = decode.slash(payload, ME)
+    assert isinstance(taken, Taken)
+    assert (taken.envelope.body, taken.envelope.address) == (body, DIRECT)
+    assert taken.envelope.dedup == ("slash/t1",)
+
+
+def test_a_slash_command_in_a_channel_belongs_to_it() -> None:
+    payload: Json = {"user_id": "UANN", "channel_id": "C1", "text": "stop", "trigger_id": "t1"}
+    taken = decode.slash(payload, ME)
+    assert isinstance(taken, Taken)
+    assert taken.envelope.address == Address(channel="slack", account="T1-UBOT", chat="C1")
+    assert isinstance(decode.slash({**payload, "user_id": ""}, ME), Passed)
+
+
+# --- how far a chat was read --------------------------------------------------------------------------
+
+
+def test_a_cursor_is_read_back_as_it_was() -> None:
+    reading = NEW.after(TS, TS).after(LATER, TS)
+    assert read_cursor(reading.text()) == reading
+    assert reading == Reading(top=TS, threads={TS: LATER})
+    assert read_cursor(NEW.text()) == NEW
+
+
+def test_only_the_threads_that_were_last_alive_are_remembered() -> None:
+    reading = NEW
+    for at in range(MOST_THREADS + 5):
+        reading = reading.after(f"{1700000000 + at}.000100", f"{1700000000 + at}.000100")
+    assert len(reading.threads) == MOST_THREADS
+    assert "1700000000.000100" not in reading.threads
+    assert read_cursor(reading.text()) == reading
+
+
+def test_reading_never_goes_back() -> None:
+    """Redelivered and late events may come in any order."""
+    reading = NEW.after(LATER, LATER).after(TS, LATER)
+    assert reading == Reading(top=LATER, threads={LATER: LATER})
+    assert NEW.after(LATER, "").after(TS, "").top == LATER
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inside: (
+        st.lists(inside, max_size=4)
+        | st.dictionaries(
+            st.sampled_from(
+                [
+                    *("channel", "channel_type", "user", "ts", "text", "subtype", "message"),
+                    *("type", "previous_message", "edited", "files", "attachments", "actions"),
+                    *("view", "id", "container", "state", "values", "thread_ts", "deleted_ts"),
+                    "private_metadata",
+                ]
+            ),
+            inside,
+            max_size=6,
+        )
+    ),
+    max_leaves=20,
+)
+
+
+@given(JSON, st.text(max_size=60))
+def test_whatever_comes_nothing_raises(event: object, cursor: str) -> None:
+    data = as_object(event)
+    decode.message(data, ALL, read_cursor(cursor), event_id="Ev1")
+    decode.message({**message(), **data}, ALL, NEW)
+    decode.pressed({**press(), **data}, ME)
+    decode.slash({"user_id": "UANN", **data}, ME)
+
+
+def test_odd_fields_read_as_nothing() -> None:
+    assert parsed(b"{") is None
+    assert parsed(b"[" * 100_000) is None
+    assert inner({"a": {"b": {"c": 1}}}, "a", "b") == {"c": 1}
+    assert inner({"a": 1}, "a", "b") == {}
+    assert objects({"a": [{"b": 1}, 2]}, "a") == [{"b": 1}, {}]
+    assert objects({"a": 1}, "a") == []
+    assert text({"a": "\ud800x"}, "a") == "\ufffdx"
+    assert text({"a": 1}, "a") == ""
+    assert (whole({"a": True}, "a"), whole({"a": 2}, "a")) == (None, 2)
+    assert (number({"a": 1.5}, "a"), number({"a": 2}, "a"), number({}, "a")) == (1.5, 2, None)

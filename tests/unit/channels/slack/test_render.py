@@ -1,0 +1,123 @@
+"""What Slack is sent: no mention, no disguised link, and cards whole."""
+
+import json
+from typing import cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from channels.slack import cards, decode, render
+from tests.contract.channel_words import APPROVED, CARD, DENIED, call
+from tests.fakes.manual_clock import EPOCH
+from zeroclaw import (
+    Address,
+    ApprovalId,
+    CheckedReceipt,
+    MessageRef,
+    Outcome,
+    replace,
+)
+
+OPEN = Outcome(card=CARD, endings=())
+
+
+@pytest.mark.parametrize("ping", ["<!channel>", "<!here|x>", "<@U1>", "<https://a.example|bank>"])
+def test_a_text_pings_nobody_and_hides_no_link(ping: str) -> None:
+    rendered = render.markdown(f"so {ping}")
+    assert "<" not in rendered.body
+    assert "<" not in render.escaped(rendered.plain)
+
+
+@given(st.text(max_size=300))
+def test_no_text_holds_a_mark_of_slacks(text: str) -> None:
+    rendered = render.markdown(text)
+    assert "<" not in rendered.body
+    assert "\x00" not in rendered.body
+    assert render.measure(rendered) >= len(rendered.body)
+
+
+def test_markdown_is_left_to_slack() -> None:
+    text = "**bold**\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```py\nx = 1\n```"
+    assert render.markdown(text).body == text
+    assert render.markdown("![a](https://a.example/b.png)").body == "[a](https://a.example/b.png)"
+
+
+def test_length_counts_as_slack_does() -> None:
+    assert render.measure(render.markdown("👩🏽‍🚀")) == 7
+
+
+def test_a_receipt_stands_in_a_block_of_its_own() -> None:
+    receipt = CheckedReceipt(token="t", tool="shell", summary="ls", outcome="ok", at=EPOCH)
+    earlier = replace(receipt, earlier=True)
+    text, context = render.blocks("done", (receipt, earlier), plain=False)
+    assert text == {"type": "markdown", "text": "done"}
+    lines = [one["text"] for one in cast("list[dict[str, str]]", context["elements"])]
+    assert lines == [f"✅ {receipt.line()}", f"🕓 {earlier.line()}"]
+    assert render.blocks("", (), plain=False) == []
+    assert render.blocks("*x*", (), plain=True) == [render.text_block("*x*")]
+
+
+def texts(blocks: list[dict[str, object]]) -> str:
+    """All that is read of rich text, letter by letter."""
+    shown = [one for one in blocks if one["type"] == "rich_text"]
+    return "\n".join(
+        part["text"]
+        for one in cast("list[dict[str, list[dict[str, list[dict[str, str]]]]]]", shown)
+        for element in one["elements"]
+        for part in element["elements"]
+    )
+
+
+@given(st.text(max_size=200))
+def test_a_card_shows_what_the_call_is_letter_by_letter(arguments: str) -> None:
+    """P5."""
+    from zeroclaw import escape_invisible
+
+    card = replace(CARD, calls=(replace(call(1), arguments=arguments),))
+    shown = texts(cards.view(Outcome(card=card, endings=())))
+    assert (escape_invisible(arguments) or " ") in shown
+
+
+def test_each_open_call_has_its_buttons_and_each_ended_one_its_end() -> None:
+    blocks = cards.view(Outcome(card=CARD, endings=(DENIED,)))
+    (row,) = [one for one in blocks if one["type"] == "actions"]
+    buttons = cast("list[dict[str, str]]", row["elements"])
+    assert [one["value"] for one in buttons] == [APPROVED.approval] * 3
+    assert [one["action_id"] for one in buttons] == ["zc-once:1", "zc-time:1", "zc-deny:1"]
+    shown = texts(blocks)
+    assert "⛔" in shown
+    assert "too early" in shown
+    assert "✅" in texts(cards.view(Outcome(card=CARD, endings=(APPROVED, DENIED))))
+
+
+def test_a_card_of_one_call_says_what_its_buttons_do() -> None:
+    card = replace(CARD, calls=(replace(call(1), scope="any command for 1 hour"),))
+    (row,) = [one for one in cards.view(Outcome(card=card, endings=())) if one["type"] == "actions"]
+    labels = [
+        one["text"]["text"] for one in cast("list[dict[str, dict[str, str]]]", row["elements"])
+    ]
+    assert labels[0] == "Approve once"
+    assert "any command for 1 hour" in texts(cards.view(Outcome(card=card, endings=())))
+
+
+def test_a_card_that_can_not_be_whole_is_too_long() -> None:
+    long = replace(CARD, calls=(replace(call(1), arguments="x" * 11_001),))
+    many = replace(CARD, calls=tuple(map(call, range(cards.MOST_CALLS + 1))))
+    assert [cards.is_too_long(one) for one in (CARD, long, many)] == [False, True, True]
+
+
+def test_a_form_carries_what_it_is_about() -> None:
+    address = Address(channel="slack", account="T-U", chat="@UANN", direct=True)
+    card = MessageRef(address=address, message="1700000000.000100")
+    form = cards.form("why is `shell` denied?", "Reason", ApprovalId("a1"), card, "D1")
+    said = json.dumps(form)
+    assert "why is shell denied?" in said
+    carried = json.loads(cast("dict[str, str]", form)["private_metadata"])
+    assert carried == {"approval": "a1", "channel": "D1", "ts": card.message, "thread": ""}
+    assert decode.FORM in said
+    bare = cast(
+        "dict[str, list[dict[str, dict[str, str]]]]",
+        cards.form("", "Reason", ApprovalId("a1"), card, "D1"),
+    )
+    assert bare["blocks"][0]["label"]["text"] == "Reason"
