@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from channels._local import LocalSettings
 from channels.discord import DiscordSettings
 from channels.email import EmailSettings
+from channels.slack import SlackSettings
 from channels.telegram import TelegramSettings
 from channels.web import WebSettings
 from zeroclaw.config.model import ChannelSettings, Config, PersonSettings
@@ -21,7 +22,12 @@ from zeroclaw.gate.policy import Statement, configured
 TEXT = (Path(__file__).parents[2] / "config.example.toml").read_text(encoding="utf-8")
 UNCOMMENTED = re.sub(r"^#: ?", "", TEXT, flags=re.MULTILINE).replace("statement = []", "")
 KINDS = {"web": WebSettings, "terminal": LocalSettings}
-COMMENTED = {"discord": DiscordSettings, "email": EmailSettings, "telegram": TelegramSettings}
+COMMENTED = {
+    "discord": DiscordSettings,
+    "email": EmailSettings,
+    "slack": SlackSettings,
+    "telegram": TelegramSettings,
+}
 """Kinds that need something of a person's before they run."""
 
 
@@ -53,6 +59,8 @@ VALUES = {
     "policy.statement.when",
     "channels.discord.token",
     "channels.email.password",
+    "channels.slack.app_token",
+    "channels.slack.bot_token",
     "channels.telegram.token",
 }
 """Tables that are a value of one key."""
@@ -116,6 +124,10 @@ def test_the_commented_examples_are_valid() -> None:
     token = SecretReference(env="TELEGRAM_TOKEN")
     assert settings["telegram"] == TelegramSettings(token=token)
     assert settings["discord"] == DiscordSettings(token=SecretReference(env="DISCORD_TOKEN"))
+    assert settings["slack"] == SlackSettings(
+        bot_token=SecretReference(env="SLACK_BOT_TOKEN"),
+        app_token=SecretReference(env="SLACK_APP_TOKEN"),
+    )
     assert settings["email"] == EmailSettings(
         address="bot@example.org",
         password=SecretReference(env="MAIL_PASSWORD"),
