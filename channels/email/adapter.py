@@ -101,7 +101,7 @@ class EmailChannel:
                 while True:
                     read = await self._read_on(mailbox, read, admit, toast)
                     await progress.note(read)
-                    if mailbox.can_idle:
+                    if mailbox.can_idle:  # what came meanwhile ends it at once
                         await mailbox.idle(settings.poll_s)
                     else:
                         await context.clock.sleep(settings.poll_s)
@@ -132,6 +132,7 @@ class EmailChannel:
         self, mailbox: Mailbox, read: Read, admit: Admit, toast: Callable[[Taken, str], None]
     ) -> Read:
         """Read what is new, one mail at a time; return how far that is."""
+        mailbox.look()
         # `*` is the newest mail, so that one that was read may be found again.
         for uid in await mailbox.search(f"UID {read.uid + 1}:*"):
             if uid <= read.uid:

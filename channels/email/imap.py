@@ -18,7 +18,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from aioimaplib import AioImapException
-from aioimaplib.aioimaplib import IdleCommand, IMAP4ClientProtocol, Response
+from aioimaplib.aioimaplib import Command, IdleCommand, IMAP4ClientProtocol, Response
 
 from channels.email.decode import Fetched
 from zeroclaw import ChannelUnauthorized, ChannelUnavailable, Value
@@ -30,7 +30,7 @@ _UID = re.compile(rb"[( ]UID (\d+)")
 _SIZE = re.compile(rb"RFC822\.SIZE (\d+)")
 _DATE = re.compile(rb'INTERNALDATE "([^"]{10,40})"')
 _OPENED = re.compile(rb"\[(UIDVALIDITY|UIDNEXT) (\d+)\]")
-_NEWS = re.compile(rb"^\d+ (?:EXISTS|RECENT)")
+_NEWS = re.compile(rb"\* \d+ EXISTS", re.IGNORECASE)
 # RFC 5530: what says that the operator must act; without a code it is a refusal as well.
 _REFUSED = re.compile(
     rb"^(?!\[)|\[(?:AUTHENTICATIONFAILED|AUTHORIZATIONFAILED|EXPIRED|PRIVACYREQUIRED|CONTACTADMIN)\]"
@@ -47,10 +47,37 @@ class Opened(Value):
     next_uid: int
 
 
+class _Protocol(IMAP4ClientProtocol):
+    """The library's, which also hears of new mail in the answers to other commands.
+
+    A server tells of each mail once, within whatever it says next. The library drops that unless it
+    is idle, and the mail would lie there until the next one comes.
+
+    Attributes:
+        news: Set when the server tells of new mail; its user clears it.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(loop)
+        self.news = asyncio.Event()
+
+    def _untagged_response(self, line: bytes) -> Command | None:
+        if _NEWS.match(line):
+            self.news.set()
+        return super()._untagged_response(line)
+
+
+class _NoQueue:
+    """Keeps nothing of what a server says while it is idle; the library's own queue has no bound."""
+
+    def put_nowait(self, _lines: list[bytes]) -> None:
+        """Drop it: what matters was heard already."""
+
+
 class Mailbox:
     """One connection, for one user at a time."""
 
-    def __init__(self, protocol: IMAP4ClientProtocol, channel: str) -> None:
+    def __init__(self, protocol: _Protocol, channel: str) -> None:
         """Hold a connection that `connected` has made."""
         self._protocol = protocol
         self._channel = channel
@@ -187,22 +214,23 @@ class Mailbox:
         """Whether the server tells of new mail by itself."""
         return "IDLE" in self._protocol.capabilities
 
+    def look(self) -> None:
+        """Say that from now on new mail is news again; said before a search."""
+        self._protocol.news.clear()
+
     async def idle(self, limit_s: float) -> None:
-        """Wait until the server tells of new mail, at most for a while."""
+        """Wait until there is news since the last look, at most for a while."""
         protocol = self._protocol
-        while not protocol.idle_queue.empty():
-            protocol.idle_queue.get_nowait()
+        if protocol.news.is_set():
+            return
         # As `IMAP4.idle_start` does, without the three tasks that it leaves to nobody.
-        command = IdleCommand(protocol.new_tag(), protocol.idle_queue)
+        command = IdleCommand(protocol.new_tag(), _NoQueue())
         protocol.pending_sync_command = command
         protocol.send(str(command))
         await self._within(protocol.wait_for_idle_response(), CONNECT_S)
-        try:
+        with suppress(TimeoutError):
             async with asyncio.timeout(limit_s):
-                while not _has_news(await self._within(protocol.idle_queue.get(), limit_s + 1)):
-                    pass
-        except TimeoutError:
-            pass
+                await self._within(protocol.news.wait(), limit_s + 1)
         protocol.idle_done()
         await self._within(command.wait(), CONNECT_S)
 
@@ -230,9 +258,7 @@ async def connected(channel: str, host: str, port: int, *, tls: ssl.SSLContext) 
     loop = asyncio.get_running_loop()
     try:
         async with asyncio.timeout(CONNECT_S):
-            _, protocol = await loop.create_connection(
-                lambda: IMAP4ClientProtocol(loop), host, port, ssl=tls
-            )
+            _, protocol = await loop.create_connection(lambda: _Protocol(loop), host, port, ssl=tls)
     except ssl.SSLCertVerificationError as error:
         message = f"`{channel}`: `{host}` can't prove its name ({error.verify_message.lower()})"
         raise ChannelUnavailable(message) from error
@@ -253,11 +279,6 @@ def _words(response: Response) -> str:
     """Return what a server said of a refusal, in short."""
     last = bytes(response.lines[-1]) if response.lines else b""
     return " ".join(last.decode("utf-8", "replace").split())[:120].lower()
-
-
-def _has_news(lines: list[bytes]) -> bool:
-    """Tell new mail from changes of other clients, and from the server's signs of life."""
-    return any(_NEWS.match(line) for line in lines)
 
 
 def _instant(text: str) -> datetime | None:

@@ -1,20 +1,26 @@
 # What channels/email/imap.py uses of aioimaplib 2.0, which says few of its types.
 
-from asyncio import AbstractEventLoop, Protocol, Queue, Transport
+import asyncio
+from asyncio import AbstractEventLoop, Transport
 from collections.abc import Callable
+from typing import Protocol
 
 class Response:
     result: str
     lines: list[bytes | bytearray]
 
-class IdleCommand:
-    def __init__(self, tag: str, queue: Queue[list[bytes]]) -> None: ...
+class Sink(Protocol):
+    def put_nowait(self, _lines: list[bytes], /) -> None: ...
+
+class Command: ...
+
+class IdleCommand(Command):
+    def __init__(self, tag: str, queue: Sink) -> None: ...
     async def wait(self) -> None: ...
 
-class IMAP4ClientProtocol(Protocol):
+class IMAP4ClientProtocol(asyncio.Protocol):
     transport: Transport | None
     capabilities: set[str]
-    idle_queue: Queue[list[bytes]]
     pending_sync_command: IdleCommand | None
     conn_lost_cb: Callable[[Exception | None], None] | None
     def __init__(self, loop: AbstractEventLoop | None) -> None: ...
@@ -28,3 +34,4 @@ class IMAP4ClientProtocol(Protocol):
     def new_tag(self) -> str: ...
     def send(self, line: str) -> None: ...
     def idle_done(self) -> None: ...
+    def _untagged_response(self, line: bytes) -> Command | None: ...
