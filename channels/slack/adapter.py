@@ -21,7 +21,6 @@ from zeroclaw import (
     Answered,
     Attachment,
     Card,
-    CardWords,
     ChannelContext,
     ChannelRejected,
     ChannelUnavailable,
@@ -203,8 +202,7 @@ class SlackChannel:
                 channel = await self._channel_of(envelope.address)
                 is_asked = admission.reply_wanted and isinstance(body, Pressed)
                 if is_asked and isinstance(body, Pressed) and body.card and taken.trigger:
-                    reason = CardWords("en").by_name(1)["reason"]
-                    form = cards.form(said, reason, body.approval, body.card, channel)
+                    form = cards.form(said, body.approval, body.card, channel)
                     opened = {"trigger_id": taken.trigger, "view": form}
                     await self._calls.call("views.open", opened)
                     return

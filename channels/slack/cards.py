@@ -24,7 +24,8 @@ MOST_CHARS = 11_000
 """Of all blocks of a card; a little less than Slack takes of any text."""
 MOST_CALLS = 12
 """A message takes 50 blocks, a call up to four of them."""
-MOST_LABEL, MOST_TITLE, MOST_REASON = 75, 24, 500
+MOST_LABEL, MOST_TITLE, MOST_QUESTION, MOST_REASON = 75, 24, 2_000, 500
+"""Of a button, and of a form's title and label, in characters ("Block Kit", read 2026-11)."""
 _MOST_NAME = 300
 _SIGNS: Mapping[str, str] = {"approved": "✅", "denied": "⛔", "expired": "⌛", "stopped": "⏹"}
 _STYLES: Mapping[Choice, str] = {"once": "primary", "deny": "danger", "deny_with_reason": "danger"}
@@ -61,20 +62,21 @@ def summary(card: Card) -> str:
     return render.escaped("\n".join(filter(None, lines)))
 
 
-def form(asked: str, reason: str, approval: ApprovalId, card: MessageRef, channel: str) -> object:
+def form(asked: str, approval: ApprovalId, card: MessageRef, channel: str) -> object:
     """Return the form that asks for the reason of a denial.
 
     Args:
-        asked: As the runtime asks it, of one line.
-        reason: What the field is called.
+        asked: As the runtime asks it, of one line, in the language of whoever is asked.
         approval: The call that is denied.
         card: Where it was pressed.
         channel: Slack's own id of that chat.
     """
+    said = _line(asked)
+    title = said if len(said) <= MOST_TITLE else f"{said[: MOST_TITLE - 1]}…"
     field: dict[str, object] = {
         "type": "input",
         "block_id": decode.FIELD,
-        "label": render.plain_text(_line(asked)[:MOST_LABEL] or reason),
+        "label": render.plain_text(said[:MOST_QUESTION]),
         "element": {
             "type": "plain_text_input",
             "action_id": decode.FIELD,
@@ -86,7 +88,7 @@ def form(asked: str, reason: str, approval: ApprovalId, card: MessageRef, channe
         "type": "modal",
         "callback_id": decode.FORM,
         "private_metadata": decode.form_data(approval, card, channel),
-        "title": render.plain_text(reason[:MOST_TITLE]),
+        "title": render.plain_text(title),
         "submit": render.plain_text("OK"),
         "blocks": [field],
     }

