@@ -35,4 +35,5 @@ def test_what_a_command_does_is_said_in_each_language_without_markup() -> None:
     [queue] = [one for one in menu.everyone if one.name == "queue"]
     assert queue.does["en"] == "what messages do that come while I answer; /queue explains"
     assert all(set(one.does) == {"en", "de"} for one in menu.operators)
+    assert set(menu.ask) == set(menu.typed) == {"en", "de"}
     assert all(0 < len(said) <= 256 for one in menu.operators for said in one.does.values())
