@@ -313,9 +313,19 @@ class DiscordChannel:
         self._needs_lookup()
         sent = self._sent(content)
         channel = await self._channel_of(self._ours(to))
-        return await self._lookup.lookup(
+        seen, is_as_sent = await self._lookup.lookup(
             to, channel, sent, since=since, apart=apart, before=before, me=self._me.id
         )
+        if seen.ref is not None and not is_as_sent and isinstance(content, Outgoing):
+            try:
+                await self.edit(seen.ref, content)
+            except ChannelRejected as error:
+                if error.gone:
+                    raise ChannelUnavailable(str(error)) from error  # it is not seen again
+                raise DeliveryUnknown(str(error)) from error
+            except DeliveryUnknown as error:
+                raise ChannelUnavailable(str(error)) from error
+        return seen
 
     async def edit(self, ref: MessageRef, outgoing: Outgoing) -> None:
         """Replace a message's text, or what stands with a file."""
@@ -383,14 +393,12 @@ class DiscordChannel:
         """Return by what a message is known in a history."""
         match content:
             case Outgoing():
-                return Sent(content=str(self._texted(content)["content"]))
+                return Sent(content=str(self._texted(content)["content"]), is_whole=False)
             case OutgoingFile():
-                file = (content.name, len(content.content))
-                return Sent(content=render.plainly(content.caption), file=file)
+                return Sent(content=render.plainly(content.caption), file=len(content.content))
             case Card():
                 shown = cards.view(Outcome(card=content, endings=()))
-                file = (cards.FILE_NAME, len(shown.file.encode())) if shown.file else None
-                return Sent(content=shown.content, file=file)
+                return Sent(content=shown.content, buttons=shown.carried)
 
     async def _post(
         self,

@@ -64,11 +64,13 @@ class Shown(Value):
         content: Its text.
         components: Its rows of buttons, as the API takes them.
         file: The calls, where the text has no room for them; empty for none.
+        carried: What the buttons carry.
     """
 
     content: str
     components: list[dict[str, object]]
     file: str = ""
+    carried: frozenset[str] = frozenset()
 
 
 def view(outcome: Outcome) -> Shown:
@@ -81,6 +83,12 @@ def view(outcome: Outcome) -> Shown:
         content=_caption(card, endings) if is_file else _whole(card, endings),
         components=_rows(card, endings),
         file=_listed(card) if is_file else "",
+        carried=frozenset(
+            data(call.approval, one)
+            for call in card.calls
+            for one in card.choices
+            if call.approval not in endings and _has_buttons(card, call)
+        ),
     )
 
 

@@ -47,7 +47,7 @@ MOST_NAME_CHARS = 64
 _COMMAND = re.compile(r"/([A-Za-z][A-Za-z0-9_-]*)(?:\s+(.*))?", re.DOTALL)
 _MENTION = re.compile(r"<@!?(\d{1,20})>")
 # Message types, read 2026-11: an ordinary one, and a reply. All others are made by Discord.
-_WRITTEN = frozenset({0, 19})
+WRITTEN = frozenset({0, 19})
 _FORWARD = 1  # Message Reference Types
 _COMMAND_USED, _BUTTON_PRESSED, _FORM_SENT = 2, 3, 5  # Interaction Types
 _TYPED_IN = 1  # Application Command Types: CHAT_INPUT
@@ -146,7 +146,7 @@ def message(event: Json, me: Me, parents: Mapping[str, str]) -> Taken | Passed:
     channel = snowflake(event, "channel_id")
     if not channel or not number or sender is None:
         return Passed(why="of a bot or of nobody")
-    if snowflake(event, "webhook_id") or whole(event, "type") not in _WRITTEN:
+    if snowflake(event, "webhook_id") or whole(event, "type") not in WRITTEN:
         return Passed(why="not written by a person")
     address = _address(event, me, sender.id)
     if why := "" if address.direct else _unasked(event, me, channel, parents):

@@ -2,12 +2,15 @@
 
 A repeated send within minutes is told from the first by its nonce. What is older, or was sent by a
 process that died, is looked up: ids are given in order of time, so all of our own messages after a
-mark are read, and one with the same words that is not known to be another is the one.
+mark are read, and one that is not known to be another is the one. A process that died may have sent it
+with fewer words, for it was a draft; then it is changed.
 """
 
 from collections.abc import Sequence
 from datetime import datetime
 
+from channels.discord import cards
+from channels.discord.decode import WRITTEN
 from channels.discord.errors import NotThere
 from channels.discord.fields import Json, inner, is_snowflake, objects, snowflake, text, whole
 from channels.discord.rest import Rest
@@ -33,11 +36,15 @@ class Sent(Value):
 
     Attributes:
         content: Its text, as it was sent.
-        file: The name and size of its file, None for none.
+        file: The size of its file in bytes, None for none; Discord may change a file's name.
+        buttons: What the buttons of a card carry, empty for other messages.
+        is_whole: It was whole from the first, and never a draft.
     """
 
     content: str
-    file: tuple[str, int] | None = None
+    file: int | None = None
+    buttons: frozenset[str] = frozenset()
+    is_whole: bool = True
 
 
 def snowflake_at(at: datetime, slack_s: float) -> int:
@@ -64,8 +71,8 @@ class Lookup:
         apart: frozenset[str],
         before: str,
         me: str,
-    ) -> LookupResult:
-        """Read one page; see `Channel.lookup`."""
+    ) -> tuple[LookupResult, bool]:
+        """Read one page; see `Channel.lookup`. Whether what is found shows what was sent follows."""
         mark, _, pages = since.partition("/")
         looked = int(pages) if pages.isdecimal() else 0
         if not is_snowflake(mark) or looked >= MOST_PAGES:
@@ -77,15 +84,18 @@ class Lookup:
             (one for one in page if last is None or int(snowflake(one, "id") or 0) < last),
             key=lambda one: int(snowflake(one, "id") or 0),
         )
-        for one in seen:
-            number = snowflake(one, "id")
-            if number not in apart and _is(one, sent, me):
-                self._log("lost_message_found", pages=looked + 1)
-                return LookupResult(ref=MessageRef(address=to, message=number))
+        ours = [one for one in seen if snowflake(one, "id") not in apart and _may_be(one, sent, me)]
+        is_same = [text(one, "content").strip() == sent.content.strip() for one in ours]
+        if ours:
+            found = is_same.index(True) if True in is_same else 0
+            self._log("lost_message_found", pages=looked + 1, as_sent=is_same[found])
+            ref = MessageRef(address=to, message=snowflake(ours[found], "id"))
+            return LookupResult(ref=ref), is_same[found]
         if len(page) < PAGE or len(seen) < len(page):
             # What is sent now stands after all of these, and may be looked for from there.
-            return LookupResult(since=snowflake(seen[-1], "id") if seen else mark)
-        return LookupResult(since=f"{snowflake(seen[-1], 'id')}/{looked + 1}", is_over=False)
+            return LookupResult(since=snowflake(seen[-1], "id") if seen else mark), False
+        since = f"{snowflake(seen[-1], 'id')}/{looked + 1}"
+        return LookupResult(since=since, is_over=False), False
 
     async def _page(self, to: Address, channel: str, mark: str) -> Sequence[Json]:
         path = f"/channels/{channel}/messages?limit={PAGE}&after={mark}"
@@ -100,14 +110,20 @@ class Lookup:
             raise DeliveryUnknown(message) from error
 
 
-def _is(message: Json, sent: Sent, me: str) -> bool:
-    """Whether a message is what was sent; Discord takes blanks from both ends."""
-    if snowflake(inner(message, "author"), "id") != me:
+def _may_be(message: Json, sent: Sent, me: str) -> bool:
+    """Whether a message is ours and of the kind that was sent; answers to commands are neither."""
+    is_ours = snowflake(inner(message, "author"), "id") == me
+    if not is_ours or whole(message, "type") not in WRITTEN or message.get("interaction_metadata"):
         return False
     files = objects(message, "attachments")
-    file = (text(files[0], "filename"), whole(files[0], "size")) if files else None
-    is_same_file = (file is None) == (sent.file is None)
-    if file is not None and sent.file is not None:
-        # Discord may change a file's name, never its size.
-        is_same_file = file[1] == sent.file[1]
-    return is_same_file and text(message, "content").strip() == sent.content.strip()
+    buttons = frozenset(
+        text(one, "custom_id")
+        for row in objects(message, "components")
+        for one in objects(row, "components")
+        if cards.read(text(one, "custom_id"))
+    )
+    if sent.buttons or buttons:
+        return buttons == sent.buttons
+    if sent.is_whole and text(message, "content").strip() != sent.content.strip():
+        return False
+    return (whole(files[0], "size") if files else None) == sent.file

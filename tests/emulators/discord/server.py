@@ -255,6 +255,11 @@ class DiscordServer:
     def bot(self) -> int:
         return self.backend.bot_user.id
 
+    @property
+    def is_heard(self) -> bool:
+        """Whether the bot hears what happens now."""
+        return any(one.socket is not None for one in self._sessions.values())
+
     # --- what a test acts by ---------------------------------------------------------------------
 
     def person(self, name: str) -> Person:
@@ -318,6 +323,12 @@ class DiscordServer:
 
         await self.until(lambda: count() >= times)
 
+    def next_change(self) -> asyncio.Event:
+        """Return what is set by the next call, or change of the daemon."""
+        moved = asyncio.Event()
+        self._waiting.append(moved)
+        return moved
+
     def release(self) -> None:
         """Let everybody who waits look again."""
         waiting, self._waiting = self._waiting, []
@@ -329,9 +340,7 @@ class DiscordServer:
         try:
             async with asyncio.timeout(self.patience_s):
                 while not (found := holds()):
-                    moved = asyncio.Event()
-                    self._waiting.append(moved)
-                    await moved.wait()
+                    await self.next_change().wait()
         except TimeoutError:
             message = f"it did not come about:\n{self.transcript()}"
             raise AssertionError(message) from None

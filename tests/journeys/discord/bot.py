@@ -5,7 +5,7 @@ Ann and Bob may write to the bot; Olga is an operator; Mallory is a stranger. As
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,8 +76,25 @@ class Bot:
 
 
 @asynccontextmanager
-async def bot(directory: Path, *, start: bool = True, **config: object) -> AsyncGenerator[Bot]:
-    """Open everything and start the daemon; at the end it is told to end, and does."""
+async def bot(
+    directory: Path,
+    *,
+    start: bool = True,
+    command: tuple[str, ...] = PRODUCT,
+    environment: Mapping[str, str] | None = None,
+    channel: Mapping[str, object] | None = None,
+    **config: object,
+) -> AsyncGenerator[Bot]:
+    """Open everything and start the daemon; at the end it is told to end, and does.
+
+    Args:
+        directory: An empty directory of this test's own.
+        start: Start the daemon and wait until it hears.
+        command: What runs it; another composition root, for faults.
+        environment: Of the daemon, beside the usual.
+        channel: Keys of `[channels.discord]` over the usual ones.
+        config: Tables of the configuration, laid over the usual ones.
+    """
     async with AsyncExitStack() as stack:
         stack.enter_context(one_failure())
         model = await stack.enter_async_context(ModelServer())
@@ -98,6 +115,7 @@ async def bot(directory: Path, *, start: bool = True, **config: object) -> Async
                     "token": {"env": "JOURNEY_DISCORD_TOKEN"},
                     "api_base_url": discord.url,
                     "limits": "off",
+                    **(channel or {}),
                 }
             },
         }
@@ -109,9 +127,9 @@ async def bot(directory: Path, *, start: bool = True, **config: object) -> Async
             group=group,
             config=path,
             log=directory / "stderr.log",
-            environment=daemon_environment(directory, bench) | token,
+            environment=daemon_environment(directory, bench) | token | dict(environment or {}),
             changed=discord.release,
-            command=PRODUCT,
+            command=command,
             launch=forked,
         )
         here = Bot(

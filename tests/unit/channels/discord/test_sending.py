@@ -10,6 +10,7 @@ from tests.emulators.discord.server import Fault
 from tests.unit.channels.discord.rig import Rig, rigged
 from zeroclaw import (
     Address,
+    ApprovalId,
     Attachment,
     Channel,
     ChannelRejected,
@@ -229,6 +230,59 @@ async def test_a_message_is_looked_for_page_by_page_and_not_without_end(
                 await looked(channel, to, text(channel, "hello"), mark)
             with pytest.raises(DeliveryUnknown):
                 await looked(channel, to, text(channel, "hello"), "")
+
+
+async def test_a_draft_that_nobody_recorded_is_found_and_becomes_the_whole_answer() -> None:
+    """What a process that died had sent has fewer words; one that is known is left (P1, P6)."""
+    async with rigged() as rig:
+        general = rig.discord.channel("general")
+        async with rig.bot() as channel:
+            to = server(rig, general)
+            known = await channel.send(to, text(channel, "known"))
+            draft = await channel.send(to, text(channel, "hel", "k2"))
+            whole, apart = text(channel, "hello", "k3"), frozenset({known.message})
+            seen = await looked(channel, to, whole, "1", apart=apart)
+            assert seen.ref == draft
+            assert [one.content for one in rig.discord.from_bot(general)] == ["known", "hello"]
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "kind"),
+    [
+        (404, 10008, ChannelUnavailable),
+        (400, 50035, DeliveryUnknown),
+        (500, 0, ChannelUnavailable),
+    ],
+)
+async def test_a_draft_that_can_not_be_changed_says_what_to_do(
+    status: int, code: int, kind: type[Exception]
+) -> None:
+    async with rigged() as rig:
+        general = rig.discord.channel("general")
+        async with rig.bot() as channel:
+            to = server(rig, general)
+            await channel.send(to, text(channel, "hel"))
+            body = {"code": code, "message": "no"}
+            rig.discord.will(Fault(method="PATCH", path="/messages/", status=status, body=body))
+            with pytest.raises(kind):
+                await looked(channel, to, text(channel, "hello", "k2"), "1")
+
+
+async def test_a_card_without_buttons_and_a_shown_question_are_taken_for_nothing_else() -> None:
+    """A question of `/ask` stands in the chat as ours, and is no message of the outbox."""
+    async with rigged() as rig:
+        ann, general = rig.discord.person("ann"), rig.discord.channel("general")
+        long = tuple(replace(one, approval=ApprovalId("x" * 99)) for one in CARD.calls)
+        async with rig.bot() as channel:
+            asked = ann.uses(general, "ask", question="what?")
+            await asked.answered()
+            to = server(rig, general)
+            assert (await looked(channel, to, text(channel, "hello"), "1")).ref is None
+            await channel.send(to, text(channel, "hello"))
+            card = replace(CARD, calls=long)
+            assert (await looked(channel, to, card, "1")).ref is None
+            ref = await channel.ask(to, card)
+            assert (await looked(channel, to, card, "1")).ref == ref
 
 
 async def test_a_history_that_fails_says_whether_to_look_again() -> None:
