@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 
 from channels.email import EmailSettings, imap, mime, smtp
-from channels.email.decode import MOST_ID_CHARS, Fetched, Parent, is_plain_id, parent_of
+from channels.email.decode import MOST_ID_CHARS, Fetched, Parent, is_plain_id, own_prefix, parent_of
 from channels.email.identity import author, normalised
 from channels.email.imap import Mailbox, Opened
 from zeroclaw import Address, ChannelRejected, ChannelUnauthorized
@@ -63,23 +63,25 @@ class Account:
         """Send one mail to one person; see `smtp.Sender.send`."""
         await self._sender.send(mail, sender=self.address, to=to, tls=await self._trusted())
 
-    async def newest(self, to: Address, thread: str, message: str, *, plus_tags: bool) -> Parent:
+    async def newest(self, to: Address, message: str, *, plus_tags: bool) -> Parent:
         """Return the newest mail of a person in a thread, an empty one where none is found.
 
         Args:
-            to: The person's chat.
-            thread: What the thread's mails name in References, or a beginning of it.
+            to: The person's chat, and the thread.
             message: The one mail that is meant; empty for the newest.
             plus_tags: As in `author`.
         """
         if message and not is_plain_id(message):
             return Parent()
+        # A reply names the thread's first mail, or one of ours, which carries it.
+        named = [("References", own_prefix(to.thread)), ("In-Reply-To", own_prefix(to.thread))]
+        if to.thread and is_plain_id(to.thread):
+            named += [("References", f"{to.thread}>"), ("Message-ID", f"{to.thread}>")]
+        if message:
+            named = [("Message-ID", f"{message}>")]
+        terms = " ".join(f'HEADER {name} "<{value}"' for name, value in named)
         async with self._look() as (mailbox, _):
-            if message:
-                found = await mailbox.search(f'HEADER Message-ID "<{message}>"')
-            else:
-                named = f'HEADER References "<{thread}" HEADER Message-ID "<{thread}"'
-                found = await mailbox.search(f"OR {named}")
+            found = await mailbox.search(f"{'OR ' * (len(named) - 1)}{terms}")
             for uid in reversed(found[-MOST_LOOKED_AT:]):
                 mail = mime.taken_apart(await mailbox.headers(uid, most=mime.MOST_HEADER_BYTES))
                 wrote = author(mail.headers.get("from", ()), plus_tags=plus_tags)

@@ -252,7 +252,7 @@ class EmailChannel:
         """Send a card with the links that answer it."""
         id_ = self._id(to, card.key)
         words = render.card(card, id=id_, account=self._me.address)
-        return await self._post(to, card.key, words, Parent(), subject=render.title(card))
+        return await self._post(to, card.key, words, _of_thread(to), subject=render.title(card))
 
     async def settle(self, ref: MessageRef, outcome: Outcome) -> None:
         """Send how a card ended, below the card."""
@@ -332,15 +332,11 @@ class EmailChannel:
         known = self._parents.get(to.key())
         if known is not None and reply_to in {"", known.id}:
             return known
-        thread = to.thread or ""
-        # What the bot began itself names no thread, see `decode.own_id`.
-        root = f"{thread}>" if decode.is_plain_id(thread) else "zc.."
-        if not thread.startswith("#"):
-            with suppress(ChannelUnavailable):  # an answer matters more than its subject
-                found = await self._account.newest(to, root, reply_to, plus_tags=self._me.plus_tags)
-                if found.id:
-                    return found
-        return Parent(id=thread if decode.is_plain_id(thread) else "")
+        with suppress(ChannelUnavailable):  # an answer matters more than its subject
+            found = await self._account.newest(to, reply_to, plus_tags=self._me.plus_tags)
+            if found.id:
+                return found
+        return _of_thread(to)
 
     async def _post(
         self,
@@ -386,6 +382,12 @@ class EmailChannel:
     def _refuse(self, why: str) -> NoReturn:
         message = f"`{self.name}` {why}"
         raise NotSupported(message)
+
+
+def _of_thread(to: Address) -> Parent:
+    """Return what is known of a thread without its mails: the id of the first one."""
+    thread = to.thread or ""
+    return Parent(id=thread if decode.is_plain_id(thread) else "")
 
 
 def _file_of(fetched: Fetched, number: int) -> bytes | None:

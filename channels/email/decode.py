@@ -192,7 +192,8 @@ def decoded(fetched: Fetched, me: Me) -> Taken | Passed:
 
 def parent_of(mail: Mail) -> Parent:
     """Return what an answer needs to know of a mail."""
-    named = mail.header("references") or mail.header("in-reply-to")
+    # Some programs encode ids that are longer than a line.
+    named = mime.plain(mail.header("references") or mail.header("in-reply-to"))
     return Parent(
         id=next(iter(_ID.findall(mail.header("message-id"))), ""),
         subject=mime.plain(mail.header("subject"))[:500],
@@ -231,8 +232,13 @@ def own_id(thread: str | None, key: str, domain: str) -> str:
         key: What is sent, and to whom.
         domain: The account's.
     """
+    return f"{own_prefix(thread)}{_hash(key)}@{domain}"
+
+
+def own_prefix(thread: str | None) -> str:
+    """Return how every Message-ID of ours begins that stands in a thread."""
     carried = base64.urlsafe_b64encode((thread or "").encode()).decode().rstrip("=")
-    return f"zc.{carried}.{_hash(key)}@{domain}"
+    return f"zc.{carried}."
 
 
 def own_thread(message_id: str, domain: str) -> str | None:

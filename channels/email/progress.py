@@ -48,6 +48,7 @@ class Progress:
         self._mailbox = mailbox
         self._positions = positions
         self._file = None if directory is None else directory / FILE_NAME
+        self._noted: Read | None = None
 
     async def known(self) -> tuple[Read, ...]:
         """Return all that is known, of this numbering or of earlier ones."""
@@ -58,7 +59,8 @@ class Progress:
 
     async def note(self, read: Read) -> None:
         """Keep how far was read."""
-        if self._file is not None:
+        if self._file is not None and read != self._noted:
+            self._noted = read
             await asyncio.to_thread(_write, self._file, f"{read.cursor()} {self._mailbox}\n")
 
 

@@ -41,6 +41,8 @@ MOST_CHARS = 50_000
 """Of one mail; Gmail shows 102 KiB of HTML and hides the rest (read 2026-11)."""
 MOST_REFERENCES = 20
 _POLICY = SMTP.clone(cte_type="7bit")  # no server has to carry more
+# A header is folded late: ids that are longer than a usual line would be encoded, and be none then.
+_AS_SENT = _POLICY.clone(max_line_length=990)
 _UNSTORABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 _SIGNATURE = re.compile(r"^-- (?=\r?$)", re.MULTILINE)
 _SIGNS: Mapping[str, str] = {"approved": "✅", "denied": "⛔", "expired": "⌛", "stopped": "⏹"}
@@ -249,7 +251,7 @@ def mail(letter: Letter, *, sender: Mailbox, at: datetime) -> bytes:
     for number, part in enumerate(message.walk()):
         if part.is_multipart():
             part.set_boundary(f"=_zc_{letter.id.partition('@')[0].rpartition('.')[2]}_{number}")
-    return message.as_bytes()
+    return message.as_bytes(policy=_AS_SENT)
 
 
 @cache

@@ -8,12 +8,10 @@ the same Message-ID, by which mail programs and servers that compare them show i
 import asyncio
 import ssl
 
-import aiosmtplib
 from aiosmtplib import (
     SMTP,
     SMTPAuthenticationError,
     SMTPException,
-    SMTPNotSupported,
     SMTPResponseException,
 )
 
@@ -120,16 +118,14 @@ class Sender:
                 return ChannelUnauthorized(f"`{name}`: `{host}` wants another login ({code})")
             case SMTPResponseException(code=code) if code >= _PERMANENT:
                 return ChannelRejected(f"`{name}`: `{host}` refused a mail ({_said(error)})")
-            case aiosmtplib.SMTPRecipientsRefused():
-                return ChannelRejected(f"`{name}`: `{host}` takes no mail for this person")
             case SMTPResponseException():
                 return ChannelUnavailable(f"`{name}`: `{host}` takes no mail now ({_said(error)})")
-            case SMTPNotSupported():
-                return ChannelUnauthorized(f"`{name}`: `{host}` offers no STARTTLS or no login")
             case ValueError():
                 return ChannelRejected(f"`{name}`: an address that can't be sent to")
-            case _:
+            case OSError():  # what the library raises of lost and silent connections is one too
                 return ChannelUnavailable(f"`{name}`: `{host}` can't be reached to send a mail")
+            case _:
+                return ChannelUnauthorized(f"`{name}`: `{host}` offers no STARTTLS or no login")
 
 
 async def _cut(client: SMTP) -> None:

@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from email.message import EmailMessage
+from email.policy import default
 from email.utils import make_msgid
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -35,6 +36,7 @@ from zeroclaw import (
 )
 
 AGAIN_S = 1.0
+LONG_LINES = default.clone(max_line_length=990)  # mail programs leave long ids as they are
 LINK = re.compile(r"mailto:\S+")
 CODE = re.compile(r"\[zc:(\w):([^:]+):")
 CODES: Mapping[Choice, str] = {"once": "o", "for_a_time": "t", "deny": "d", "deny_with_reason": "d"}
@@ -86,7 +88,7 @@ def mail_from(
     vouched: str = VOUCHED,
 ) -> EmailMessage:
     """Write a mail, as an answer to what the bot began unless it is said to be none."""
-    mail = EmailMessage()
+    mail = EmailMessage(policy=LONG_LINES)
     if vouched:
         mail["Authentication-Results"] = vouched
     mail["From"] = f"Ann <{sender}>"

@@ -83,6 +83,7 @@ def test_a_sender_that_nobody_vouches_for_is_a_stranger() -> None:
 THREADS = {
     "References: <root@a.example> <two@a.example>\nIn-Reply-To: <two@a.example>": "root@a.example",
     "In-Reply-To: <root@a.example>": "root@a.example",
+    "In-Reply-To: =?utf-8?q?=3Croot=40a=2Eexample=3E?=": "root@a.example",
     f"In-Reply-To: <{own_id('root@a.example', 'k', 'zero.test')}>": "root@a.example",
     f"References: <lost@a.example> <{own_id('root@a.example', 'k', 'zero.test')}>": "root@a.example",
     f"In-Reply-To: <{own_id(None, 'k', 'zero.test')}>": None,

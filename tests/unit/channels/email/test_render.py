@@ -197,6 +197,15 @@ def test_a_long_thread_keeps_its_first_and_its_last_ids() -> None:
     assert (named[0], named[-1], len(named)) == ("<0@a.example>", "<99@a.example>", 21)
 
 
+def test_long_ids_travel_as_they_are() -> None:
+    """The standard library encodes what does not fit a line, and an id that is encoded is none."""
+    long = f"{'r' * 100}@a.example"
+    letter = replace(LETTER, id=f"zc.{'c' * 160}.x@zero.test", references=(long, long))
+    raw = render.mail(letter, sender=BOT, at=AT)
+    assert b"=?utf-8" not in raw
+    assert f"<{long}> <{long}>".encode() in raw
+
+
 def test_the_same_mail_again_is_the_same_bytes() -> None:
     file = OutgoingFile(name='ü "x".csv', media_type="text/csv", content=b"a", key="f")
     letter = replace(LETTER, words=Words(text="ü", html="<p>ü</p>"), file=file)

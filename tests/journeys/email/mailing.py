@@ -1,0 +1,132 @@
+"""All that a mail journey takes place in: real mail servers, a model, tools, the real daemon.
+
+Ann may write to the bot; Olga is an operator; whoever else writes is a stranger.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from email.message import EmailMessage
+from pathlib import Path
+from threading import Event
+from typing import TypeVar
+
+from tests.contract.email_harness import body, email_settings, mail_from
+from tests.emulators.mail.servers import PASSWORD, Servers, servers
+from tests.emulators.model_server import ModelServer
+from tests.faults.forked import PRODUCT, forked
+from tests.journeys.bench import Bench
+from tests.journeys.configuration import merged, toml
+from tests.journeys.daemon_process import PATIENCE_S, DaemonProcess
+from tests.journeys.world import daemon_environment, one_failure, usual_tables
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mailing:
+    """One journey."""
+
+    mail: Servers
+    model: ModelServer
+    bench: Bench
+    daemon: DaemonProcess
+    bot: str
+    ann: str
+    olga: str
+
+    async def write(self, sender: str, mail: EmailMessage) -> EmailMessage:
+        """Deliver a mail to the bot's mailbox."""
+        await self.mail.deliver(self.bot, mail.as_bytes(), sender=sender)
+        return mail
+
+    async def says(self, sender: str, text: str, *, subject: str = "", answers: str = "") -> None:
+        """Write as somebody for whom the server vouches."""
+        mail = mail_from(sender, self.bot, text, subject=subject, answers=answers)
+        await self.write(sender, mail)
+
+    async def until(self, who: str, holds: Callable[[list[EmailMessage]], T]) -> T:
+        """Wait until something holds of all mails that came to somebody; they tell nobody."""
+        beat = Event()
+        async with asyncio.timeout(PATIENCE_S):
+            while not (found := holds(await self.mail.mails(who))):
+                self.daemon.check()
+                await asyncio.to_thread(beat.wait, 0.02)
+        return found
+
+    async def answered(self, who: str, *texts: str) -> list[EmailMessage]:
+        """Wait until somebody's mails are exactly these."""
+
+        def are_there(mails: list[EmailMessage]) -> list[EmailMessage]:
+            return mails if [body(one) for one in mails] == list(texts) else []
+
+        return await self.until(who, are_there)
+
+
+@asynccontextmanager
+async def mailing(
+    directory: Path, *, command: tuple[str, ...] = PRODUCT
+) -> AsyncGenerator[Mailing]:
+    """Open everything and start the daemon; at the end it is told to end, and does."""
+    async with AsyncExitStack() as stack:
+        stack.enter_context(one_failure())
+        model = await stack.enter_async_context(ModelServer())
+        mail = await asyncio.to_thread(servers)
+        bench = await stack.enter_async_context(Bench(_nobody_waits))
+        group = await stack.enter_async_context(asyncio.TaskGroup())
+        bot, ann, olga = map(mail.new_address, ("bot", "ann", "olga"))
+        settings = email_settings(mail, bot).model_dump(exclude_defaults=True, mode="json")
+        own = {
+            "people": [
+                {"name": "olga", "ids": [f"email:{olga}"], "roles": ["operator"]},
+                {"name": "ann", "ids": [f"email:{ann}"]},
+            ],
+            "channels": {
+                "email": {
+                    **settings,
+                    "password": {"env": "JOURNEY_MAIL_PASSWORD"},
+                    "allowed_users": [ann, olga],
+                }
+            },
+        }
+        path = directory / "zeroclaw.toml"
+        path.write_text(toml(merged(usual_tables(directory, model), own)), encoding="utf-8")
+        password = {"JOURNEY_MAIL_PASSWORD": PASSWORD}
+        daemon = DaemonProcess(
+            group=group,
+            config=path,
+            log=directory / "stderr.log",
+            environment=daemon_environment(directory, bench) | password,
+            changed=_nobody_waits,
+            command=command,
+            launch=forked,
+        )
+        here = Mailing(
+            mail=mail, model=model, bench=bench, daemon=daemon, bot=bot, ann=ann, olga=olga
+        )
+        try:
+            await daemon.start()
+            await asyncio.to_thread(_read_from, directory)
+            yield here
+            if daemon.is_running:
+                assert await daemon.terminate() == 0, "told to end, it ends well, whatever is open"
+            assert PASSWORD not in daemon.stderr, "the password is in no log"
+        except AssertionError as error:
+            error.add_note(daemon.account())
+            raise
+        finally:
+            await daemon.kill()
+
+
+def _read_from(directory: Path) -> None:
+    """Wait until it stands where reading began; mail from before the first start is left alone."""
+    beat = Event()
+    for _ in range(int(PATIENCE_S / 0.02)):
+        if any(directory.glob("data/**/read-up-to")):
+            return
+        beat.wait(0.02)
+
+
+def _nobody_waits() -> None:
+    """Tell nobody: mail is looked for again and again."""

@@ -1,0 +1,92 @@
+"""Whoever has a mail account has a bot that answers each mail once, in its thread, and asks by mail."""
+
+from email.message import EmailMessage
+from pathlib import Path
+
+import pytest
+
+from tests.contract.email_harness import body, links, mail_from
+from tests.journeys.email.mailing import Mailing, mailing
+
+pytestmark = [pytest.mark.slow, pytest.mark.needs("dovecot", "postfix")]
+
+
+async def carded(here: Mailing) -> EmailMessage:
+    """Wait for a card in Olga's mail."""
+    return (await here.until(here.olga, lambda mails: [one for one in mails if links(one)]))[-1]
+
+
+async def test_a_mail_is_answered_once_in_its_thread_across_a_kill(tmp_path: Path) -> None:
+    """What came while the daemon was dead is answered in order, in the same conversation.
+
+    S2-01, S2-02, S2-19, P1, P2.
+    """
+    async with mailing(tmp_path) as here:
+        here.model.say("It is 4.", key="What is 2+2?")
+        here.model.say("It is 6.", key="And 3+3?")
+        here.model.say("It is 8.", key="And 4+4?")
+        await here.says(here.ann, "What is 2+2?", subject="the sums")
+        [first] = await here.answered(here.ann, "It is 4.")
+        await here.daemon.kill()
+        for text in ("And 3+3?", "And 4+4?"):
+            await here.says(
+                here.ann, text, subject="Re: the sums", answers=str(first["Message-ID"])
+            )
+        await here.daemon.start()
+        mails = await here.answered(here.ann, "It is 4.", "It is 6.", "It is 8.")
+        assert {one["Subject"] for one in mails} == {"Re: the sums"}
+        assert len({one["References"].split()[0] for one in mails[:1]}) == 1
+        said = [message["content"] for message in here.model.requests[-1].messages]
+        assert any("It is 4." in str(one) for one in said), "it is one conversation"
+
+
+async def test_a_stranger_gets_nothing_whoever_they_say_they_are(tmp_path: Path) -> None:
+    """Neither with an address that is let in, nor with one of their own. P4."""
+    async with mailing(tmp_path) as here:
+        eve = here.mail.new_address("eve")
+        forged = mail_from(here.ann, here.bot, "I am Ann", vouched="", answers="")
+        await here.write(eve, forged)
+        await here.says(eve, "I am Eve", subject="hi")
+        here.model.say("It is 4.", key="What is 2+2?")
+        await here.says(here.ann, "What is 2+2?", subject="the sums")
+        await here.answered(here.ann, "It is 4.")
+        assert await here.mail.mails(eve) == []
+        assert len(here.model.requests) == 1
+
+
+async def test_an_approval_is_asked_and_given_by_mail(tmp_path: Path) -> None:
+    """The card is a mail with links; the mail that one writes lets the call run, once, after a restart.
+
+    S2-10, P3, P5.
+    """
+    async with mailing(tmp_path) as here:
+        here.model.call("knock", {"what": "on wood"}, round=0, key="please knock")
+        here.model.say("So be it.", round=1, key="please knock")
+        await here.says(here.ann, "please knock", subject="a favour")
+        card = await carded(here)
+        assert "on wood" in body(card)
+        await here.daemon.restart()
+        once = links(card)[0]
+        # Ann has the link too, by whatever way; a forger has Olga's address.
+        await here.says(here.ann, "", subject=once)
+        await here.write(here.ann, mail_from(here.olga, here.bot, subject=once, vouched=""))
+        await here.says(here.olga, "", subject=once)
+        await here.until(here.ann, lambda mails: "So be it." in [body(one) for one in mails])
+        await here.until(
+            here.olga, lambda mails: [one for one in mails if "approved by olga" in body(one)]
+        )
+        assert here.bench.ran("knock") == ["on wood"]
+
+
+async def test_a_denial_says_why_in_the_mail_that_denies(tmp_path: Path) -> None:
+    async with mailing(tmp_path) as here:
+        here.model.call("knock", {"what": "on wood"}, round=0, key="please knock")
+        here.model.say("So not.", round=1, key="please knock")
+        await here.says(here.ann, "please knock", subject="a favour")
+        card = await carded(here)
+        [deny] = [one for one in links(card) if "[zc:d:" in one]
+        await here.says(here.olga, "not on a Sunday\n\n-- \nOlga", subject=deny)
+        await here.until(here.ann, lambda mails: "So not." in [body(one) for one in mails])
+        (result,) = [one for one in here.model.requests[-1].messages if one["role"] == "tool"]
+        assert "not on a Sunday" in str(result["content"])
+        assert here.bench.runs == []

@@ -1,0 +1,448 @@
+"""The adapter and its servers: what is cut, refused, renumbered, lost, and answered too often."""
+
+import asyncio
+import ssl
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
+from email.message import EmailMessage
+from pathlib import Path
+
+import pytest
+
+from channels.email import check, open_channel
+from tests.contract.channel_suite import Desk, noting, receiving
+from tests.contract.email_harness import (
+    EmailPlace,
+    body,
+    email_context,
+    email_placed,
+    email_settings,
+    mail_from,
+)
+from tests.emulators.mail.servers import DOMAIN, PASSWORD, VOUCHED
+from tests.fakes.manual_clock import ManualClock
+from zeroclaw import (
+    Address,
+    Answered,
+    Attachment,
+    Channel,
+    ChannelRejected,
+    ChannelUnauthorized,
+    ChannelUnavailable,
+    DeliveryUnknown,
+    Envelope,
+    Outgoing,
+    Pressed,
+    Said,
+)
+
+pytestmark = [pytest.mark.slow, pytest.mark.needs("dovecot", "postfix")]
+
+
+@pytest.fixture
+async def place(tmp_path: Path) -> AsyncGenerator[EmailPlace]:
+    async with email_placed(tmp_path) as opened:
+        yield opened
+
+
+def channel_of(place: EmailPlace, **settings: object) -> Channel:
+    given = email_settings(place.mail, place.bot, **settings)
+    return open_channel(email_context(given, ManualClock(), positions={}, log=noting(place.facts)))
+
+
+def chat_of(place: EmailPlace, thread: str | None = None) -> Address:
+    return Address(channel="email", account=place.bot, chat=place.ann, thread=thread, direct=True)
+
+
+def outgoing(channel: Channel, text: str, key: str = "k") -> Outgoing:
+    return Outgoing(rendered=channel.render(text), key=key)
+
+
+async def write(place: EmailPlace, mail: EmailMessage) -> None:
+    await place.mail.deliver(place.bot, mail.as_bytes(), sender=place.ann)
+
+
+def texts(desk: Desk) -> list[str]:
+    return [one.body.text for one in desk.stored if isinstance(one.body, Said)]
+
+
+# --- reading -------------------------------------------------------------------------------------
+
+
+async def test_a_server_that_goes_away_while_it_is_idle_is_noticed_at_once(
+    place: EmailPlace,
+) -> None:
+    """The library itself would wait for half an hour."""
+    channel, ready = channel_of(place), asyncio.Event()
+
+    async def receive() -> None:
+        with pytest.raises(ExceptionGroup) as caught:
+            await channel.receive(Desk().admit, ready.set)
+        assert caught.group_contains(ChannelUnavailable, match="was lost")
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(receive())
+        await ready.wait()
+        await place.mail.cut(place.bot)
+    await channel.aclose()
+
+
+async def test_a_channel_that_is_closed_ends_without_an_error(place: EmailPlace) -> None:
+    channel, ready = channel_of(place), asyncio.Event()
+    async with asyncio.TaskGroup() as group:
+        group.create_task(channel.receive(Desk().admit, ready.set))
+        await ready.wait()
+        await channel.aclose()
+
+
+async def test_mail_from_before_the_first_start_is_left_alone(place: EmailPlace) -> None:
+    desk = Desk()
+    await place.write("old")
+    async with place.life(desk.admit, {}):
+        await place.write("new")
+        await desk.holds(1)
+    assert texts(desk) == ["new"]
+
+
+async def test_mail_after_the_first_start_is_read_though_nothing_was_stored_yet(
+    place: EmailPlace,
+) -> None:
+    """The note in the channel's directory says where reading began. P1."""
+    desk = Desk()
+    async with place.life(desk.admit, {}):
+        pass
+    await place.write("meanwhile")
+    async with place.life(desk.admit, {}):
+        await desk.holds(1)
+    assert texts(desk) == ["meanwhile"]
+
+
+async def test_a_mailbox_that_is_numbered_anew_doubles_nothing(place: EmailPlace) -> None:
+    """What was taken is known by its Message-ID and its verified sender; what came is read. S2-02."""
+    desk = Desk()
+    async with place.life(desk.admit, {}):
+        for text in ("one", "two"):
+            await place.write(text)
+        await desk.holds(2)
+    await place.mail.renumber(place.bot)
+    await place.write("three")
+    async with place.life(desk.admit, desk.positions):
+        await place.write("four")
+        await desk.holds(4)
+    assert texts(desk) == ["one", "two", "three", "four"]
+    assert any("mailbox_renumbered" in fact for fact in place.facts)
+
+
+async def test_a_file_is_found_after_the_mailbox_was_numbered_anew(place: EmailPlace) -> None:
+    desk = Desk()
+    mail = mail_from(place.ann, place.bot, "see")
+    mail.add_attachment(b"bytes", maintype="application", subtype="x", filename="a.bin")
+    async with place.life(desk.admit, {}):
+        await write(place, mail)
+        await desk.holds(1)
+        await place.mail.has_seen(place.bot, 1)
+    [file] = desk.stored[0].attachments
+    await place.mail.renumber(place.bot)
+    channel = channel_of(place)
+    assert await channel.fetch(file, max_bytes=100) == b"bytes"
+    for reference in (f"1:{file.reference.split(':', 1)[1]}.gone", "1:2:3:"):
+        lost = Attachment(reference=reference, name="a", media_type="a/b")
+        with pytest.raises(ChannelRejected):
+            await channel.fetch(lost, max_bytes=100)
+    await channel.aclose()
+
+
+ODD = {
+    "an answering machine": {"Auto-Submitted": "auto-replied"},
+    "a list": {"List-Id": "<all.a.example>"},
+    "two senders": {"From": f"a@{DOMAIN}, b@{DOMAIN}"},
+}
+
+
+async def test_mail_of_machines_is_passed_over_and_stays_unread(place: EmailPlace) -> None:
+    desk = Desk()
+    async with place.life(desk.admit, {}):
+        for headers in ODD.values():
+            mail = mail_from(place.ann, place.bot, "robot")
+            for name, value in headers.items():
+                del mail[name]
+                mail[name] = value
+            await write(place, mail)
+        await place.mail.deliver(
+            place.bot, mail_from(place.ann, place.bot, "bounce").as_bytes(), sender=""
+        )
+        await place.mail.deliver(place.bot, b"\xff\x00 no mail at all", sender=place.ann)
+        await place.write("person")
+        await desk.holds(1)
+        await place.mail.has_seen(place.bot, 1)
+    assert texts(desk) == ["person"]
+
+
+async def test_a_forged_sender_is_a_stranger_to_the_runtime(place: EmailPlace) -> None:
+    """Below our own server's word, under another name, or with none: nobody vouches. P4."""
+    forged = (
+        "",
+        VOUCHED.replace("pass", "fail"),
+        f"other.example; dmarc=pass header.from={DOMAIN}",
+        VOUCHED.replace(f"header.from={DOMAIN}", "header.from=evil.example"),
+    )
+    desk = Desk()
+    async with place.life(desk.admit, {}):
+        for vouched in forged:
+            mail = mail_from(place.ann, place.bot, "forged", vouched=vouched)
+            if "fail" in vouched:
+                mail["Authentication-Results"] = VOUCHED  # what the writer put there, below
+            await write(place, mail)
+        await desk.holds(len(forged))
+    assert [one.sender.verified for one in desk.stored] == [False] * len(forged)
+
+
+async def test_a_sender_is_answered_so_often_within_an_hour_and_others_go_on(
+    place: EmailPlace,
+) -> None:
+    """Further mail stays unread; a robot that heeds no header gets no answer to answer."""
+    desk = Desk()
+    channel = channel_of(place, sender_per_hour=2)
+    async with receiving(channel, desk.admit):
+        for number in range(3):
+            await place.write(f"robot {number}")
+        bob = place.mail.new_address("bob")
+        await place.mail.deliver(place.bot, mail_from(bob, place.bot, "bob").as_bytes(), sender=bob)
+        await desk.holds(3)
+        await place.mail.has_seen(place.bot, 3)
+    assert texts(desk) == ["robot 0", "robot 1", "bob"]
+    assert any("sender_capped" in fact for fact in place.facts)
+
+
+async def test_a_loop_of_many_senders_stops_the_channel_and_says_so(place: EmailPlace) -> None:
+    desk = Desk()
+    channel = channel_of(place, account_per_hour=2)
+    caught: list[BaseException] = []
+
+    async def receive(ready: Callable[[], None]) -> None:
+        try:
+            await channel.receive(desk.admit, ready)
+        except* ChannelUnauthorized as group:
+            caught.extend(group.exceptions)
+
+    ready = asyncio.Event()
+    async with asyncio.TaskGroup() as group:
+        group.create_task(receive(ready.set))
+        await ready.wait()
+        for number in range(3):
+            bob = place.mail.new_address("bob")
+            mail = mail_from(bob, place.bot, f"robot {number}")
+            await place.mail.deliver(place.bot, mail.as_bytes(), sender=bob)
+    await channel.aclose()
+    assert texts(desk) == ["robot 0", "robot 1"]
+    assert "2 mails within an hour look like a loop" in str(caught[0])
+
+
+async def test_of_a_mail_that_is_too_large_the_beginning_is_read(place: EmailPlace) -> None:
+    desk = Desk()
+    mail = mail_from(place.ann, place.bot, "see the file")
+    mail.add_attachment(b"x" * 300_000, maintype="application", subtype="x", filename="a.bin")
+    channel = channel_of(place, max_mail_bytes=100_000)
+    async with receiving(channel, desk.admit):
+        await write(place, mail)
+        await desk.holds(1)
+    assert (texts(desk), desk.stored[0].attachments) == (["see the file"], ())
+
+
+async def test_what_a_press_came_to_is_told_to_its_sender(place: EmailPlace) -> None:
+    """As an answer to the mail that pressed."""
+
+    async def admit(envelope: Envelope) -> Answered:
+        assert isinstance(envelope.body, Pressed)
+        return Answered(text="already approved by *olga*")
+
+    channel = channel_of(place)
+    code = f"[zc:o:a-1:{'0' * 20}:]"
+    async with receiving(channel, admit):
+        await write(place, mail_from(place.ann, place.bot, subject=code, answers=""))
+        await place.mail.has_seen(place.bot, 1)
+        [told] = await came(place, 1)
+    assert body(told) == "already approved by *olga*"
+
+
+async def came(place: EmailPlace, number: int) -> Sequence[EmailMessage]:
+    """Wait until so many mails came to Ann."""
+    async with asyncio.timeout(20):
+        while len(mails := await place.mail.mails(place.ann)) < number:
+            pass
+    return mails
+
+
+# --- answering -----------------------------------------------------------------------------------
+
+
+async def test_an_answer_is_filed_with_what_it_answers(place: EmailPlace) -> None:
+    """The subject, and the ids of the thread; also by a bot that was started anew. S2-19."""
+    desk = Desk()
+    first = mail_from(place.ann, place.bot, "2+2?", subject="the sums", answers="")
+    root = str(first["Message-ID"])
+    async with place.life(desk.admit, {}) as channel:
+        await write(place, first)
+        await desk.holds(1)
+        to = desk.stored[0].address
+        await channel.send(to, outgoing(channel, "4"))
+        [answer] = await place.mail.mails(place.ann)
+        again = mail_from(
+            place.ann,
+            place.bot,
+            "and 3+3?",
+            subject="Re: the sums",
+            answers=str(answer["Message-ID"]),
+        )
+        await write(place, again)
+        await desk.holds(2)
+        assert desk.stored[1].address == to
+    async with place.life(desk.admit, desk.positions) as channel:
+        await channel.send(to, outgoing(channel, "6", "k2"))
+    _, second = await place.mail.mails(place.ann)
+    assert (answer["Subject"], second["Subject"]) == ("Re: the sums", "Re: the sums")
+    assert (answer["In-Reply-To"], answer["References"]) == (root, root)
+    assert second["In-Reply-To"] == again["Message-ID"]
+    assert answer["Auto-Submitted"] == "auto-replied"
+    assert (answer["From"], answer["To"]) == (place.bot, place.ann)
+
+
+async def test_a_mail_that_is_gone_is_answered_in_its_thread_all_the_same(
+    place: EmailPlace,
+) -> None:
+    channel = channel_of(place)
+    await channel.send(chat_of(place, "gone@a.example"), outgoing(channel, "4"))
+    await channel.aclose()
+    [answer] = await place.mail.mails(place.ann)
+    assert (answer["Subject"], answer["In-Reply-To"]) == ("Re: zeroclaw", "<gone@a.example>")
+
+
+async def test_nobody_is_written_to_who_has_no_address(place: EmailPlace) -> None:
+    channel = channel_of(place)
+    with pytest.raises(ChannelRejected):
+        await channel.send(replaced_chat(place, "nobody"), outgoing(channel, "4"))
+    assert channel.direct_address("Ann@zero.test") is None
+    assert channel.direct_address(place.bot) is None
+    await channel.aclose()
+
+
+def replaced_chat(place: EmailPlace, chat: str) -> Address:
+    return Address(channel="email", account=place.bot, chat=chat, direct=True)
+
+
+async def test_a_check_logs_in_at_both_servers(place: EmailPlace) -> None:
+    settings = email_settings(place.mail, place.bot)
+    said = await check(settings, {"password": PASSWORD})
+    assert f"{place.bot} reads `INBOX`" in said
+    bare = email_settings(place.mail, place.bot, authserv_id="")
+    assert "everybody is a stranger" in await check(bare, {"password": PASSWORD})
+
+
+async def failing(place: EmailPlace, password: str = PASSWORD, **settings: object) -> str:
+    given = email_settings(place.mail, place.bot, **settings)
+    with pytest.raises((ChannelUnauthorized, ChannelUnavailable)) as caught:
+        await check(given, {"password": password})
+    text = str(caught.value)
+    assert password not in text or not password
+    assert "\n" not in text
+    return f"{type(caught.value).__name__}: {text}"
+
+
+async def test_what_is_wrong_is_said_in_one_line(place: EmailPlace) -> None:
+    """Who must act is in the error's kind, and no password in its words. P8, P10."""
+    assert "ChannelUnauthorized: `email`: the mailbox does not accept" in await failing(
+        place, "wrong"
+    )
+    assert "ChannelUnauthorized: `email`: the password is not set" in await failing(place, "")
+    assert "line break" in await failing(place, "two\nlines")
+    assert "there is no mailbox `Other`" in await failing(place, mailbox="Other")
+    assert "no mailbox answers" in await failing(place, imap_port=1)
+    assert "ChannelUnavailable: `email`: `localhost` can't be reached" in await failing(
+        place, smtp_port=1
+    )
+    assert "can't prove its name" in await failing(place, imap_host="127.0.0.1")
+    assert "can't be read as certificates" in await failing(place, ca_file="/dev/null/none")
+
+
+# --- servers that fail ---------------------------------------------------------------------------
+
+
+@asynccontextmanager
+async def smtp_server(place: EmailPlace, **answers: str) -> AsyncGenerator[int]:
+    """A server that answers each command as told; an empty answer cuts the connection."""
+    usual = {
+        "EHLO": "250-here\r\n250 AUTH PLAIN",
+        "AUTH": "235 in",
+        "MAIL": "250 ok",
+        "RCPT": "250 ok",
+        "DATA": "354 go on",
+        ".": "250 taken",
+        "QUIT": "221 bye",
+    }
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        said, is_data = "220 here", False
+        while said:
+            writer.write(f"{said}\r\n".encode())
+            line = (await reader.readline()).decode().strip()
+            while is_data and line != "." and not reader.at_eof():
+                line = (await reader.readline()).decode().strip()
+            said = (usual | answers).get(line.split(" ")[0], "") if line else ""
+            is_data = said.startswith("354")
+        writer.close()
+
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    tls.load_cert_chain(place.mail.home / "cert.pem", place.mail.home / "key.pem")
+    async with await asyncio.start_server(serve, "127.0.0.1", 0, ssl=tls) as server:
+        yield server.sockets[0].getsockname()[1]
+
+
+FAILURES: dict[tuple[str, str], type[Exception]] = {
+    (".", ""): DeliveryUnknown,
+    (".", "451 later"): ChannelUnavailable,
+    (".", "552 too large"): ChannelRejected,
+    ("DATA", "554 no"): ChannelRejected,
+    ("RCPT", "550 nobody"): ChannelRejected,
+    ("RCPT", "450 later"): ChannelUnavailable,
+    ("MAIL", ""): ChannelUnavailable,
+    ("MAIL", "421 busy"): ChannelUnavailable,
+    ("MAIL", "530 login first"): ChannelUnauthorized,
+    ("AUTH", "535 wrong"): ChannelUnauthorized,
+    ("AUTH", "454 later"): ChannelUnavailable,
+    ("EHLO", "250 here"): ChannelUnauthorized,
+}
+
+
+@pytest.mark.parametrize(("at", "error"), FAILURES.items())
+async def test_a_failure_says_whether_a_mail_may_have_arrived(
+    place: EmailPlace, at: tuple[str, str], error: type[Exception]
+) -> None:
+    """Only what was cut after the final dot may have; that is repeated under the same Message-ID."""
+    command, answer = at
+    async with smtp_server(place, **{command: answer}) as port:
+        channel = channel_of(place, smtp_port=port, smtp_security="tls")
+        message = outgoing(channel, "4")
+        with pytest.raises(error) as caught:
+            await channel.send(chat_of(place), message)
+        assert type(caught.value) is error
+        await channel.aclose()
+    assert "localhost" in str(caught.value) or error is DeliveryUnknown
+
+
+async def test_a_server_without_starttls_gets_no_password(place: EmailPlace) -> None:
+    said: list[bytes] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"220 here\r\n")
+        while line := await reader.readline():
+            said.append(line)
+            writer.write(b"250 here\r\n" if line.startswith(b"EHLO") else b"502 no\r\n")
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        channel = channel_of(place, smtp_port=port)
+        with pytest.raises(ChannelUnauthorized, match="STARTTLS"):
+            await channel.send(chat_of(place), outgoing(channel, "4"))
+        await channel.aclose()
+    assert not [line for line in said if b"AUTH" in line]
