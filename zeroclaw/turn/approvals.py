@@ -12,9 +12,9 @@ from zeroclaw.envelope import Address, ApprovalId, ConversationId, MessageRef, R
 from zeroclaw.gate import approval as approvals
 from zeroclaw.gate import audit, wording
 from zeroclaw.gate.approval import APPROVALS, Approval, Numbered
-from zeroclaw.gate.verdict import Asked, Denied
+from zeroclaw.gate.verdict import Asked
 from zeroclaw.message import ToolCall
-from zeroclaw.store import DurablePoint, Put, RowKind, Rows, Write, scan
+from zeroclaw.store import DurablePoint, Put, Rows, Write
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Language
 from zeroclaw.turn.context import TurnServices
@@ -71,8 +71,9 @@ class ApprovalRequests:
 
         None where its questions have ended, or where nobody else can be asked.
         """
-        found = [one for key in keys if (one := await self.read(key)) is not None]
-        card = [one for one, _ in found]
+        found = [await self.read(key) for key in keys]
+        versions = {one.id: version for one, version in found if one is not None}
+        card = [one for one, _ in found if one is not None]
         if all(one.state != "pending" for one in card):
             return ()
         readers = tuple(
@@ -81,10 +82,7 @@ class ApprovalRequests:
             if all(not approvals.number_of(shown, one.address.key()) for shown in card)
         )
         numbered, counters = await self._numbered(card, readers)
-        puts = (
-            approvals.to_put(one, expect=version)
-            for one, (_, version) in zip(numbered, found, strict=True)
-        )
+        puts = (approvals.to_put(one, expect=versions[one.id]) for one in numbered)
         cards = self._cards(numbered, [one.address for one in readers])
         return (*puts, *counters, *cards) if cards else ()
 
@@ -126,10 +124,9 @@ class ApprovalRequests:
 
     # --- answers -------------------------------------------------------------------------------
 
-    async def read(self, approval: ApprovalId) -> tuple[Approval, int] | None:
-        """Return an approval and its version."""
-        row = await self._services.store.get(RowKind.APPROVAL, approval)
-        return None if row is None else (approvals.APPROVALS.of(row), row.version)
+    async def read(self, approval: ApprovalId) -> tuple[Approval | None, int]:
+        """Return an approval and its version; None and 0 when there is none."""
+        return await APPROVALS.read(self._services.store, approval)
 
     async def taken(
         self, approval: ApprovalId, call: ToolCall, item: Item, language: Language
@@ -142,20 +139,19 @@ class ApprovalRequests:
             item: The control item that told of it.
             language: What the turn's person reads.
         """
-        found = await self.read(approval)
-        if found is None or found[0].state == "pending":
+        one, _ = await self.read(approval)
+        if one is None or one.state == "pending":
             done = (item_put(item, "answered"),)
             return Transition(point=DurablePoint.HOUSEKEEPING, writes=done)
-        return await self._ended(found[0], call, item, (), language)
+        return await self._ended(one, call, item, (), language)
 
     async def expired(
         self, approval: ApprovalId, call: ToolCall, language: Language
     ) -> Transition | None:
         """Return the end that the deadline makes, None when somebody was first."""
-        found = await self.read(approval)
-        if found is None or found[0].state != "pending":
+        one, version = await self.read(approval)
+        if one is None or one.state != "pending":
             return None
-        one, version = found
         ended = approvals.expire(one, max(self._services.clock.now(), one.deadline_at))
         put = approvals.to_put(ended, expect=version)
         happened = await self._ended(ended, call, None, (put,), language)
@@ -171,41 +167,33 @@ class ApprovalRequests:
     ) -> Transition:
         now = self._services.clock.now()
         by = item.principal.id if item and one.by else "deadline"
-        answered = answered_entry(one, by=by, at=now)
+        audited = [answered_entry(one, by=by, at=now)]
         settles = await self.settled(one)
         done = (item_put(item, "answered"),) if item else ()
-        if one.state == "approved":
-            entry = AnswerTaken(approval=one.id, how="approved", at=now, by=one.by)
-            return Transition(
-                event=entry,
-                point=DurablePoint.ANSWERED,
-                journal=(entry,),
-                audited=(answered,),
-                writes=(*writes, *done, *settles),
+        entry = AnswerTaken(approval=one.id, how="approved", at=now, by=one.by)
+        if one.state != "approved":
+            denied = refused(
+                self._services.refusals,
+                call,
+                wording.told_the_model(one),
+                await frozen_call(self._services.store, one.action),
+                outcome="denied",
+                by=by,
+                at=now,
+                for_people=wording.told_people(one, language),
             )
-        refusal, denied = refused(
-            self._services.refusals,
-            call,
-            wording.told_the_model(one),
-            await frozen_call(self._services.store, one.action),
-            outcome="denied",
-            by=by,
-            at=now,
-            for_people=wording.told_people(one, language),
-        )
-        entry = AnswerTaken(
-            approval=one.id,
-            how="expired" if one.state == "expired" else "denied",
-            at=now,
-            by=one.by,
-            result=refusal.message,
-            receipt=refusal.receipt,
-        )
+            audited.append(denied.audited)
+            entry = replace(
+                entry,
+                how="expired" if one.state == "expired" else "denied",
+                result=denied.finished.result,
+                receipt=denied.finished.receipt,
+            )
         return Transition(
             event=entry,
             point=DurablePoint.ANSWERED,
             journal=(entry,),
-            audited=(answered, denied),
+            audited=tuple(audited),
             writes=(*writes, *done, *settles),
         )
 
@@ -259,11 +247,10 @@ class ApprovalRequests:
         writes: list[Write] = []
         ended: list[Approval] = []
         for approval in ids:
-            found = await self.read(approval)
-            if found is not None and found[0].state == "pending":
-                one = approvals.stop(found[0], by=by, at=now)
-                writes.append(approvals.to_put(one, expect=found[1]))
-                ended.append(one)
+            one, version = await self.read(approval)
+            if one is not None and one.state == "pending":
+                ended.append(approvals.stop(one, by=by, at=now))
+                writes.append(approvals.to_put(ended[-1], expect=version))
         return (*writes, *await self.settled(*ended))
 
 
@@ -271,9 +258,8 @@ async def on_cards(
     rows: Rows, conversation: ConversationId, cards: frozenset[str]
 ) -> tuple[Approval, ...]:
     """Return the approvals of a conversation that stand on one of these cards."""
-    found = scan(rows, APPROVALS.where(conversation=conversation))
-    known = [approvals.APPROVALS.of(row) async for row in found]
-    return tuple(one for one in known if one.card in cards)
+    known = APPROVALS.all(rows, conversation=conversation)
+    return tuple([one async for one in known if one.card in cards])
 
 
 def answered_entry(one: Approval, *, by: str, at: datetime, detail: str = "") -> audit.Entry:
@@ -289,21 +275,3 @@ def answered_entry(one: Approval, *, by: str, at: datetime, detail: str = "") ->
         approval=one.id,
         detail=detail,
     )
-
-
-def unreachable(
-    services: TurnServices, one: Asked, call: ToolCall, language: Language
-) -> tuple[Denied, audit.Entry]:
-    """Return the denial of a call whose question nobody could be asked."""
-    action = one.frozen.action
-    refusal, entry = refused(
-        services.refusals,
-        call,
-        wording.unreachable(action.tool),
-        one.frozen,
-        outcome="denied",
-        by="unreachable",
-        at=services.clock.now(),
-        for_people=catalogue.CALL_UNREACHABLE.to(language, tool=action.tool),
-    )
-    return Denied(id=action.id, refusal=refusal, outcome="denied", frozen=one.frozen), entry

@@ -10,7 +10,7 @@ from zeroclaw.gate import audit
 from zeroclaw.gate.conditions import Query
 from zeroclaw.gate.taint import Source, named
 from zeroclaw.message import ToolCall, UserMessage
-from zeroclaw.store import DurablePoint, Put, Write, scan
+from zeroclaw.store import DurablePoint, Write, scan
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Language
 from zeroclaw.turn.approvals import ApprovalRequests, answered_entry
@@ -73,12 +73,7 @@ class ControlLane:
         """Serve the lane while no turn runs."""
         for item in await self._waiting():
             happened = await self._afterwards(item)
-            await self._session.commit(
-                DurablePoint.HOUSEKEEPING,
-                journal=happened.journal,
-                audited=happened.audited,
-                writes=happened.writes,
-            )
+            await self._session.record(happened)
             self._services.outbox.announce_written(happened.writes)
 
     async def take_held(self) -> tuple[tuple[Entry, ...], tuple[Write, ...]]:
@@ -141,11 +136,9 @@ class ControlLane:
         return noted, tuple(item_put(item, "joined") for item in held)
 
     async def _waiting(self) -> tuple[Item, ...]:
-        rows = scan(
-            self._services.store,
-            INBOX.where(conversation=self._session.conversation, state="control"),
-        )
-        return tuple([item_of(row) async for row in rows])
+        where = self._session.conversation
+        items = INBOX.all(self._services.store, conversation=where, state="control")
+        return tuple([item async for item in items])
 
     async def _during(self, item: Item, opened: TurnOpened, call_of: CallOf, tell: Tell) -> None:
         owner = opened.principal
@@ -209,10 +202,9 @@ class ControlLane:
 
     async def _late_answer(self, item: Item, approval: ApprovalId) -> Transition:
         """An answer whose turn is over: it ran nothing; its cards show how it ended."""
-        found = await self._asks.read(approval)
-        if found is None:
+        one, _ = await self._asks.read(approval)
+        if one is None:
             return self._answered(item)
-        one = found[0]
         now = self._services.clock.now()
         answered = answered_entry(one, by=item.principal.id, at=now, detail="late")
         settles = await self._asks.settled(one)
@@ -223,18 +215,11 @@ class ControlLane:
         )
 
     def _answered(self, item: Item, text: str = "") -> Transition:
-        note = (self._note(item, text),) if text else ()
-        return Transition(
-            point=DurablePoint.HOUSEKEEPING,
-            writes=(item_put(item, "answered"), *note),
-        )
-
-    def _note(self, item: Item, text: str) -> Put:
-        return outbox_row(
-            self._services.ids.ulid(),
-            Text(address=item.address, text=text, language=item.principal.language),
-            self._session.conversation,
-        )
+        writes = [item_put(item, "answered")]
+        if text:
+            note = Text(address=item.address, text=text, language=item.principal.language)
+            writes.append(outbox_row(self._services.ids.ulid(), note, self._session.conversation))
+        return Transition(point=DurablePoint.HOUSEKEEPING, writes=tuple(writes))
 
     def _may_stop(self, principal: Principal, owner: Principal) -> bool:
         query = Query(

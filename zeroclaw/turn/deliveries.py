@@ -4,13 +4,13 @@ from collections.abc import Callable
 
 from zeroclaw.delivery.rows import Ask, File, Item, Settle, Text, address_of, outbox_row
 from zeroclaw.envelope import ApprovalId
-from zeroclaw.store import Row, RowKind, Write
+from zeroclaw.store import Row, Write
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Localized
 from zeroclaw.turn.approvals import ApprovalRequests
 from zeroclaw.turn.context import Failure, TurnServices
-from zeroclaw.turn.inbox import item_of, item_put
-from zeroclaw.turn.turn_row import turn_of
+from zeroclaw.turn.inbox import INBOX, item_put
+from zeroclaw.turn.turn_row import TURNS
 
 
 class Deliveries:
@@ -18,11 +18,11 @@ class Deliveries:
 
     def __init__(self, services: Callable[[], TurnServices]) -> None:
         """Hold the services, which hold the outbox, and so are made after its hooks."""
-        self._rooms_made = services
+        self._services_made = services
 
     @property
     def _services(self) -> TurnServices:
-        return self._rooms_made()
+        return self._services_made()
 
     async def refused(self, row: Row, item: Item, why: str) -> tuple[Write, ...]:
         """Record that an answer failed, and tell the operators."""
@@ -31,13 +31,12 @@ class Deliveries:
         is_asked_again = False
         if isinstance(item, Text) and item.turn is not None:
             what = catalogue.AN_ANSWER
-            turn = await self._services.store.get(RowKind.TURN, item.turn)
+            turn = await TURNS.get(self._services.store, item.turn)
             if turn is not None:
-                whose = turn_of(turn).item.principal
-                what = catalogue.AN_ANSWER_TO.about(who=whose.label)
-                taken = await self._services.store.get(RowKind.INBOX, turn_of(turn).item.id)
+                what = catalogue.AN_ANSWER_TO.about(who=turn.item.principal.label)
+                taken, version = await INBOX.read(self._services.store, turn.item.id)
                 if taken is not None:
-                    writes.append(item_put(item_of(taken), "failed", expect=taken.version))
+                    writes.append(item_put(taken, "failed", expect=version))
         elif isinstance(item, Ask):
             what = catalogue.A_CARD
             again = await self._asked_again(row, item)

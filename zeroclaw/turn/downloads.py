@@ -24,7 +24,7 @@ from zeroclaw.envelope import Attachment, ConversationId
 from zeroclaw.errors import Conflict
 from zeroclaw.gate.taint import Source, joined, named
 from zeroclaw.readers.formats import recognise
-from zeroclaw.store import DurablePoint, Expect, PutBlob, Row, RowKind, Store, scan
+from zeroclaw.store import DurablePoint, Expect, PutBlob, Row, RowKind, Store
 from zeroclaw.tools import counted
 from zeroclaw.tools.attachments import File
 from zeroclaw.turn.attachments import (
@@ -36,7 +36,7 @@ from zeroclaw.turn.attachments import (
     is_unheard,
     with_files,
 )
-from zeroclaw.turn.inbox import INBOX, Ask, Item, Stop, item_of
+from zeroclaw.turn.inbox import INBOX, Ask, Item, Stop
 from zeroclaw.turn.message_text import messages, origins, own_text, run_of, whole_text
 from zeroclaw.turn.session import ConversationSession
 from zeroclaw.value import Value, replace
@@ -171,8 +171,7 @@ class Downloads(Value):
         )
 
     async def _known(self, item: Item) -> tuple[Attached, ...]:
-        rows = scan(self.store, ATTACHMENTS.where(place=item.id))
-        return tuple([attached_of(row) async for row in rows])
+        return tuple([one async for one in ATTACHMENTS.all(self.store, place=item.id)])
 
     async def _keep(
         self,
@@ -230,24 +229,16 @@ class Downloads(Value):
         is_wanted: Callable[[], bool],
     ) -> bytes | Missed | None:
         """Fetch a file, unless its turn is stopped before it begins, or is not to begin: None."""
-        got: bytes | Missed | None = None
-
-        async def fetch() -> None:
-            nonlocal got
-            got = await self._fetch(item.address.channel, attachment, left_bytes)
-
-        async def end() -> None:
-            nonlocal got
-            got = await self._end(item, news, is_wanted)
-
+        channel = item.address.channel
         async with asyncio.TaskGroup() as group:
-            outcome = group.create_task(end(), name=f"end of {item.id}")
-            fetching = group.create_task(fetch(), name=f"file of {item.id}")
-            outcome.add_done_callback(lambda _: fetching.cancel())
-            fetching.add_done_callback(lambda _: outcome.cancel())
+            ending = group.create_task(self._end(item, news, is_wanted))
+            fetching = group.create_task(self._fetch(channel, attachment, left_bytes))
+            first, late = await asyncio.wait((ending, fetching), return_when="FIRST_COMPLETED")
+            for one in late:
+                one.cancel()
         # What rang meanwhile is for the mailbox to look at.
         news.set()
-        return got
+        return (fetching if fetching in first else ending).result()
 
     async def _end(
         self, item: Item, news: asyncio.Event, is_wanted: Callable[[], bool]
@@ -262,8 +253,8 @@ class Downloads(Value):
             await news.wait()
 
     async def _is_stopped(self, item: Item) -> bool:
-        rows = scan(self.store, INBOX.where(conversation=item.conversation, state="control"))
-        return any([_ends(item_of(row), item) async for row in rows])
+        controls = INBOX.all(self.store, conversation=item.conversation, state="control")
+        return any([_ends(one, item) async for one in controls])
 
     async def _fetch(self, channel: str, attachment: Attachment, left_bytes: int) -> bytes | Missed:
         most = min(self.settings.max_bytes, left_bytes)

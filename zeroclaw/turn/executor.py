@@ -4,22 +4,25 @@ A task writes nothing of the conversation itself; it hands over what must be dur
 its event.
 """
 
+import hashlib
 from collections.abc import Awaitable, Callable
 from typing import Literal
 
 from zeroclaw.context.history import prepare_request_messages
 from zeroclaw.context.prompt import system_prompt
-from zeroclaw.delivery.rows import quiet_notes
+from zeroclaw.delivery.rows import File, outbox_row, quiet_notes
 from zeroclaw.envelope import ActionId, ApprovalId, Reader
-from zeroclaw.gate import audit
 from zeroclaw.gate import verdict as gate
+from zeroclaw.gate import wording
+from zeroclaw.gate.action import Frozen
 from zeroclaw.gate.verdict import Stopped
 from zeroclaw.message import SystemMessage, ToolCall, ToolDefinition
 from zeroclaw.provider import ModelRequest
-from zeroclaw.store import DurablePoint, Write
+from zeroclaw.store import DurablePoint, PutBlob, Write
 from zeroclaw.text import catalogue
-from zeroclaw.turn import batch, entries, outgoing_files
-from zeroclaw.turn.approvals import ApprovalRequests, unreachable
+from zeroclaw.tool import ToolFile
+from zeroclaw.turn import batch, entries
+from zeroclaw.turn.approvals import ApprovalRequests
 from zeroclaw.turn.context import TurnContext
 from zeroclaw.turn.control import ControlLane
 from zeroclaw.turn.kept_results import kept_put
@@ -130,19 +133,20 @@ class EffectExecutor:
         gated = await self._services.gate.gate_batch(calls, setting)
         audited = list(gated.audited)
         writes: list[Write] = [*gated.writes]
-        asked = [one for one in gated.verdicts if isinstance(one, gate.Asked)]
-        verdicts = gated.verdicts
-        if asked:
-            chats = self._services.approvers(self._opened.principal, self._turn.address)
-            if chats:
-                here = Reader(address=self._turn.address, language=self._turn.language)
-                writes += await self._asks.put(tuple(asked), chats, here)
-            else:
-                verdicts, denials = self._unreachable(calls, verdicts)
-                audited += denials
-        spoken = entries.Gated(
-            verdicts=tuple(map(_verdict, verdicts)), at=self._services.clock.now()
-        )
+        verdicts = list(map(_verdict, gated.verdicts))
+        asked = tuple(one for one in gated.verdicts if isinstance(one, gate.Asked))
+        approvers = self._services.approvers
+        chats = approvers(self._opened.principal, self._turn.address) if asked else ()
+        if chats:
+            here = Reader(address=self._turn.address, language=self._turn.language)
+            writes += await self._asks.put(asked, chats, here)
+        else:
+            for place, verdict in enumerate(gated.verdicts):
+                if isinstance(verdict, gate.Asked):
+                    denied = self._unreachable(calls[place], verdict.frozen)
+                    verdicts[place] = _denied(denied.finished)
+                    audited.append(denied.audited)
+        spoken = entries.Gated(verdicts=tuple(verdicts), at=self._services.clock.now())
         await self._tell(
             Transition(
                 event=spoken,
@@ -153,27 +157,27 @@ class EffectExecutor:
             )
         )
 
-    def _unreachable(
-        self, calls: tuple[ToolCall, ...], verdicts: tuple[gate.Verdict, ...]
-    ) -> tuple[tuple[gate.Verdict, ...], list[audit.Entry]]:
-        changed: list[gate.Verdict] = []
-        audited: list[audit.Entry] = []
-        for call, verdict in zip(calls, verdicts, strict=True):
-            if isinstance(verdict, gate.Asked):
-                denied, entry = unreachable(self._services, verdict, call, self._turn.language)
-                changed.append(denied)
-                audited.append(entry)
-            else:
-                changed.append(verdict)
-        return tuple(changed), audited
+    def _unreachable(self, call: ToolCall, frozen: Frozen) -> Settled:
+        """Return the denial of a call whose question nobody could be asked."""
+        tool = frozen.action.tool
+        return refused(
+            self._services.refusals,
+            call,
+            wording.unreachable(tool),
+            frozen,
+            outcome="denied",
+            by="unreachable",
+            at=self._services.clock.now(),
+            for_people=catalogue.CALL_UNREACHABLE.to(self._turn.language, tool=tool),
+        )
 
     async def deadline(self, approval: ApprovalId, call: ToolCall) -> None:
         """Wait for a question's deadline, and end it if nobody did."""
-        found = await self._asks.read(approval)
-        if found is None:
+        asked, _ = await self._asks.read(approval)
+        if asked is None:
             return
         now = self._services.clock.now()
-        await self._services.clock.sleep((found[0].deadline_at - now).total_seconds())
+        await self._services.clock.sleep((asked.deadline_at - now).total_seconds())
         # Its row may have changed just then, because a card became known: then it is ended anew.
         while (ended := await self._asks.expired(approval, call, self._turn.language)) is not None:
             await self._tell(ended)
@@ -183,9 +187,8 @@ class EffectExecutor:
 
     async def check(self, action: ActionId, call: ToolCall, approval: ApprovalId | None) -> None:
         """Check a call for the last time; that it starts is on record before it does."""
-        checked = await self.calls.check(action, call, approval)
-        if isinstance(checked.verdict, Stopped):
-            stopped = checked.verdict
+        stopped, writes = await self.calls.check(action, call, approval)
+        if isinstance(stopped, Stopped):
             reason = f"`{call.name}` did not run: {stopped.reason}"
             people = catalogue.CALL_DID_NOT_RUN.to(
                 self._turn.language, tool=call.name, why=stopped.for_people
@@ -201,13 +204,13 @@ class EffectExecutor:
                 event=started,
                 point=DurablePoint.CALL_STARTED,
                 journal=(started,),
-                writes=checked.writes,
+                writes=writes,
             )
         )
 
     async def run(self, action: ActionId) -> None:
         """Run a call that was cleared."""
-        await self._tell(self._call_ended(action, await self.calls.run(action)))
+        await self._tell(self._call_ended(await self.calls.run(action)))
 
     async def unknown(self, action: ActionId, call: ToolCall) -> None:
         """Record a call whose outcome a restart hid, for the model and for the operators (P3)."""
@@ -233,7 +236,7 @@ class EffectExecutor:
         for_people: str,
     ) -> Transition:
         """Return the end of a gated call that has no result of its own."""
-        refusal, entry = refused(
+        settled = refused(
             self._services.refusals,
             call,
             text,
@@ -243,42 +246,40 @@ class EffectExecutor:
             at=self._services.clock.now(),
             for_people=for_people,
         )
-        settled = Settled(
-            result=refusal.message, outcome=outcome, receipt=refusal.receipt, audited=entry
-        )
-        return self._call_ended(action, settled)
+        return self._call_ended(settled)
 
-    def _call_ended(self, action: ActionId, settled: Settled) -> Transition:
+    def _call_ended(self, settled: Settled) -> Transition:
         """Return the end of a call, with everything that is recorded of it."""
-        finished = entries.CallFinished(
-            action=action,
-            result=settled.result,
-            outcome=settled.outcome,
-            at=settled.audited.at,
-            receipt=settled.receipt,
-            untrusted=settled.untrusted,
-        )
-        kept: tuple[Write, ...] = ()
+        finished, here = settled.finished, self._session.conversation
+        writes: list[Write] = []
         if settled.blob is not None:
-            here, turn = self._session.conversation, self._opened.turn
-            trusted = not settled.untrusted
-            row = kept_put(here, settled.blob, finished.at, turn, trusted=trusted)
-            kept = (settled.blob, row)
-        sent = outgoing_files.writes(
-            settled.files,
-            conversation=self._session.conversation,
-            turn=self._opened.turn,
-            address=self._turn.address,
-            reply_to=self._turn.row.reply_to,
-            language=self._turn.language,
-            new_key=self._services.ids.ulid,
-        )
+            trusted = not finished.untrusted
+            row = kept_put(here, settled.blob, finished.at, self._opened.turn, trusted=trusted)
+            writes += (settled.blob, row)
+        for one in settled.files:
+            blob, file = self._sent(one)
+            writes += (blob, outbox_row(self._services.ids.ulid(), file, here))
         return Transition(
             event=finished,
             point=DurablePoint.CALL_FINISHED,
             journal=(finished,),
             audited=(settled.audited,),
-            writes=(*kept, *sent),
+            writes=tuple(writes),
+        )
+
+    def _sent(self, file: ToolFile) -> tuple[PutBlob, File]:
+        """Return a file that goes to the chat, as its bytes are kept and as the outbox sends it."""
+        blob = PutBlob(digest=hashlib.sha256(file.content).hexdigest(), body=file.content)
+        return blob, File(
+            address=self._turn.address,
+            name=file.name,
+            media_type=file.media_type,
+            digest=blob.digest,
+            size_bytes=len(file.content),
+            turn=self._opened.turn,
+            caption=file.caption,
+            reply_to=self._turn.row.reply_to,
+            language=self._turn.language,
         )
 
     async def append(self, *, steered: bool) -> None:
@@ -327,3 +328,7 @@ def _verdict(verdict: gate.Verdict) -> batch.Verdict:
             return batch.Denied(
                 action=action, result=refusal.message, receipt=refusal.receipt, outcome=outcome
             )
+
+
+def _denied(finished: entries.CallFinished) -> batch.Denied:
+    return batch.Denied(action=finished.action, result=finished.result, receipt=finished.receipt)

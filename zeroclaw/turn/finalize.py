@@ -11,33 +11,23 @@ from zeroclaw.errors import Conflict
 from zeroclaw.events import TurnEnded
 from zeroclaw.gate import audit, receipt_screen
 from zeroclaw.message import ToolCall
-from zeroclaw.store import DurablePoint, Put, Write
+from zeroclaw.store import DurablePoint, Put
 from zeroclaw.text import catalogue
 from zeroclaw.turn import batch, message_text
 from zeroclaw.turn.approvals import ApprovalRequests
 from zeroclaw.turn.context import Failure, TurnContext
 from zeroclaw.turn.control import ControlLane
-from zeroclaw.turn.entries import Entry, TurnFinished
+from zeroclaw.turn.entries import TurnFinished
 from zeroclaw.turn.inbox import State, item_put
 from zeroclaw.turn.loop import Ended
 from zeroclaw.turn.receipts import ReceiptLookup
 from zeroclaw.turn.results import frozen_call, refused
+from zeroclaw.turn.session import Transition
 from zeroclaw.turn.states import Done, DoneReason
 from zeroclaw.turn.turn_row import TRIES, read_turn, turn_put
-from zeroclaw.value import Value, replace
+from zeroclaw.value import replace
 
 _ITEM_STATES: dict[DoneReason, State] = {"model_stop": "answered", "user_abort": "stopped"}
-
-
-class _End(Value):
-    """What the commit of the end holds, however often it is tried."""
-
-    journal: tuple[Entry, ...]
-    audited: tuple[audit.Entry, ...]
-    writes: tuple[Write, ...]
-    text: str
-    receipts: tuple[CheckedReceipt, ...]
-    told: tuple[Put, ...]
 
 
 class Finalizer:
@@ -64,17 +54,13 @@ class Finalizer:
         text, receipts = await self._text(done)
         state = _ITEM_STATES.get(done.reason, "failed")
         told = self._told(done) if state == "failed" else ()
-        final = await self._end(
-            ended,
-            _End(
-                journal=(finished, *noted),
-                audited=audited,
-                writes=(item_put(self._turn.row.item, state), *joined, *ended.writes, *told),
-                text=text,
-                receipts=receipts,
-                told=told,
-            ),
+        end = Transition(
+            point=DurablePoint.FINISHED,
+            journal=(finished, *noted),
+            audited=audited,
+            writes=(item_put(self._turn.row.item, state), *joined, *ended.writes, *told),
         )
+        final = await self._end(ended, end, text, receipts)
         services.outbox.announce(final, await draft.close())
         services.publish(
             TurnEnded(
@@ -89,7 +75,9 @@ class Finalizer:
         services.log("turn_finished", turn=opened.turn, reason=done.reason)
         await services.outbox.ended(final.key)
 
-    async def _end(self, ended: Ended, end: _End) -> Put:
+    async def _end(
+        self, ended: Ended, end: Transition, text: str, receipts: tuple[CheckedReceipt, ...]
+    ) -> Put:
         """Commit the end, and return the row of its final.
 
         An answer that came first is read, and its question left as it ended; so is a message of
@@ -107,8 +95,8 @@ class Finalizer:
                 Text(
                     turn=row.turn,
                     address=row.address,
-                    text=end.text,
-                    receipts=end.receipts,
+                    text=text,
+                    receipts=receipts,
                     refs=row.refs,
                     reply_to=row.reply_to,
                     language=row.item.principal.language,
@@ -120,18 +108,12 @@ class Finalizer:
             put = turn_put(closed, session.conversation, closed=True, expect=version)
             tries_left -= 1
             try:
-                await session.commit(
-                    DurablePoint.FINISHED,
-                    journal=end.journal,
-                    audited=end.audited,
-                    writes=(final, put, *end.writes, *stopped),
-                )
+                await session.record(replace(end, writes=(final, put, *end.writes, *stopped)))
             except Conflict:
                 if not tries_left:
                     raise
                 continue
-            services.outbox.announce_written(stopped)
-            services.outbox.announce_written((*ended.writes, *end.told))
+            services.outbox.announce_written((*stopped, *end.writes))
             return final
 
     def _told(self, done: Done) -> tuple[Put, ...]:
@@ -160,7 +142,7 @@ class Finalizer:
             if fill.action is None:
                 fills.append(fill)
                 continue
-            refusal, entry = refused(
+            settled = refused(
                 self._services.refusals,
                 _call_of(fill),
                 fill.result.content,
@@ -169,8 +151,9 @@ class Finalizer:
                 by="turn",
                 at=self._services.clock.now(),
             )
-            fills.append(replace(fill, result=refusal.message, receipt=refusal.receipt))
-            audited.append(entry)
+            cut = settled.finished
+            fills.append(replace(fill, result=cut.result, receipt=cut.receipt))
+            audited.append(settled.audited)
         return tuple(fills), tuple(audited)
 
     async def _text(self, done: Done) -> tuple[str, tuple[CheckedReceipt, ...]]:

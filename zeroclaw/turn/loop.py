@@ -49,7 +49,11 @@ class Ended(Value):
 
 
 class TurnLoop:
-    """Runs one turn; made for it, and thrown away with it."""
+    """Runs one turn; made for it, and thrown away with it.
+
+    Attributes:
+        draft: Shows its text.
+    """
 
     def __init__(
         self,
@@ -69,7 +73,7 @@ class TurnLoop:
         self._turn = turn
         self._services, self._session, self._opened = turn.services, turn.session, turn.opened
         self._controls = controls
-        self._draft = draft
+        self.draft = draft
         self._on_parked = on_parked
         self._queue: asyncio.Queue[Transition] = asyncio.Queue(MOST_WAITING)
         self._tasks = EffectExecutor(turn, controls, self._queue.put)
@@ -107,8 +111,8 @@ class TurnLoop:
         if self._shown:
             self._frames += 1
             note = says.to(self._turn.language)
-            self._draft.show(self._frames, f"{self._shown}\n\n{note}")
-            self._draft.stand()
+            self.draft.show(self._frames, f"{self._shown}\n\n{note}")
+            self.draft.stand()
 
     async def abort(self, cause: AbortCause, by: str) -> None:
         """End the turn from outside."""
@@ -165,12 +169,7 @@ class TurnLoop:
             self._abort = happened
         elif happened.point is not None:
             try:
-                await self._session.commit(
-                    happened.point,
-                    journal=happened.journal,
-                    audited=happened.audited,
-                    writes=happened.writes,
-                )
+                await self._session.record(happened)
             except Conflict:
                 if happened.otherwise is None:
                     raise
@@ -201,10 +200,10 @@ class TurnLoop:
             case signals.ShowText(text=text, is_last=is_last):
                 self._frames += 1
                 self._shown = tasks.as_shown(text)
-                self._draft.show(self._frames, self._shown, is_last=is_last)
+                self.draft.show(self._frames, self._shown, is_last=is_last)
             case signals.GateBatch(calls=calls):
                 # People read it while they or a tool are waited for; a card may come below it.
-                self._draft.stand()
+                self.draft.stand()
                 self._start(group, self._gate(calls))
             case signals.AwaitAnswers(approvals=approvals):
                 for approval in approvals:
@@ -234,7 +233,7 @@ class TurnLoop:
                 assert_never(effect)
 
     async def _gate(self, calls: tuple[ToolCall, ...]) -> None:
-        await self._draft.stands()
+        await self.draft.stands()
         await self._tasks.gate_batch(calls)
 
     def _start(

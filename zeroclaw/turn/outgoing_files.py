@@ -1,21 +1,14 @@
-"""Decides whether the files of a tool may go out to a chat, and makes the writes that send them.
+"""Decides whether the files of a tool may go out to a chat.
 
 A file can't be redacted as a text is, so one that holds a secret stays here: in a text nothing may
 look like a credential, and in no file may one of the daemon's own secrets stand as it is. What is
 packed or encrypted can't be looked into. Pure, but slow for large files: it belongs in a thread.
 """
 
-import hashlib
-from collections.abc import Callable, Iterable
-
-from zeroclaw.delivery.rows import File, outbox_row
-from zeroclaw.envelope import Address, ConversationId, TurnId
 from zeroclaw.gate import receipt_screen
 from zeroclaw.gate.verdict import encodable
 from zeroclaw.readers.formats import recognise
 from zeroclaw.redact import Redactor
-from zeroclaw.store import PutBlob, Write
-from zeroclaw.text.language import Language
 from zeroclaw.tool import ToolFile, ToolOutput
 from zeroclaw.tools import counted, quoted, without_controls
 from zeroclaw.value import replace
@@ -45,48 +38,6 @@ def judged(output: ToolOutput, *, most_bytes: int, redactor: Redactor) -> ToolOu
     if fault:
         return ToolOutput(text=f"nothing was sent: {fault}", is_error=True)
     return replace(output, files=tuple(_shown(one, redactor) for one in output.files))
-
-
-def writes(
-    files: Iterable[ToolFile],
-    *,
-    conversation: ConversationId,
-    turn: TurnId,
-    address: Address,
-    reply_to: str,
-    language: Language,
-    new_key: Callable[[], str],
-) -> tuple[Write, ...]:
-    """Return the blobs and the rows of the outbox that send these files, in their order.
-
-    Args:
-        files: As `judged` returned them.
-        conversation: The turn's.
-        turn: Whose call it was.
-        address: Where the turn answers.
-        reply_to: The platform's id of the message that it answers, empty for none.
-        language: What its person reads.
-        new_key: Makes a new ulid each time.
-    """
-    made: list[Write] = []
-    for one in files:
-        digest = hashlib.sha256(one.content).hexdigest()
-        file = File(
-            address=address,
-            name=one.name,
-            media_type=one.media_type,
-            digest=digest,
-            size_bytes=len(one.content),
-            turn=turn,
-            caption=one.caption,
-            reply_to=reply_to,
-            language=language,
-        )
-        made += (
-            PutBlob(digest=digest, body=one.content),
-            outbox_row(new_key(), file, conversation),
-        )
-    return tuple(made)
 
 
 def _fault(files: tuple[ToolFile, ...], most_bytes: int, redactor: Redactor) -> str:

@@ -18,8 +18,7 @@ from zeroclaw.foreign import Raised
 from zeroclaw.gate import audit, receipt
 from zeroclaw.gate.action import Action, Frozen, action_hash, from_row
 from zeroclaw.gate.receipt_keys import Keys
-from zeroclaw.gate.taint import Source
-from zeroclaw.gate.verdict import Refusal, Refusals, encodable
+from zeroclaw.gate.verdict import Refusals, encodable
 from zeroclaw.gate.wording import head_of
 from zeroclaw.host.executors import FairShare
 from zeroclaw.message import ToolCall, ToolMessage
@@ -30,8 +29,9 @@ from zeroclaw.text.escape import escape_for_model
 from zeroclaw.text.language import ENGLISH, Language
 from zeroclaw.tool import ToolFile, ToolOutput
 from zeroclaw.turn.batch import Outcome
+from zeroclaw.turn.entries import CallFinished
 from zeroclaw.turn.kept_results import id_of
-from zeroclaw.value import Value, replace
+from zeroclaw.value import Value
 
 LONGEST_CHARS = 1_000_000
 """Of an output that is redacted and kept whole. 50 MB would take minutes, and be more than a store
@@ -61,22 +61,18 @@ class TimedOut(Value):
 
 
 class Settled(Value):
-    """A call's result and everything that is recorded with it.
+    """A call's end and everything that is recorded with it.
 
     Attributes:
-        receipt: The token at the end of the result.
+        finished: What the journal keeps of it.
         blob: The whole redacted output where it was capped, None where it fits.
         files: What goes to the chat with it.
-        untrusted: Where untrusted text in it came from.
     """
 
-    result: ToolMessage
-    outcome: Outcome
-    receipt: str
+    finished: CallFinished
     audited: audit.Entry
     blob: PutBlob | None = None
     files: tuple[ToolFile, ...] = ()
-    untrusted: tuple[Source, ...] = ()
 
 
 async def frozen_call(rows: Rows, action: ActionId) -> Frozen:
@@ -102,8 +98,8 @@ def refused(
     by: str,
     at: datetime,
     for_people: str = "",
-) -> tuple[Refusal, audit.Entry]:
-    """Return what stands in the place of a gated call's result, and the audit's entry of it.
+) -> Settled:
+    """Return what stands in the place of a gated call's result, with the audit's entry of it.
 
     Args:
         refusals: Signs it.
@@ -126,16 +122,25 @@ def refused(
         at=at,
         for_people=for_people,
     )
-    entry = audit.Entry(
-        kind=AUDITED[outcome],
-        at=at,
-        action=action.id,
-        tool=action.tool,
-        hash=frozen.hash,
-        by=by,
-        receipt=refusal.receipt,
+    ended = CallFinished(
+        action=action.id, result=refusal.message, outcome=outcome, at=at, receipt=refusal.receipt
     )
-    return refusal, entry
+    return Settled(finished=ended, audited=_entry(ended, action.tool, frozen.hash, by=by))
+
+
+def _entry(
+    ended: CallFinished, tool: str, digest: str, *, by: str = "", detail: str = ""
+) -> audit.Entry:
+    return audit.Entry(
+        kind=AUDITED[ended.outcome],
+        at=ended.at,
+        action=ended.action,
+        tool=tool,
+        hash=digest,
+        by=by,
+        detail=detail,
+        receipt=ended.receipt,
+    )
 
 
 class Results:
@@ -186,10 +191,9 @@ class Results:
                 return self._signed(action, "failed", text, at)
             case TimedOut(after_s=after_s):
                 text = f"`{action.tool}` was stopped: it took longer than {after_s:g} s"
-                settled = self._signed(action, "failed", text, at, detail="timeout")
                 took = catalogue.SECONDS.about(number=f"{after_s:g}")
                 told = catalogue.CALL_TOOK_TOO_LONG.to(language, tool=action.tool, time=took)
-                return replace(settled, result=replace(settled.result, for_people=told))
+                return self._signed(action, "failed", text, at, detail="timeout", for_people=told)
 
     def _signed(
         self,
@@ -200,6 +204,7 @@ class Results:
         *,
         blob: PutBlob | None = None,
         detail: str = "",
+        for_people: str = "",
         files: tuple[ToolFile, ...] = (),
     ) -> Settled:
         harmless = encodable(receipt.defang(text))
@@ -212,27 +217,18 @@ class Results:
             result=harmless,
         )
         signed = receipt.issue(self._keys.current, fields, at)
-        return Settled(
-            result=ToolMessage(
-                content=receipt.attach(harmless, signed),
-                tool_call_id="",
-                tool_name=action.tool,
-                is_error=outcome != "ok",
-            ),
-            outcome=outcome,
-            receipt=signed.token,
-            audited=audit.Entry(
-                kind=AUDITED[outcome],
-                at=at,
-                action=action.id,
-                tool=action.tool,
-                hash=action_hash(action),
-                detail=detail,
-                receipt=signed.token,
-            ),
-            blob=blob,
-            files=files,
+        result = ToolMessage(
+            content=receipt.attach(harmless, signed),
+            tool_call_id="",
+            tool_name=action.tool,
+            is_error=outcome != "ok",
+            for_people=for_people,
         )
+        ended = CallFinished(
+            action=action.id, result=result, outcome=outcome, at=at, receipt=signed.token
+        )
+        entry = _entry(ended, action.tool, action_hash(action), detail=detail)
+        return Settled(finished=ended, audited=entry, blob=blob, files=files)
 
     async def _capped(self, whose: str, text: str) -> tuple[str, PutBlob | None, str]:
         """Return what fits, the blob that keeps the rest, and a note on what could not be seen.

@@ -9,7 +9,7 @@ without getting further ends as failed, and is told (S4-19).
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from zeroclaw.delivery.live import DraftHandle, NewDraft
+from zeroclaw.delivery.live import NewDraft
 from zeroclaw.delivery.rows import Text, outbox_row
 from zeroclaw.envelope import ConversationId, TurnId
 from zeroclaw.errors import Conflict
@@ -31,11 +31,11 @@ from zeroclaw.turn.inbox import Again, Ask, Item, UseTool, item_of, item_put, sa
 from zeroclaw.turn.journal import begun
 from zeroclaw.turn.loop import TurnLoop, is_parked
 from zeroclaw.turn.machine import resume
+from zeroclaw.turn.results import frozen_call
 from zeroclaw.turn.session import ConversationSession
 from zeroclaw.turn.signals import AbortCause, AbortRequested, Effect, Event, TurnFailed
 from zeroclaw.turn.states import Calling, Done
 from zeroclaw.turn.states import State as MachineState
-from zeroclaw.turn.tool_calls import ToolCalls
 from zeroclaw.turn.turn_row import TurnRow, learn, read_turn, sending, turn_put
 from zeroclaw.value import replace
 
@@ -56,7 +56,6 @@ class TurnRunner:
         self._services = services
         self._on_parked = on_parked
         self._running: dict[TurnId, TurnLoop] = {}
-        self._drafts: dict[TurnId, DraftHandle] = {}
 
     async def prepare(
         self,
@@ -159,8 +158,8 @@ class TurnRunner:
     async def at_rest(self) -> None:
         """Wait until what the drafts show last has arrived, and the cards of parked turns."""
         async with asyncio.TaskGroup() as group:
-            for draft in self._drafts.values():
-                group.create_task(draft.at_rest())
+            for running in self._running.values():
+                group.create_task(running.draft.at_rest())
             for conversation in self.parked():
                 group.create_task(self._services.outbox.silent(conversation))
 
@@ -291,7 +290,6 @@ class TurnRunner:
         controls = ControlLane(services, session)
         running = TurnLoop(turn, controls, draft, self._on_parked)
         self._running[opened.turn] = running
-        self._drafts[opened.turn] = draft
         if halted := services.halted():
             # A halt ends what runs; this turn was about to, and so was not among that.
             first = first or AbortRequested(cause="halt", by=halted)
@@ -301,12 +299,16 @@ class TurnRunner:
             ended = await running.drive(state, effects, first=first)
             await Finalizer(turn).finish(controls, ended, draft)
         finally:
-            del self._running[opened.turn], self._drafts[opened.turn]
+            del self._running[opened.turn]
             await draft.close()
 
 
 async def _rerun(turn: TurnContext, state: MachineState) -> frozenset[batch.ActionId]:
-    """Return the calls that a restart cut off and that may be run again."""
-    if not isinstance(state, Calling):
-        return frozenset()
-    return await ToolCalls(turn).idempotent(batch.active(state.batch))
+    """Return the calls that a restart cut off and that may be run again all the same (P3)."""
+    found: set[batch.ActionId] = set()
+    for action in batch.active(state.batch) if isinstance(state, Calling) else ():
+        frozen = await frozen_call(turn.services.store, action)
+        tool = turn.services.tools.get(frozen.action.tool)
+        if tool is not None and tool.spec.idempotent:
+            found.add(action)
+    return frozenset(found)

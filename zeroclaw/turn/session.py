@@ -145,6 +145,16 @@ class ConversationSession:
         """Tell whether the journal begins where it began: retention takes the oldest of it."""
         return self._first == _number(await _first(self._store, self.conversation))
 
+    async def record(self, happened: Transition) -> None:
+        """Make everything durable that goes with an event; see `commit`."""
+        if happened.point is not None:
+            await self.commit(
+                happened.point,
+                journal=happened.journal,
+                audited=happened.audited,
+                writes=happened.writes,
+            )
+
     async def commit(
         self,
         point: DurablePoint,

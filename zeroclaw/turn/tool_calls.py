@@ -6,27 +6,24 @@ back to the turn, which writes it down before it goes on.
 
 import asyncio
 from functools import partial
-from pathlib import Path
 
 from zeroclaw.envelope import ActionId, ApprovalId
 from zeroclaw.foreign import Raised, call, call_now
-from zeroclaw.gate import approval as approvals
-from zeroclaw.gate import grant as grants
 from zeroclaw.gate.action import Frozen
-from zeroclaw.gate.approval import Approval
+from zeroclaw.gate.approval import APPROVALS
 from zeroclaw.gate.conditions import facts_of
 from zeroclaw.gate.grant import GRANTS
 from zeroclaw.gate.taint import Source, Taint, changes_workspace, of_result
 from zeroclaw.gate.verdict import Cleared, Setting, Stopped
 from zeroclaw.message import ToolCall
-from zeroclaw.store import Commit, DurablePoint, RowKind, Write, scan
+from zeroclaw.store import Commit, DurablePoint, RowKind, Write
 from zeroclaw.table import Codec, Column, Stays, Table, Words, json_codec
 from zeroclaw.text.language import LANGUAGES, Language
 from zeroclaw.tool import Spawned, Tool, ToolContext, ToolOutput, line_of
 from zeroclaw.turn.context import TurnContext
 from zeroclaw.turn.outgoing_files import judged
 from zeroclaw.turn.results import Settled, TimedOut, frozen_call
-from zeroclaw.value import Value, replace
+from zeroclaw.value import replace
 
 REDACTED_CHARS = 2_000
 """Of a call's own line that are looked through for secrets; a card names fewer."""
@@ -50,20 +47,6 @@ WORKSPACES = Table(
 )
 
 
-class Checked(Value):
-    """A call after its last check.
-
-    Attributes:
-        verdict: Whether it may run.
-        frozen: The call.
-        writes: What is recorded with its start.
-    """
-
-    frozen: Frozen
-    verdict: Cleared | Stopped
-    writes: tuple[Write, ...] = ()
-
-
 class ToolCalls:
     """Checks and runs the calls of one turn."""
 
@@ -75,34 +58,34 @@ class ToolCalls:
 
     async def setting(self, action: ActionId | None = None) -> Setting:
         """Return what the gate is handed now; `action` names the call that a child would be of."""
-        conversation = self._session.conversation
-        rows = scan(self._services.store, GRANTS.where(conversation=conversation))
-        workspace = await self._services.workspace(conversation)
-        taint = await self._taint(workspace)
+        context, taint = await self._context(action)
+        grants = GRANTS.all(self._services.store, conversation=context.conversation)
         return Setting(
-            context=ToolContext(
-                conversation=conversation,
-                principal=self._opened.principal,
-                address=self._turn.address,
-                workspace=workspace,
-                clock=self._services.clock,
-                spawned=lambda spawned: self._spawned(action, spawned),
-                max_file_bytes=self._services.max_file_bytes(self._turn.address),
-                untrusted=bool(taint.sources),
-            ),
+            context=context,
             turn=self._opened.turn,
             direct=self._turn.address.direct,
-            grants=tuple([grants.decode(row.body) async for row in rows]),
+            grants=tuple([one async for one in grants]),
             known=self._services.known(self._opened.principal),
             out=self._services.revoked(self._opened.principal),
             taint=taint,
         )
 
-    async def _taint(self, workspace: Path) -> Taint:
-        """Return where the text came from that the model has read, or is about to."""
-        history = self._session.history
-        changed = await self._services.store.select(WORKSPACES.where(place=str(workspace), limit=1))
-        return Taint(
+    async def _context(self, action: ActionId | None) -> tuple[ToolContext, Taint]:
+        """Return what a tool is handed now, and where the text came from that the model has read."""
+        services, history = self._services, self._session.history
+        workspace = await services.workspace(self._session.conversation)
+        changed = await services.store.select(WORKSPACES.where(place=str(workspace), limit=1))
+        context = ToolContext(
+            conversation=self._session.conversation,
+            principal=self._opened.principal,
+            address=self._turn.address,
+            workspace=workspace,
+            clock=services.clock,
+            spawned=lambda spawned: self._spawned(action, spawned),
+            max_file_bytes=services.max_file_bytes(self._turn.address),
+            untrusted=bool(history.untrusted),
+        )
+        return context, Taint(
             sources=history.untrusted,
             words=() if history.turn is None else history.turn.own,
             typed=self._opened.call is not None,
@@ -111,8 +94,8 @@ class ToolCalls:
 
     async def check(
         self, action: ActionId, written: ToolCall, approval: ApprovalId | None
-    ) -> Checked:
-        """Check a call for the last time.
+    ) -> tuple[Cleared | Stopped, tuple[Write, ...]]:
+        """Check a call for the last time; return whether it may run, and what its start records.
 
         Args:
             action: Which.
@@ -121,15 +104,16 @@ class ToolCalls:
         """
         frozen = await frozen_call(self._services.store, action)
         setting = await self.setting(action)
+        asked = None if approval is None else await APPROVALS.get(self._services.store, approval)
         verdict = await self._services.gate.recheck(
-            frozen, setting, await self._approval(approval), written=written.arguments
+            frozen, setting, asked, written=written.arguments
         )
         if not isinstance(verdict, Cleared):
-            return Checked(frozen=frozen, verdict=verdict)
+            return verdict, ()
         self._cleared[action] = (frozen, verdict)
         facts, own = facts_of(verdict.tool.spec), verdict.in_message
         if not changes_workspace(facts, setting.taint, is_in_message=own):
-            return Checked(frozen=frozen, verdict=verdict)
+            return verdict, ()
         # Before it does anything: a kill in the middle leaves files that are known for what they are.
         changed = WORKSPACES.put(
             self._session.conversation,
@@ -137,13 +121,13 @@ class ToolCalls:
             conversation=self._session.conversation,
             place=str(setting.context.workspace),
         )
-        return Checked(frozen=frozen, verdict=verdict, writes=(changed,))
+        return verdict, (changed,)
 
     async def run(self, action: ActionId) -> Settled:
         """Run a call that was cleared."""
         frozen, cleared = self._cleared[action]
-        setting = await self.setting(action)
-        context = replace(setting.context, permits=cleared.permits)
+        context, taint = await self._context(action)
+        context = replace(context, permits=cleared.permits)
         tool, arguments = cleared.tool, frozen.action.arguments
         returned: ToolOutput | Raised | TimedOut
         try:
@@ -170,7 +154,8 @@ class ToolCalls:
         del self._cleared[action]
         if isinstance(returned, TimedOut):
             return settled  # its words are all ours
-        return replace(settled, untrusted=self._origins(tool, frozen, returned, setting.taint))
+        untrusted = self._origins(tool, frozen, returned, taint)
+        return replace(settled, finished=replace(settled.finished, untrusted=untrusted))
 
     def _origins(
         self, tool: Tool, frozen: Frozen, returned: ToolOutput | Raised, taint: Taint
@@ -187,22 +172,6 @@ class ToolCalls:
     def is_cancellable(self, action: ActionId) -> bool:
         """Tell whether stopping this call does no harm, as it does not when it has ended."""
         return action not in self._cleared or self._cleared[action][1].tool.spec.cancellable
-
-    async def idempotent(self, actions: tuple[ActionId, ...]) -> frozenset[ActionId]:
-        """Return those of the calls that may be run again though they may have run (P3)."""
-        found: set[ActionId] = set()
-        for action in actions:
-            frozen = await frozen_call(self._services.store, action)
-            tool = self._services.tools.get(frozen.action.tool)
-            if tool is not None and tool.spec.idempotent:
-                found.add(action)
-        return frozenset(found)
-
-    async def _approval(self, approval: ApprovalId | None) -> Approval | None:
-        row = (
-            None if approval is None else await self._services.store.get(RowKind.APPROVAL, approval)
-        )
-        return None if row is None else approvals.APPROVALS.of(row)
 
     async def _spawned(self, action: ActionId | None, spawned: Spawned | None) -> None:
         """Record a process group before it does anything, so that a restart can end it."""

@@ -300,7 +300,7 @@ async def test_an_output_that_is_far_too_long_keeps_its_ends() -> None:
     assert settled.blob is not None
     assert b"characters dropped" in settled.blob.body
     assert SECRET.encode() not in settled.blob.body
-    assert "its ends are kept" in settled.result.content
+    assert "its ends are kept" in settled.finished.result.content
 
 
 def action() -> Action:
