@@ -44,6 +44,9 @@ AGAIN_S = 1.0
 """Seconds until what could not be stored is fetched again."""
 RENUMBERED = timedelta(days=2)
 """How far back is read of a mailbox whose numbers mean other mails than before."""
+UNREADABLE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""What the standard library's parsers raise of mails that nobody thought of. Such a mail is left to
+people, unread: one that ended the channel would end it again at each start."""
 MOST_PARENTS = 500
 """Threads of which is remembered what an answer needs; of others the mailbox is asked."""
 MOST_CARDS = 500
@@ -158,7 +161,11 @@ class EmailChannel:
         """
         log, at = self._context.log, self._context.clock.monotonic()
         # However a mail is made, nobody waits for its reading.
-        event = await asyncio.to_thread(decode.decoded, fetched, self._me)
+        try:
+            event = await asyncio.to_thread(decode.decoded, fetched, self._me)
+        except UNREADABLE as error:
+            log("mail_not_read", kind=type(error).__name__, uid=fetched.uid, level="warning")
+            return True
         if isinstance(event, Passed):
             log("mail_passed_over", why=event.why, uid=fetched.uid, level="debug")
             return True

@@ -17,6 +17,7 @@ from email.errors import HeaderParseError
 from email.header import decode_header
 from email.message import Message
 from email.parser import BytesHeaderParser
+from email.utils import collapse_rfc2231_value
 
 from zeroclaw import Hidden, Value
 
@@ -120,7 +121,7 @@ def _leaves(raw: bytes, message: Message, start: int) -> Iterator[Part]:
     leaves = 0
     while waiting and leaves < MOST_PARTS:
         one, begins, ends, level, choice = waiting.pop()
-        boundary = one.get_boundary() or ""
+        boundary = _parameter(one, "boundary", "content-type").rstrip()
         if one.get_content_maintype() != "multipart" or not boundary or level == MOST_LEVELS:
             leaves += 1
             yield _leaf(one, begins, ends, choice)
@@ -171,7 +172,8 @@ def _block(raw: bytes, start: int, end: int) -> tuple[Message, int]:
 
 def _leaf(message: Message, start: int, end: int, choice: int) -> Part:
     kind = message.get_content_type()
-    name = plain(message.get_filename() or "")[:MOST_NAME_CHARS]
+    called = _parameter(message, "filename", "content-disposition")
+    name = plain(called or _parameter(message, "name", "content-type"))[:MOST_NAME_CHARS]
     is_attached = message.get_content_disposition() == "attachment"
     size = _parameter(message, "size", "content-disposition")
     return Part(
@@ -188,9 +190,15 @@ def _leaf(message: Message, start: int, end: int, choice: int) -> Part:
 
 
 def _parameter(message: Message, name: str, header: str) -> str:
-    """Return a parameter of a header, empty for none; RFC 2231 makes it a triple."""
-    found = message.get_param(name, "", header)
-    return found[2] if isinstance(found, tuple) else str(found)
+    """Return a parameter of a header, empty for none.
+
+    What RFC 2231 makes of them may name any codec or leave pieces out, and then the standard
+    library raises, of which `filename*=idna''a` is the shortest.
+    """
+    try:
+        return collapse_rfc2231_value(message.get_param(name, "", header))
+    except (LookupError, TypeError, ValueError):
+        return ""
 
 
 def _items(message: Message) -> Iterator[tuple[str, str]]:

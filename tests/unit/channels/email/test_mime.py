@@ -143,6 +143,9 @@ NAMES = {
     b"attachment; filename*0=a; filename*1=b.txt": "ab.txt",
     b'attachment; filename="=?utf-8?Q?=C3=BC.txt?="': "ü.txt",
     b"attachment": "",
+    b"attachment; filename*=idna''a": "",
+    b"attachment; filename*=; filename*0": "",
+    b"attachment; filename*=utf-8\x00''a": "",
 }
 
 
@@ -150,6 +153,10 @@ NAMES = {
 def test_a_file_is_called_as_its_sender_calls_it(disposition: bytes, name: str) -> None:
     [part] = taken_apart(b"Content-Disposition: " + disposition + b"\n\nx").parts
     assert (part.name, part.is_file) == (name, True)
+
+
+def test_a_boundary_that_can_not_be_read_is_none() -> None:
+    assert words(b"Content-Type: multipart/mixed; boundary*=idna''a\n\n--a\n\nb") == ["--a\n\nb"]
 
 
 def test_a_size_is_a_number_or_none() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from channels.email import check, open_channel
+from channels.email import check, decode, open_channel
 from tests.contract.channel_suite import Desk, noting, receiving
 from tests.contract.email_harness import (
     EmailPlace,
@@ -176,6 +176,28 @@ async def test_mail_of_machines_is_passed_over_and_stays_unread(place: EmailPlac
         await desk.holds(1)
         await place.mail.has_seen(place.bot, 1)
     assert texts(desk) == ["person"]
+
+
+async def test_a_mail_that_can_not_be_read_does_not_end_the_channel(
+    place: EmailPlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It stays unread, and is not read again."""
+    known = decode.decoded
+
+    def decoded(fetched: decode.Fetched, me: decode.Me) -> decode.Taken | decode.Passed:
+        if b"poison" in fetched.raw:
+            raise RecursionError
+        return known(fetched, me)
+
+    monkeypatch.setattr(decode, "decoded", decoded)
+    desk = Desk()
+    async with place.life(desk.admit, {}):
+        for text in ("poison", "hello"):
+            await place.write(text)
+        await desk.holds(1)
+        await place.mail.has_seen(place.bot, 1)
+    assert texts(desk) == ["hello"]
+    assert any("mail_not_read" in fact for fact in place.facts)
 
 
 async def test_a_forged_sender_is_a_stranger_to_the_runtime(place: EmailPlace) -> None:
