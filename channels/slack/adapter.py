@@ -288,7 +288,11 @@ class SlackChannel:
     async def lookup(
         self, to: Address, content: Postable, *, since: str, apart: frozenset[str], before: str = ""
     ) -> LookupResult:
-        """Read one page of the chat, in which each message of ours carries its key."""
+        """Read one page of the chat, in which each message of ours carries its key.
+
+        What is found may be the beginning of what was to stand there, under the same key; then the
+        next call writes the whole.
+        """
         self._needs_lookup()
         mark, _, more = since.partition("/")
         pages, _, cursor = more.partition("/")
@@ -296,33 +300,42 @@ class SlackChannel:
         if not is_ts(mark) or looked >= MOST_PAGES:
             message = f"`{self.name}`: it is not known where to look"
             raise DeliveryUnknown(message)
-        channel = await self._channel_of(self._ours(to))
-        asked: dict[str, object] = {
-            "channel": channel,
-            "oldest": mark,
-            "latest": before or None,
-            "limit": PAGE,
-            "cursor": cursor or None,
-            "include_all_metadata": True,
-        }
-        method = "conversations.history"
-        if to.thread:
-            method, asked = "conversations.replies", {**asked, "ts": to.thread}
-        try:
-            page = await self._calls.read(method, asked)
-        except ChannelRejected as error:
-            message = f"`{self.name}`: it can't be looked for: {error}"
-            raise DeliveryUnknown(message) from error
+        body = _card(Outcome(card=content, endings=())) if isinstance(content, Card) else None
+        if isinstance(content, Outgoing):
+            body = self._texted(content)
+        if is_ts(pages):
+            ref = MessageRef(address=to, message=pages)
+            await self._change(ref, body or {})
+            return LookupResult(ref=ref)
         wanted = _digest(content.key)
+        page = await self._looked(to, {"oldest": mark, "cursor": cursor})
         for one in messages_of(page):
             ts = text(one, "ts")
-            if ts not in apart and text(inner(one, "metadata", "event_payload"), "key") == wanted:
+            if ts in apart or (before and order(ts) >= order(before)):
+                continue
+            if text(inner(one, "metadata", "event_payload"), "key") == wanted:
                 self._context.log("lost_message_found", pages=looked + 1)
-                return LookupResult(ref=MessageRef(address=to, message=ts))
+                if body is None or text(one, "text") == body["text"]:
+                    return LookupResult(ref=MessageRef(address=to, message=ts))
+                return LookupResult(since=f"{mark}/{ts}", is_over=False)
         following = text(inner(page, "response_metadata"), "next_cursor")
         if following:
             return LookupResult(since=f"{mark}/{looked + 1}/{following}", is_over=False)
         return LookupResult(since=mark)
+
+    async def _looked(self, to: Address, between: Mapping[str, str]) -> Json:
+        """Read a page of a chat's history with what its messages carry."""
+        asked: dict[str, object] = {key: value or None for key, value in between.items()}
+        asked |= {"limit": PAGE, "include_all_metadata": True}
+        asked["channel"] = await self._channel_of(self._ours(to))
+        method = "conversations.history"
+        if to.thread:
+            method, asked["ts"] = "conversations.replies", to.thread
+        try:
+            return await self._calls.read(method, asked)
+        except ChannelRejected as error:
+            message = f"`{self.name}`: it can't be looked for: {error}"
+            raise DeliveryUnknown(message) from error
 
     async def edit(self, ref: MessageRef, outgoing: Outgoing) -> None:
         """Replace a message's text."""

@@ -20,6 +20,9 @@ from zeroclaw.value import Value
 
 # What a daemon loads by the time it takes events; a library that is missing is missed when used.
 LOADED = (
+    "channels.discord.adapter",
+    "channels.email.adapter",
+    "channels.slack.adapter",
     "channels.telegram.adapter",
     "channels.terminal",
     "channels.web",

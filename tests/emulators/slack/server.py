@@ -34,7 +34,7 @@ BOT, APP = "xoxb-zeroclaw", "xapp-1-A000000001-1"
 _NUMBERS = itertools.count()
 T = TypeVar("T")
 Json = dict[str, object]
-PATIENCE_S = 60.0
+PATIENCE_S = 15.0
 """How long a test waits; a loaded machine must not fail it."""
 
 
@@ -129,6 +129,8 @@ class Deed:
     async def tell(self) -> None:
         """Send it to the bot, if one is there."""
         number = f"envelope-{next(_NUMBERS)}"
+        for known in self.ids:
+            self.server.waiting.pop(known, None)
         self.ids.append(number)
         self.server.waiting[number] = self
         said = {"envelope_id": number, "type": self.kind, "payload": self.payload}
@@ -268,6 +270,8 @@ class SlackServer:
         views: The forms that it opened.
         waiting: What was told and not confirmed, by envelope.
         standing: The bot's messages that stand, by chat and in order.
+        refused: The chats to which nothing can be sent any more.
+        ever: All that was ever shown in a chat, as it was sent.
         connections: How often the bot has connected.
     """
 
@@ -282,12 +286,19 @@ class SlackServer:
         self.bot = ""
         self.session = cast("aiohttp.ClientSession", None)
         self.standing: dict[str, dict[str, Json]] = {}
+        self.refused: set[str] = set()
+        self.ever: dict[str, list[str]] = {}
         self.connections = 0
         self._changed = asyncio.Event()
         self._over = asyncio.Event()
         self._sockets: list[web.WebSocketResponse] = []
         self._faults: dict[str, list[Fault | None]] = {}
         self._runner: web.AppRunner | None = None
+
+    @property
+    def listening(self) -> bool:
+        """Whether the bot is connected right now."""
+        return any(not one.closed for one in self._sockets)
 
     @property
     def url(self) -> str:
@@ -422,9 +433,10 @@ class SlackServer:
 
     def _mirror(self, method: str, ts: str, body: Json) -> None:
         chat = self.standing.setdefault(str(body.get("channel", "")), {})
+        self.ever.setdefault(str(body.get("channel", "")), []).append(json.dumps(body))
         match method:
             case "chat.postMessage":
-                chat[ts] = {**body, "ts": ts}
+                chat[ts] = {**body, "ts": ts, "first": body["blocks"]}
             case "chat.update":
                 chat[ts] = {**chat[ts], **body}
             case "chat.delete":
@@ -447,6 +459,8 @@ class SlackServer:
             case "files.info":
                 about = self.about.get(str(body.get("file")))
                 return {"ok": True, "file": about} if about else _no("file_not_found")
+            case "chat.postMessage" if body["channel"] in self.refused:
+                return _no("channel_not_found")
             case "chat.postMessage" | "chat.update" if _units(body) > MOST_UNITS:
                 return _no("msg_blocks_too_long")
             case _:
@@ -459,6 +473,9 @@ class SlackServer:
         self._sockets.append(socket)
         self.connections += 1
         self.wake()
+        # Slack sends again what was not confirmed; and who pressed in vain presses again.
+        for deed in dict.fromkeys(self.waiting.values()):
+            await deed.tell()
         async for frame in socket:
             said = json.loads(frame.data)
             deed = self.waiting.pop(said["envelope_id"], None)

@@ -5,7 +5,7 @@ Ann and Bob may write to the bot; Olga is an operator; Mallory is a stranger. As
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,7 +88,14 @@ def _is_card(message: Json) -> bool:
 
 
 @asynccontextmanager
-async def bot(directory: Path, *, start: bool = True, **config: object) -> AsyncGenerator[Bot]:
+async def bot(
+    directory: Path,
+    *,
+    start: bool = True,
+    environment: Mapping[str, str] | None = None,
+    command: tuple[str, ...] = PRODUCT,
+    **config: object,
+) -> AsyncGenerator[Bot]:
     """Open everything and start the daemon; at the end it is told to end, and does."""
     async with AsyncExitStack() as stack:
         stack.enter_context(one_failure())
@@ -122,9 +129,9 @@ async def bot(directory: Path, *, start: bool = True, **config: object) -> Async
             group=group,
             config=path,
             log=directory / "stderr.log",
-            environment=daemon_environment(directory, bench) | tokens,
+            environment={**daemon_environment(directory, bench), **tokens, **(environment or {})},
             changed=slack.wake,
-            command=PRODUCT,
+            command=command,
             launch=forked,
         )
         here = Bot(

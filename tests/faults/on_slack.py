@@ -1,0 +1,172 @@
+"""Slack as a stage for scenes, read as people see it."""
+
+import re
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar, cast
+
+from channels.slack.decode import ACTIONS
+from tests.contract.slack_harness import standing
+from tests.emulators.slack.server import Deed as Told
+from tests.emulators.slack.server import Json, Person, SlackServer
+from tests.faults.forked import COMMAND
+from tests.faults.ledger import Ledger
+from tests.faults.stage import Asked, Card, Deed, Open, Shown, Stage
+from tests.journeys.slack.bot import Bot, bot
+from zeroclaw import Choice
+
+T = TypeVar("T")
+_HOWS = {"✅": "approved", "⛔": "denied", "⌛": "expired", "⏹": "stopped"}
+_SIGN = re.compile(f"[{''.join(_HOWS)}]")
+
+
+@dataclass(frozen=True, slots=True)
+class _Done:
+    told: Told
+
+    @property
+    def confirmed(self) -> bool:
+        return self.told.confirmed.is_set()
+
+    @property
+    def message(self) -> str:
+        return self.told.ts
+
+    @property
+    def text(self) -> str:
+        return str(cast("Json", self.told.payload.get("event", {})).get("text", ""))
+
+
+def _approvals(message: Json) -> list[str]:
+    """Return whose buttons stood on a message when it was sent, each once; none: no card."""
+    rows = [one for one in cast("list[Json]", message["first"]) if one["type"] == "actions"]
+    buttons = [one for row in rows for one in cast("list[Json]", row["elements"])]
+    return list(dict.fromkeys(str(one["value"]) for one in buttons))
+
+
+def _card(message: Json) -> Card:
+    """Read a card as a person does: three texts a call, below the line that heads it."""
+    approvals = _approvals(message)
+    blocks = [one for one in cast("list[Json]", message["blocks"]) if one["type"] == "rich_text"]
+    texts = [standing({"blocks": [one]}).text for one in blocks[1:]]
+    calls = ["\n".join(texts[at : at + 3]) for at in range(0, len(texts), 3)]
+    signs = [_SIGN.search(one) for one in calls]
+    return Card(
+        id=str(message["ts"]),
+        question=" ".join(approvals),
+        calls=tuple(
+            Asked(approval=approval, says=says, how="" if sign is None else _HOWS[sign[0]])
+            for approval, says, sign in zip(approvals, calls, signs, strict=True)
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Chat:
+    name: str
+    channel: str
+    slack: SlackServer
+    ledger: Ledger
+    recorded: set[str] = field(default_factory=set[str])
+
+    @property
+    def _messages(self) -> list[Json]:
+        return [*self.slack.standing.get(self.channel, {}).values()]
+
+    @property
+    def shown(self) -> Sequence[Shown]:
+        return [
+            Shown(text=standing(one).text, draft=not self._is_recorded(str(one["ts"])))
+            for one in self._messages
+            if not _approvals(one)
+        ]
+
+    def _is_recorded(self, ts: str) -> bool:
+        """Tell whether the bot knows of a message; what it never heard of it will look for."""
+        if ts not in self.recorded and self.ledger.knows_message(ts):
+            self.recorded.add(ts)
+        return ts in self.recorded
+
+    @property
+    def cards(self) -> Sequence[Card]:
+        return [_card(one) for one in self._messages if _approvals(one)]
+
+    @property
+    def ever(self) -> str:
+        return "\n".join(self.slack.ever.get(self.channel, []))
+
+
+class OnSlack:
+    """A `Stage`."""
+
+    tells_repeats = True
+    loses_drafts = False
+    groups: Sequence[str] = ()
+
+    def __init__(self, here: Bot, directory: Path) -> None:
+        self.model = here.model
+        self.bench = here.bench
+        self.daemon = here.daemon
+        self.directory = directory
+        self.slack = here.slack
+        self.wake = here.slack.wake
+        self._people: dict[str, Person] = {"ann": here.ann, "bob": here.bob, "olga": here.olga}
+        ledger = Ledger(directory / "data")
+        self._chats = {
+            name: _Chat(name, one.direct, here.slack, ledger) for name, one in self._people.items()
+        }
+
+    def named(self, who: str) -> str:
+        return who
+
+    @property
+    def listening(self) -> bool:
+        return self.slack.listening
+
+    def chats(self) -> Sequence[_Chat]:
+        return [*self._chats.values()]
+
+    def chat(self, name: str) -> _Chat:
+        return self._chats[name]
+
+    async def say(
+        self, who: str, text: str, *, where: str = "", files: Mapping[str, bytes] | None = None
+    ) -> Deed:
+        assert not where
+        assert not files
+        return _Done(await self._people[who].says(text))
+
+    async def edit(self, deed: Deed, text: str) -> Deed:
+        assert isinstance(deed, _Done)
+        user = cast("Json", deed.told.payload["event"])["user"]
+        (person,) = [one for one in self._people.values() if one.id == user]
+        return _Done(await person.edits(deed.told, text))
+
+    async def press(self, who: str, where: str, card: Card, choice: Choice, *, call: int) -> Deed:
+        asked, place = card.calls[call], self._chats[where].channel
+        action = f"{ACTIONS[choice]}:{call + 1}"
+        told = await self._people[who].presses(card.id, action, asked.approval, channel=place)
+        return _Done(told)
+
+    def refuse(self, where: str) -> None:
+        self.slack.refused.add(self._chats[where].channel)
+
+    async def until(self, holds: Callable[[], T]) -> T:
+        try:
+            return await self.slack.until(lambda: self.daemon.check() or holds())
+        except TimeoutError:
+            message = f"waited in vain\n{self.slack.calls}\n{self.slack.standing}"
+            raise AssertionError(message) from None
+
+
+@asynccontextmanager
+async def _opened(directory: Path, environment: Mapping[str, str]) -> AsyncGenerator[Stage]:
+    async with bot(directory, environment=environment, start=False, command=COMMAND) as here:
+        yield OnSlack(here, directory)
+
+
+def on_slack() -> Open:
+    """Return what opens it."""
+    return _opened
