@@ -106,7 +106,7 @@ class Services:
             log=turn_log,
         )
         self.outbox = rooms.outbox
-        self.model_record = rooms.model_record
+        self.model_record = rooms.model.record
         self.runner = TurnRunner(rooms, on_parked=self._look_again)
         self.conversations = Conversations(context)
         self.rate_limiter = RateLimiter(context, self.conversations)

@@ -26,7 +26,7 @@ from zeroclaw.tools import attachments, results
 from zeroclaw.turn.context import Failure, TurnServices
 from zeroclaw.turn.deliveries import Deliveries
 from zeroclaw.turn.downloads import Downloads
-from zeroclaw.turn.model_call import ModelRecord
+from zeroclaw.turn.model_call import Model, ModelRecord
 from zeroclaw.turn.numbers import Numbers
 from zeroclaw.turn.results import Results
 from zeroclaw.turn.session import Leases
@@ -80,7 +80,14 @@ def turn_rooms(
 
     rooms = TurnServices(
         store=foundation.store,
-        provider=foundation.provider,
+        model=Model(
+            provider=foundation.provider,
+            redactor=redactor,
+            record=ModelRecord(foundation.clock, log),
+            slots=asyncio.Semaphore(config.runtime.model_concurrency),
+            prompt=lambda: settings.config.runtime.prompt,
+            max_output_tokens=config.provider.max_output_tokens,
+        ),
         gate=gate,
         refusals=refusals,
         tools=foundation.tools,
@@ -119,11 +126,7 @@ def turn_rooms(
         revoked=people.put_out_by,
         workspace=lambda conversation: _workspace(foundation, conversation),
         max_file_bytes=lambda address: _max_file_bytes(serving.account_of(address.channel)),
-        model_record=ModelRecord(foundation.clock, log),
-        model_slots=asyncio.Semaphore(config.runtime.model_concurrency),
-        prompt=lambda: settings.config.runtime.prompt,
         left_s=left_s,
-        max_output_tokens=config.provider.max_output_tokens,
     )
     return rooms
 

@@ -55,16 +55,9 @@ class ApprovalRequests:
             return tuple(writes)
         tools = ", ".join(dict.fromkeys(f"`{one.tool}`" for one in numbered))
         who = approvals.who(numbered[0].approvers, here.language)
-        note = outbox_row(
-            self._services.ids.ulid(),
-            Text(
-                address=here.address,
-                text=catalogue.WAITING_FOR.to(here.language, who=who, tools=tools),
-                language=here.language,
-            ),
-            self._conversation,
-        )
-        return (*writes, note)
+        waiting = catalogue.WAITING_FOR.to(here.language, who=who, tools=tools)
+        note = Text(address=here.address, text=waiting, language=here.language)
+        return (*writes, self._row(note))
 
     async def put_again(self, keys: Iterable[ApprovalId], refused: Address) -> tuple[Write, ...]:
         """Return the rows that put a card to each approver, since their common chat refused it.
@@ -87,18 +80,14 @@ class ApprovalRequests:
         return (*puts, *counters, *cards) if cards else ()
 
     def _cards(self, numbered: tuple[Approval, ...], places: list[Address]) -> tuple[Put, ...]:
+        asked = tuple(one.id for one in numbered)
+        cards = [(place, approvals.card_of(numbered, place.key())) for place in places]
         return tuple(
-            outbox_row(
-                self._services.ids.ulid(),
-                Ask(
-                    address=place,
-                    card=approvals.card_of(numbered, place.key()),
-                    approvals=tuple(one.id for one in numbered),
-                ),
-                self._conversation,
-            )
-            for place in places
+            self._row(Ask(address=place, card=card, approvals=asked)) for place, card in cards
         )
+
+    def _row(self, item: Ask | Settle | Text) -> Put:
+        return outbox_row(self._services.ids.ulid(), item, self._conversation)
 
     async def _numbered(
         self, asked: list[Approval], readers: tuple[Reader, ...]
@@ -218,28 +207,14 @@ class ApprovalRequests:
         shown = await on_cards(self._services.store, self._conversation, frozenset(cards))
         family = {one.id: one for one in shown}
         family.update({one.id: one for one in changed})
-        return tuple(
-            write
-            for card in cards
-            for write in self._settle([one for one in family.values() if one.card == card], only)
-        )
-
-    def _settle(self, card: list[Approval], only: MessageRef | None) -> tuple[Put, ...]:
-        """Settle the messages of one card.
-
-        Args:
-            card: All approvals of it.
-            only: The one message that is settled, None for all.
-        """
-        known = dict.fromkeys(ref for one in card for ref in one.refs)
-        return tuple(
-            outbox_row(
-                self._services.ids.ulid(),
-                Settle(ref=ref, outcome=approvals.outcome_of(card, ref.address.key())),
-                self._conversation,
-            )
-            for ref in (known if only is None else (only,))
-        )
+        settles: list[Write] = []
+        for card in cards:
+            asked = [one for one in family.values() if one.card == card]
+            known = dict.fromkeys(ref for one in asked for ref in one.refs)
+            for ref in known if only is None else (only,):
+                outcome = approvals.outcome_of(asked, ref.address.key())
+                settles.append(self._row(Settle(ref=ref, outcome=outcome)))
+        return tuple(settles)
 
     async def stopped(self, ids: tuple[ApprovalId, ...], by: str) -> tuple[Write, ...]:
         """Return the writes that end open questions with their turn."""

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from zeroclaw.envelope import Attachment, ConversationId, ItemId
 from zeroclaw.readers.formats import UNKNOWN, is_heard
-from zeroclaw.store import Put, Row, RowKind
+from zeroclaw.store import Put, RowKind
 from zeroclaw.table import Age, Ages, Column, Table, Whose, Words, json_codec
 from zeroclaw.tools import counted, quoted
 from zeroclaw.value import Value
@@ -50,10 +50,10 @@ ATTACHMENTS = Table(
     owner="turn",
     codec=json_codec(Attached),
     columns=frozenset({Column.CONVERSATION, Column.STATE, Column.PLACE}),
-    keeps=Ages(age=Age.MESSAGES, at=lambda row: attached_of(row).at),
+    keeps=Ages(age=Age.MESSAGES, at=lambda row: ATTACHMENTS.of(row).at),
     words=Words.WRITER,
-    whose=lambda row: Whose(person=attached_of(row).principal),
-    blobs=lambda row: (attached_of(row).digest,) if row.state == "kept" else (),
+    whose=lambda row: Whose(person=ATTACHMENTS.of(row).principal),
+    blobs=lambda row: (ATTACHMENTS.of(row).digest,) if row.state == "kept" else (),
 )
 
 
@@ -67,11 +67,6 @@ def attached_put(conversation: ConversationId, attached: Attached) -> Put:
         place=attached.item,
         expect=0,
     )
-
-
-def attached_of(row: Row) -> Attached:
-    """Read a file's row."""
-    return ATTACHMENTS.of(row)
 
 
 def attached_key(conversation: ConversationId, number: int) -> str:

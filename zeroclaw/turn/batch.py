@@ -284,21 +284,14 @@ def _decided(slot: Slot, verdict: Verdict) -> Slot:
         case Denied():
             placed = replace(slot, action=verdict.action)
             return _ended(placed, verdict.result, verdict.outcome)
-        case Asked():
+        case Asked() | Allowed():
+            asked = isinstance(verdict, Asked)
             return replace(
                 slot,
-                status="asked",
+                status="asked" if asked else "allowed",
                 action=verdict.action,
-                approval=verdict.approval,
-                deadline_at=verdict.deadline_at,
-                sequential=verdict.sequential,
-                delegated=verdict.delegated,
-            )
-        case Allowed():
-            return replace(
-                slot,
-                status="allowed",
-                action=verdict.action,
+                approval=verdict.approval if asked else None,
+                deadline_at=verdict.deadline_at if asked else None,
                 sequential=verdict.sequential,
                 delegated=verdict.delegated,
             )

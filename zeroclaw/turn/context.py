@@ -14,14 +14,13 @@ from zeroclaw.gate.decide import Gate
 from zeroclaw.gate.policy import PolicySet
 from zeroclaw.gate.receipt_keys import Keys
 from zeroclaw.gate.verdict import Refusals
-from zeroclaw.provider import Provider
 from zeroclaw.redact import Redactor
 from zeroclaw.store import Put, Store
 from zeroclaw.text.language import Language, Localized
 from zeroclaw.tool import Tool
 from zeroclaw.turn.downloads import Downloads
 from zeroclaw.turn.entries import TurnOpened
-from zeroclaw.turn.model_call import ModelRecord
+from zeroclaw.turn.model_call import Model
 from zeroclaw.turn.numbers import Numbers
 from zeroclaw.turn.results import Results
 from zeroclaw.turn.session import ConversationSession
@@ -63,13 +62,10 @@ class TurnServices(Value):
         workspace: Makes and returns a conversation's own directory.
         max_file_bytes: Of one file that a chat takes, 0 where it takes none.
         left_s: For how many seconds more pieces of a message may come, see `Debounce`.
-        model_record: What the newest requests to the model came to.
-        model_slots: How many requests the model serves at once; first come, first served.
-        prompt: The operator's own addition to the system prompt, empty for none.
     """
 
     store: Store
-    provider: Provider
+    model: Model
     gate: Gate
     refusals: Refusals
     tools: Mapping[str, Tool]
@@ -96,10 +92,6 @@ class TurnServices(Value):
     workspace: Callable[[ConversationId], Awaitable[Path]]
     max_file_bytes: Callable[[Address], int]
     left_s: Callable[[str], float]
-    model_slots: asyncio.Semaphore
-    model_record: ModelRecord
-    prompt: Callable[[], str]
-    max_output_tokens: int | None = None
 
 
 class TurnContext(Value):

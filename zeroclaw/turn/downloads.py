@@ -31,7 +31,6 @@ from zeroclaw.turn.attachments import (
     ATTACHMENTS,
     Attached,
     attached_key,
-    attached_of,
     attached_put,
     is_unheard,
     with_files,
@@ -323,7 +322,7 @@ async def next_number(store: Store, conversation: ConversationId) -> int:
     rows = await store.select(
         ATTACHMENTS.where(conversation=conversation, newest_first=True, limit=1)
     )
-    return attached_of(rows[0]).number + 1 if rows else 1
+    return ATTACHMENTS.of(rows[0]).number + 1 if rows else 1
 
 
 class AttachedFiles:
@@ -354,4 +353,4 @@ class AttachedFiles:
         if row is None:
             return None
         item = await self._store.get(RowKind.INBOX, row.place)
-        return None if item is not None and item.state == "superseded" else attached_of(row)
+        return None if item is not None and item.state == "superseded" else ATTACHMENTS.of(row)

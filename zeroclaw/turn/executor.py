@@ -62,22 +62,18 @@ class EffectExecutor:
     async def ask(self, number: int) -> None:
         """Compose a request from the history, and stream its answer."""
         await self._verdicts.refresh()
-        services = self._services
         asking = ModelCall(
-            provider=services.provider,
-            redactor=services.redactor,
+            model=self._services.model,
             lookup=self._verdicts.lookup,
             tell=self._answered,
-            record=services.model_record,
             language=self._turn.language,
             is_operator="operator" in self._opened.principal.roles,
         )
-        async with services.model_slots:
-            await asking.ask(number, self._request())
+        await asking.ask(number, self._request)
 
     def _request(self) -> ModelRequest:
-        services, history = self._services, self._session.history
-        tools = services.tools.values() if services.provider.facts.calls_tools else ()
+        services, history, model = self._services, self._session.history, self._services.model
+        tools = services.tools.values() if model.provider.facts.calls_tools else ()
         prompt = system_prompt(
             person=self._opened.principal.display,
             channel=self._turn.address.channel,
@@ -85,7 +81,7 @@ class EffectExecutor:
             has_tools=bool(tools),
             group=not self._turn.address.direct,
         )
-        if added := services.prompt():
+        if added := model.prompt():
             prompt = f"{prompt}\n\n{added}"
         return ModelRequest(
             messages=prepare_request_messages(
@@ -99,7 +95,7 @@ class EffectExecutor:
                 )
                 for tool in tools
             ),
-            max_output_tokens=services.max_output_tokens,
+            max_output_tokens=model.max_output_tokens,
             correlation=self._opened.correlation,
         )
 

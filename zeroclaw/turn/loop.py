@@ -67,7 +67,7 @@ class TurnLoop:
         Args:
             turn: Which one.
             controls: Its control lane.
-            draft: Shows its text.
+            draft: As above.
             on_parked: Called whenever a step leaves the turn parked.
         """
         self._turn = turn
@@ -217,7 +217,7 @@ class TurnLoop:
             case signals.RunCall(action=action):
                 self._start(group, tasks.run(action), action)
             case signals.RecordUnknown(action=action):
-                self._start(group, tasks.unknown(action, self._call(action)))
+                self._start(group, tasks.unknown(action, self._slot(action).call))
             case signals.AppendBatch():
                 self._start(group, tasks.append(steered=self._asks_again))
             case signals.Compact():
@@ -263,9 +263,6 @@ class TurnLoop:
     def _slot(self, action: ActionId) -> batch.Slot:
         return next(slot for slot in self._slots() if slot.action == action)
 
-    def _call(self, action: ActionId) -> ToolCall:
-        return self._slot(action).call
-
     # --- whoever watches -----------------------------------------------------------------------
 
     def _publish_stages(self, was: State | None, state: State) -> None:
@@ -279,11 +276,8 @@ class TurnLoop:
                 )
 
     def _publish(self, state: State, event: Event) -> None:
-        turn, correlation, publish = (
-            self._opened.turn,
-            self._opened.correlation,
-            self._services.publish,
-        )
+        turn, correlation = self._opened.turn, self._opened.correlation
+        publish = self._services.publish
         match event:
             case signals.TextArrived(text=text):
                 publish(TextStreamed(turn=turn, correlation=correlation, text=text))
@@ -299,7 +293,7 @@ class TurnLoop:
                         )
                     )
             case entries.CallStarted(action=action):
-                name = self._call(action).name
+                name = self._slot(action).call.name
                 publish(ToolStarted(turn=turn, correlation=correlation, action=action, tool=name))
             case entries.CallFinished(action=action, outcome=outcome):
                 publish(
@@ -307,7 +301,7 @@ class TurnLoop:
                         turn=turn,
                         correlation=correlation,
                         action=action,
-                        tool=self._call(action).name,
+                        tool=self._slot(action).call.name,
                         outcome=outcome,
                     )
                 )

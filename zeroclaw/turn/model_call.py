@@ -7,6 +7,7 @@ Nothing behind the redactor ever holds raw text (K16). Errors become events: eac
 answered by exactly one of `ResponseReceived`, `StreamCut`, `RequestFailed`, `ContextOverflowed`.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -102,37 +103,55 @@ class ModelRecord:
         self._log("model_failed", why=self.why, level="warning")
 
 
-class ModelCall(Value):
-    """Asks the model on behalf of one turn.
+class Model(Value):
+    """The model that all turns ask.
 
     Attributes:
-        provider: The model.
         redactor: Stands before everything that sees text.
-        lookup: Tells the receipts of this conversation from false ones.
-        tell: Hands an event to the turn; may wait when the turn is busy.
         record: Told what each request came to.
-        language: What the person reads.
-        is_operator: The person is told what this machine lacks.
+        slots: How many requests are served at once; first come, first served.
+        prompt: The operator's own addition to the system prompt, empty for none.
+        max_output_tokens: Of one answer, None where the provider says.
     """
 
     provider: Provider
     redactor: Redactor
+    record: ModelRecord
+    slots: asyncio.Semaphore
+    prompt: Callable[[], str]
+    max_output_tokens: int | None
+
+
+class ModelCall(Value):
+    """Asks the model on behalf of one turn.
+
+    Attributes:
+        lookup: Tells the receipts of this conversation from false ones.
+        tell: Hands an event to the turn; may wait when the turn is busy.
+        language: What the person reads.
+        is_operator: The person is told what this machine lacks.
+    """
+
+    model: Model
     lookup: Lookup
     tell: Tell
-    record: ModelRecord
     language: Language
     is_operator: bool
 
-    async def ask(self, number: int, request: ModelRequest) -> None:
-        """Stream one answer into the turn."""
+    async def ask(self, number: int, request: Callable[[], ModelRequest]) -> None:
+        """Stream one answer into the turn, once there is a slot; then the request is composed."""
+        async with self.model.slots:
+            await self._ask(number, request())
+
+    async def _ask(self, number: int, request: ModelRequest) -> None:
         answer = _Answer()
         ended = await call(lambda: self._stream(number, request, answer))
         if isinstance(ended, Raised):
-            self.record.failed(ended)
+            self.model.record.failed(ended)
             failed = _failure(number, ended, self.language, is_operator=self.is_operator)
             await self.tell(failed)
             return
-        self.record.answered()
+        self.model.record.answered()
         message = AssistantMessage(
             content="".join(answer.texts),
             tool_calls=tuple(answer.calls),
@@ -149,10 +168,10 @@ class ModelCall(Value):
     async def _stream(self, number: int, request: ModelRequest, answer: _Answer) -> None:
         await self.tell(RequestSent(request=number))
         # Closed here and now, so that a turn that is stopped ends its call of the model.
-        async with aclosing(self.provider.stream(request)) as stream:
+        async with aclosing(self.model.provider.stream(request)) as stream:
             async for event in stream:
                 await self._take(number, answer, event)
-        rest = self.redactor.flush(answer.redaction)
+        rest = self.model.redactor.flush(answer.redaction)
         answer.redaction = Redaction()
         answer.texts.append(rest)
         answer.screening, marked = receipt_screen.feed(answer.screening, rest, self.lookup)
@@ -174,7 +193,7 @@ class ModelCall(Value):
                 answer.finish = reason
 
     async def _add(self, number: int, answer: _Answer, text: str, *, is_last: bool) -> None:
-        answer.redaction, safe = self.redactor.feed(answer.redaction, text)
+        answer.redaction, safe = self.model.redactor.feed(answer.redaction, text)
         if safe:
             answer.texts.append(safe)
             answer.screening, marked = receipt_screen.feed(answer.screening, safe, self.lookup)

@@ -11,7 +11,7 @@ from zeroclaw.envelope import Attachment, Said
 from zeroclaw.retention.collect import collect
 from zeroclaw.retention.export import lines
 from zeroclaw.store import Query, RowKind
-from zeroclaw.turn.attachments import attached_of
+from zeroclaw.turn.attachments import ATTACHMENTS
 from zeroclaw.value import replace
 
 
@@ -27,7 +27,7 @@ async def send(house: House, name: str, content: bytes, who: str = "ada", room: 
 async def digests(world: World) -> list[str]:
     """The blobs that the rows of files name."""
     found = await world.store.select(Query(kind=RowKind.ATTACHMENT))
-    return [attached_of(row).digest for row in found]
+    return [ATTACHMENTS.of(row).digest for row in found]
 
 
 async def test_files_of_a_private_chat_go_when_they_are_forgotten(world: World) -> None:

@@ -15,7 +15,7 @@ from zeroclaw.errors import ChannelRejected, ChannelUnavailable, RateLimited
 from zeroclaw.message import UserMessage
 from zeroclaw.store import Commit, DurablePoint, RowKind
 from zeroclaw.tools.attachments import File
-from zeroclaw.turn.attachments import Attached, attached_of
+from zeroclaw.turn.attachments import ATTACHMENTS, Attached
 from zeroclaw.turn.downloads import TRIES, AttachedFiles
 from zeroclaw.value import replace
 
@@ -53,7 +53,7 @@ def told(world: World) -> list[str]:
 
 
 async def rows(house: House) -> list[Attached]:
-    return [attached_of(row) for row in await house.rows(RowKind.ATTACHMENT)]
+    return [ATTACHMENTS.of(row) for row in await house.rows(RowKind.ATTACHMENT)]
 
 
 async def test_a_file_is_at_hand_before_its_turn_starts(world: World) -> None:
