@@ -7,6 +7,7 @@ from typing import cast
 Json = Mapping[str, object]
 
 _NOTHING: Json = {}
+_MOST = 2**63  # what platforms number fits 64 bits
 
 
 def parsed(body: bytes) -> object:
@@ -17,11 +18,6 @@ def parsed(body: bytes) -> object:
         return None
 
 
-def as_object(value: object) -> Json:
-    """Return an object, an empty one for anything else."""
-    return cast("Json", value) if isinstance(value, dict) else _NOTHING
-
-
 def inner(value: object, *keys: str) -> Json:
     """Return the object that stands at a path of keys, an empty one for anything else."""
     for key in keys:
@@ -29,33 +25,49 @@ def inner(value: object, *keys: str) -> Json:
     return as_object(value)
 
 
+def as_object(value: object) -> Json:
+    """Return an object, an empty one for anything else."""
+    return cast("Json", value) if isinstance(value, dict) else _NOTHING
+
+
+def array(value: Json, key: str) -> Sequence[object]:
+    """Return an array, an empty one for anything else."""
+    found = value.get(key)
+    return cast("list[object]", found) if isinstance(found, list) else ()
+
+
 def objects(value: Json, key: str) -> Sequence[Json]:
     """Return the objects of an array, none for anything else."""
-    found = value.get(key)
-    items = cast("list[object]", found) if isinstance(found, list) else []
-    return [as_object(one) for one in items]
+    return [as_object(one) for one in array(value, key)]
 
 
 def text(value: Json, key: str) -> str:
     """Return a text that can be stored, empty for anything else."""
     found = value.get(key)
-    if not isinstance(found, str):
-        return ""
-    # JSON can hold halves of characters, UTF-8 can't.
-    return (
-        found
-        if found.isascii()
-        else found.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    )
+    return storable(found) if isinstance(found, str) else ""
 
 
 def whole(value: Json, key: str) -> int | None:
-    """Return an integer, None for anything else."""
+    """Return an integer of at most 64 bits, None for anything else."""
     found = value.get(key)
-    return found if isinstance(found, int) and not isinstance(found, bool) else None
+    if isinstance(found, int) and not isinstance(found, bool) and -_MOST <= found < _MOST:
+        return found
+    return None
 
 
 def number(value: Json, key: str) -> float | None:
     """Return a number, None for anything else."""
     found = value.get(key)
     return found if isinstance(found, float) else whole(value, key)
+
+
+def flag(value: Json, key: str) -> bool:
+    """Return whether it says true."""
+    return value.get(key) is True
+
+
+def storable(found: str) -> str:
+    """Return a text without halves of characters, which JSON can hold and UTF-8 can't."""
+    if found.isascii():
+        return found
+    return found.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

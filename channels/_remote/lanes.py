@@ -5,8 +5,9 @@ stands in a chat since the last one that was taken is read before the next one i
 comes meanwhile waits. Both are done here, for any platform whose chats can be read from a position.
 
 Each chat has a lane, which exists while there is something in it. A lane holds so many events and no
-more; one that is full forgets them and reads them back from the chat itself. So memory is bounded,
-and a chat whose history can't be read, or whose events can't be stored, holds up no other.
+more; what comes while it is full is let go, and read back from the chat itself. So memory is bounded,
+and a chat whose history can't be read, or whose events can't be stored, holds up no other. What is
+read back may have been shown before, and is known again by its keys.
 """
 
 import asyncio
@@ -19,8 +20,8 @@ from zeroclaw import ChannelLog, ChannelUnavailable, Clock, RateLimited
 
 E = TypeVar("E")
 
-MOST_WAITING = 256
-"""Events of one lane."""
+MOST_WAITING, MOST_IN_ALL = 256, 10_000
+"""Events of one lane, and of all lanes, those included that are being shown."""
 MOST_READING = 2
 """Chats whose history is read at the same time; what is sent shares the platform's limits with it."""
 AGAIN_S = 1.0
@@ -45,23 +46,42 @@ class _Lane(Generic[E]):
 class Lanes(Generic[E]):
     """All lanes of one account."""
 
-    def __init__(self, *, take: Take[E], read: Read[E], clock: Clock, log: ChannelLog) -> None:
-        """Hold what is needed; nothing happens before `put` or `catch_up`."""
+    def __init__(
+        self,
+        *,
+        take: Take[E],
+        read: Read[E],
+        clock: Clock,
+        log: ChannelLog,
+        most: int = MOST_IN_ALL,
+    ) -> None:
+        """Hold what is needed; nothing happens before `put` or `catch_up`.
+
+        Args:
+            take: See the type.
+            read: Likewise.
+            clock: For waits.
+            log: For facts.
+            most: Events of all lanes.
+        """
         self._take = take
         self._read = read
         self._clock = clock
         self._log = log
         self._reading = asyncio.Semaphore(MOST_READING)
         self._lanes: dict[str, _Lane[E]] = {}
+        self._most = most
+        self._held = 0
 
     def put(self, group: asyncio.TaskGroup, chat: str, event: E) -> None:
         """Let an event wait for those before it; never waits itself."""
         lane = self._lane(group, chat)
-        if len(lane.waiting) < MOST_WAITING:
+        if len(lane.waiting) < MOST_WAITING and self._held < self._most:
             lane.waiting.append(event)
+            self._held += 1
             return
-        self._log("lane_overflowed", waiting=len(lane.waiting), level="warning")
-        lane.waiting.clear()
+        if not lane.is_behind:
+            self._log("lane_overflowed", waiting=len(lane.waiting), level="warning")
         lane.is_behind = True
 
     def catch_up(self, group: asyncio.TaskGroup, chat: str) -> None:
@@ -82,6 +102,7 @@ class Lanes(Generic[E]):
                     await self._catch_up(chat, lane)
                 else:
                     await self._show(lane.waiting.popleft())
+                    self._held -= 1
         finally:
             del self._lanes[chat]
 

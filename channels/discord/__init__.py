@@ -8,12 +8,12 @@ import binascii
 from collections.abc import Mapping
 from importlib import import_module
 from importlib.util import find_spec
-from ipaddress import ip_address
 from typing import Literal
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from channels._remote.servers import is_near, trust
 from zeroclaw import (
     Budget,
     Capabilities,
@@ -116,14 +116,6 @@ class DiscordSettings(BaseModel):
         return url.rstrip("/")
 
 
-def is_near(host: str) -> bool:
-    """Whether a host is this machine or stands in its own network."""
-    try:
-        return ip_address(host).is_private
-    except ValueError:
-        return "." not in host or host.endswith((".local", ".internal", ".lan"))
-
-
 def account_of(name: str, token: str) -> str:
     """Return the account's id, which the first part of its token is.
 
@@ -151,8 +143,6 @@ def prepare() -> None:
     """
     if find_spec(EXTRA) is not None:
         import_module("channels.discord.adapter")
-        from channels.discord.rest import trust
-
         trust()
 
 

@@ -7,15 +7,16 @@ from contextlib import suppress
 from hashlib import blake2b
 from typing import TypeVar
 
+from channels._remote.fields import Json, as_object, objects, text
+from channels._remote.lanes import Lanes
 from channels.discord import CAPABILITIES, DiscordSettings, cards, decode, menus, render
 from channels.discord.decode import DIRECT, Interaction, Me, Taken, author_of, place_of
 from channels.discord.errors import NotThere
-from channels.discord.fields import Json, as_object, is_snowflake, objects, snowflake, text
 from channels.discord.gateway import Gateway, application_of, intents
 from channels.discord.interactions import Responder
-from channels.discord.lanes import Lanes
 from channels.discord.lookup import Lookup, Sent, snowflake_at
 from channels.discord.rest import Rest
+from channels.discord.snowflakes import is_snowflake, snowflake
 from zeroclaw import (
     Address,
     Admit,

@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Literal
 
+from channels._remote.fields import Json, inner, objects, text, whole
 from channels.discord import cards
-from channels.discord.fields import Json, inner, is_snowflake, objects, snowflake, text, whole
+from channels.discord.snowflakes import is_snowflake, snowflake
 from zeroclaw import (
     Address,
     ApprovalId,

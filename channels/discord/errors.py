@@ -6,7 +6,7 @@ of a refusal is told; what stands in an address is not, for some of them hold an
 
 from collections.abc import Mapping
 
-from channels.discord.fields import Json, as_object, number, parsed, text, whole
+from channels._remote.fields import Json, as_object, number, parsed, text, whole
 from zeroclaw import (
     ChannelRejected,
     ChannelUnauthorized,

@@ -18,8 +18,8 @@ import yarl
 from discord.errors import ConnectionClosed
 from discord.gateway import DiscordWebSocket, ReconnectWebSocket
 
+from channels._remote.fields import Json, as_object, text
 from channels.discord.errors import closed
-from channels.discord.fields import Json, as_object, text
 from channels.discord.rest import BROKEN, CONNECT_S, Rest, Websocket
 from zeroclaw import ChannelLog, ChannelUnavailable, Clock, RateLimited, Value
 

@@ -10,9 +10,9 @@ Types are those of "Interaction Callback Type" (docs.discord.com, read 2026-11).
 import asyncio
 from collections.abc import Mapping, Sequence
 
+from channels._remote.lanes import Lanes
 from channels.discord import cards, render
 from channels.discord.decode import Interaction
-from channels.discord.lanes import Lanes
 from channels.discord.rest import Rest
 from zeroclaw import (
     Accepted,

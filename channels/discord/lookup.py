@@ -9,11 +9,12 @@ with fewer words, for it was a draft; then it is changed.
 from collections.abc import Sequence
 from datetime import datetime
 
+from channels._remote.fields import Json, inner, objects, text, whole
 from channels.discord import cards
 from channels.discord.decode import WRITTEN
 from channels.discord.errors import NotThere
-from channels.discord.fields import Json, inner, is_snowflake, objects, snowflake, text, whole
 from channels.discord.rest import Rest
+from channels.discord.snowflakes import is_snowflake, snowflake
 from zeroclaw import (
     Address,
     ChannelLog,

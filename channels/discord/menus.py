@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
+from channels._remote.fields import Json, inner, objects, text
 from channels.discord.decode import ARGUMENTS, ASK, QUESTION
-from channels.discord.fields import Json, inner, objects, text
 from channels.discord.rest import Rest
 from zeroclaw import ChannelLog, Language, Menu, ZeroclawError
 

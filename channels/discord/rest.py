@@ -6,20 +6,17 @@ one, and nobody would know of the other that it may have arrived twice.
 """
 
 import json
-import os
-import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
 import aiohttp
-import certifi
 
-from channels.discord import DiscordSettings, account_of, is_near
+from channels._remote.fields import Json, as_object, number, parsed, text, whole
+from channels._remote.servers import is_near, trust
+from channels.discord import DiscordSettings, account_of
 from channels.discord.errors import TOO_MANY, TokenRefused, about_the_token, refused
-from channels.discord.fields import Json, as_object, number, parsed, text, whole
 from zeroclaw import (
     ChannelRejected,
     ChannelUnavailable,
@@ -42,15 +39,6 @@ _AGENT = "DiscordBot (zeroclaw, 0.1)"
 
 # Application Flags, read 2026-11: the intent is granted, or is turned on for a bot in few servers.
 _MAY_READ = 1 << 18 | 1 << 19
-
-
-@cache
-def trust() -> ssl.SSLContext:
-    """Return what is trusted, read once for the whole process."""
-    file, folder = os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
-    if not file and folder:
-        return ssl.create_default_context(capath=folder)
-    return ssl.create_default_context(cafile=file or certifi.where())
 
 
 @dataclass(frozen=True, kw_only=True)

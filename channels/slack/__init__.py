@@ -6,12 +6,12 @@ Nothing of the libraries of the extra `slack` is imported before it is known to 
 from collections.abc import Mapping
 from importlib import import_module
 from importlib.util import find_spec
-from ipaddress import ip_address
 from typing import Literal
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from channels._remote.servers import is_near, trust
 from zeroclaw import (
     Budget,
     Capabilities,
@@ -96,14 +96,6 @@ class SlackSettings(BaseModel):
         return url.rstrip("/")
 
 
-def is_near(host: str) -> bool:
-    """Whether a host is this machine or stands in its own network."""
-    try:
-        return ip_address(host).is_private
-    except ValueError:
-        return "." not in host or host.endswith((".local", ".internal", ".lan"))
-
-
 def prepare() -> None:
     """Load the library, a tenth of a second of work; see the manifest.
 
@@ -111,8 +103,6 @@ def prepare() -> None:
     """
     if find_spec(EXTRA) is not None:
         import_module("channels.slack.adapter")
-        from channels.slack.calls import trust
-
         trust()
 
 

@@ -6,19 +6,16 @@ slack-sdk 3.47), so that nobody would know that it may have arrived twice; its h
 
 import asyncio
 import json
-import os
-import ssl
 from collections.abc import Mapping
-from functools import cache
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
 import aiohttp
-import certifi
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from channels._remote.fields import Json, as_object, objects, parsed, text
+from channels._remote.servers import trust
 from channels.slack import SlackSettings
 from zeroclaw import (
     ChannelRejected,
@@ -54,15 +51,6 @@ _TOKEN = frozenset(
 _FAILED = frozenset({"fatal_error", "internal_error", "service_unavailable", "request_timeout"})
 _GONE = frozenset({"message_not_found", "cant_update_message", "edit_window_closed"})
 _LIMITED = frozenset({"ratelimited", "rate_limited", "message_limit_exceeded"})
-
-
-@cache
-def trust() -> ssl.SSLContext:
-    """Return what is trusted, read once for the whole process."""
-    file, folder = os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
-    if not file and folder:
-        return ssl.create_default_context(capath=folder)
-    return ssl.create_default_context(cafile=file or certifi.where())
 
 
 class Identity(Value):

@@ -11,12 +11,12 @@ import re
 from collections.abc import Mapping
 from importlib import import_module
 from importlib.util import find_spec
-from ipaddress import ip_address
 from typing import Literal
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from channels._remote.servers import is_near, trust
 from zeroclaw import (
     Budget,
     Capabilities,
@@ -116,7 +116,7 @@ class TelegramSettings(BaseModel):
         if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query:
             message = "must be an address such as https://api.telegram.org"
             raise ValueError(message)
-        if parts.scheme == "http" and not _is_near(parts.hostname):
+        if parts.scheme == "http" and not is_near(parts.hostname):
             message = f"`{parts.hostname}` needs https: the token is part of each address"
             raise ValueError(message)
         return url.rstrip("/")
@@ -151,25 +151,17 @@ def _fault_of(url: str, *, is_own_server: bool) -> str:
     if not host or _PATH.fullmatch(parts.path) is None or parts.query or parts.username:
         shown = without_credentials(url)
         return f"`{shown}` must be an address with a path, such as https://bot.example.org/telegram"
-    if parts.scheme == "http" and is_own_server and _is_near(host):
+    if parts.scheme == "http" and is_own_server and is_near(host):
         return ""
     if parts.scheme != "https":
         return f"`{without_credentials(url)}` needs https: what people write comes in there"
-    if not is_own_server and _is_near(host):
+    if not is_own_server and is_near(host):
         return (
             f"Telegram can't reach `{host}`, which is a name or an address of a network of its own"
         )
     if not is_own_server and parts.port not in WEBHOOK_PORTS:
         return f"Telegram calls the ports 443, 80, 88 and 8443, not {parts.port}"
     return ""
-
-
-def _is_near(host: str) -> bool:
-    """Whether a host is this machine or stands in its own network."""
-    try:
-        return ip_address(host).is_private
-    except ValueError:
-        return "." not in host or host.endswith((".local", ".internal", ".lan"))
 
 
 def prepare() -> None:
@@ -179,8 +171,6 @@ def prepare() -> None:
     """
     if _has_extra():
         import_module("channels.telegram.adapter")
-        from channels.telegram.connection import trust
-
         trust()
 
 

@@ -4,39 +4,23 @@ What it can't read it writes into the log, whole, where other people's messages 
 it takes any JSON for an answer of the Bot API, so that an odd one breaks whoever called.
 """
 
-import os
-import ssl
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
-from functools import cache
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
-import certifi
 from telegram.error import NetworkError, TelegramError, TimedOut
 from telegram.request import BaseRequest, RequestData
 from yarl import URL
 
-from channels.telegram.fields import Json, as_object, inner, number, parsed, text
+from channels._remote.fields import Json, as_object, inner, number, parsed, text
+from channels._remote.servers import trust
 
 LONGEST_WAIT_S = 24 * 3600.0
 """What a server asks for beyond a day is no wait, but a fault of it."""
 UNSTATED_WAIT_S = 1.0
 """What is waited where a server refuses a call as one too many, and does not say for how long."""
 TOO_MANY = 429
-
-
-@cache
-def trust() -> ssl.SSLContext:
-    """Return what is trusted, as the library would make it, but once for the whole process.
-
-    The library reads all certificates for each pool, which takes two thirds of a MiB and a
-    twentieth of a second of everybody's time; and a channel that fails is made anew, with a pool.
-    """
-    file, folder = os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
-    if not file and folder:
-        return ssl.create_default_context(capath=folder)
-    return ssl.create_default_context(cafile=file or certifi.where())
 
 
 class NotSent(NetworkError):

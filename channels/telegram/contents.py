@@ -10,7 +10,7 @@ within a moment; nobody types that fast. Shorter texts are never waited for.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import cast
 
-from channels.telegram.fields import Json, array, as_object, inner, number, storable, text, whole
+from channels._remote.fields import Json, array, as_object, inner, number, storable, text, whole
 from zeroclaw import Attachment, Continues
 
 FULL = 4096

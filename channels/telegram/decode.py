@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Literal
 
+from channels._remote.fields import Json, array, as_object, flag, inner, text, whole
 from channels.telegram import cards
 from channels.telegram.contents import (
     attachments,
@@ -25,7 +26,6 @@ from channels.telegram.contents import (
     with_context,
     words,
 )
-from channels.telegram.fields import Json, array, as_object, flag, inner, text, whole
 from zeroclaw import (
     Address,
     Body,

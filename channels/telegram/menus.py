@@ -14,8 +14,8 @@ from telegram import (
     BotCommandScopeChat,
 )
 
+from channels._remote.fields import as_object, text
 from channels.telegram.account import Account
-from channels.telegram.fields import as_object, text
 from zeroclaw import ChannelLog, ChannelRejected, Language, Menu, MenuEntry, ZeroclawError
 
 MOST_COMMANDS = 100

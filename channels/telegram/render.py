@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterable
 from itertools import chain
 
+from channels._remote.fields import storable
 from channels.telegram import rich
-from channels.telegram.fields import storable
 from channels.telegram.styled import Mark, Styled, to_body, units
 from zeroclaw import Rendered, replace
 

@@ -21,10 +21,10 @@ from urllib.parse import urlsplit
 
 from telegram import WebhookInfo
 
+from channels._remote.fields import parsed
 from channels.telegram import TelegramSettings
 from channels.telegram.account import Account
 from channels.telegram.decode import chat_of
-from channels.telegram.fields import parsed
 from channels.telegram.updates import Take
 from zeroclaw import ChannelLog, ChannelUnavailable, Clock, HookAnswer, HookRequest, Mount
 

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from channels._remote.fields import Json, number, objects, parsed, text
 from channels.discord import cards, decode
 from channels.discord.decode import Interaction, Me, Passed, Taken
-from channels.discord.fields import Json, is_snowflake, number, objects, parsed, text
+from channels.discord.snowflakes import is_snowflake
 from zeroclaw import (
     Address,
     ApprovalId,

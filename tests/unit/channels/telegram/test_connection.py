@@ -8,9 +8,9 @@ from pathlib import Path
 import certifi
 import pytest
 
+from channels._remote.servers import trust
 from channels.telegram import TelegramSettings
 from channels.telegram.account import Account
-from channels.telegram.connection import trust
 from channels.telegram.messages import Messages
 from channels.telegram.styled import Styled
 from tests.contract.loopback_harness import no_log

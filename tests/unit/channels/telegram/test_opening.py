@@ -3,8 +3,8 @@
 import pytest
 from pydantic import ValidationError
 
+from channels._remote.servers import trust
 from channels.telegram import MANIFEST, TelegramSettings, check, open_channel, prepare
-from channels.telegram.connection import trust
 from channels.telegram.emulator import Emulator
 from tests.contract.telegram_harness import SETTINGS, telegram_context
 from tests.fakes.manual_clock import ManualClock

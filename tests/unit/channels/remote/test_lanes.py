@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from channels.discord import lanes
-from channels.discord.lanes import AGAIN_S, Lanes
+from channels._remote import lanes
+from channels._remote.lanes import AGAIN_S, Lanes
 from tests.fakes.house_parts import Facts
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw import ChannelUnavailable, RateLimited
