@@ -230,14 +230,13 @@ class LocalProvider:
         try:
             async with asyncio.timeout(self._rules.start_s):
                 if process.stdin is not None and process.stdout is not None:  # both are pipes
-                    process.stdin.write(f"{settings}\n".encode())
-                    await process.stdin.drain()
+                    with suppress(ConnectionError):  # it may have said why, and ended since
+                        process.stdin.write(f"{settings}\n".encode())
+                        await process.stdin.drain()
                     line = await process.stdout.readline()
         except TimeoutError as error:
             message = f"`{name}` did not load within {self._rules.start_s:g} s"
             raise ProviderUnusable(message) from error
-        except ConnectionError:
-            line = b""
         try:
             answer: object = json.loads(line or b"{}")
         except ValueError:
