@@ -28,6 +28,7 @@ PASSWORD = "of-every-mailbox"
 AUTHSERV_ID = "mx.zero.test"
 VOUCHED = f"{AUTHSERV_ID}; dmarc=pass header.from={DOMAIN}"
 START_S = 20.0
+_VALIDITY = re.compile(r"3 V(\d+) ")
 _QUEUE = re.compile(r"\bid ([0-9A-Za-z]{10,})\b")
 
 DOVECOT = """
@@ -206,11 +207,21 @@ class Servers:
         return await asyncio.to_thread(read)
 
     async def renumber(self, address: str) -> None:
-        """Give a mailbox another UIDVALIDITY, as when it is restored from elsewhere."""
+        """Give a mailbox another UIDVALIDITY, as when it is restored from elsewhere.
+
+        Dovecot takes the second of the clock for it, which within one second is the same again.
+        """
 
         def forget() -> None:
-            for one in (self.home / "mail" / address).glob("dovecot*"):
+            home = self.home / "mail" / address
+            numbered = _VALIDITY.match((home / "dovecot-uidlist").read_text())
+            assert numbered is not None
+            for one in home.glob("dovecot*"):
                 one.unlink()
+            anew = home / "anew"
+            anew.write_text(f"3 V{int(numbered[1]) + 1} N1\n")
+            shutil.chown(anew, "nobody")
+            anew.rename(home / "dovecot-uidlist")
 
         await asyncio.to_thread(forget)
 
@@ -272,6 +283,10 @@ class Servers:
             _until(lambda port=port: _answers(port))
 
     def stop(self) -> None:
+        # Postfix's own process leads a session of its own, and outlives what started it.
+        subprocess.run(
+            ["postfix", "-c", str(self.home / "etc"), "stop"], check=False, capture_output=True
+        )
         for process in self.processes:
             process.terminate()
         for process in self.processes:
