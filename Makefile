@@ -17,7 +17,7 @@ help:
 	@echo 'make check-long   the long searches (SHARE=3/24 for one share): hours, not minutes'
 	@echo 'make behaviours   print what the house is to do, and which tests prove it'
 	@echo 'make fmt     format the code and mend what the linter can'
-	@echo 'make bench   measure start, memory, turns, Telegram and the local model (ARGS=telegram for some)'
+	@echo 'make bench   measure start, memory, turns, each channel, the local model (ARGS="six slack" for some)'
 	@echo 'make soak    let people write for ten minutes while all goes wrong (ARGS="--minutes 1" for less)'
 	@echo 'make lock    renew the lock files after a change of dependencies (ARGS=--upgrade for the newest)'
 

@@ -18,13 +18,14 @@ import tempfile
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
-from tests.bench import attacks, parts, telegram
+from tests.bench import attacks, parts, platforms, telegram
 from tests.bench.figures import Report
 from tests.bench.local import local_model
 
-BOUND_S = 600.0
+BOUND_S = 900.0
 Progress = Callable[[str], None]
 ROOT = Path(__file__).parents[2]
 
@@ -70,10 +71,12 @@ class _Asked(argparse.Namespace):
     load: float = 0.0
 
 
+PLATFORMS = (platforms.TELEGRAM, platforms.DISCORD, platforms.SLACK, platforms.EMAIL)
 PARTS = (
     *("start", "text", "tool", "stream", "burst", "admissions", "policy", "local"),
-    "attacks",
-    *(f"telegram-{part}" for part in ("start", "turns", "burst", "limits", "slow")),
+    *("attacks", "six"),
+    *(f"{one.name}-{part}" for one in PLATFORMS for part in ("start", "turns", "burst")),
+    *("telegram-limits", "telegram-slow"),
 )
 
 
@@ -86,7 +89,8 @@ def _arguments() -> _Asked:
         "parts",
         nargs="*",
         metavar="PART",
-        help=f"only these, or those that begin so, such as `telegram`: {', '.join(PARTS)}",
+        help="only these, or those that begin so: `discord` for three parts beside the bare library, "
+        f"`six` for all channels in one daemon; {', '.join(PARTS)}",
     )
     asked = parser.parse_args(namespace=_Asked())
     asked.load = os.getloadavg()[0]
@@ -117,12 +121,25 @@ async def _all(directory: Path, report: Report, progress: Progress, asked: _Aske
             "policy": ("policy decisions", lambda: parts.decisions(place, times(2000))),
             "local": ("the local model", lambda: local_model(place, times(3))),
             "attacks": ("attacks", lambda: attacks.attacks(place, times(100))),
-            "telegram-start": ("Telegram: starting", lambda: telegram.starting(place, times(5))),
-            "telegram-turns": ("Telegram: turns", lambda: telegram.turns(place, times(100))),
-            "telegram-burst": ("Telegram: 200 chats", lambda: telegram.burst(place, times(3))),
+            "six": ("six channels in one daemon", lambda: platforms.six(place, times(5))),
             "telegram-limits": ("Telegram: 200 within limits", lambda: telegram.limited(place)),
             "telegram-slow": ("Telegram: slow answers", lambda: telegram.streams(place, times(2))),
         }
+        for one in PLATFORMS:
+            steps |= {
+                f"{one.name}-start": (
+                    f"{one.name}: starting",
+                    partial(platforms.starting, place, one, times(5)),
+                ),
+                f"{one.name}-turns": (
+                    f"{one.name}: turns",
+                    partial(platforms.turns, place, one, times(100)),
+                ),
+                f"{one.name}-burst": (
+                    f"{one.name}: {one.chats} chats",
+                    partial(platforms.burst, place, one, times(3)),
+                ),
+            }
         for name, (what, work) in steps.items():
             if not asked.parts or any(_is_meant(name, part) for part in asked.parts):
                 progress(what)

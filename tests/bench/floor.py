@@ -1,58 +1,30 @@
-"""The floor: the least that a Telegram bot of the same libraries and promises has to do.
+"""Telegram's floors; what a floor is, `tests.bench.floor_parts` tells.
 
-The same SDK, one durable commit before a message is confirmed and one after it is answered; no
-policy, no history, no draft, no redaction. Beside it the daemon's figures are ratios, which a loaded
-machine leaves as they are. There are two, because more than half of what a bot costs is its HTTP
-client: `httpx`, as python-telegram-bot comes, and `aiohttp`, as the daemon speaks.
+There are two, because more than half of what a bot costs is its HTTP client: `httpx`, as
+python-telegram-bot comes, and `aiohttp`, as the daemon speaks.
 
 Run as `python -m tests.bench.floor CLIENT BOT_API TOKEN MODEL DATABASE`.
 """
 
 import asyncio
-import json
-import sqlite3
 import sys
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import TypedDict
 
 from telegram import Bot, Update
 from telegram.request import BaseRequest, RequestData
 
-CONNECTIONS = 64
+from tests.bench.floor_parts import CONNECTIONS, Ask, Floor
+
 POLL_S = 25
 
 
-class _Delta(TypedDict, total=False):
-    content: str
+class _TelegramFloor:
+    """Polls, and answers every message."""
 
-
-class _Choice(TypedDict):
-    delta: _Delta
-
-
-class _Chunk(TypedDict):
-    choices: list[_Choice]
-
-
-Ask = Callable[[Mapping[str, object]], AsyncIterator[str]]
-"""Sends the body of a request to the model, and yields the lines of the answer."""
-
-
-class Floor:
-    """Answers every message with what the model says."""
-
-    def __init__(self, bot: Bot, ask: Ask, path: str) -> None:
-        """Open the database."""
+    def __init__(self, bot: Bot, floor: Floor) -> None:
         self._bot = bot
-        self._ask = ask
-        self._store = sqlite3.connect(path)
-        self._store.execute("PRAGMA journal_mode = WAL")
-        self._store.execute("PRAGMA synchronous = FULL")
-        self._store.execute(
-            "CREATE TABLE IF NOT EXISTS said (id INTEGER PRIMARY KEY, text, answer)"
-        )
-        self._store.commit()
+        self._floor = floor
 
     async def run(self) -> None:
         """Poll for ever."""
@@ -61,26 +33,16 @@ class Floor:
             while True:
                 updates = await self._bot.get_updates(offset=offset, timeout=POLL_S)
                 for one in updates:
-                    self._commit(
-                        "INSERT INTO said (id, text) VALUES (?, ?)", one.update_id, _text(one)
-                    )
+                    self._floor.take(one.update_id, _text(one))
                     group.create_task(self._answer(one))
                     offset = one.update_id + 1
 
     async def _answer(self, update: Update) -> None:
-        body = {"stream": True, "messages": [{"role": "user", "content": _text(update)}]}
-        text = ""
-        async for line in self._ask(body):
-            if line.startswith("data: {"):
-                chunk: _Chunk = json.loads(line.removeprefix("data: "))
-                text += chunk["choices"][0]["delta"].get("content", "")
         assert update.effective_chat is not None
-        await self._bot.send_message(update.effective_chat.id, text)
-        self._commit("UPDATE said SET answer = ? WHERE id = ?", text, update.update_id)
-
-    def _commit(self, statement: str, *values: object) -> None:
-        self._store.execute(statement, values)
-        self._store.commit()
+        chat = update.effective_chat.id
+        await self._floor.answer(
+            update.update_id, _text(update), lambda text: self._bot.send_message(chat, text)
+        )
 
 
 def _text(update: Update) -> str:
@@ -106,7 +68,7 @@ async def _on_httpx(url: str, token: str, model: str) -> AsyncGenerator[tuple[Bo
 
 @asynccontextmanager
 async def _on_aiohttp(url: str, token: str, model: str) -> AsyncGenerator[tuple[Bot, Ask]]:
-    import aiohttp
+    from tests.bench.floor_model import asking, open_session
 
     class Request(BaseRequest):
         @property
@@ -131,18 +93,11 @@ async def _on_aiohttp(url: str, token: str, model: str) -> AsyncGenerator[tuple[
             async with session.request(method, url, data=data) as came:
                 return came.status, await came.read()
 
-    async def ask(body: Mapping[str, object]) -> AsyncGenerator[str]:
-        async with session.post(f"{model}/chat/completions", json=body) as came:
-            async for line in came.content:
-                yield line.decode().rstrip("\n")
-
-    connector = aiohttp.TCPConnector(limit=CONNECTIONS + 1)
-    timeout = aiohttp.ClientTimeout(total=None, sock_read=60)
-    async with aiohttp.ClientSession(connector=connector, timeout=timeout) as session:
+    async with open_session() as session:
         request = Request()
         bot = Bot(token, base_url=f"{url}/bot", request=request, get_updates_request=request)
         async with bot:
-            yield bot, ask
+            yield bot, asking(session, model)
 
 
 Open = Callable[[str, str, str], AbstractAsyncContextManager[tuple[Bot, Ask]]]
@@ -152,7 +107,7 @@ CLIENTS: Mapping[str, Open] = {"httpx": _on_httpx, "aiohttp": _on_aiohttp}
 async def _main(client: str, url: str, token: str, model: str, path: str) -> None:
     async with CLIENTS[client](url, token, model) as (bot, ask):
         print("ready", flush=True)
-        await Floor(bot, ask, path).run()
+        await _TelegramFloor(bot, Floor(ask, path)).run()
 
 
 if __name__ == "__main__":

@@ -360,7 +360,8 @@ class SlackServer:
 
     def event(self, event: Json) -> Deed:
         """Return an event that is not told yet."""
-        payload: Json = {"event": event, "event_id": f"Ev{next(_NUMBERS):08}"}
+        number = f"Ev{next(_NUMBERS):08}"
+        payload: Json = {"type": "event_callback", "event": event, "event_id": number}
         ts = str(event.get("ts", ""))
         return Deed(server=self, kind="events_api", payload=payload, ts=ts)
 

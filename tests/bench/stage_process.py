@@ -1,0 +1,105 @@
+"""What a process says that plays a platform and its people for the bench.
+
+The first line of its output says where it is; then each line of input is one order, and each is
+answered with one line:
+
+    {"heard": SINCE}                                      when the bot first listened
+    {"say": TEXT, "people": N, "ends": WORD, "times": M}  what became of it, each time and person
+
+All times are seconds of the machine's one monotonic clock, so that processes can compare them.
+"""
+
+import asyncio
+import json
+import sys
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, NotRequired, TypedDict, cast
+
+from zeroclaw.codec import encode
+from zeroclaw.value import Value
+
+Kind = Literal["send", "edit", "draft"]
+
+
+class Shown(Value):
+    """A call that showed a text, or was to.
+
+    Attributes:
+        refused: It was one too many (429); any other answer counts against the limits.
+    """
+
+    kind: Kind
+    at: float
+    refused: bool = False
+
+
+@dataclass(eq=False, kw_only=True)
+class Told:
+    """A person's message and what came of it.
+
+    Attributes:
+        said: When it was written.
+        delivered: When the bot was first sent it.
+        final: When a message with the whole answer stood.
+        text: That message's.
+        calls: All that showed a text in the chat, until everybody was answered.
+    """
+
+    said: float
+    delivered: float = 0.0
+    final: float = 0.0
+    text: str = ""
+    calls: list[Shown] = field(default_factory=list[Shown])
+
+    @property
+    def first(self) -> float:
+        """When the first text was seen."""
+        return next(one.at for one in self.calls if not one.refused)
+
+
+class Order(TypedDict):
+    """What the bench asks for; see the file's first lines."""
+
+    heard: NotRequired[float]
+    say: str
+    people: int
+    ends: str
+    times: int
+
+
+class Facts(TypedDict):
+    """Where the platform is.
+
+    Attributes:
+        channel: The keys of the daemon's channel.
+        secrets: What is in its environment.
+        floor: What the floor is told.
+    """
+
+    channel: Mapping[str, object]
+    secrets: Mapping[str, str]
+    floor: Sequence[str]
+
+
+async def take_orders(
+    facts: Facts,
+    heard: Callable[[float], Awaitable[float]],
+    say: Callable[[Order], Awaitable[Sequence[Told]]],
+) -> None:
+    """Carry out orders until the input ends."""
+    _answer(facts)
+    orders = asyncio.StreamReader()
+    await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(orders), sys.stdin
+    )
+    while line := await orders.readline():
+        asked = cast("Order", json.loads(line))
+        if "heard" in asked:
+            _answer(await heard(asked["heard"]))
+        else:
+            _answer([await say(asked) for _ in range(asked["times"])])
+
+
+def _answer(found: object) -> None:
+    print(encode(found).decode(), flush=True)
