@@ -306,11 +306,9 @@ async def _burst(
     cpus: list[float] = []
     servers: list[float] = []
     finals: list[float] = []
-    refused = 0
     for n in range(rounds + 1):
         cpu, server = daemon.cpu_s(), process_cpu_s(here.process.pid)
         told = (await here.say("text", people=chats))[0]
-        refused += sum(call.refused for one in told for call in one.calls)
         if n:  # the first one makes the conversations
             began = min(one.said for one in told)
             rates.append(chats / (max(one.final for one in told) - began))
@@ -322,7 +320,6 @@ async def _burst(
     report.many(f"{name}: processor time", cpus, "ms a turn")
     report.many(f"{name}: processor time of the platform", servers, "ms a turn")
     report.many(f"{name}: final", finals, "ms")
-    report.one(f"{name}: calls refused (429)", refused, "", aim="0")
     report.one(f"{name}: peak memory, RSS", daemon.peak_rss_mib(), "MiB")
     return median(rates)
 
