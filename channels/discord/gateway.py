@@ -1,9 +1,9 @@
 """Hear Discord's gateway, by the library's own connection and nothing around it.
 
 The library's client runs each handler as a loose task, which loses the order of events, and keeps
-members, users and messages in memory. Its connection alone does what is wanted of it: heartbeats and
-their answers, close codes, and the session by which it resumes (`discord.gateway`, discord.py 2.7.1).
-Each event is handed over as it came, at once and in order.
+members, users and messages in memory. Its connection alone does what is wanted of it: heartbeats,
+close codes, and the session by which it resumes (`discord.gateway`, discord.py 2.7.1). Each event is
+handed over as it came, at once and in order.
 
 A session that is cut is resumed, and the gateway tells again what was missed. One that can't be
 resumed begins anew, and nothing is told again: then the histories are read (`lanes.py`).
@@ -13,6 +13,7 @@ import asyncio
 import sys
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from math import inf
 
 import yarl
 from discord.errors import ConnectionClosed
@@ -103,6 +104,20 @@ class _Socket(DiscordWebSocket):
             "intents": self._intents,
         }
         await self.send_as_json({"op": self.IDENTIFY, "d": data})
+
+    async def send_heartbeat(self, data: object) -> None:
+        """Beat, or leave a connection that did not answer the last beat ("Heartbeat", read 2026-11).
+
+        The library leaves only after silence: one that still tells of events, and hears nothing,
+        would be kept for ever. Its figure of the last answer shows whether one came.
+        """
+        beats = self._keep_alive
+        if beats is not None and beats.latency == inf:
+            await self.close(4000)
+            return
+        if beats is not None:
+            beats.latency = inf
+        await super().send_heartbeat(data)
 
     async def end(self, code: int) -> None:
         """End the connection, and the thread that keeps it alive; safe twice."""

@@ -203,6 +203,8 @@ class DiscordServer:
         granted: Intents that the bot may have.
         calls: Each call: method and path.
         typing: Channels in which the bot is seen to be at work.
+        is_held: Nobody connects.
+        is_deaf: No heartbeat is answered.
     """
 
     def __init__(self, *, clock: Clock) -> None:
@@ -215,6 +217,7 @@ class DiscordServer:
         self.faults: list[Fault] = []
         self.deeds: dict[str, Deed] = {}
         self.is_held = False
+        self.is_deaf = False
         self.remaining = 1000
         self._sessions: dict[str, Session] = {}
         self._nonces: dict[tuple[str, str], Json] = {}
@@ -389,7 +392,7 @@ class DiscordServer:
                 said = cast("Json", json.loads(cast("str", message.data)))
                 data = cast("Json", said["d"]) if isinstance(said["d"], dict) else {}
                 match said["op"]:
-                    case 1:
+                    case 1 if not self.is_deaf:
                         await socket.send_str(_frame(11))
                     case 2:
                         session = await self._begun(socket, data)

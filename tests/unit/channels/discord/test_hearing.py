@@ -7,6 +7,7 @@ import pytest
 from channels.discord import adapter, gateway, open_channel
 from tests.contract.channel_suite import Desk
 from tests.contract.discord_harness import SETTINGS
+from tests.emulators.discord import server
 from tests.emulators.discord.server import CONTENT, Fault
 from tests.unit.channels.discord.rig import Rig, rigged
 from zeroclaw import (
@@ -83,6 +84,18 @@ async def test_a_connection_that_says_nothing_is_dead(monkeypatch: pytest.Monkey
     monkeypatch.setattr(gateway, "QUIET_S", 0.1)
     async with rigged() as rig, rig.bot():
         await rig.log.until("gateway_lost")
+        await rig.discord.until_resumed()
+
+
+async def test_a_connection_that_answers_no_heartbeat_is_dead(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """However much it tells: what is said to it is lost."""
+    monkeypatch.setattr(server, "HEARTBEAT_MS", 20)
+    async with rigged() as rig, rig.bot():
+        rig.discord.is_deaf = True
+        await rig.log.until("gateway_lost")
+        rig.discord.is_deaf = False
         await rig.discord.until_resumed()
 
 
