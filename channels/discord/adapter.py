@@ -37,6 +37,7 @@ from zeroclaw import (
     Rendered,
     Value,
     ZeroclawError,
+    replace,
 )
 
 V = TypeVar("V")
@@ -146,6 +147,8 @@ class DiscordChannel:
         """Put an event where it waits for its turn; never waits, never raises."""
         match name:
             case "GUILD_CREATE" | "THREAD_LIST_SYNC":
+                roles = self._me.roles | decode.own_role(data, self._me)
+                self._me = replace(self._me, roles=roles)
                 for one in (*objects(data, "channels"), *objects(data, "threads")):
                     self._know_channel(one)
             case "THREAD_CREATE" | "THREAD_UPDATE":

@@ -46,7 +46,7 @@ QUESTION, ARGUMENTS = "question", "arguments"
 MOST_QUOTED_CHARS = 1_000
 MOST_NAME_CHARS = 64
 _COMMAND = re.compile(r"/([A-Za-z][A-Za-z0-9_-]*)(?:\s+(.*))?", re.DOTALL)
-_MENTION = re.compile(r"<@!?(\d{1,20})>")
+_MENTION = re.compile(r"<@[!&]?(\d{1,20})>")
 # Message types, read 2026-11: an ordinary one, and a reply. All others are made by Discord.
 WRITTEN = frozenset({0, 19})
 _FORWARD = 1  # Message Reference Types
@@ -62,12 +62,14 @@ class Me(Value):
         id: The account's user id.
         servers: What is taken in servers: nothing, what is meant for the bot, or everything.
         channels: Channels of servers in which everything is taken, threads within them included.
+        roles: Its own roles, one a server, which Discord offers beside its name when it is typed.
     """
 
     channel: str
     id: str
     servers: Servers = "mentioned"
     channels: frozenset[str] = frozenset()
+    roles: frozenset[str] = frozenset()
 
 
 class Taken(Value):
@@ -231,12 +233,21 @@ def _words(event: Json, me: Me) -> str:
     if "<@" in said:
         names = {snowflake(one, "id"): name_of(one) for one in objects(event, "mentions")}
         call = _MENTION.match(said.lstrip())
-        if call is not None and call[1] == me.id:
+        if call is not None and call[1] in {me.id, *me.roles}:
             rest = said.lstrip()[call.end() :].lstrip(" ,:\n")
             said = rest or said
         said = _MENTION.sub(lambda one: f"@{names[one[1]]}" if one[1] in names else one[0], said)
     stickers = (plain_name(text(one, "name")) for one in objects(event, "sticker_items"))
     return "\n".join(filter(None, (said, *(f"[sticker {name}]" for name in stickers))))
+
+
+def own_role(server: Json, me: Me) -> frozenset[str]:
+    """Return the role that Discord made for the bot in a server; of other roles it is one of many."""
+    return frozenset(
+        snowflake(one, "id")
+        for one in objects(server, "roles")
+        if snowflake(inner(one, "tags"), "bot_id") == me.id
+    )
 
 
 def _unasked(event: Json, me: Me, channel: str, parents: Mapping[str, str]) -> str:
@@ -245,7 +256,10 @@ def _unasked(event: Json, me: Me, channel: str, parents: Mapping[str, str]) -> s
         return "in a server"
     is_open = me.servers == "all" or bool({channel, parents.get(channel, "")} & me.channels)
     is_reply = author_of(inner(event, "referenced_message")) == me.id
-    is_called = any(snowflake(one, "id") == me.id for one in objects(event, "mentions"))
+    roles = event.get("mention_roles")
+    is_called = any(snowflake(one, "id") == me.id for one in objects(event, "mentions")) or (
+        isinstance(roles, list) and not me.roles.isdisjoint(map(str, roles))  # pyright: ignore[reportUnknownArgumentType]
+    )
     return "" if is_open or is_reply or is_called else "in a server, to somebody else"
 
 

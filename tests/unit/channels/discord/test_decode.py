@@ -23,6 +23,7 @@ from zeroclaw import (
     Pressed,
     Said,
     Sender,
+    replace,
 )
 
 ME = Me(channel="discord", id="99")
@@ -173,6 +174,20 @@ def test_a_deletion_is_its_writers() -> None:
     assert (taken.envelope.address, taken.envelope.sender.id) == (SERVER, "7")
     passed = decode.deleted({"id": "1", "channel_id": "20"}, ME, "")
     assert passed == Passed(why="a deletion of a message that is not known")
+
+
+def test_a_mention_of_the_bots_own_role_calls_it() -> None:
+    """Discord offers the role beside the name; a role that the bot has among others calls nobody."""
+    server = {
+        "roles": [{"id": "5", "tags": {"bot_id": "99"}}, {"id": "6"}, {"id": "7", "tags": {}}]
+    }
+    me = replace(ME, roles=decode.own_role(server, ME))
+    assert me.roles == {"5"}
+    called = in_server(mention_roles=["5"], content="<@&5>, hello <@&6>")
+    assert said(called, me) == Said(text="hello <@&6>")
+    for others in (["6"], "5", None):
+        passed = decode.message(in_server(mention_roles=others), me, {})
+        assert passed == Passed(why="in a server, to somebody else")
 
 
 # --- interactions --------------------------------------------------------------------------------
