@@ -179,7 +179,11 @@ def test_a_deletion_is_its_writers() -> None:
 def test_a_mention_of_the_bots_own_role_calls_it() -> None:
     """Discord offers the role beside the name; a role that the bot has among others calls nobody."""
     server = {
-        "roles": [{"id": "5", "tags": {"bot_id": "99"}}, {"id": "6"}, {"id": "7", "tags": {}}]
+        "roles": [
+            {"id": "5", "tags": {"bot_id": "99"}},
+            {"id": "6"},
+            {"id": "7", "tags": {"premium_subscriber": None}},
+        ]
     }
     me = replace(ME, roles=decode.own_role(server, ME))
     assert me.roles == {"5"}
