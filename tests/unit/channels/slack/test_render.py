@@ -43,6 +43,11 @@ def test_markdown_is_left_to_slack() -> None:
     assert render.markdown("![a](https://a.example/b.png)").body == "[a](https://a.example/b.png)"
 
 
+def test_code_stays_as_it_was_written() -> None:
+    code = "`a[0][1]` `f[0](x, y)` `a && b`\n```py\nx: dict[int, str] = {a[0]: b}\n```\n- [x] done"
+    assert render.markdown(code).body == code
+
+
 def test_length_counts_as_slack_does() -> None:
     assert render.measure(render.markdown("👩🏽‍🚀")) == 7
 
