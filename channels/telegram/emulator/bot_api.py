@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 
+from channels._remote.emulator.http import Answer, Cut, Request, Response
 from channels.telegram.emulator import webhooks
 from channels.telegram.emulator.account import Account
 from channels.telegram.emulator.chats import Moment
@@ -19,7 +20,6 @@ from channels.telegram.emulator.faults import (
     fault_of,
 )
 from channels.telegram.emulator.forms import read
-from channels.telegram.emulator.http import Answer, Cut, Request, Response
 from channels.telegram.emulator.methods import METHODS
 from channels.telegram.emulator.polling import Polling
 from channels.telegram.emulator.refusals import Refused, conflict, not_found, unauthorized

@@ -1,4 +1,4 @@
-"""The control API: what the page, or whoever holds its key, lets people do.
+"""What the page shows of Telegram, and what it, or whoever holds its key, lets people do.
 
 POST do    {"do": "say", "person": 1000001, "text": "hello"}
 say     person, text; chat, thread, reply_to       also long ones, which are sent in pieces
@@ -9,22 +9,25 @@ delete  person, chat, message
 forward person, chat, message; to
 press   person, chat, message, data
 block   person                                     and `unblock`
-fail    method, how; chat, times, and retry_after_s, code or description as they belong to it
+fail    how; method, chat, times, and retry_after_s, code or description as they belong to it
 release                                            lets every call go on that hangs
 
 `how` is one of too_many, refuse, lose (the call), lose_answer, bad_gateway, hang (before the call is
 carried out) and hang_answer; what hangs does so until `release`.
 """
 
+import asyncio
 import base64
 import binascii
 from collections.abc import Callable, Mapping
 
+from channels._remote.emulator.site import Unusable
 from channels.telegram.emulator.actor import Actor
 from channels.telegram.emulator.chats import Chat, Message
 from channels.telegram.emulator.emulator import Emulator
 from channels.telegram.emulator.faults import BadGateway, Fault, Hang, Lose, Refuse, TooMany
 from channels.telegram.emulator.files import FOLDERS
+from channels.telegram.emulator.view import snapshot
 from channels.telegram.emulator.wire import Json, is_array, is_object, number_of, text_of
 
 _USUAL_WAIT_S = 5
@@ -35,17 +38,14 @@ _USUAL_CODE = 400
 _LEAST_PHOTOS, _MOST_PHOTOS = 2, 10
 
 
-class Unusable(Exception):
-    """What was asked for can't be done; the text says why."""
-
-
 class Control:
-    """Carries out what comes over HTTP."""
+    """Telegram, as the page shows it and acts on it; a `Platform` of `_remote.emulator.site`."""
 
-    def __init__(self, telegram: Emulator, actors: Mapping[int, Actor]) -> None:
-        """Hold the people who can act, by their ids."""
+    def __init__(self, telegram: Emulator, actors: Mapping[int, Actor], cast: Json) -> None:
+        """Hold the people who can act, by their ids, and who is who, for the page."""
         self._telegram = telegram
         self._actors = actors
+        self._cast = cast
         self._deeds: Mapping[str, Callable[[Json], object]] = {
             "say": self._say,
             "file": self._file,
@@ -60,6 +60,24 @@ class Control:
             "release": lambda _: self._release(),
         }
         self._hanging: list[Hang] = []
+
+    def state(self) -> Json:
+        """Return all that the page shows."""
+        telegram = self._telegram
+        has_bot = telegram.is_polled or telegram.account.webhook is not None
+        seen = snapshot(
+            telegram.account, telegram.now(), is_polled=has_bot, calls=len(telegram.calls)
+        )
+        return {"platform": "Telegram", **self._cast, **seen}
+
+    def file(self, path: str) -> bytes | None:
+        """Return what somebody sent."""
+        found = self._telegram.account.files.at(path)
+        return None if found is None else found.content
+
+    def next_change(self) -> asyncio.Event:
+        """Return what is set when anything changes."""
+        return self._telegram.next_change()
 
     def do(self, asked: Json) -> None:
         """Carry out one deed.
@@ -143,7 +161,9 @@ class Control:
             self._hanging.append(fault)
         chat = self._chat(asked) if "chat" in asked else None
         times = number_of(asked, "times") or 1
-        return self._telegram.will(text_of(asked, "method"), fault, chat=chat, times=times)
+        return self._telegram.will(
+            text_of(asked, "method") or "sendMessage", fault, chat=chat, times=times
+        )
 
     def _release(self) -> None:
         for hang in self._hanging:

@@ -16,6 +16,7 @@ from datetime import timedelta
 from types import TracebackType
 from typing import Self, TypeVar
 
+from channels._remote.emulator.http import NOTHING_HERE, Answer, Handle, Request, Server
 from channels.telegram.emulator.about_chats import open_topic
 from channels.telegram.emulator.account import Account
 from channels.telegram.emulator.actor import Actor
@@ -24,7 +25,6 @@ from channels.telegram.emulator.buckets import Buckets, Limits
 from channels.telegram.emulator.chats import Chat, Message, Moment, Person, Topic
 from channels.telegram.emulator.delivering import Delivering
 from channels.telegram.emulator.faults import Call, Fault, Planned
-from channels.telegram.emulator.http import Answer, Handle, Request, Response, Server
 from channels.telegram.emulator.people import Deed
 from channels.telegram.emulator.polling import Polling
 from channels.telegram.emulator.updates import Update, Updates
@@ -35,7 +35,6 @@ PATIENCE_S = 40.0
 """How long `until` waits: less than a test's own limit, so that what was waited for is told."""
 BOT_ID = 7_000_000_001
 TOKEN = f"{BOT_ID}:an-emulated-bot-has-no-secret-token"
-NOTHING_HERE = Response(status=404, content_type="text/plain", body=b"nothing is here")
 T = TypeVar("T")
 
 
@@ -134,6 +133,11 @@ class Emulator:
     def cut(self) -> None:
         """Cut every connection; new ones are taken."""
         self._server.cut()
+
+    @property
+    def port(self) -> int:
+        """Where it answers on 127.0.0.1."""
+        return self._server.port
 
     @property
     def url(self) -> str:

@@ -7,10 +7,11 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
+from channels._remote.emulator.site import Site, load_page
+from channels.telegram.emulator.actor import Actor
 from channels.telegram.emulator.buckets import Limits
 from channels.telegram.emulator.control import Control
 from channels.telegram.emulator.emulator import BOT_ID, Emulator
-from channels.telegram.emulator.site import Site, load_page
 from zeroclaw import Emulated, EmulatorContext
 
 TOKEN_VARIABLE = "EMULATED_TELEGRAM_TOKEN"  # noqa: S105  the name of a variable
@@ -41,12 +42,12 @@ async def emulate(context: EmulatorContext) -> AsyncGenerator[Emulated]:
         room = telegram.supergroup("Room", ann, olga)
         actors = {one.id: one for one in (ann, olga)}
         people = (
-            {"id": ann.id, "name": "Ann", "role": "somebody who talks with the bot"},
-            {"id": olga.id, "name": "Olga", "role": "an operator, who is asked"},
+            {**_shown(ann), "role": "somebody who talks with the bot"},
+            {**_shown(olga), "role": "an operator, who is asked"},
         )
         key = context.ids.token()
-        cast = {"people": people, "room": room.id}
-        site = Site(telegram, Control(telegram, actors), key=key, page=page, cast=cast)
+        control = Control(telegram, actors, {"people": people, "room": room.id})
+        site = Site(control, port=telegram.port, key=key, page=page)
         telegram.site = site.answer
         kept = {} if context.has_limits else {"limits": "off"}
         yield Emulated(
@@ -68,3 +69,7 @@ async def emulate(context: EmulatorContext) -> AsyncGenerator[Emulated]:
             },
             environment={TOKEN_VARIABLE: token},
         )
+
+
+def _shown(actor: Actor) -> dict[str, object]:
+    return {"id": actor.id, "chat": actor.chat.id, "name": actor.person.first_name}

@@ -7,8 +7,8 @@ from contextlib import suppress
 import pytest
 from telegram.error import BadRequest, NetworkError, RetryAfter, TelegramError
 
+from channels._remote.emulator.http import Request, Response, Server
 from channels.telegram.emulator import BadGateway, BadMarkup, Hang, Lose, Refuse, TooMany
-from channels.telegram.emulator.http import Request, Response, Server
 from tests.emulators.telegram.bots import telegram_and_bot
 from tests.fakes.manual_clock import ManualClock
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import pytest
 from telegram.error import BadRequest, Conflict
 
-from channels.telegram.emulator.http import Answer, Request, Response, Server
+from channels._remote.emulator.http import Answer, Request, Response, Server
 from tests.emulators.telegram.bots import telegram_and_bot
 from tests.fakes.manual_clock import ManualClock
 

@@ -1,20 +1,22 @@
 """The page where a person types as everybody who talks to the bot, and the doors behind it.
 
+    GET state, events, files/…    what stands: now, at each change, and what somebody sent
+    POST do                       what somebody does, {"do": "say", "person": …, "text": …}
+
 All of it stands below a path that nobody guesses, for on a machine with several users anyone can
 reach a loopback port, and whoever acts here may act as the bot's operator. Requests must name this
 machine as their host, which keeps out pages that rebind a name of their own.
 """
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping
 from importlib.resources import files
+from typing import Protocol, cast
 
-from channels.telegram.emulator.control import Control, Unusable
-from channels.telegram.emulator.emulator import NOTHING_HERE, Emulator
-from channels.telegram.emulator.http import Answer, Request, Response, Streamed
-from channels.telegram.emulator.view import snapshot
-from channels.telegram.emulator.wire import Json, is_object
+from channels._remote.emulator.http import NOTHING_HERE, Answer, Request, Response, Streamed
 
+Json = Mapping[str, object]
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "
     "form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
@@ -34,9 +36,37 @@ KINDS = {
 }
 
 
+class Unusable(Exception):
+    """What was asked for can't be done; the text says why."""
+
+
+class Platform(Protocol):
+    """What the page shows, and what people do there."""
+
+    def state(self) -> Json:
+        """Return all that the page shows; `page/app.js` draws it."""
+        ...
+
+    def do(self, asked: Json) -> None:
+        """Carry out what somebody does.
+
+        Raises:
+            Unusable: It names something that is not there.
+        """
+        ...
+
+    def file(self, path: str) -> bytes | None:
+        """Return what somebody sent, by the path that the state tells; None where there is none."""
+        ...
+
+    def next_change(self) -> asyncio.Event:
+        """Return what is set when anything changes."""
+        ...
+
+
 def load_page() -> Mapping[str, bytes]:
     """Read the page's files, by name; blocks."""
-    folder = files("channels.telegram.emulator") / "page"
+    folder = files("channels._remote.emulator") / "page"
     return {file.name: file.read_bytes() for file in folder.iterdir() if _kind(file.name)}
 
 
@@ -45,38 +75,28 @@ def _kind(name: str) -> str:
 
 
 class Site:
-    """Answers what is not the Bot API's."""
+    """Answers the page's requests."""
 
     def __init__(
-        self,
-        telegram: Emulator,
-        control: Control,
-        *,
-        key: str,
-        page: Mapping[str, bytes],
-        cast: Json,
+        self, platform: Platform, *, port: int, key: str, page: Mapping[str, bytes]
     ) -> None:
         """Hold what is needed.
 
         Args:
-            telegram: What is shown.
-            control: Who acts.
+            platform: What is shown.
+            port: Where it is served, on this machine.
             key: The path below which all of it stands.
             page: The files, by name.
-            cast: Who is who, for the page.
         """
-        self._telegram = telegram
-        self._control = control
+        self._platform = platform
+        self._hosts = (f"127.0.0.1:{port}", f"localhost:{port}")
         self._key = key
         self._page = page
-        self._cast = cast
 
     async def answer(self, request: Request) -> Answer:
         """Answer a request."""
         _, key, *rest = request.path.split("/")
-        port = self._telegram.url.rpartition(":")[2]
-        is_ours = request.headers.get("host") in (f"127.0.0.1:{port}", f"localhost:{port}")
-        if key != self._key or not rest or not is_ours:
+        if key != self._key or not rest or request.headers.get("host") not in self._hosts:
             return NOTHING_HERE
         return self._at("/".join(rest), request)
 
@@ -90,7 +110,7 @@ class Site:
                 content_type="text/event-stream", pieces=self._events(), headers=HEADERS
             )
         if name == "state":
-            return _json(200, self._state())
+            return _json(200, self._platform.state())
         if name.startswith("files/"):
             return self._file(name.removeprefix("files/"))
         name = name or "index.html"
@@ -104,35 +124,27 @@ class Site:
             return _json(415, {"error": "send application/json"})
         try:
             asked: object = json.loads(request.body)
-            if not is_object(asked):
+            if not isinstance(asked, dict):
                 return _json(422, {"error": "send one object"})
-            self._control.do(asked)
+            self._platform.do(cast("Json", asked))  # a JSON object's keys are texts
         except (Unusable, ValueError) as error:
             return _json(422, {"error": str(error)})
         return _json(200, {"done": True})
 
     def _file(self, path: str) -> Answer:
-        found = self._telegram.account.files.at(path)
+        found = self._platform.file(path)
         if found is None:
             return NOTHING_HERE
         # Never shown by the browser: what a bot sends could be a page of its own.
         saved = ("content-disposition", "attachment")
         kind = "application/octet-stream"
-        return Response(content_type=kind, body=found.content, headers=(*HEADERS, saved))
-
-    def _state(self) -> Json:
-        telegram = self._telegram
-        has_bot = telegram.is_polled or telegram.account.webhook is not None
-        seen = snapshot(
-            telegram.account, telegram.now(), is_polled=has_bot, calls=len(telegram.calls)
-        )
-        return {**self._cast, **seen}
+        return Response(content_type=kind, body=found, headers=(*HEADERS, saved))
 
     async def _events(self) -> AsyncIterator[bytes]:
         """Yield everything at each change; what changes meanwhile is in the next one."""
         while True:
-            changed = self._telegram.next_change()
-            yield f"data: {json.dumps(self._state())}\n\n".encode()
+            changed = self._platform.next_change()
+            yield f"data: {json.dumps(self._platform.state())}\n\n".encode()
             await changed.wait()
 
 

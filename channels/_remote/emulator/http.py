@@ -69,6 +69,7 @@ class Cut(Value):
 
 
 Answer = Response | Streamed | Cut
+NOTHING_HERE = Response(status=404, content_type="text/plain", body=b"nothing is here")
 Handle = Callable[[Request], Awaitable[Answer]]
 
 

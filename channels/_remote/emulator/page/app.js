@@ -31,7 +31,7 @@ async function base64(file) {
 class Phone {
   constructor(person, room) {
     this.person = person;
-    this.chat = person.id;
+    this.chat = person.chat;
     this.drawn = new Map();
     this.answering = null;
     this.seen = new Set();
@@ -42,7 +42,7 @@ class Phone {
     this.field = this.root.querySelector("textarea");
     this.field.setAttribute("aria-label", `Message as ${person.name}`);
     const tabs = this.root.querySelector("nav");
-    for (const [id, name] of [[person.id, "with the bot"], [room, "Room"]]) {
+    for (const [id, name] of [[person.chat, "with the bot"], [room, "Room"]]) {
       const tab = element("button", "", name);
       tab.type = "button";
       tab.dataset.chat = id;
@@ -145,7 +145,7 @@ class Phone {
       if (isNew && toast.text && !isFirst) this.toast(toast.text);
     }
     for (const tab of this.root.querySelectorAll("nav button")) {
-      tab.setAttribute("aria-pressed", String(Number(tab.dataset.chat) === this.chat));
+      tab.setAttribute("aria-pressed", String(tab.dataset.chat === String(this.chat)));
     }
     const chat = state.chats.find((one) => one.id === this.chat);
     if (chat) this.draw(chat);
@@ -201,6 +201,7 @@ class Phone {
 }
 
 function status(state) {
+  document.title = document.querySelector("h1").textContent = `${state.platform}, emulated`;
   const line = document.getElementById("bot");
   line.dataset.state = state.polled ? "here" : "away";
   line.textContent = state.polled ? `@${state.bot.username} is here` : "no bot asks for messages";
@@ -233,7 +234,7 @@ function calmly(state) {
 
 const trouble = document.querySelector("#trouble select");
 trouble.addEventListener("change", async () => {
-  if (trouble.value) await post({ do: "fail", method: "sendMessage", how: trouble.value });
+  if (trouble.value) await post({ do: "fail", how: trouble.value });
   setTimeout(() => { trouble.value = ""; }, 1500);
 });
 
