@@ -94,7 +94,7 @@ class Discord(Side):
     """simcord's, by the tests' front."""
 
     async def open(self, stack: AsyncExitStack, people: int) -> tuple[Facts, Sequence[str]]:
-        from tests.emulators.discord.server import DiscordServer
+        from channels.discord.emulator.server import DiscordServer
 
         self._server = await stack.enter_async_context(DiscordServer(clock=SystemClock()))
         self._server.patience_s = 120.0

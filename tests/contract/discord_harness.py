@@ -10,9 +10,9 @@ from pathlib import Path
 from simcord.backend.models import Message
 
 from channels.discord import DiscordSettings, cards, open_channel, prepare
+from channels.discord.emulator.server import Deed, DiscordServer, Fault, Person
 from tests.contract.channel_suite import Adapter, Harness, Losable, Standing, noting, receiving
 from tests.contract.loopback_harness import NoMount, no_log, no_transcript
-from tests.emulators.discord.server import Deed, DiscordServer, Fault, Person
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw import (
     Address,

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from channels.discord.emulator.server import DiscordServer, Person
 from tests.contract.slack_harness import standing
-from tests.emulators.discord.server import DiscordServer, Person
 from tests.journeys.configuration import merged, toml
 from tests.journeys.daemon_process import PATIENCE_S
 from tests.journeys.slack.bot import Bot, bot

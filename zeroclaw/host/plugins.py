@@ -40,7 +40,7 @@ def load(group: str, name: str, *, key: str) -> object:
         if point.name == name:
             found = call_now(point.load)
             if isinstance(found, Raised):
-                fault = f"{key}: `{name}` is installed but can't be loaded ({found.line})"
+                fault = f"{key}: `{name}` is installed but can't be loaded ({found.line}); is its extra installed?"
                 raise ConfigError((fault,)) from found.error
             return found
     known = ", ".join(f"`{one}`" for one in names(group)) or "nothing"

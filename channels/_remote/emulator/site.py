@@ -17,6 +17,7 @@ from typing import Protocol, cast
 from channels._remote.emulator.http import NOTHING_HERE, Answer, Request, Response, Streamed
 
 Json = Mapping[str, object]
+_HOSTS = ("127.0.0.1", "localhost")
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "
     "form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
@@ -77,26 +78,23 @@ def _kind(name: str) -> str:
 class Site:
     """Answers the page's requests."""
 
-    def __init__(
-        self, platform: Platform, *, port: int, key: str, page: Mapping[str, bytes]
-    ) -> None:
+    def __init__(self, platform: Platform, *, key: str, page: Mapping[str, bytes]) -> None:
         """Hold what is needed.
 
         Args:
             platform: What is shown.
-            port: Where it is served, on this machine.
             key: The path below which all of it stands.
             page: The files, by name.
         """
         self._platform = platform
-        self._hosts = (f"127.0.0.1:{port}", f"localhost:{port}")
         self._key = key
         self._page = page
 
     async def answer(self, request: Request) -> Answer:
         """Answer a request."""
         _, key, *rest = request.path.split("/")
-        if key != self._key or not rest or request.headers.get("host") not in self._hosts:
+        host, _, _ = request.headers.get("host", "").partition(":")
+        if key != self._key or not rest or host not in _HOSTS:
             return NOTHING_HERE
         return self._at("/".join(rest), request)
 

@@ -21,6 +21,7 @@ import base64
 import binascii
 from collections.abc import Callable, Mapping
 
+from channels._remote.emulator.cast import Cast
 from channels._remote.emulator.site import Unusable
 from channels.telegram.emulator.actor import Actor
 from channels.telegram.emulator.chats import Chat, Message
@@ -41,7 +42,7 @@ _LEAST_PHOTOS, _MOST_PHOTOS = 2, 10
 class Control:
     """Telegram, as the page shows it and acts on it; a `Platform` of `_remote.emulator.site`."""
 
-    def __init__(self, telegram: Emulator, actors: Mapping[int, Actor], cast: Json) -> None:
+    def __init__(self, telegram: Emulator, actors: Mapping[int, Actor], cast: Cast) -> None:
         """Hold the people who can act, by their ids, and who is who, for the page."""
         self._telegram = telegram
         self._actors = actors
@@ -68,7 +69,7 @@ class Control:
         seen = snapshot(
             telegram.account, telegram.now(), is_polled=has_bot, calls=len(telegram.calls)
         )
-        return {"platform": "Telegram", **self._cast, **seen}
+        return {"platform": "Telegram", **self._cast.shown(), **seen}
 
     def file(self, path: str) -> bytes | None:
         """Return what somebody sent."""

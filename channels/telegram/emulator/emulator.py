@@ -135,11 +135,6 @@ class Emulator:
         self._server.cut()
 
     @property
-    def port(self) -> int:
-        """Where it answers on 127.0.0.1."""
-        return self._server.port
-
-    @property
     def url(self) -> str:
         """Where it answers; for what wants one address, as of a self-hosted Bot API server."""
         return f"http://127.0.0.1:{self._server.port}"

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from simcord.backend.models import Message
 
-from tests.emulators.discord.server import DiscordServer, Person
+from channels.discord.emulator.server import DiscordServer, Person
 from tests.emulators.model_server import ModelServer
 from tests.faults.forked import PRODUCT, forked
 from tests.journeys.bench import Bench

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.emulators.discord.server import Fault
+from channels.discord.emulator.server import Fault
 from tests.journeys.discord.bot import bot
 
 pytestmark = pytest.mark.slow

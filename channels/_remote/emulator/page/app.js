@@ -162,6 +162,7 @@ class Phone {
     this.list.querySelectorAll(".passing").forEach((one) => one.remove());
     let last = null;
     for (const message of chat.messages) {
+      if (message.only && message.only !== this.person.id) continue;
       this.one(message);
       last = message;
     }

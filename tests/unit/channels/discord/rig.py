@@ -7,9 +7,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from channels.discord import DiscordSettings, open_channel
+from channels.discord.emulator.server import DiscordServer
 from tests.contract.channel_suite import Desk, receiving
 from tests.contract.discord_harness import SETTINGS, discord_context
-from tests.emulators.discord.server import DiscordServer
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw import Admit, Channel, ChannelContext, Menu, replace
 from zeroclaw.menu import NO_MENU

@@ -5,10 +5,10 @@ import asyncio
 import pytest
 
 from channels.discord import adapter, gateway, open_channel
+from channels.discord.emulator import server
+from channels.discord.emulator.server import CONTENT, Fault
 from tests.contract.channel_suite import Desk
 from tests.contract.discord_harness import SETTINGS
-from tests.emulators.discord import server
-from tests.emulators.discord.server import CONTENT, Fault
 from tests.unit.channels.discord.rig import Rig, rigged
 from zeroclaw import (
     ChannelUnauthorized,

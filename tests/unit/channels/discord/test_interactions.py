@@ -6,8 +6,8 @@ from collections.abc import Mapping
 import pytest
 
 from channels.discord import cards, interactions
+from channels.discord.emulator.server import Deed, Fault
 from tests.contract.channel_words import CARD, FIRST
-from tests.emulators.discord.server import Deed, Fault
 from tests.unit.channels.discord.rig import Rig, rigged
 from zeroclaw import (
     Address,

@@ -5,8 +5,8 @@ from pydantic import ValidationError
 
 from channels import discord as package
 from channels.discord import MANIFEST, DiscordSettings, account_of, check, open_channel, prepare
+from channels.discord.emulator.server import Fault
 from tests.contract.discord_harness import SETTINGS
-from tests.emulators.discord.server import Fault
 from tests.unit.channels.discord.rig import rigged
 from zeroclaw import ChannelUnauthorized, ChannelUnavailable, ConfigError, SecretReference
 

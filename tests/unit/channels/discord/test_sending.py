@@ -4,9 +4,9 @@ import pytest
 from simcord.backend.models import Message
 
 from channels.discord import lookup
+from channels.discord.emulator.server import Fault
 from tests.contract.channel_words import CARD, looked
 from tests.contract.discord_harness import SETTINGS
-from tests.emulators.discord.server import Fault
 from tests.unit.channels.discord.rig import Rig, rigged
 from zeroclaw import (
     Address,

@@ -1,4 +1,4 @@
-"""`zeroclaw try telegram` lets a newcomer meet the bot without Telegram, and ends without a trace."""
+"""`zeroclaw try` lets a newcomer meet the bot without its platform, and ends without a trace."""
 
 import asyncio
 import os
@@ -19,7 +19,6 @@ from tests.journeys.daemon_process import PROGRAM
 from zeroclaw.cli import root
 from zeroclaw.cli.configuration import faults_in
 
-ANN, OLGA = 1_000_001, 1_000_002
 OPEN = re.compile(r"^open +(http://\S+/)$", re.MULTILINE)
 SCRIPT = """
 [[turn]]
@@ -65,10 +64,12 @@ def left_in(directory: Path) -> list[Path]:
 
 
 @asynccontextmanager
-async def trying(directory: Path, *arguments: str) -> AsyncGenerator[Trying]:
+async def trying(
+    directory: Path, *arguments: str, platform: str = "telegram"
+) -> AsyncGenerator[Trying]:
     process = await asyncio.create_subprocess_exec(
         PROGRAM,
-        *("try", "telegram", *arguments),
+        *("try", platform, *arguments),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
@@ -82,32 +83,35 @@ async def trying(directory: Path, *arguments: str) -> AsyncGenerator[Trying]:
             await process.wait()
 
 
-async def said_to(client: httpx.AsyncClient, person: int) -> list[str]:
-    """What the bot said in a private chat."""
+async def said_to(client: httpx.AsyncClient, chat: int | str) -> list[str]:
+    """What the bot said in a chat."""
     state = (await client.get("state")).json()
     chats = {one["id"]: one["messages"] for one in state["chats"]}
-    return [message["text"] for message in chats[person] if message["bot"]]
+    return [message["text"] for message in chats[chat] if message["bot"]]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    ("platform", "by"), [("telegram", signal.SIGINT), ("discord", signal.SIGTERM)]
+)
 async def test_with_run_a_daemon_answers_there(
-    tmp_path: Path, short: Path, by: signal.Signals
+    tmp_path: Path, short: Path, platform: str, by: signal.Signals
 ) -> None:
     """Ann is answered by the model of the configuration; nothing is left behind at the end."""
     (tmp_path / "script.toml").write_text(SCRIPT, "utf-8")
     config = tmp_path / "config.toml"
     provider = f'[provider]\nkind = "scripted"\nscript = "{tmp_path / "script.toml"}"\n'
     config.write_text(provider, "utf-8")
-    async with trying(short, "--run", "--config", str(config)) as running:
+    async with trying(short, "--run", "--config", str(config), platform=platform) as running:
         page = await running.until(OPEN)
         async with (
             httpx.AsyncClient(base_url=page, trust_env=False) as client,
             client.stream("GET", "events") as events,
         ):
-            await client.post("do", json={"do": "say", "person": ANN, "text": "hello"})
+            ann = (await client.get("state")).json()["people"][0]
+            await client.post("do", json={"do": "say", "person": ann["id"], "text": "hello"})
             async for _ in events.aiter_lines():
-                if "Hello, Ann." in await said_to(client, ANN):
+                if "Hello, Ann." in await said_to(client, ann["chat"]):
                     break
         assert (await running.interrupt(by))[0] == 0
     assert left_in(short) == []
@@ -154,7 +158,7 @@ def test_a_channel_that_nobody_emulates_is_told() -> None:
     done = CliRunner().invoke(root, ["try", "pigeon"])
     assert (
         done.exit_code,
-        "`pigeon` is not installed; installed are `telegram`" in done.stderr,
+        "`pigeon` is not installed; installed are `discord`, `telegram`" in done.stderr,
     ) == (
         2,
         True,

@@ -1,8 +1,8 @@
-"""A Discord to test against: simcord's backend behind our own HTTP and websocket front, on loopback.
+"""A Discord on this machine: simcord's backend behind our own HTTP and websocket front, on loopback.
 
 simcord keeps what stands and answers as Discord's API does; this front speaks the protocols, and adds
 what simcord has not: the nonce that tells a repeated send, a history read from a position, intents
-that hide words, sessions that resume, faults, and what people do in their app.
+that hide words, sessions that resume, faults, and what people do in their app. It knows nothing of the adapter.
 
     async with DiscordServer(clock=clock) as discord:
         ann = discord.person("ann")
@@ -30,7 +30,7 @@ from simcord.http import router, routes
 
 from zeroclaw import Clock
 
-assert routes, "importing them is what tells the router of them"
+_ROUTES = routes  # importing them is what tells the router of them
 
 T = TypeVar("T")
 Json = dict[str, object]
@@ -87,6 +87,7 @@ class Session:
     waiting: asyncio.Queue[str] = field(default_factory=asyncio.Queue[str])
 
     def tell(self, event: str, data: object) -> None:
+        """Number an event, and send it where somebody listens."""
         self.sequence += 1
         self.told.append((self.sequence, event, data))
         if self.socket is not None:
@@ -115,26 +116,34 @@ class Person:
     direct: int
 
     def says(self, channel: int, text: str, *, reply_to: int | None = None) -> Message:
+        """Write into a channel."""
         reference = None if reply_to is None else {"message_id": str(reply_to)}
         return self.server.backend.create_message(channel, self.id, text, reference=reference)
 
-    def sends(self, channel: int, name: str, content: bytes, *, said_bytes: int) -> Message:
+    def sends(
+        self, channel: int, name: str, content: bytes, *, said_bytes: int, text: str = ""
+    ) -> Message:
+        """Send a file, of which the bot is told so many bytes."""
         backend = self.server.backend
         stored = backend.cdn.store_attachment(backend.snowflake(), channel, name, content, None)
         stored["url"] = self.server.keep(content)
         stored["size"] = said_bytes
-        return backend.create_message(channel, self.id, "", attachments=[stored])
+        return backend.create_message(channel, self.id, text, attachments=[stored])
 
     def edits(self, message: Message, text: str) -> None:
+        """Change what was written."""
         self.server.backend.edit_message(message.channel_id, message.id, {"content": text})
 
     def deletes(self, message: Message) -> None:
+        """Withdraw what was written."""
         self.server.backend.delete_message(message.channel_id, message.id)
 
     def presses(self, channel: int, message: int, custom_id: str) -> "Deed":
+        """Press a button."""
         return self._acts(3, channel, {"custom_id": custom_id, "component_type": 2}, message)
 
     def submits(self, form: "Deed", reason: str) -> "Deed":
+        """Fill in the form that a press was answered with."""
         shown = form.form
         typed = {"type": 4, "custom_id": "reason", "value": reason}
         rows = [{"type": 1, "components": [typed]}]
@@ -142,6 +151,7 @@ class Person:
         return self._acts(5, form.channel, data, form.message)
 
     def uses(self, channel: int, name: str, **options: str) -> "Deed":
+        """Use a slash command."""
         given = [{"type": 3, "name": key, "value": value} for key, value in options.items()]
         data: Json = {"id": "1", "name": name, "type": 1, "options": given}
         return self._acts(2, channel, data, 0)
@@ -181,9 +191,11 @@ class Deed:
 
     @property
     def form(self) -> Json:
+        """The form that it was answered with."""
         return cast("Json", self.answers[-1]["data"])
 
     async def answered(self) -> Json:
+        """Wait for the first answer."""
         await self.came.wait()
         return self.answers[0]
 
@@ -197,7 +209,6 @@ class DiscordServer:
 
     Attributes:
         backend: What stands.
-        url: Where the API answers.
         identifies: Sessions that were begun.
         resumes: Sessions that were resumed.
         granted: Intents that the bot may have.
@@ -252,10 +263,12 @@ class DiscordServer:
 
     @property
     def url(self) -> str:
+        """Where the API answers."""
         return f"http://127.0.0.1:{self._port}/api/v10"
 
     @property
     def bot(self) -> int:
+        """The bot's id."""
         return self.backend.bot_user.id
 
     @property
@@ -266,17 +279,21 @@ class DiscordServer:
     # --- what a test acts by ---------------------------------------------------------------------
 
     def person(self, name: str) -> Person:
+        """Let somebody join the server, who can write to the bot directly."""
         user = self.backend.make_user(name)
         self.backend.add_member(self.guild.id, user.id)
         return Person(server=self, id=user.id, direct=self.backend.get_dm_channel(user.id).id)
 
     def channel(self, name: str) -> int:
+        """Make a channel of the server."""
         return self.backend.create_channel(self.guild.id, name, type=_TEXT).id
 
     def thread(self, channel: int, name: str) -> int:
+        """Open a thread in a channel."""
         return self.backend.create_thread(channel, name, owner_id=self.bot).id
 
     def from_bot(self, channel: int) -> Sequence[Message]:
+        """What stands of the bot in a channel, for everybody."""
         found = self.backend.messages.get(channel, {}).values()
         return [one for one in found if one.author_id == self.bot and not one.is_ephemeral]
 
@@ -285,7 +302,13 @@ class DiscordServer:
         self._files.append(content)
         return f"http://127.0.0.1:{self._port}/files/{len(self._files) - 1}"
 
+    def content(self, url: str) -> bytes | None:
+        """What a file holds that somebody sent; None where nobody did."""
+        kept = url.removeprefix(f"http://127.0.0.1:{self._port}/files/")
+        return self._files[int(kept)] if kept.isdecimal() else self.backend.cdn.get(url)
+
     def will(self, fault: Fault) -> None:
+        """Let the next calls of a kind fail."""
         self.faults.append(fault)
 
     def tell(self, event: str, data: object) -> None:
@@ -477,8 +500,8 @@ class DiscordServer:
                     await self._closing.wait()
                 if fault.status:
                     return _answer(fault.body, status=fault.status, headers=fault.headers)
-                assert request.transport is not None
-                request.transport.abort()
+                if request.transport is not None:
+                    request.transport.abort()
                 return web.Response()
         return await self._carried_out(request, method, path)
 
@@ -535,7 +558,8 @@ class DiscordServer:
             deed.came.set()
 
     async def _file(self, request: web.Request) -> web.Response:
-        assert "Authorization" not in request.headers, "the token is nothing to a file's host"
+        if "Authorization" in request.headers:  # the token is nothing to a file's host
+            return web.Response(status=400)
         return web.Response(body=self._files[int(request.match_info["number"])])
 
 
@@ -557,7 +581,8 @@ async def _read(request: web.Request) -> tuple[Json | list[object] | None, list[
     form: list[dict[str, str]] = []
     files: list[object] = []
     async for part in await request.multipart():
-        assert isinstance(part, BodyPartReader)
+        if not isinstance(part, BodyPartReader):
+            continue
         if part.filename is None:
             form.append({"name": str(part.name), "value": await part.text()})
         else:

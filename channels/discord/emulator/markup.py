@@ -1,0 +1,65 @@
+"""Reads Discord's Markdown as blocks that the page draws (`_remote/emulator/page/rich.js`).
+
+Discord publishes no grammar. CommonMark is near enough to look at; what Discord reads otherwise is
+that `__` underlines, and that there are no tables, pictures or HTML.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from markdown_it import MarkdownIt
+from markdown_it.tree import SyntaxTreeNode
+
+Json = Mapping[str, object]
+_PARSER = MarkdownIt("commonmark", {"html": False}).enable("strikethrough").disable("image")
+_STYLES = {"strong": "bold", "em": "italic", "s": "strikethrough"}
+
+
+def blocks(text: str) -> Sequence[Json]:
+    """Return a message's text as blocks."""
+    return [_block(one) for one in SyntaxTreeNode(_PARSER.parse(text)).children]
+
+
+def _block(node: SyntaxTreeNode) -> Json:
+    match node.type:
+        case "heading":
+            return {"type": "heading", "size": int(node.tag[1:]), "text": _inside(node)}
+        case "fence" | "code_block":
+            return {"type": "pre", "text": node.content.removesuffix("\n")}
+        case "hr":
+            return {"type": "divider"}
+        case "blockquote":
+            return {"type": "blockquote", "blocks": [_block(one) for one in node.children]}
+        case "bullet_list" | "ordered_list":
+            return {"type": "list", "items": [_item(one) for one in node.children]}
+        case _:
+            return {"type": "paragraph", "text": _inside(node)}
+
+
+def _item(node: SyntaxTreeNode) -> Json:
+    label = f"{node.info}{node.markup}" if node.info else "•"
+    return {"label": label, "blocks": [_block(one) for one in node.children]}
+
+
+def _inside(node: SyntaxTreeNode) -> list[object]:
+    """Return the texts of a block, which stand in one `inline` below it."""
+    return [text for one in node.children for text in _texts(one)]
+
+
+def _texts(node: SyntaxTreeNode) -> list[object]:
+    """Return what stands in a piece; the parser puts empty texts before some marks."""
+    return [text for one in node.children if (text := _text(one))]
+
+
+def _text(node: SyntaxTreeNode) -> object:
+    match node.type:
+        case "softbreak" | "hardbreak":
+            return "\n"
+        case "code_inline":
+            return {"type": "code", "text": node.content}
+        case "link":
+            return {"type": "url", "url": str(node.attrGet("href")), "text": _texts(node)}
+        case "strong" | "em" | "s" as name:
+            style = "underline" if name == "strong" and node.markup == "__" else _STYLES[name]
+            return {"type": style, "text": _texts(node)}
+        case _:
+            return node.content

@@ -1,0 +1,121 @@
+"""Writes everything that stands, as the page shows it; ids are texts, for JavaScript rounds them."""
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import cast
+
+from simcord.backend import Backend
+from simcord.backend.models import Message
+
+from channels.discord.emulator.markup import blocks
+
+Json = Mapping[str, object]
+SHOWN = 60
+"""The newest messages of each chat; enough for a screen, little enough to send at each change."""
+FORM = "form-"
+"""Before the id of a press that was answered with a form."""
+_EPOCH_MS = 1_420_070_400_000  # of ids, which count milliseconds from the year 2015
+_BUTTON, _ROW = 2, 1
+_STYLES = {3: "success", 4: "danger"}
+_MENTION = re.compile(r"<@!?(\d{1,20})>")
+
+
+def chat(
+    backend: Backend, id_: int, *, earlier: Mapping[int, Sequence[str]], asking: Sequence[Json]
+) -> Json:
+    """Write a chat.
+
+    Args:
+        backend: What stands.
+        id_: Of the channel.
+        earlier: What an edited message said before, by its id.
+        asking: What `question` wrote, for its end.
+    """
+    standing = sorted(backend.messages.get(id_, {}).values(), key=lambda one: one.id)[-SHOWN:]
+    return {
+        "id": str(id_),
+        "draft": None,
+        "acting": "",
+        "messages": [
+            *(_message(backend, one, earlier.get(one.id, ())) for one in standing),
+            *asking,
+        ],
+    }
+
+
+def question(backend: Backend, deed: int, channel: int, title: str, person: str) -> Json:
+    """Write a form that one person is to fill in, as a message that asks for a reply."""
+    return {
+        **_bare(f"{FORM}{deed}", channel),
+        "sender": str(backend.bot_user.id),
+        "name": backend.bot_user.name,
+        "bot": True,
+        "only": person,
+        "date": ((deed >> 22) + _EPOCH_MS) / 1000,
+        "text": title,
+        "asks": True,
+    }
+
+
+def _bare(id_: str, channel: int) -> Json:
+    return {
+        "id": id_,
+        "chat": str(channel),
+        "rich": None,
+        "entities": [],
+        "earlier": [],
+        "rows": [],
+        "asks": False,
+        "reply": None,
+        "files": [],
+    }
+
+
+def _message(backend: Backend, one: Message, earlier: Sequence[str]) -> Json:
+    author = backend.users[one.author_id]
+    said = _MENTION.sub(lambda found: f"@{_name(backend, int(found[1]))}", one.content)
+    about = one.interaction_metadata or {}
+    person = cast("Json", about.get("user") or {})
+    return {
+        **_bare(str(one.id), one.channel_id),
+        "sender": str(author.id),
+        "name": author.name,
+        "bot": author.id == backend.bot_user.id,
+        "only": str(person.get("id", "")) if one.is_ephemeral else "",
+        "date": datetime.fromisoformat(one.timestamp).timestamp(),
+        "text": one.content,
+        "rich": {"blocks": blocks(said)} if said else None,
+        "earlier": list(earlier),
+        "rows": [_row(row) for row in one.components if row.get("type") == _ROW],
+        "reply": _quoted(backend, one),
+        "files": [
+            {"kind": "file", "name": str(file["filename"]), "path": str(file["id"])}
+            for file in one.attachments
+        ],
+    }
+
+
+def _name(backend: Backend, id_: int) -> str:
+    known = backend.users.get(id_)
+    return known.name if known is not None else "unknown"
+
+
+def _row(row: Json) -> Sequence[Json]:
+    return [
+        {
+            "text": str(one.get("label", "")),
+            "callback_data": "" if one.get("disabled") else str(one.get("custom_id", "")),
+            "style": _STYLES.get(cast("int", one.get("style", 0)), ""),
+        }
+        for one in cast("list[Json]", row.get("components", []))
+        if one.get("type") == _BUTTON
+    ]
+
+
+def _quoted(backend: Backend, one: Message) -> Json | None:
+    to = (one.reference or {}).get("message_id")
+    answered = None if to is None else backend.messages.get(one.channel_id, {}).get(int(to))
+    if answered is None:
+        return None
+    return {"name": _name(backend, answered.author_id), "text": answered.content}
