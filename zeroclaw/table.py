@@ -145,8 +145,8 @@ class Declaration(Value):
         keeps: How long rows stay.
         words: Whose they are.
         whose: Tells whose a row of `Words.WRITER` is.
-        own: Returns the place of the rows that are one person's alone, by the person's id, in
-            whichever conversation they were made; None where a conversation leads to all of them.
+        own: Tells which person's alone a row is, by `Principal.id`, in whichever conversation it was
+            made; empty for a row that is nobody's alone. None where no row is.
         blobs: Returns the digests of the blobs that a row leads to.
         busy: The states that say that something is under way in the row's conversation, in which
             retention and erasure wait.
@@ -158,7 +158,7 @@ class Declaration(Value):
     keeps: Keeps
     words: Words
     whose: Callable[[Row], Whose] | None = None
-    own: Callable[[str], str] | None = None
+    own: Callable[[Row], str] | None = None
     blobs: Callable[[Row], tuple[str, ...]] | None = None
     busy: frozenset[str] = frozenset()
 

@@ -9,7 +9,7 @@ from typing import Literal
 from zeroclaw.errors import Conflict, ToolFailed
 from zeroclaw.store import Commit, DurablePoint, Reads, Row, RowKind, Store, Write, transact
 from zeroclaw.table import Column, Stays, Table, Words, json_codec
-from zeroclaw.tools.notes import Kept, Note, owner_of_person
+from zeroclaw.tools.notes import Kept, Note, person_of
 from zeroclaw.value import Value, replace
 
 
@@ -19,6 +19,8 @@ class Numbered(Value):
     last: int
 
 
+_NUMBER = "#"
+"""In a key: before a note's number, and at the end of a count's."""
 NOTES = Table(
     kind=RowKind.NOTE,
     owner="context",
@@ -26,16 +28,16 @@ NOTES = Table(
     columns=frozenset({Column.CONVERSATION, Column.PLACE, Column.STATE}),
     keeps=Stays(until="its owner has it forgotten"),
     words=Words.CONVERSATION,
-    own=owner_of_person,
+    own=lambda row: person_of(row.key.rpartition(_NUMBER)[0]),
 )
 _COUNTS = NOTES.holding(json_codec(Numbered))
 _COUNT = "count"
-"""The state of a row that counts; a note has none."""
+"""The state of a row that counts; a note has none, and an earlier release gave a count none."""
 
 
 def note_of(row: Row) -> Note | None:
     """Return the note that a row holds, None for a row that counts."""
-    return None if row.state == _COUNT else NOTES.of(row)
+    return None if row.key.endswith(_NUMBER) else NOTES.of(row)
 
 
 class Notes:
@@ -93,9 +95,9 @@ def _commit(*writes: Write) -> Commit:
 
 
 def _count_key(owner: str) -> str:
-    return f"{owner}#"
+    return f"{owner}{_NUMBER}"
 
 
 def _key(owner: str, number: int) -> str:
     """Return a key that sorts by number among those of the owner."""
-    return f"{owner}#{number:010}"
+    return f"{owner}{_NUMBER}{number:010}"

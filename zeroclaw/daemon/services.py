@@ -183,7 +183,7 @@ class Services:
             clock=foundation.clock,
             ids=foundation.ids,
             ids_of=self.people.ids_of,
-            announce=self.outbox.announce_written,
+            announce=self.announce,
             log=EventLog("forgetting"),
         )
         self._disk = DiskWatch(foundation.start.places.data, foundation.clock, self.notices.tell)

@@ -13,7 +13,7 @@ from typing import cast
 
 from zeroclaw.envelope import ActionId, ConversationId, Principal, TurnId
 from zeroclaw.errors import StoreUnusable, ToolArgumentsInvalid
-from zeroclaw.store import Put, RowKind
+from zeroclaw.store import Put, Row, RowKind
 from zeroclaw.table import Age, Ages, Codec, Column, Table, Whose, Words
 from zeroclaw.value import Value, replace
 
@@ -302,6 +302,11 @@ def from_row(body: bytes) -> Frozen:
         raise StoreUnusable(message) from error
 
 
+def _whose(row: Row) -> Whose:
+    action = from_row(row.body).action
+    return Whose(person=action.principal.id, turn=action.turn)
+
+
 ACTIONS = Table(
     kind=RowKind.ACTION,
     owner="gate",
@@ -309,5 +314,5 @@ ACTIONS = Table(
     columns=frozenset({Column.CONVERSATION}),
     keeps=Ages(age=Age.APPROVALS),
     words=Words.WRITER,
-    whose=lambda row: Whose(turn=from_row(row.body).action.turn),
+    whose=_whose,
 )

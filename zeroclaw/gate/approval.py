@@ -27,7 +27,7 @@ from zeroclaw.envelope import (
 )
 from zeroclaw.gate.policy import Reason, why_asked
 from zeroclaw.gate.scope import Scope, for_a_time
-from zeroclaw.store import Put, RowKind
+from zeroclaw.store import Put, Row, RowKind
 from zeroclaw.table import Age, Ages, Column, Table, Whose, Words, json_codec
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import ENGLISH, Language, Translations, translated
@@ -306,6 +306,11 @@ def with_ref(approval: R, ref: MessageRef) -> R:
 # --- rows ----------------------------------------------------------------------------------------
 
 
+def _whose(row: Row) -> Whose:
+    asked = APPROVALS.of(row)
+    return Whose(person=asked.requester.id, turn=asked.turn)
+
+
 APPROVALS = Table(
     kind=RowKind.APPROVAL,
     owner="gate",
@@ -318,7 +323,7 @@ APPROVALS = Table(
         at=lambda row: APPROVALS.of(row).at,
     ),
     words=Words.WRITER,
-    whose=lambda row: Whose(turn=APPROVALS.of(row).turn),
+    whose=_whose,
     busy=frozenset({"pending"}),
 )
 

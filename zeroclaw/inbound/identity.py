@@ -99,6 +99,7 @@ LANGUAGE_CHOICES = Table(
     columns=frozenset(),
     keeps=Stays(until="the person chooses another one"),
     words=Words.PERSON,
+    own=lambda row: row.key,
 )
 
 
@@ -174,6 +175,8 @@ class People:
             match write:
                 case Put(kind=RowKind.LANGUAGE):
                     self.chose(LANGUAGE_CHOICES.of(write))
+                case Delete(kind=RowKind.LANGUAGE):
+                    self._chosen.pop(write.key, None)
                 case Put(kind=RowKind.PERSON):
                     self.learn(PEOPLE.of(write))
                     changed = True

@@ -11,6 +11,7 @@ from zeroclaw.retention.tables import OF_CONVERSATIONS, OF_PERSONS, OF_WRITERS
 from zeroclaw.store import LogKind, Logs, Rows, read_all, scan
 from zeroclaw.turn import entries
 from zeroclaw.turn.inbox import INBOX, Item, Opening, item_of
+from zeroclaw.turn.turn_row import TURNS, turn_of
 
 
 class Kept(Rows, Logs, Protocol):
@@ -41,10 +42,9 @@ async def collect(kept: Kept, whose: str, people: Iterable[PersonSettings]) -> t
     told = {(row.kind, row.key) for one in found for row in one.rows}
     own = [
         row
-        for table, place in OF_PERSONS
-        for id_ in ids
-        async for row in scan(kept, table.where(place=place(id_)))
-        if (row.kind, row.key) not in told
+        for table, its in OF_PERSONS
+        async for row in scan(kept, table.where())
+        if its(row) in ids and (row.kind, row.key) not in told
     ]
     return (*found, *([Found(rows=tuple(own))] if own else ()))
 
@@ -64,7 +64,12 @@ async def conversations_of(
         here = item.conversation
         if item.principal.id in ids and not found.get(here):
             found[here] = await _is_their_own(kept, item)
-    # A message may be gone already whose turn the journal still has.
+    # A message may be gone already of which something came that is kept longer.
+    for table, whose in OF_WRITERS:
+        async for row in scan(kept, table.where()):
+            here = row.conversation
+            if here is not None and here not in found and whose(row).person in ids:
+                found[here] = await _is_direct(kept, here)
     for stream in await kept.streams(LogKind.JOURNAL):
         here = ConversationId(stream)
         if here in found:
@@ -99,4 +104,9 @@ async def _found(kept: Kept, here: ConversationId, *, only: frozenset[str] = fro
     tables = tuple(table for table, _ in OF_WRITERS) if only else OF_CONVERSATIONS
     rows = [row for table in tables async for row in scan(kept, table.where(conversation=here))]
     journal = [entries.decode(one.body) async for one in read_all(kept, LogKind.JOURNAL, here)]
-    return Found(conversation=here, rows=tuple(rows), journal=tuple(journal), only=only)
+    turns = frozenset(
+        row.key for row in rows if row.kind is TURNS.kind and turn_of(row).item.principal.id in only
+    )
+    return Found(
+        conversation=here, rows=tuple(rows), journal=tuple(journal), only=only, turns=turns
+    )

@@ -16,6 +16,7 @@ from zeroclaw.delivery import rows
 from zeroclaw.envelope import ConversationId, ItemId
 from zeroclaw.errors import Conflict
 from zeroclaw.inbound.commands.forget import ASKED, OPEN, WISHES, Wish
+from zeroclaw.inbound.context import Plan
 from zeroclaw.inbound.conversations import CONVERSATIONS, POINTERS
 from zeroclaw.retention.collect import conversations_of
 from zeroclaw.retention.policy import ERASED, journal_without
@@ -81,13 +82,13 @@ class Erasure:
         clock: Clock,
         ids: Ids,
         ids_of: Callable[[str], tuple[str, ...]],
-        announce: Callable[[tuple[Write, ...]], None],
+        announce: Callable[[Plan], None],
         log: ChannelLog,
     ) -> None:
         """Hold what is needed.
 
         `ids_of` returns the ids that a person of the configuration writes with, under which they
-        may have written before it named them; `announce` hands over what was committed to be said.
+        may have written before it named them; `announce` tells every room what was committed.
         """
         self._store = store
         self._leases = leases
@@ -139,7 +140,6 @@ class Erasure:
         )
         gone = WISHES.delete(row.key)
         await self._commit(told, gone)
-        self._announce((told,))
         self._log("forgotten", person=wish.person)
         return True
 
@@ -149,8 +149,8 @@ class Erasure:
             await (self._whole(wish, here) if direct else self._theirs(wish, here))
             for here, direct in await conversations_of(self._store, (wish.person,))
         ]
-        for table, place in OF_PERSONS:
-            await self._remove(table.where(place=place(wish.person)))
+        for table, own in OF_PERSONS:
+            await self._remove(table.where(), lambda row, own=own: own(row) == wish.person)
         return all(done)
 
     # --- a conversation that is theirs alone ---------------------------------------------------
@@ -319,3 +319,4 @@ class Erasure:
 
     async def _commit(self, *writes: Write) -> None:
         await self._store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=writes))
+        self._announce(Plan(conversation=None, writes=writes))

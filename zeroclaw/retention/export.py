@@ -75,12 +75,14 @@ class Found(Value):
         rows: Of every table that holds its people's words, in any state.
         journal: Its entries, in order.
         only: The ids of one person, where nobody else's is meant; empty for everybody's.
+        turns: That person's, whose journal may be gone.
     """
 
     conversation: ConversationId = ConversationId("")
     rows: tuple[Row, ...] = ()
     journal: tuple[entries.Entry, ...] = ()
     only: frozenset[str] = frozenset()
+    turns: frozenset[str] = frozenset()
 
 
 _READ: Mapping[RowKind, Callable[[Row], object]] = {
@@ -138,7 +140,9 @@ def _of(found: Found) -> Iterator[tuple[Order, Line]]:
             case Note(text=text, by=by, at=at, conversation=there):
                 line = Line(kind="remembered", at=at, conversation=there, by=by, text=text)
                 yield (_to_the_millisecond(at), "", value.number), line
-            case Approval(turn=turn, at=datetime() as at, by=by) if turn in turns:
+            case Approval(turn=turn, at=datetime() as at, by=by) if (
+                turn in turns or value.requester.id in only
+            ):
                 why = f" ({value.reason})" if value.reason else ""
                 text = f"{value.tool}: {value.summary}: {value.state}{why}"
                 line = Line(kind="approval", at=at, conversation=here, by=by, text=text)
@@ -166,9 +170,9 @@ def _said(item: Item) -> str:
 
 
 def _turns(found: Found, told: Iterable[object]) -> frozenset[str]:
-    """Return the turns that are meant; a turn that no journal knows any more is everybody's."""
+    """Return the turns that are meant; a turn that nothing knows any more is everybody's."""
     if found.only:
-        return frozenset(
+        return found.turns | frozenset(
             one.turn
             for one in found.journal
             if isinstance(one, entries.TurnOpened) and one.principal.id in found.only

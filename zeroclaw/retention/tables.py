@@ -62,7 +62,7 @@ OF_WRITERS = tuple(
 )
 """What goes of a shared conversation when one of its people is erased, and what tells whose it is."""
 OF_PERSONS = tuple((table, table.own) for table in TABLES.values() if table.own is not None)
-"""What is one person's alone and goes with them, and under which place it stands."""
+"""What is one person's alone and goes with them, and what tells whose it is."""
 WITH_BLOBS = tuple((table, table.blobs) for table in TABLES.values() if table.blobs is not None)
 """What leads to blobs, and to which."""
 BUSY = tuple((table, state) for table in TABLES.values() for state in sorted(table.busy))

@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Literal, Protocol, TypeVar
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from pydantic import Field
 
@@ -28,6 +28,7 @@ from zeroclaw.value import Value
 _TIMEOUT_S = 30.0
 _ANSWER_CHARS = 8_000  # of one `recall`, so that the runtime need not cut it
 _MOST_FOUND = 50
+_OF = "of:"
 _NAME_CHARS = 64
 _Asked = TypeVar("_Asked", bound=ToolArguments)
 
@@ -126,7 +127,12 @@ def owner_of(context: ToolContext) -> str:
 
 def owner_of_person(principal: str) -> str:
     """Return whose a note is that somebody had made in a direct chat; by `Principal.id`."""
-    return f"of:{quote(principal, safe=':@')}"
+    return f"{_OF}{quote(principal, safe=':@')}"
+
+
+def person_of(owner: str) -> str:
+    """Return whose notes an owner's are, by `Principal.id`; empty for a group's."""
+    return unquote(owner.removeprefix(_OF)) if owner.startswith(_OF) else ""
 
 
 def tools(

@@ -10,10 +10,25 @@ from zeroclaw.codec import decode
 from zeroclaw.context.notes import Notes
 from zeroclaw.envelope import ConversationId
 from zeroclaw.gate import audit
+from zeroclaw.gate.action import ACTIONS
+from zeroclaw.gate.approval import APPROVALS
 from zeroclaw.inbound.anchors import verified
 from zeroclaw.message import UserMessage
+from zeroclaw.retention.collect import collect
 from zeroclaw.retention.erase import AGAIN_S
-from zeroclaw.store import Commit, DropBlob, DurablePoint, LogKind, PutBlob, Query, RowKind, Write
+from zeroclaw.retention.export import lines
+from zeroclaw.store import (
+    Commit,
+    DropBlob,
+    DurablePoint,
+    LogKind,
+    Put,
+    PutBlob,
+    Query,
+    RowKind,
+    Trim,
+    Write,
+)
 from zeroclaw.tool import ToolContext, ToolOutput
 from zeroclaw.tools.notes import Note
 from zeroclaw.turn.kept_results import KeptResult
@@ -287,3 +302,58 @@ async def test_what_is_remembered_of_somebody_goes_and_nothing_of_it_is_left(wor
         await forget(house)
         left = [row.key for row in await house.rows(RowKind.NOTE)]
         assert left == ["in:club#", "in:club#0000000001"]
+
+
+async def test_the_language_that_somebody_chose_goes_too(world: World) -> None:
+    """At once, without a restart; what others chose stays."""
+    async with world.running() as house:
+        await house.say("/language de", "ben")
+        await house.say("/language de")
+        await forget(house)
+        await house.say("/language nothing")
+        await house.say("/language nothing", "ben")
+        left = [row.key for row in await house.rows(RowKind.LANGUAGE)]
+        mine, bens = house.texts()[-1], house.texts("ben")[-1]
+    assert left == ["person:ben"]
+    assert (mine[:13], bens[-12:]) == ("My own senten", "auf Deutsch.")
+
+
+async def test_a_count_of_notes_of_an_earlier_release_goes_too(world: World) -> None:
+    """It had neither place nor state, and its key bears the name."""
+    counts = [
+        Put(kind=RowKind.NOTE, key=f"{owner}#", body=b'{"last":3}')
+        for owner in ("of:person:ada", "of:person:ben", "in:club")
+    ]
+    await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=tuple(counts)))
+    async with world.running() as house:
+        await house.say("rose")
+        found = await collect(world.store, "ada", world.config.people)
+        exported = [one.text for one in lines(found, str)]
+        await forget(house)
+        left = [row.key for row in await house.rows(RowKind.NOTE)]
+    assert exported == ["rose", "ok"]
+    assert sorted(left) == ["in:club#", "of:person:ben#"]
+
+
+async def test_what_was_asked_for_somebody_goes_when_nothing_else_tells_of_them(
+    world: World,
+) -> None:
+    """Questions may be kept longer than messages; nobody else's go. An export shows them."""
+    world.model.will(POKE, says("poked"), POKE, says("poked"))
+    async with world.running() as house:
+        for who in ("ben", "ada"):
+            await house.say("poke", who, room="club")
+            await house.press()
+            await house.advance(1)
+        for kind in (RowKind.INBOX, RowKind.TURN):
+            world.store.forget(kind)
+        for stream in await world.store.streams(LogKind.JOURNAL):
+            gone = Trim(log=LogKind.JOURNAL, stream=stream, before=99)
+            await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(gone,)))
+        found = await collect(world.store, "ben", world.config.people)
+        exported = [(one.kind, one.by) for one in lines(found, str)]
+        await forget(house, "ada", "ben")
+        asked = [APPROVALS.of(row).requester.id for row in await house.rows(RowKind.APPROVAL)]
+        called = [ACTIONS.of(row).action.principal.id for row in await house.rows(RowKind.ACTION)]
+    assert exported == [("approval", "Ada")]
+    assert (asked, called) == (["person:ada"], ["person:ada"])

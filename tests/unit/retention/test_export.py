@@ -118,6 +118,9 @@ async def test_whoever_is_known_by_the_journal_alone_is_found(world: World) -> N
     for stream in await world.store.streams(LogKind.JOURNAL):
         gone = Trim(log=LogKind.JOURNAL, stream=stream, before=99)
         await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(gone,)))
+    assert [one[0] for one in await told(world, "ada")] == ["answer"], "its row knows whose it was"
+    for kind in (RowKind.TURN, RowKind.ACTION):
+        world.store.forget(kind)
     assert await told(world, "ada") == []
 
 

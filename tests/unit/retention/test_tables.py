@@ -34,7 +34,5 @@ def test_words_of_a_writer_are_found_by_conversation_and_by_writer(kind: RowKind
     assert is_a_writers == (kind in {one.kind for one, _ in OF_WRITERS})
     if table.words in {Words.WRITER, Words.CONVERSATION}:
         assert table in OF_CONVERSATIONS
-    if table.own is not None:
-        assert Column.PLACE in table.columns, "a person's own are found by place"
     if table.busy:
         assert {Column.STATE, Column.CONVERSATION} <= table.columns
