@@ -1,7 +1,8 @@
 """Speak to Slack: calls of its Web API with its own client, files, and the line that events come by.
 
-One call is one request, and what came of it is told.The client makes a call again by itself where a connection fails (`AsyncConnectionErrorRetryHandler`,
-slack-sdk 3.47), so that nobody would know that it may have arrived twice; its handlers are taken out.
+One call is one request, and what came of it is told. The client makes a call again by itself where a
+connection fails (`AsyncConnectionErrorRetryHandler`, slack-sdk 3.47), so that nobody would know that it
+may have arrived twice; its handlers are taken out.
 """
 
 import asyncio
@@ -119,15 +120,12 @@ class Calls:
             )
         return self._session
 
-    async def call(
-        self, method: str, body: Mapping[str, object] | None = None, *, of_app: bool = False
-    ) -> Json:
-        """Make one call and return what Slack answered.
+    async def call(self, method: str, body: Mapping[str, object]) -> Json:
+        """Make one call that writes, and return what Slack answered.
 
         Args:
             method: Of the Web API.
             body: The arguments; those that are None are left out.
-            of_app: It is made with the app's token.
 
         Raises:
             RateLimited: Too many calls.
@@ -135,6 +133,35 @@ class Calls:
             ChannelRejected: Slack refuses it.
             DeliveryUnknown: It may have arrived.
         """
+        arguments = {key: value for key, value in body.items() if value is not None}
+        return await self._made(method, "bot_token", json=arguments)
+
+    async def read(
+        self, method: str, body: Mapping[str, object] | None = None, *, of_app: bool = False
+    ) -> Json:
+        """Make a call that changes nothing, so that one that is lost may simply be made again.
+
+        Its arguments go as a form: methods that read take no JSON ("Web API", docs.slack.dev, read
+        2026-11), and answer as if there had been none.
+        """
+        form = {
+            key: str(value).lower() if isinstance(value, bool) else str(value)
+            for key, value in (body or {}).items()
+            if value is not None
+        }
+        try:
+            return await self._made(method, "app_token" if of_app else "bot_token", data=form)
+        except DeliveryUnknown as error:
+            raise ChannelUnavailable(str(error)) from error
+
+    async def _made(
+        self,
+        method: str,
+        key: str,
+        *,
+        data: Mapping[str, str] | None = None,
+        json: Mapping[str, object] | None = None,
+    ) -> Json:
         session = self._session_now()
         if self._client is None:
             self._client = AsyncWebClient(
@@ -144,12 +171,9 @@ class Calls:
                 ssl=self._trusted,
                 retry_handlers=[],
             )
-        token = self._tokens["app_token" if of_app else "bot_token"]
-        arguments = {key: value for key, value in (body or {}).items() if value is not None}
+        headers = {"Authorization": f"Bearer {self._tokens[key]}"}
         try:
-            answer = await self._client.api_call(
-                method, json=arguments, headers={"Authorization": f"Bearer {token}"}
-            )
+            answer = await self._client.api_call(method, data=data, json=json, headers=headers)
         except SlackApiError as error:
             raise self._refused(method, error) from None
         except aiohttp.ClientConnectorError:
@@ -159,15 +183,6 @@ class Calls:
             message = f"`{self.name}`: the answer to `{method}` was lost ({type(error).__name__})"
             raise DeliveryUnknown(message) from None
         return as_object(answer.data)
-
-    async def read(
-        self, method: str, body: Mapping[str, object] | None = None, *, of_app: bool = False
-    ) -> Json:
-        """Make a call that changes nothing, so that one that is lost may simply be made again."""
-        try:
-            return await self.call(method, body, of_app=of_app)
-        except DeliveryUnknown as error:
-            raise ChannelUnavailable(str(error)) from error
 
     async def line(self) -> "Line":
         """Open the line that events come by.

@@ -20,5 +20,10 @@ class AsyncWebClient:
         retry_handlers: Sequence[object],
     ) -> None: ...
     async def api_call(
-        self, api_method: str, *, json: Mapping[str, object], headers: Mapping[str, str]
+        self,
+        api_method: str,
+        *,
+        data: Mapping[str, str] | None,
+        json: Mapping[str, object] | None,
+        headers: Mapping[str, str],
     ) -> AsyncSlackResponse: ...
