@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from channels._remote.fields import Json, inner, text
 from channels._remote.lanes import Lanes
-from channels.slack import SlackSettings, cards, decode, render
+from channels.slack import CAPABILITIES, SlackSettings, cards, decode, render
 from channels.slack.calls import Calls, Identity, messages_of
 from channels.slack.decode import DIRECT, Me, Passed, Reading, Taken, is_id, is_ts, order
 from channels.slack.socket_mode import Envelope as Told
@@ -273,10 +273,19 @@ class SlackChannel:
         """Post a message."""
         return await self._post(to, self._texted(outgoing), key=outgoing.key)
 
-    async def send_file(self, to: Address, file: OutgoingFile) -> MessageRef:  # noqa: ARG002  the contract's
-        """Refuse a file: it takes none yet."""
-        message = f"`{self.name}` sends no files"
-        raise NotSupported(message)
+    async def send_file(self, to: Address, file: OutgoingFile) -> MessageRef:
+        """Post a message with a link to a file that was handed over before; the link shows it.
+
+        So the message is one like any other, and carries its key.
+        """
+        most = CAPABILITIES.max_file_bytes
+        if len(file.content) > most:
+            message = f"`{self.name}`: {len(file.content):,} bytes are more than {most:,}"
+            raise ChannelRejected(message)
+        link = await self._calls.upload(file.name, file.content)
+        said = render.escaped(file.caption or file.name)
+        body = {"text": said, "blocks": render.filed(file.caption, link), "unfurl_media": True}
+        return await self._post(to, body, key=file.key)
 
     def mark(self, to: Address) -> str:
         """Return the newest message of a chat that is known, or a time before all that is sent now."""
@@ -401,13 +410,13 @@ class SlackChannel:
         """Post a message that carries its key, by which it is found where its answer is lost."""
         channel = await self._channel_of(self._ours(to))
         message = {
-            **body,
             "channel": channel,
             "thread_ts": to.thread,
             "metadata": {"event_type": _KEY_EVENT, "event_payload": {"key": _digest(key)}},
             "unfurl_links": self._unfurls,
             "unfurl_media": self._unfurls,
             **_AS_IT_IS,
+            **body,
         }
         posted = await self._calls.call("chat.postMessage", message)
         ts = text(posted, "ts")

@@ -7,6 +7,7 @@ may have arrived twice; its handlers are taken out.
 
 import asyncio
 import json
+import re
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 from urllib.request import getproxies
@@ -38,6 +39,7 @@ LONGEST_WAIT_S = 24 * 3600.0
 UNSTATED_WAIT_S = 1.0
 TOO_MANY, FAILED = 429, 500
 _DONE = 200
+_LINK = re.compile(r"https?://[^\s<>|]{1,1000}")
 _NOT_THERE = frozenset({301, 302, 303, 307, 308, 401, 403, 404, 410})
 _ENDS = frozenset(
     {aiohttp.WSMsgType.CLOSE, aiohttp.WSMsgType.CLOSING}
@@ -134,7 +136,7 @@ class Calls:
             DeliveryUnknown: It may have arrived.
         """
         arguments = {key: value for key, value in body.items() if value is not None}
-        return await self._made(method, "bot_token", json=arguments)
+        return await self._made(method, "bot_token", body=arguments)
 
     async def read(
         self, method: str, body: Mapping[str, object] | None = None, *, of_app: bool = False
@@ -160,7 +162,7 @@ class Calls:
         key: str,
         *,
         data: Mapping[str, str] | None = None,
-        json: Mapping[str, object] | None = None,
+        body: Mapping[str, object] | None = None,
     ) -> Json:
         session = self._session_now()
         if self._client is None:
@@ -173,7 +175,7 @@ class Calls:
             )
         headers = {"Authorization": f"Bearer {self._tokens[key]}"}
         try:
-            answer = await self._client.api_call(method, data=data, json=json, headers=headers)
+            answer = await self._client.api_call(method, data=data, json=body, headers=headers)
         except SlackApiError as error:
             raise self._refused(method, error) from None
         except aiohttp.ClientConnectorError:
@@ -237,6 +239,43 @@ class Calls:
             message = f"`{self.name}`: the file is larger than {max_bytes} bytes"
             raise ChannelRejected(message)
         return bytes(content)
+
+    async def upload(self, name: str, content: bytes) -> str:
+        """Hand Slack a file that nobody else sees yet, and return its permanent link.
+
+        Whoever reads a message of the bot's with that link sees the file from then on
+        (slackapi/bolt-python#1018, 2024-01). Before, nothing of it shows, so all of it is done again
+        where an answer is lost.
+
+        Raises:
+            RateLimited: Too many calls.
+            ChannelRejected: Slack refuses it.
+            ChannelUnavailable: It can't be handed over now.
+        """
+        about = {"filename": name, "length": len(content)}
+        asked = await self.read("files.getUploadURLExternal", about)
+        url, number = text(asked, "upload_url"), text(asked, "file_id")
+        if not _is_theirs(url, self._base):
+            message = f"`{self.name}`: the server names no place for a file"
+            raise ChannelUnavailable(message)
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S, sock_read=CALL_S)
+        try:
+            async with self._session_now().post(
+                url, data=content, timeout=timeout, allow_redirects=False
+            ) as answer:
+                why = "" if answer.status == _DONE else str(answer.status)
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            why = type(error).__name__
+        if why:
+            message = f"`{self.name}`: the file can't be handed over now ({why})"
+            raise ChannelUnavailable(message)
+        files = json.dumps([{"id": number, "title": name}])
+        done = objects(await self.read("files.completeUploadExternal", {"files": files}), "files")
+        link = text(done[0], "permalink") if done else ""
+        if not _LINK.fullmatch(link):
+            message = f"`{self.name}`: an answer that can't be read"
+            raise ChannelUnavailable(message)
+        return link
 
     async def me(self) -> Identity:
         """Return who the bot's token is of.

@@ -60,6 +60,16 @@ def blocks(
     return shown
 
 
+def filed(caption: str, link: str) -> list[dict[str, object]]:
+    """Return the blocks of a message that shows a file: its caption letter by letter, and its link.
+
+    No link of the caption's is one, so that Slack fetches none for a preview.
+    """
+    shown = {"type": "mrkdwn", "text": f"<{link}|📎>"}
+    below: dict[str, object] = {"type": "context", "block_id": "zc-file", "elements": [shown]}
+    return [text_block(caption), below] if caption else [below]
+
+
 def receipt_lines(receipts: Sequence[CheckedReceipt]) -> list[str]:
     """Return a line a receipt."""
     signs = (f"{'🕓' if one.earlier else '✅'} {one.line()}" for one in receipts[:MOST_RECEIPTS])

@@ -106,7 +106,8 @@ class SlackHarness:
         return await self._told(await self.ann.submits(self.slack.views[-1], reason))
 
     async def messages(self) -> tuple[Standing, ...]:
-        return tuple(map(standing, await self.slack.from_bot(self.ann.direct)))
+        found = await self.slack.from_bot(self.ann.direct)
+        return tuple(standing(one, self.slack) for one in found)
 
     async def sees_typing(self) -> bool:
         return False
@@ -131,7 +132,8 @@ class SlackHarness:
         return deed.confirmed.is_set()
 
 
-def standing(message: Json) -> Standing:
+def standing(message: Json, slack: SlackServer | None = None) -> Standing:
+    file: tuple[str, int] | None = None
     texts: list[str] = []
     receipts: list[str] = []
     buttons: set[ApprovalId] = set()
@@ -143,11 +145,21 @@ def standing(message: Json) -> Standing:
             case "rich_text":
                 inside = [cast("list[Json]", one["elements"]) for one in elements]
                 texts += [str(one["text"]) for some in inside for one in some]
+            case "context" if block["block_id"] == "zc-file":
+                assert slack is not None
+                link = str(elements[0]["text"]).removeprefix("<").partition("|")[0]
+                shown = slack.links[link]
+                file = str(shown["name"]), len(slack.files[str(shown["id"])])
             case "context":
                 receipts += [str(one["text"]) for one in elements]
             case _:
                 buttons |= {ApprovalId(str(one["value"])) for one in elements}
-    return Standing(text="\n".join(texts), buttons=frozenset(buttons), receipts=tuple(receipts))
+    return Standing(
+        text="\n".join(texts),
+        buttons=frozenset(buttons),
+        receipts=tuple(receipts),
+        file=file,
+    )
 
 
 @asynccontextmanager

@@ -67,7 +67,13 @@ def emulate_url() -> str:
                     "bot_name": "zeroclaw",
                     "bot_id": "B0ZERO",
                     "bot_user_id": "U0ZERO",
-                    "scopes": ["chat:write", "channels:read", "users:read", "im:write"],
+                    "scopes": [
+                        "chat:write",
+                        "channels:read",
+                        "files:write",
+                        "im:write",
+                        "users:read",
+                    ],
                 }
             ],
             "tokens": [
@@ -273,6 +279,7 @@ class SlackServer:
         calls: The names of all calls of the bot, in order.
         views: The forms that it opened.
         waiting: What was told and not confirmed, by envelope.
+        links: The files that the bot handed over, by what leads to them.
         standing: The bot's messages that stand, by chat and in order.
         refused: The chats to which nothing can be sent any more.
         ever: All that was ever shown in a chat, as it was sent.
@@ -285,6 +292,7 @@ class SlackServer:
         self.ephemeral: list[Json] = []
         self.files: dict[str, bytes] = {}
         self.about: dict[str, Json] = {}
+        self.links: dict[str, Json] = {}
         self.waiting: dict[str, Deed] = {}
         self.origin = ""
         self.bot = ""
@@ -315,6 +323,7 @@ class SlackServer:
         application.router.add_route("*", "/api/{method}", self._call)
         application.router.add_get("/link", self._link)
         application.router.add_get("/files/{id}", self._file)
+        application.router.add_post("/upload/v1/{id}", self._upload)
         self._runner = web.AppRunner(application, shutdown_timeout=0.1)
         await self._runner.setup()
         await web.TCPSite(self._runner, "127.0.0.1", 0).start()
@@ -463,15 +472,37 @@ class SlackServer:
             case "chat.postEphemeral":
                 self.ephemeral.append(body)
                 return {"ok": True, "message_ts": "1.1"}
-            case "files.info":
-                about = self.about.get(str(body.get("file")))
-                return {"ok": True, "file": about} if about else _no("file_not_found")
+            case "files.info" | "files.getUploadURLExternal" | "files.completeUploadExternal":
+                return await self._of_files(method, token, body)
             case "chat.postMessage" if body["channel"] in self.refused:
                 return _no("channel_not_found")
             case "chat.postMessage" | "chat.update" if _units(body) > MOST_UNITS:
                 return _no("msg_blocks_too_long")
             case _:
                 return await self.up(method, token, **body)
+
+    async def _of_files(self, method: str, token: str, body: Json) -> Json:
+        if method == "files.info":
+            about = self.about.get(str(body.get("file")))
+            return {"ok": True, "file": about} if about else _no("file_not_found")
+        answer = await self.up(method, token, **body)
+        if "upload_url" in answer:
+            return {**answer, "upload_url": f"{self.origin}/upload/v1/{answer['file_id']}"}
+        for one in cast("list[Json]", answer.get("files", [])):
+            self.links[str(one["permalink"])] = one
+        return answer
+
+    async def _upload(self, request: web.Request) -> web.Response:
+        """Take a file's bytes, where the emulator said, and by whoever knows that place."""
+        number, content = request.match_info["id"], await request.read()
+        fault = self._faults["upload"].pop(0) if self._faults.get("upload") else None
+        if fault is not None and not fault.is_lost:
+            return web.Response(status=fault.status)
+        self.files[number] = content
+        async with self.session.post(f"{emulate_url()}/upload/v1/{number}", data=content) as done:
+            if fault is not None and request.transport is not None:
+                request.transport.abort()
+            return web.Response(status=done.status)
 
     async def _link(self, request: web.Request) -> web.WebSocketResponse:
         socket = web.WebSocketResponse()

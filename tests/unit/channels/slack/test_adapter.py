@@ -4,15 +4,17 @@ import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import cast
 
 import pytest
 from pydantic import ValidationError
 
 from channels.slack import SlackSettings, check, open_channel
+from channels.slack.render import text_block
 from tests.contract.channel_suite import Desk, receiving
-from tests.contract.channel_words import CARD, call
-from tests.contract.slack_harness import SETTINGS, slack_context
-from tests.emulators.slack.server import APP, BOT, Fault, SlackServer
+from tests.contract.channel_words import CARD, call, outgoing_file
+from tests.contract.slack_harness import SETTINGS, slack_context, standing
+from tests.emulators.slack.server import APP, BOT, Fault, Json, SlackServer
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw import (
     Address,
@@ -282,6 +284,68 @@ async def test_the_token_goes_to_slacks_own_hosts_alone(url: str) -> None:
         file = Attachment(reference="F1", name="a", media_type="x/y")
         with pytest.raises(ChannelRejected, match="not kept by Slack"):
             await here.channel.fetch(file, max_bytes=10)
+
+
+FILE = outgoing_file(b"1;2")
+
+
+@pytest.mark.parametrize(
+    ("method", "fault", "error"),
+    [
+        ("files.getUploadURLExternal", Fault(is_lost=True), ChannelUnavailable),
+        ("files.getUploadURLExternal", Fault(status=429), RateLimited),
+        (
+            "files.getUploadURLExternal",
+            Fault(body={"ok": False, "error": "missing_scope"}),
+            ChannelRejected,
+        ),
+        (
+            "files.getUploadURLExternal",
+            Fault(body={"ok": True, "upload_url": "https://evil.example/up", "file_id": "F1"}),
+            ChannelUnavailable,
+        ),
+        ("upload", Fault(status=500), ChannelUnavailable),
+        ("upload", Fault(is_lost=True), ChannelUnavailable),
+        ("files.completeUploadExternal", Fault(is_lost=True), ChannelUnavailable),
+        (
+            "files.completeUploadExternal",
+            Fault(body={"ok": True, "files": [{"permalink": "https://a|b> <!channel"}]}),
+            ChannelUnavailable,
+        ),
+        ("files.completeUploadExternal", Fault(body={"ok": True}), ChannelUnavailable),
+    ],
+)
+async def test_a_file_that_could_not_be_handed_over_shows_nothing(
+    method: str, fault: Fault, error: type[Exception]
+) -> None:
+    """So it may be sent again, and then stands once."""
+    async with SlackServer() as slack, stage(slack, Desk().admit) as here:
+        ann = await slack.person()
+        to = here.channel.direct_address(ann.id)
+        assert to is not None
+        slack.will(method, fault)
+        with pytest.raises(error):
+            await here.channel.send_file(to, FILE)
+        assert await slack.from_bot(ann.direct) == []
+        await here.channel.send_file(to, FILE)
+        (shown,) = await slack.from_bot(ann.direct)
+        assert standing(shown, slack).file == (FILE.name, 3)
+
+
+async def test_no_link_in_a_caption_is_fetched_for_a_preview() -> None:
+    """The link to the file is; what the model wrote stands letter by letter."""
+    said = "see https://evil.example/?secret <!channel> *bold*"
+    async with SlackServer() as slack, stage(slack, Desk().admit) as here:
+        ann = await slack.person()
+        to = here.channel.direct_address(ann.id)
+        assert to is not None
+        await here.channel.send_file(to, replace(FILE, caption=said))
+        (shown,) = await slack.from_bot(ann.direct)
+        (sent,) = slack.standing[ann.direct].values()
+    caption, below = cast("list[Json]", shown["blocks"])
+    assert caption == text_block(said)
+    assert "evil" not in str(below)
+    assert (sent["unfurl_links"], sent["unfurl_media"]) == (False, True)
 
 
 async def test_a_card_that_would_be_cut_is_refused_whole() -> None:
