@@ -53,16 +53,16 @@ def turn_rooms(
     """Return them, with the gate and the outbox; strangers' questions and reminders are wired later."""
     config, redactor = foundation.start.config, foundation.start.checked.redactor
     settings = foundation.settings
-    refusals = Refusals(redactor, foundation.keys.current)
     gate = Gate(
         tools=foundation.tools,
         policy=policy,
         protected=foundation.protected,
         redactor=redactor,
-        refusals=refusals,
+        refusals=Refusals(redactor, foundation.keys.current),
         clock=foundation.clock,
         ids=foundation.ids,
         settings=lambda: settings.config.approvals,
+        approvers=operators.approvers,
     )
     outbox = Outbox(
         store=foundation.store,
@@ -89,7 +89,6 @@ def turn_rooms(
             max_output_tokens=config.provider.max_output_tokens,
         ),
         gate=gate,
-        refusals=refusals,
         tools=foundation.tools,
         arrivals=Downloads(
             store=foundation.store,
@@ -116,7 +115,6 @@ def turn_rooms(
         publish=publish,
         log=log,
         limits=lambda: limits_of(settings.config.runtime),
-        approvers=operators.approvers,
         each_approver=operators.each_approver,
         operators=operators.readers,
         failed=failed,

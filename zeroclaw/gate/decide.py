@@ -19,8 +19,9 @@ from typing import Literal, TypeVar, assert_never
 
 from zeroclaw.clock import Clock, Ids
 from zeroclaw.config.model import ApprovalSettings
-from zeroclaw.envelope import ActionId, ApprovalId, Principal
+from zeroclaw.envelope import ActionId, Address, ApprovalId, Principal, Reader
 from zeroclaw.foreign import Raised, call, call_now
+from zeroclaw.gate import wording
 from zeroclaw.gate.action import (
     Action,
     Frozen,
@@ -117,6 +118,15 @@ class _Ready(Value):
         return facts_of(self.tool.spec)
 
 
+class _Gated(Value):
+    """What came of one call; `approval` is its question, `frozen` None for a malformed one."""
+
+    verdict: Verdict
+    audited: tuple[Entry, ...]
+    frozen: Frozen | None = None
+    approval: Approval | None = None
+
+
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Gate:
     """Decides about tool calls; holds no state of its own.
@@ -130,6 +140,8 @@ class Gate:
         clock: Dates decisions and deadlines.
         ids: Makes ids of actions, cards and approvals.
         settings: Deadlines and approvers, by now.
+        approvers: Where a question about this principal's call is put, asked in this chat; empty
+            when nobody can be reached.
         resolve_timeout_s: Seconds that a tool may take to say what it would touch.
     """
 
@@ -141,28 +153,27 @@ class Gate:
     clock: Clock
     ids: Ids
     settings: Callable[[], ApprovalSettings]
+    approvers: Callable[[Principal, Address], tuple[Reader, ...]]
     resolve_timeout_s: float = 10.0
 
     async def gate_batch(self, calls: Iterable[ToolCall], setting: Setting) -> GatedBatch:
         """Decide about every call of a batch, before any of them runs (S1-19, K3)."""
         card = self.ids.ulid()
-        verdicts: list[Verdict] = []
-        audited: list[Entry] = []
+        gated: list[_Gated] = []
         room = MOST_CARD_CHARS
         for order, one in enumerate(calls):
             if order >= MOST_CALLS:
                 await asyncio.sleep(0)  # a hostile model may send thousands
             name = ActionId(self.ids.ulid())
             case = _Case(call=one, id=name, setting=setting, card=card, order=order, room=room)
-            verdict, entries = await self._gate(case)
-            if isinstance(verdict, Asked):
-                room -= len(verdict.approval.arguments)
-            verdicts.append(verdict)
-            audited.extend(entries)
+            gated.append(await self._gate(case))
+            if gated[-1].approval is not None:
+                room -= len(gated[-1].approval.arguments)
         return GatedBatch(
-            verdicts=tuple(verdicts),
-            audited=tuple(audited),
-            writes=tuple(to_put(one.frozen) for one in verdicts if one.frozen is not None),
+            verdicts=tuple(one.verdict for one in gated),
+            approvals=tuple(one.approval for one in gated if one.approval is not None),
+            audited=tuple(entry for one in gated for entry in one.audited),
+            writes=tuple(to_put(one.frozen) for one in gated if one.frozen is not None),
         )
 
     async def recheck(
@@ -219,41 +230,48 @@ class Gate:
             told = catalogue.NEEDS_APPROVAL_BY_NOW.to(_language_of(setting), why=told)
         return Stopped(reason=why, for_people=told, by=ruled.by)
 
-    async def _gate(self, case: _Case) -> tuple[Verdict, tuple[Entry, ...]]:
+    async def _gate(self, case: _Case) -> _Gated:
         ready = await self._prepare(case)
         at = self.clock.now()
         if isinstance(ready, str):
             denied = self._denied(case, case.call.arguments, ready, "failed", at)
-            return denied, _malformed(case, denied, at)
+            return _Gated(verdict=denied, audited=_malformed(case, denied, at))
         if len(case.call.arguments) > AT_ONCE_CHARS:
             return await asyncio.to_thread(self._decided, case, ready, at)
         return self._decided(case, ready, at)
 
-    def _decided(
-        self, case: _Case, ready: _Ready, at: datetime
-    ) -> tuple[Verdict, tuple[Entry, ...]]:
+    def _decided(self, case: _Case, ready: _Ready, at: datetime) -> _Gated:
         query = self._query(ready, case.setting, at)
         ruled = self._rule(ready, case.setting, query)
-        frozen = freeze(ready.action)
+        frozen, approval = freeze(ready.action), None
+        sequential = ready.tool.spec.execution == "sequential"
         match ruled.decision.effect:
             case "allow":
-                verdict = Allowed(frozen=frozen, spec=ready.tool.spec)
+                verdict = Allowed(action=case.id, sequential=sequential)
             case "ask":
                 shown = card_arguments(ready.action.arguments, self.redactor, case.room)
                 if isinstance(shown, Unshowable):
                     decision = replace(ruled.decision, effect="deny", why=shown.why)
                     ruled = Ruling(decision=decision, by="card", detail=shown.why)
-                    verdict = self._ruled_out(case, frozen, ruled, query)
+                    verdict = self._ruled_out(case, ready.action, ruled, query)
+                elif not self.approvers(ready.action.principal, case.setting.context.address):
+                    verdict = self._unreachable(case, ready.action, at)
                 else:
                     approval = self._approval(
                         case, ready, frozen, ruled.decision, shown=shown, at=at
                     )
-                    verdict = Asked(frozen=frozen, spec=ready.tool.spec, approval=approval)
+                    verdict = Asked(
+                        action=case.id,
+                        approval=approval.id,
+                        deadline_at=approval.deadline_at,
+                        sequential=sequential,
+                    )
             case "deny":
-                verdict = self._ruled_out(case, frozen, ruled, query)
+                verdict = self._ruled_out(case, ready.action, ruled, query)
             case _:
                 assert_never(ruled.decision.effect)
-        return verdict, _audited(frozen, ruled, verdict, at)
+        audited = _audited(frozen, ruled, verdict, at)
+        return _Gated(verdict=verdict, audited=audited, frozen=frozen, approval=approval)
 
     # --- the steps, in their order ---------------------------------------------------------------
 
@@ -372,20 +390,25 @@ class Gate:
             return catalogue.WOULD_RUN_TOOL.to(language, tool=ready.action.tool)
         return said if len(said) <= SUMMARY_CHARS else f"{said[:SUMMARY_CHARS]} …"
 
-    def _ruled_out(self, case: _Case, frozen: Frozen, ruled: Ruling, query: Query) -> Denied:
-        action, decision = frozen.action, ruled.decision
+    def _ruled_out(self, case: _Case, action: Action, ruled: Ruling, query: Query) -> Denied:
         told = self._told(ruled, query, case.setting)
-        denied = self._denied(
+        return self._denied(
             case,
             action.canonical_arguments,
-            f"`{action.tool}` may not run: {decision.why}",
+            f"`{action.tool}` may not run: {ruled.decision.why}",
             "denied",
             query.now,
             for_people=catalogue.CALL_DID_NOT_RUN.to(
                 _language_of(case.setting), tool=action.tool, why=told
             ),
         )
-        return replace(denied, frozen=frozen)
+
+    def _unreachable(self, case: _Case, action: Action, at: datetime) -> Denied:
+        """Return the denial of a call whose question nobody can be asked."""
+        told = catalogue.CALL_UNREACHABLE.to(_language_of(case.setting), tool=action.tool)
+        said = wording.unreachable(action.tool)
+        arguments = action.canonical_arguments
+        return self._denied(case, arguments, said, "denied", at, for_people=told)
 
     def _told(self, ruled: Ruling, query: Query, setting: Setting) -> str:
         """Return why a call is not allowed, for whoever called the tool themselves."""
@@ -403,7 +426,7 @@ class Gate:
         *,
         for_people: str = "",
     ) -> Denied:
-        refusal = self.refusals.refuse(
+        result, token = self.refusals.refuse(
             case.call,
             why,
             conversation=case.setting.context.conversation,
@@ -413,7 +436,7 @@ class Gate:
             at=at,
             for_people=for_people,
         )
-        return Denied(id=case.id, refusal=refusal, outcome=outcome)
+        return Denied(action=case.id, result=result, receipt=token, outcome=outcome)
 
 
 async def resolve_resources(
@@ -485,7 +508,7 @@ def _malformed(case: _Case, verdict: Denied, at: datetime) -> tuple[Entry, ...]:
             kind=Kind.FAILED,
             by="schema",
             detail="malformed",
-            receipt=verdict.refusal.receipt,
+            receipt=verdict.receipt,
         ),
     )
 
@@ -499,7 +522,7 @@ def _audited(frozen: Frozen, ruled: Ruling, verdict: Verdict, at: datetime) -> t
         by=ruled.by,
         decision=ruled.decision.effect,
         statements=ruled.decision.statements,
-        approval=verdict.approval.id if isinstance(verdict, Asked) else "",
+        approval=verdict.approval if isinstance(verdict, Asked) else "",
         detail=ruled.detail,
     )
     proposed = replace(entry, by=action.principal.id)
@@ -508,8 +531,8 @@ def _audited(frozen: Frozen, ruled: Ruling, verdict: Verdict, at: datetime) -> t
     denied = replace(
         entry,
         kind=Kind.DENIED,
-        by=ruled.by,
+        by="unreachable" if ruled.decision.effect == "ask" else ruled.by,
         detail=ruled.detail,
-        receipt=verdict.refusal.receipt,
+        receipt=verdict.receipt,
     )
     return (proposed, evaluated, denied)

@@ -5,11 +5,10 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Literal
 
-from zeroclaw.envelope import ActionId, ConversationId, Principal, TurnId
+from zeroclaw.envelope import ActionId, ApprovalId, ConversationId, Principal, TurnId
 from zeroclaw.errors import ToolArgumentsInvalid
 from zeroclaw.foreign import Raised
 from zeroclaw.gate import receipt
-from zeroclaw.gate.action import Frozen
 from zeroclaw.gate.approval import Approval
 from zeroclaw.gate.audit import Entry
 from zeroclaw.gate.grant import Grant
@@ -19,7 +18,7 @@ from zeroclaw.message import ToolCall, ToolMessage
 from zeroclaw.redact import LONGEST_VALUE, LONGEST_WORD, Redaction, Redactor
 from zeroclaw.store import Write
 from zeroclaw.text.escape import escape_invisible
-from zeroclaw.tool import Tool, ToolContext, ToolSpec
+from zeroclaw.tool import Tool, ToolContext
 from zeroclaw.value import Value
 
 
@@ -45,53 +44,54 @@ class Setting(Value):
     taint: Taint = Taint()
 
 
-class Refusal(Value):
-    """What stands in the place of a result when a call does not run.
+class Allowed(Value):
+    """The call may run.
 
     Attributes:
-        message: For the model; its last line is the receipt.
-        receipt: The token.
+        sequential: The whole batch runs one call after the other (S1-22).
+        delegated: A sub-agent does it; such calls run one by one, after the others.
     """
 
-    message: ToolMessage
-    receipt: str
-
-
-class Allowed(Value):
-    """The call may run."""
-
-    frozen: Frozen
-    spec: ToolSpec
+    action: ActionId
+    sequential: bool = False
+    delegated: bool = False
 
 
 class Asked(Value):
     """A person decides.
 
     Attributes:
-        approval: The question; not yet numbered, and stored by the caller.
+        deadline_at: When silence becomes a denial, UTC.
+        sequential: As in `Allowed`.
+        delegated: As in `Allowed`.
     """
 
-    frozen: Frozen
-    spec: ToolSpec
-    approval: Approval
+    action: ActionId
+    approval: ApprovalId
+    deadline_at: datetime
+    sequential: bool = False
+    delegated: bool = False
 
 
 class Denied(Value):
     """The call does not run; malformed calls too.
 
     Attributes:
-        id: The id that audit and receipt carry; a malformed call has one but was never frozen.
+        action: The id that audit and receipt carry; a malformed call has one but was never frozen,
+            and in a row of an earlier release none.
+        result: What the model reads.
+        receipt: The token at the end of the result, empty for none.
         outcome: `failed` for malformed calls.
-        frozen: The call, None for a malformed one.
     """
 
-    id: ActionId
-    refusal: Refusal
-    outcome: Literal["denied", "failed"]
-    frozen: Frozen | None = None
+    action: ActionId | None
+    result: ToolMessage
+    receipt: str = ""
+    outcome: Literal["denied", "failed"] = "denied"
 
 
 Verdict = Allowed | Asked | Denied
+"""What the gate says of one call, and the journal keeps of it; classes and fields are a stored form."""
 
 
 class GatedBatch(Value):
@@ -99,11 +99,13 @@ class GatedBatch(Value):
 
     Attributes:
         verdicts: In request order.
+        approvals: The questions in request order, for the caller to number and put.
         audited: To be chained in this order.
-        writes: One row for each call that was frozen; approvals are the caller's to number and put.
+        writes: One row for each call that was frozen.
     """
 
     verdicts: tuple[Verdict, ...]
+    approvals: tuple[Approval, ...]
     audited: tuple[Entry, ...]
     writes: tuple[Write, ...]
 
@@ -161,8 +163,8 @@ class Refusals:
         outcome: Literal["denied", "failed", "cancelled", "unknown"],
         at: datetime,
         for_people: str = "",
-    ) -> Refusal:
-        """Return what is read in the place of a result, with a receipt (S2-09).
+    ) -> tuple[ToolMessage, str]:
+        """Return what is read in the place of a result, and the receipt at its end (S2-09).
 
         Args:
             one: As the model wrote it.
@@ -192,7 +194,7 @@ class Refusals:
             is_error=True,
             for_people=self._safe(for_people),
         )
-        return Refusal(message=message, receipt=issued.token)
+        return message, issued.token
 
     def _safe(self, text: str) -> str:
         state, safe = self._redactor.feed(Redaction(), text[:_LOOKED_AT_CHARS])

@@ -12,7 +12,6 @@ from zeroclaw.envelope import Address, ApprovalId, ConversationId, MessageRef, R
 from zeroclaw.gate import approval as approvals
 from zeroclaw.gate import audit, wording
 from zeroclaw.gate.approval import APPROVALS, Approval, Numbered
-from zeroclaw.gate.verdict import Asked
 from zeroclaw.message import ToolCall
 from zeroclaw.store import DurablePoint, Put, Rows, Write
 from zeroclaw.text import catalogue
@@ -21,8 +20,8 @@ from zeroclaw.turn.context import TurnServices
 from zeroclaw.turn.entries import AnswerTaken
 from zeroclaw.turn.inbox import Item, item_put
 from zeroclaw.turn.numbers import last_put
-from zeroclaw.turn.results import frozen_call, refused
 from zeroclaw.turn.session import Transition
+from zeroclaw.turn.tool_calls import refused
 from zeroclaw.value import replace
 
 
@@ -37,7 +36,7 @@ class ApprovalRequests:
     # --- asking --------------------------------------------------------------------------------
 
     async def put(
-        self, asked: tuple[Asked, ...], readers: tuple[Reader, ...], here: Reader
+        self, asked: tuple[Approval, ...], readers: tuple[Reader, ...], here: Reader
     ) -> tuple[Write, ...]:
         """Return the rows that put the questions of a batch, numbered for each chat.
 
@@ -46,7 +45,7 @@ class ApprovalRequests:
             readers: The approvers' chats, at least one.
             here: The chat that asked; it gets a note when it is none of them.
         """
-        numbered, counters = await self._numbered([one.approval for one in asked], readers)
+        numbered, counters = await self._numbered(asked, readers)
         places = [one.address for one in readers]
         writes: list[Write] = [approvals.to_put(one, expect=0) for one in numbered]
         writes += counters
@@ -66,7 +65,7 @@ class ApprovalRequests:
         """
         found = [await self.read(key) for key in keys]
         versions = {one.id: version for one, version in found if one is not None}
-        card = [one for one, _ in found if one is not None]
+        card = tuple(one for one, _ in found if one is not None)
         if all(one.state != "pending" for one in card):
             return ()
         readers = tuple(
@@ -90,7 +89,7 @@ class ApprovalRequests:
         return outbox_row(self._services.ids.ulid(), item, self._conversation)
 
     async def _numbered(
-        self, asked: list[Approval], readers: tuple[Reader, ...]
+        self, asked: tuple[Approval, ...], readers: tuple[Reader, ...]
     ) -> tuple[tuple[Approval, ...], list[Write]]:
         """Give each question a number in each chat; a number is never given twice."""
         counters: list[Write] = []
@@ -99,7 +98,7 @@ class ApprovalRequests:
             key = reader.address.key()
             first = await self._services.numbers.take(key, len(asked))
             counters.append(last_put(key, self._conversation, first + len(asked) - 1))
-            numbered = [
+            numbered = tuple(
                 replace(
                     one,
                     numbers=(
@@ -108,8 +107,8 @@ class ApprovalRequests:
                     ),
                 )
                 for at, one in enumerate(numbered)
-            ]
-        return tuple(numbered), counters
+            )
+        return numbered, counters
 
     # --- answers -------------------------------------------------------------------------------
 
@@ -161,14 +160,13 @@ class ApprovalRequests:
         done = (item_put(item, "answered"),) if item else ()
         entry = AnswerTaken(approval=one.id, how="approved", at=now, by=one.by)
         if one.state != "approved":
-            denied = refused(
-                self._services.refusals,
+            denied = await refused(
+                self._services,
+                one.action,
                 call,
                 wording.told_the_model(one),
-                await frozen_call(self._services.store, one.action),
                 outcome="denied",
                 by=by,
-                at=now,
                 for_people=wording.told_people(one, language),
             )
             audited.append(denied.audited)

@@ -15,6 +15,7 @@ from datetime import datetime
 from typing import Literal, assert_never
 
 from zeroclaw.envelope import ActionId, ApprovalId
+from zeroclaw.gate.verdict import Allowed, Asked, Denied, Verdict
 from zeroclaw.message import ToolCall, ToolMessage
 from zeroclaw.value import Value, replace
 
@@ -23,54 +24,6 @@ Status = Literal["waiting", "asked", "allowed", "checking", "running", "ended"]
 
 DID_NOT_RUN = "this call did not run: the turn ended before it started"
 MAY_HAVE_RUN = "interrupted: this call had started and may have run; its outcome is unknown"
-
-
-class Allowed(Value):
-    """The gate's word that a call may run.
-
-    Attributes:
-        sequential: The whole batch runs one call after the other (S1-22).
-        delegated: A sub-agent does it; such calls run one by one, after the others.
-    """
-
-    action: ActionId
-    sequential: bool = False
-    delegated: bool = False
-
-
-class Asked(Value):
-    """The gate's word that a person decides.
-
-    Attributes:
-        deadline_at: When silence becomes a denial, UTC.
-        sequential: As in `Allowed`.
-        delegated: As in `Allowed`.
-    """
-
-    action: ActionId
-    approval: ApprovalId
-    deadline_at: datetime
-    sequential: bool = False
-    delegated: bool = False
-
-
-class Denied(Value):
-    """The gate's word that a call does not run; malformed calls too.
-
-    Attributes:
-        action: None for a call too malformed to become an action.
-        result: What the model reads.
-        receipt: The token at the end of the result, empty for none.
-        outcome: `failed` for malformed calls.
-    """
-
-    action: ActionId | None
-    result: ToolMessage
-    receipt: str = ""
-    outcome: Literal["denied", "failed"] = "denied"
-
-
-Verdict = Allowed | Asked | Denied
 
 
 class Slot(Value):

@@ -13,7 +13,6 @@ from zeroclaw.events import Publish
 from zeroclaw.gate.decide import Gate
 from zeroclaw.gate.policy import PolicySet
 from zeroclaw.gate.receipt_keys import Keys
-from zeroclaw.gate.verdict import Refusals
 from zeroclaw.redact import Redactor
 from zeroclaw.store import Put, Store
 from zeroclaw.text.language import Language, Localized
@@ -49,9 +48,8 @@ class TurnServices(Value):
     """Handed to every turn; nothing in it belongs to one conversation.
 
     Attributes:
-        approvers: Where a question about this principal's call is put, asked in this chat;
-            empty when nobody can be reached.
-        each_approver: The same, but without the chat that is configured for all questions.
+        each_approver: As `Gate.approvers`, but without the chat that is configured for all
+            questions.
         operators: The operators' chats, but for the one with this address key.
         failed: Returns what to write with a message that fails, so that operators are told.
         policy: The one in force now, `/halt` included.
@@ -67,7 +65,6 @@ class TurnServices(Value):
     store: Store
     model: Model
     gate: Gate
-    refusals: Refusals
     tools: Mapping[str, Tool]
     arrivals: Downloads
     live: Live
@@ -81,7 +78,6 @@ class TurnServices(Value):
     publish: Publish
     log: ChannelLog
     limits: Callable[[], Limits]
-    approvers: Callable[[Principal, Address], tuple[Reader, ...]]
     each_approver: Callable[[Principal, Address], tuple[Reader, ...]]
     operators: Callable[[str], tuple[Reader, ...]]
     failed: Callable[[Failure], tuple[Put, ...]]

@@ -6,15 +6,11 @@ its event.
 
 import hashlib
 from collections.abc import Awaitable, Callable
-from typing import Literal
 
 from zeroclaw.context.history import prepare_request_messages
 from zeroclaw.context.prompt import system_prompt
 from zeroclaw.delivery.rows import File, outbox_row, quiet_notes
 from zeroclaw.envelope import ActionId, ApprovalId, Reader
-from zeroclaw.gate import verdict as gate
-from zeroclaw.gate import wording
-from zeroclaw.gate.action import Frozen
 from zeroclaw.gate.verdict import Stopped
 from zeroclaw.message import SystemMessage, ToolCall, ToolDefinition
 from zeroclaw.provider import ModelRequest
@@ -28,14 +24,14 @@ from zeroclaw.turn.control import ControlLane
 from zeroclaw.turn.kept_results import kept_put
 from zeroclaw.turn.model_call import ModelCall
 from zeroclaw.turn.receipts import ReceiptLookup
-from zeroclaw.turn.results import Settled, frozen_call, refused
+from zeroclaw.turn.results import Settled
 from zeroclaw.turn.session import Transition
 from zeroclaw.turn.signals import (
     CompactionFailed,
     RequestEvent,
     ResponseReceived,
 )
-from zeroclaw.turn.tool_calls import ToolCalls
+from zeroclaw.turn.tool_calls import ToolCalls, refused
 from zeroclaw.value import replace
 
 EXPIRE_AGAIN_S = 1.0
@@ -127,44 +123,20 @@ class EffectExecutor:
         """Gate a batch; its verdicts, rows and questions are one commit."""
         setting = await self.calls.setting()
         gated = await self._services.gate.gate_batch(calls, setting)
-        audited = list(gated.audited)
-        writes: list[Write] = [*gated.writes]
-        verdicts = list(map(_verdict, gated.verdicts))
-        asked = tuple(one for one in gated.verdicts if isinstance(one, gate.Asked))
-        approvers = self._services.approvers
-        chats = approvers(self._opened.principal, self._turn.address) if asked else ()
-        if chats:
+        writes = gated.writes
+        if gated.approvals:
             here = Reader(address=self._turn.address, language=self._turn.language)
-            writes += await self._asks.put(asked, chats, here)
-        else:
-            for place, verdict in enumerate(gated.verdicts):
-                if isinstance(verdict, gate.Asked):
-                    denied = self._unreachable(calls[place], verdict.frozen)
-                    verdicts[place] = _denied(denied.finished)
-                    audited.append(denied.audited)
-        spoken = entries.Gated(verdicts=tuple(verdicts), at=self._services.clock.now())
+            chats = self._services.gate.approvers(self._opened.principal, here.address)
+            writes += await self._asks.put(gated.approvals, chats, here)
+        spoken = entries.Gated(verdicts=gated.verdicts, at=self._services.clock.now())
         await self._tell(
             Transition(
                 event=spoken,
                 point=DurablePoint.GATED,
                 journal=(spoken,),
-                audited=tuple(audited),
-                writes=tuple(writes),
+                audited=gated.audited,
+                writes=writes,
             )
-        )
-
-    def _unreachable(self, call: ToolCall, frozen: Frozen) -> Settled:
-        """Return the denial of a call whose question nobody could be asked."""
-        tool = frozen.action.tool
-        return refused(
-            self._services.refusals,
-            call,
-            wording.unreachable(tool),
-            frozen,
-            outcome="denied",
-            by="unreachable",
-            at=self._services.clock.now(),
-            for_people=catalogue.CALL_UNREACHABLE.to(self._turn.language, tool=tool),
         )
 
     async def deadline(self, approval: ApprovalId, call: ToolCall) -> None:
@@ -189,10 +161,16 @@ class EffectExecutor:
             people = catalogue.CALL_DID_NOT_RUN.to(
                 self._turn.language, tool=call.name, why=stopped.for_people
             )
-            ended = await self.refusal(
-                action, call, reason, "denied", by=stopped.by, for_people=people
+            ended = await refused(
+                self._services,
+                action,
+                call,
+                reason,
+                outcome="denied",
+                by=stopped.by,
+                for_people=people,
             )
-            await self._tell(ended)
+            await self._tell(self._call_ended(ended))
             return
         started = entries.CallStarted(action=action, at=self._services.clock.now())
         await self._tell(
@@ -211,38 +189,21 @@ class EffectExecutor:
     async def unknown(self, action: ActionId, call: ToolCall) -> None:
         """Record a call whose outcome a restart hid, for the model and for the operators (P3)."""
         people = catalogue.CALL_MAY_HAVE_RUN.to(self._turn.language, tool=call.name)
-        happened = await self.refusal(
-            action, call, batch.MAY_HAVE_RUN, "unknown", by="restart", for_people=people
-        )
         whose = self._opened.principal
         says = catalogue.MAY_HAVE_RUN.about(
             tool=call.name, who=whose.label, where=self._turn.address.channel
         )
         notes = quiet_notes(says, self._services.operators(""), self._services.ids.ulid)
-        await self._tell(replace(happened, writes=notes))
-
-    async def refusal(
-        self,
-        action: ActionId,
-        call: ToolCall,
-        text: str,
-        outcome: Literal["denied", "unknown"],
-        *,
-        by: str,
-        for_people: str,
-    ) -> Transition:
-        """Return the end of a gated call that has no result of its own."""
-        settled = refused(
-            self._services.refusals,
+        ended = await refused(
+            self._services,
+            action,
             call,
-            text,
-            await frozen_call(self._services.store, action),
-            outcome=outcome,
-            by=by,
-            at=self._services.clock.now(),
-            for_people=for_people,
+            batch.MAY_HAVE_RUN,
+            outcome="unknown",
+            by="restart",
+            for_people=people,
         )
-        return self._call_ended(settled)
+        await self._tell(replace(self._call_ended(ended), writes=notes))
 
     def _call_ended(self, settled: Settled) -> Transition:
         """Return the end of a call, with everything that is recorded of it."""
@@ -306,25 +267,3 @@ class EffectExecutor:
                 otherwise=appended,
             )
         await self._tell(appended)
-
-
-def _verdict(verdict: gate.Verdict) -> batch.Verdict:
-    """Return the gate's verdict as the batch takes it."""
-    match verdict:
-        case gate.Allowed(frozen=frozen, spec=spec):
-            return batch.Allowed(action=frozen.action.id, sequential=spec.execution == "sequential")
-        case gate.Asked(frozen=frozen, spec=spec, approval=approval):
-            return batch.Asked(
-                action=frozen.action.id,
-                approval=approval.id,
-                deadline_at=approval.deadline_at,
-                sequential=spec.execution == "sequential",
-            )
-        case gate.Denied(id=action, refusal=refusal, outcome=outcome):
-            return batch.Denied(
-                action=action, result=refusal.message, receipt=refusal.receipt, outcome=outcome
-            )
-
-
-def _denied(finished: entries.CallFinished) -> batch.Denied:
-    return batch.Denied(action=finished.action, result=finished.result, receipt=finished.receipt)

@@ -21,9 +21,9 @@ from zeroclaw.turn.entries import TurnFinished
 from zeroclaw.turn.inbox import State, item_put
 from zeroclaw.turn.loop import Ended
 from zeroclaw.turn.receipts import ReceiptLookup
-from zeroclaw.turn.results import frozen_call, refused
 from zeroclaw.turn.session import Transition
 from zeroclaw.turn.states import Done, DoneReason
+from zeroclaw.turn.tool_calls import refused
 from zeroclaw.turn.turn_row import TRIES, read_turn, turn_put
 from zeroclaw.value import replace
 
@@ -142,14 +142,13 @@ class Finalizer:
             if fill.action is None:
                 fills.append(fill)
                 continue
-            settled = refused(
-                self._services.refusals,
+            settled = await refused(
+                self._services,
+                fill.action,
                 _call_of(fill),
                 fill.result.content,
-                await frozen_call(self._services.store, fill.action),
                 outcome=fill.outcome,
                 by="turn",
-                at=self._services.clock.now(),
             )
             cut = settled.finished
             fills.append(replace(fill, result=cut.result, receipt=cut.receipt))

@@ -14,6 +14,7 @@ from zeroclaw.delivery.live import DraftHandle
 from zeroclaw.envelope import ActionId, ApprovalId, ConversationId
 from zeroclaw.errors import Conflict
 from zeroclaw.events import StageEntered, TextStreamed, ToolDecided, ToolEnded, ToolStarted
+from zeroclaw.gate.verdict import Allowed, Asked, Denied, Verdict
 from zeroclaw.message import ToolCall
 from zeroclaw.store import Write
 from zeroclaw.text.language import Localized
@@ -309,10 +310,10 @@ class TurnLoop:
                 return
 
 
-_WORDS: dict[type[batch.Verdict], Literal["allow", "ask", "deny"]] = {
-    batch.Allowed: "allow",
-    batch.Asked: "ask",
-    batch.Denied: "deny",
+_WORDS: dict[type[Verdict], Literal["allow", "ask", "deny"]] = {
+    Allowed: "allow",
+    Asked: "ask",
+    Denied: "deny",
 }
 
 

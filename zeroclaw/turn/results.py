@@ -10,7 +10,6 @@ import hashlib
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import partial
-from typing import Literal
 
 from zeroclaw.envelope import ActionId
 from zeroclaw.errors import ToolFailed
@@ -18,10 +17,10 @@ from zeroclaw.foreign import Raised
 from zeroclaw.gate import audit, receipt
 from zeroclaw.gate.action import Action, Frozen, action_hash, from_row
 from zeroclaw.gate.receipt_keys import Keys
-from zeroclaw.gate.verdict import Refusals, encodable
+from zeroclaw.gate.verdict import encodable
 from zeroclaw.gate.wording import head_of
 from zeroclaw.host.executors import FairShare
-from zeroclaw.message import ToolCall, ToolMessage
+from zeroclaw.message import ToolMessage
 from zeroclaw.redact import Redaction, Redactor
 from zeroclaw.store import PutBlob, RowKind, Rows
 from zeroclaw.text import catalogue
@@ -88,49 +87,10 @@ async def frozen_call(rows: Rows, action: ActionId) -> Frozen:
     return from_row(row.body)
 
 
-def refused(
-    refusals: Refusals,
-    call: ToolCall,
-    text: str,
-    frozen: Frozen,
-    *,
-    outcome: Literal["denied", "cancelled", "unknown"],
-    by: str,
-    at: datetime,
-    for_people: str = "",
-) -> Settled:
-    """Return what stands in the place of a gated call's result, with the audit's entry of it.
-
-    Args:
-        refusals: Signs it.
-        call: As the model wrote it.
-        text: Why, for the model.
-        frozen: The call as it was gated.
-        outcome: What is known of it.
-        by: Who or what ended it.
-        at: When.
-        for_people: Why, in the language of its person; empty where `text` is for people, too.
-    """
-    action = frozen.action
-    refusal = refusals.refuse(
-        call,
-        text,
-        conversation=action.conversation,
-        action=action.id,
-        arguments=action.canonical_arguments,
-        outcome=outcome,
-        at=at,
-        for_people=for_people,
-    )
-    ended = CallFinished(
-        action=action.id, result=refusal.message, outcome=outcome, at=at, receipt=refusal.receipt
-    )
-    return Settled(finished=ended, audited=_entry(ended, action.tool, frozen.hash, by=by))
-
-
-def _entry(
+def end_entry(
     ended: CallFinished, tool: str, digest: str, *, by: str = "", detail: str = ""
 ) -> audit.Entry:
+    """Return the audit's entry about the end of a gated call."""
     return audit.Entry(
         kind=AUDITED[ended.outcome],
         at=ended.at,
@@ -227,7 +187,7 @@ class Results:
         ended = CallFinished(
             action=action.id, result=result, outcome=outcome, at=at, receipt=signed.token
         )
-        entry = _entry(ended, action.tool, action_hash(action), detail=detail)
+        entry = end_entry(ended, action.tool, action_hash(action), detail=detail)
         return Settled(finished=ended, audited=entry, blob=blob, files=files)
 
     async def _capped(self, whose: str, text: str) -> tuple[str, PutBlob | None, str]:

@@ -6,6 +6,7 @@ back to the turn, which writes it down before it goes on.
 
 import asyncio
 from functools import partial
+from typing import Literal
 
 from zeroclaw.envelope import ActionId, ApprovalId
 from zeroclaw.foreign import Raised, call, call_now
@@ -20,9 +21,10 @@ from zeroclaw.store import Commit, DurablePoint, RowKind, Write
 from zeroclaw.table import Codec, Column, Stays, Table, Words, json_codec
 from zeroclaw.text.language import LANGUAGES, Language
 from zeroclaw.tool import Spawned, Tool, ToolContext, ToolOutput, line_of
-from zeroclaw.turn.context import TurnContext
+from zeroclaw.turn.context import TurnContext, TurnServices
+from zeroclaw.turn.entries import CallFinished
 from zeroclaw.turn.outgoing_files import judged
-from zeroclaw.turn.results import Settled, TimedOut, frozen_call
+from zeroclaw.turn.results import Settled, TimedOut, end_entry, frozen_call
 from zeroclaw.value import replace
 
 REDACTED_CHARS = 2_000
@@ -45,6 +47,43 @@ WORKSPACES = Table(
     keeps=Stays(until="its conversation is erased; what is in the workspace stays untrusted"),
     words=Words.CONVERSATION,
 )
+
+
+async def refused(
+    services: TurnServices,
+    action: ActionId,
+    call: ToolCall,
+    text: str,
+    *,
+    outcome: Literal["denied", "cancelled", "unknown"],
+    by: str,
+    for_people: str = "",
+) -> Settled:
+    """Return what stands in the place of a gated call's result.
+
+    Args:
+        services: Sign it.
+        action: Which.
+        call: As the model wrote it.
+        text: Why, for the model.
+        outcome: What is known of it.
+        by: Who or what ended it.
+        for_people: Why, in the language of its person; empty where `text` is for people, too.
+    """
+    frozen, at = await frozen_call(services.store, action), services.clock.now()
+    result, token = services.gate.refusals.refuse(
+        call,
+        text,
+        conversation=frozen.action.conversation,
+        action=action,
+        arguments=frozen.action.canonical_arguments,
+        outcome=outcome,
+        at=at,
+        for_people=for_people,
+    )
+    ended = CallFinished(action=action, result=result, outcome=outcome, at=at, receipt=token)
+    entry = end_entry(ended, frozen.action.tool, frozen.hash, by=by)
+    return Settled(finished=ended, audited=entry)
 
 
 class ToolCalls:

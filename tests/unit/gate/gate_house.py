@@ -7,9 +7,10 @@ from pathlib import Path
 from tests.fakes.counting_ids import CountingIds
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw.config.model import ApprovalSettings
-from zeroclaw.envelope import Address, ConversationId, Principal, TurnId
+from zeroclaw.envelope import Address, ConversationId, Principal, Reader, TurnId
 from zeroclaw.errors import ResourcesUnresolved
 from zeroclaw.gate import receipt
+from zeroclaw.gate.action import Frozen, from_row
 from zeroclaw.gate.decide import Gate
 from zeroclaw.gate.policy import PolicySet
 from zeroclaw.gate.protection import Protected
@@ -18,6 +19,7 @@ from zeroclaw.gate.shipped import assemble
 from zeroclaw.gate.verdict import Denied, GatedBatch, Refusals, Setting
 from zeroclaw.message import ToolCall
 from zeroclaw.redact import Redactor
+from zeroclaw.store import Put
 from zeroclaw.tool import Arguments, Effect, Risk, Spawned, Tool, ToolContext, ToolOutput, ToolSpec
 
 SECRET = "swordfish-1234"
@@ -109,11 +111,19 @@ class House:
             settings=lambda: ApprovalSettings(
                 timeout_s=900, approvers=("person:ann",), requester_may_answer=False
             ),
+            approvers=lambda _principal, here: (Reader(address=here),),
             resolve_timeout_s=self.resolve_timeout_s,
         )
 
     async def decide(self, *calls: ToolCall, setting: Setting = SETTING) -> GatedBatch:
         return await self.gate().gate_batch(calls, setting)
+
+
+def frozen_in(batch: GatedBatch, place: int = 0) -> Frozen:
+    """The call that a row of the batch keeps."""
+    row = batch.writes[place]
+    assert isinstance(row, Put)
+    return from_row(row.body)
 
 
 def call(name: str, arguments: str = '{"path":"a"}', label: str = "call_1") -> ToolCall:
@@ -124,8 +134,8 @@ def denied(batch: GatedBatch) -> tuple[str, str]:
     """The outcome and the text of the only verdict, without its receipt."""
     (verdict,) = batch.verdicts
     assert isinstance(verdict, Denied)
-    text, token = receipt.detach(verdict.refusal.message.content)
-    assert token == verdict.refusal.receipt
+    text, token = receipt.detach(verdict.result.content)
+    assert token == verdict.receipt
     return verdict.outcome, text
 
 

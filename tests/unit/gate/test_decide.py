@@ -17,6 +17,7 @@ from tests.unit.gate.gate_house import (
     FakeTool,
     House,
     call,
+    frozen_in,
     kinds,
     unresolvable,
 )
@@ -45,8 +46,8 @@ async def test_a_batch_has_room_for_so_many_calls() -> None:
     assert verdicts == [Allowed] * MOST_CALLS + [Denied] * 3
     last = batch.verdicts[-1]
     assert isinstance(last, Denied)
-    assert "one batch has room for 32 calls" in last.refusal.message.content
-    assert "zc-receipt-" in last.refusal.message.content
+    assert "one batch has room for 32 calls" in last.result.content
+    assert "zc-receipt-" in last.result.content
 
 
 async def test_a_batch_is_decided_call_by_call_in_request_order() -> None:
@@ -79,12 +80,14 @@ async def test_a_call_that_may_run_is_frozen_and_kept() -> None:
     batch = await House().decide(call("read_file", '{ "path" : "a" }'))
     (verdict,) = batch.verdicts
     assert isinstance(verdict, Allowed)
-    action = verdict.frozen.action
+    frozen = frozen_in(batch)
+    action = frozen.action
+    assert verdict.action == action.id
     assert (action.id, action.tool) == (numbered_ulid(2), "read_file")
     assert (action.canonical_arguments, action.resources) == ('{"path":"a"}', ("file:/ws/a",))
     assert (action.principal, action.turn) == (BOB, SETTING.turn)
-    assert batch.writes == (to_put(verdict.frozen),)
-    assert [entry.hash for entry in batch.audited] == [verdict.frozen.hash] * 2
+    assert batch.writes == (to_put(frozen),)
+    assert [entry.hash for entry in batch.audited] == [frozen.hash] * 2
     assert batch.audited[1].statements == ("supervised.reads",)
 
 
@@ -104,7 +107,7 @@ async def test_what_is_written_makes_an_unbroken_audit_chain() -> None:
 async def test_colliding_labels_of_the_model_change_nothing() -> None:
     """Every call has an id of its own; the model's is only echoed (K9)."""
     batch = await House().decide(call("read_file", label="x"), call("read_file", label="x"))
-    ids = [verdict.frozen.action.id for verdict in batch.verdicts if isinstance(verdict, Allowed)]
+    ids = [verdict.action for verdict in batch.verdicts if isinstance(verdict, Allowed)]
     assert len(set(ids)) == 2
 
 
@@ -119,9 +122,13 @@ async def test_an_ask_becomes_a_question_about_exactly_this_call() -> None:
     batch = await House(tools=[tool]).decide(call("write_file", raw))
     (verdict,) = batch.verdicts
     assert isinstance(verdict, Asked)
-    frozen = verdict.frozen
-    assert verdict.approval == Approval(
-        id=verdict.approval.id,
+    frozen = frozen_in(batch)
+    (approval,) = batch.approvals
+    assert verdict == Asked(
+        action=frozen.action.id, approval=approval.id, deadline_at=approval.deadline_at
+    )
+    assert approval == Approval(
+        id=approval.id,
         action=frozen.action.id,
         action_hash=frozen.hash,
         tool="write_file",
@@ -146,7 +153,7 @@ async def test_an_ask_becomes_a_question_about_exactly_this_call() -> None:
         deadline_at=EPOCH + timedelta(seconds=900),
     )
     assert SECRET in frozen.action.canonical_arguments
-    assert batch.audited[1].approval == verdict.approval.id
+    assert batch.audited[1].approval == approval.id
 
 
 HIDING = 'echo "-----BEGIN PRIVATE KEY-----" | rm -rf x #-----END PRIVATE KEY-----"'
@@ -164,8 +171,9 @@ async def test_a_card_shows_what_merely_looks_like_a_secret() -> None:
     )
     (verdict,) = batch.verdicts
     assert isinstance(verdict, Asked)
-    assert verdict.approval.summary == f"write {HIDING}"
-    assert json.loads(verdict.approval.arguments) == {"path": HIDING, "text": "x" * 5000}
+    (approval,) = batch.approvals
+    assert approval.summary == f"write {HIDING}"
+    assert json.loads(approval.arguments) == {"path": HIDING, "text": "x" * 5000}
 
 
 async def test_a_long_line_about_a_call_is_cut_where_it_is_seen() -> None:
@@ -175,9 +183,8 @@ async def test_a_long_line_about_a_call_is_cut_where_it_is_seen() -> None:
         return "x" * 9000
 
     tool = dataclasses.replace(WRITE, describes=says_a_lot)
-    (verdict,) = (await House(tools=[tool]).decide(call("write_file"))).verdicts
-    assert isinstance(verdict, Asked)
-    assert verdict.approval.summary == f"{'x' * 500} …"
+    (approval,) = (await House(tools=[tool]).decide(call("write_file"))).approvals
+    assert approval.summary == f"{'x' * 500} …"
 
 
 async def test_a_call_that_no_card_can_show_is_denied() -> None:
@@ -191,7 +198,7 @@ async def test_a_call_that_no_card_can_show_is_denied() -> None:
         "it is too large to be shown whole on a card: 40,031 characters where 19,969 are left; "
         "make it smaller, or split it"
     )
-    assert f"`write_file` may not run: {why}" in second.refusal.message.content
+    assert f"`write_file` may not run: {why}" in second.result.content
     assert [(entry.kind.value, entry.by, entry.decision) for entry in batch.audited[2:]] == [
         ("proposed", "web:8", ""),
         ("evaluated", "card", "deny"),
@@ -203,13 +210,11 @@ async def test_a_call_that_no_card_can_show_is_denied() -> None:
 async def test_a_grant_covers_no_call_of_whoever_granted_it() -> None:
     """Where the requester may not answer, by whatever name they are known on a channel (P5)."""
     house = House()
-    (first,) = (await house.decide(call("write_file"))).verdicts
-    assert isinstance(first, Asked)
-    assert first.approval.scope is not None
+    first = await house.decide(call("write_file"))
+    scope = first.approvals[0].scope
+    assert scope is not None
     by_bob, by_ann = (
-        grant_for(
-            first.frozen.action, first.approval.scope, id="01G", number=1, granter=who, at=EPOCH
-        )
+        grant_for(frozen_in(first).action, scope, id="01G", number=1, granter=who, at=EPOCH)
         for who in (replace(BOB, id="person:bob", channel="telegram", sender="9"), ANN)
     )
     now_bob = replace(BOB, id="person:bob")  # the configuration names them since
@@ -228,7 +233,7 @@ async def test_a_grant_covers_no_call_of_whoever_granted_it() -> None:
 async def test_the_asks_of_a_batch_share_one_card() -> None:
     """In request order, each with an approval of its own (K3)."""
     batch = await House().decide(call("shell"), call("read_file"), call("write_file"))
-    asks = [verdict.approval for verdict in batch.verdicts if isinstance(verdict, Asked)]
+    asks = batch.approvals
     assert [(ask.tool, ask.order) for ask in asks] == [("shell", 0), ("write_file", 2)]
     assert len({ask.card for ask in asks}) == 1
     assert len({ask.id for ask in asks}) == 2
@@ -243,30 +248,28 @@ async def test_a_tool_that_cannot_describe_a_call_is_described_by_its_name() -> 
     batch = await House(tools=[dataclasses.replace(WRITE, describes=raises)]).decide(
         call("write_file")
     )
-    (verdict,) = batch.verdicts
-    assert isinstance(verdict, Asked)
-    assert verdict.approval.summary == "run write_file"
+    (approval,) = batch.approvals
+    assert approval.summary == "run write_file"
 
 
 async def test_what_cannot_be_named_can_be_approved_only_once() -> None:
     """Unresolved resources count as matched on ask; a grant for them would be for anything."""
     fetch = FakeTool(name="fetch", effects=frozenset({"network"}), touches=unresolvable)
     batch = await House(tools=[fetch]).decide(call("fetch"))
-    (verdict,) = batch.verdicts
-    assert isinstance(verdict, Asked)
-    assert verdict.frozen.action.resources is None
-    assert verdict.approval.choices == ("once", "deny", "deny_with_reason")
+    (approval,) = batch.approvals
+    assert frozen_in(batch).action.resources is None
+    assert approval.choices == ("once", "deny", "deny_with_reason")
 
 
 async def test_a_grant_turns_an_ask_into_an_allow() -> None:
     """For this conversation, this tool and these resources, until it ends; never a deny."""
     house = House()
-    (first,) = (await house.decide(call("write_file"))).verdicts
-    assert isinstance(first, Asked)
-    assert first.approval.scope is not None
+    first = await house.decide(call("write_file"))
+    scope = first.approvals[0].scope
+    assert scope is not None
     grant = grant_for(
-        first.frozen.action,
-        first.approval.scope,
+        frozen_in(first).action,
+        scope,
         id="01GRANT",
         number=1,
         granter=ANN,
@@ -303,5 +306,4 @@ async def test_a_host_that_a_tool_spells_oddly_is_the_one_that_a_statement_means
     batch = await House(tools=[tool], policy=assemble("full", [deny])).decide(call("spell"))
     (verdict,) = batch.verdicts
     assert isinstance(verdict, Denied)
-    assert verdict.frozen is not None
-    assert verdict.frozen.action.resources == ("host:blocked.example:443",)
+    assert frozen_in(batch).action.resources == ("host:blocked.example:443",)

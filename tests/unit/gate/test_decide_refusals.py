@@ -19,6 +19,7 @@ from tests.unit.gate.gate_house import (
     House,
     call,
     denied,
+    frozen_in,
     kinds,
     names_a_secret_file,
     same,
@@ -119,15 +120,15 @@ async def test_a_refusal_carries_a_receipt_that_verifies() -> None:
     )
     fields = Fields(
         conversation=CONTEXT.conversation,
-        action=verdict.id,
+        action=verdict.action or ActionId(""),
         tool="shell",
         arguments='{"path":"a"}',
         outcome="denied",
         result=denied(batch)[1],
     )
-    assert receipt.verify([KEY], fields, verdict.refusal.receipt)
-    assert not receipt.verify([KEY], replace(fields, outcome="ok"), verdict.refusal.receipt)
-    message = verdict.refusal.message
+    assert receipt.verify([KEY], fields, verdict.receipt)
+    assert not receipt.verify([KEY], replace(fields, outcome="ok"), verdict.receipt)
+    message = verdict.result
     assert (message.tool_call_id, message.tool_name, message.is_error) == ("call_1", "shell", True)
 
 
@@ -136,7 +137,7 @@ async def test_a_refusal_repeats_no_secret_and_no_forged_receipt() -> None:
     forged = "zc-receipt-1-" + "A" * 43
     batch = await House().decide(call(SECRET), call(forged))
     first, second = (
-        verdict.refusal.message.content for verdict in batch.verdicts if isinstance(verdict, Denied)
+        verdict.result.content for verdict in batch.verdicts if isinstance(verdict, Denied)
     )
     assert f"there is no tool `{MARKER}`" in first
     assert second.count("zc-receipt-") == 1
@@ -166,7 +167,7 @@ async def test_of_a_reason_without_end_only_its_beginning_is_read() -> None:
 
     secret = "s3cret" * 500
     redactor = Counting([secret])
-    refusal = Refusals(redactor, KEY).refuse(
+    result, _ = Refusals(redactor, KEY).refuse(
         call("read_file"),
         secret * 400,
         conversation=CONTEXT.conversation,
@@ -176,7 +177,7 @@ async def test_of_a_reason_without_end_only_its_beginning_is_read() -> None:
         at=datetime(2026, 11, 22, tzinfo=UTC),
     )
     assert redactor.read < 20_000
-    assert "s3cret" not in refusal.message.content
+    assert "s3cret" not in result.content
 
 
 async def test_long_arguments_are_checked_off_the_event_loop() -> None:
@@ -270,7 +271,7 @@ async def test_a_tool_that_changes_its_copy_changes_nothing() -> None:
     )
     (verdict,) = batch.verdicts
     assert isinstance(verdict, Allowed)
-    assert verdict.frozen.action.arguments == {"path": "a"}
+    assert frozen_in(batch).action.arguments == {"path": "a"}
 
 
 async def test_cancelling_the_gate_passes_through() -> None:

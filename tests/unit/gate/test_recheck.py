@@ -15,11 +15,12 @@ from tests.unit.gate.gate_house import (
     FakeTool,
     House,
     call,
+    frozen_in,
     names_a_secret_file,
     unresolvable,
 )
 from zeroclaw.envelope import ActionId, ConversationId
-from zeroclaw.gate.action import Frozen, freeze, from_row, to_put
+from zeroclaw.gate.action import Frozen, freeze
 from zeroclaw.gate.approval import Approval, State
 from zeroclaw.gate.audit import Kind
 from zeroclaw.gate.shipped import assemble, halt_statement
@@ -33,10 +34,10 @@ async def gated(house: House, name: str) -> tuple[Frozen, Approval | None]:
     batch = await house.decide(call(name))
     (verdict,) = batch.verdicts
     assert not isinstance(verdict, Denied)
-    frozen = from_row(to_put(verdict.frozen).body)
+    frozen = frozen_in(batch)
     if isinstance(verdict, Allowed):
         return frozen, None
-    return frozen, replace(verdict.approval, state="approved", by="Ann", at=EPOCH)
+    return frozen, replace(batch.approvals[0], state="approved", by="Ann", at=EPOCH)
 
 
 def refusal(why: str, *, by: str) -> Stopped:

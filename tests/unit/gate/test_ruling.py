@@ -10,9 +10,10 @@ import pytest
 
 from tests.fakes.counting_ids import CountingIds
 from tests.fakes.manual_clock import ManualClock
-from tests.unit.gate.gate_house import CONTEXT, KEY, SETTING, call
+from tests.unit.gate.gate_house import CONTEXT, KEY, SETTING, call, frozen_in
 from tests.unit.gate.policy_questions import query, statement
 from zeroclaw.config.model import ApprovalSettings
+from zeroclaw.envelope import Reader
 from zeroclaw.gate.approval import Approval
 from zeroclaw.gate.decide import Gate
 from zeroclaw.gate.policy import PolicySet, Statement, configured
@@ -53,6 +54,7 @@ def gate(workspace: Path, *statements: Statement) -> Gate:
         clock=ManualClock(),
         ids=CountingIds(),
         settings=lambda: ApprovalSettings(timeout_s=900),
+        approvers=lambda _principal, here: (Reader(address=here),),
     )
 
 
@@ -62,18 +64,19 @@ async def told(
     """Decide, answer a question with yes, check again, and run, as a turn does."""
     setting = replace(SETTING, context=replace(CONTEXT, workspace=workspace))
     house = gate(workspace, *statements)
-    (verdict,) = (await house.gate_batch([call(name, arguments)], setting)).verdicts
+    batch = await house.gate_batch([call(name, arguments)], setting)
+    (verdict,) = batch.verdicts
     if isinstance(verdict, Denied):
         return "denied"
     approval: Approval | None = None
     if isinstance(verdict, Asked):
         if not yes:
             return "asked"
-        approval = replace(verdict.approval, state="approved")
-    cleared = await house.recheck(verdict.frozen, setting, approval)
+        approval = replace(batch.approvals[0], state="approved")
+    cleared = await house.recheck(frozen_in(batch), setting, approval)
     assert isinstance(cleared, Cleared)
     context = replace(setting.context, permits=cleared.permits)
-    ran = await cleared.tool.run(verdict.frozen.action.arguments, context)
+    ran = await cleared.tool.run(frozen_in(batch).action.arguments, context)
     return ran.text
 
 

@@ -14,7 +14,7 @@ from tests.fakes.manual_clock import ManualClock
 from tests.unit.gate.gate_house import CONTEXT, KEY, SETTING
 from zeroclaw.config.model import ApprovalSettings, Config
 from zeroclaw.config.validate import parse
-from zeroclaw.envelope import Address, ConversationId, Principal, Sender
+from zeroclaw.envelope import Address, ConversationId, Principal, Reader, Sender
 from zeroclaw.errors import ConfigError
 from zeroclaw.gate.audit import Kind
 from zeroclaw.gate.decide import Gate
@@ -151,6 +151,7 @@ async def through_the_gate(
         clock=CLOCK,
         ids=CountingIds(),
         settings=lambda: ApprovalSettings(timeout_s=900),
+        approvers=lambda _principal, here: (Reader(address=here),),
     )
     asked = ToolCall(id="1", name=call[0], arguments=call[1])
     out = people().put_out_by(principal)

@@ -21,6 +21,7 @@ from zeroclaw.envelope import (
     TurnId,
 )
 from zeroclaw.gate import approval as approvals
+from zeroclaw.gate.verdict import Allowed
 from zeroclaw.message import AssistantMessage, ToolCall, ToolMessage, UserMessage
 from zeroclaw.retention.policy import (
     FOR_EVER,
@@ -35,7 +36,6 @@ from zeroclaw.retention.policy import (
 from zeroclaw.retention.tables import BUSY, TABLES
 from zeroclaw.store import Put, PutBlob, Row, RowKind
 from zeroclaw.turn import entries
-from zeroclaw.turn.batch import Allowed
 from zeroclaw.turn.journal import fold
 from zeroclaw.turn.kept_results import kept_put
 from zeroclaw.turn.states import NO_USAGE, Limits

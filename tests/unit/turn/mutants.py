@@ -5,9 +5,10 @@ from itertools import count
 from tests.unit.turn import parts
 from tests.unit.turn.watch import Turn
 from zeroclaw.envelope import ActionId
+from zeroclaw.gate.verdict import Denied
 from zeroclaw.message import ToolCall, Usage
 from zeroclaw.turn import entries, journal, machine, signals
-from zeroclaw.turn.batch import DID_NOT_RUN, Batch, Denied, Slot
+from zeroclaw.turn.batch import DID_NOT_RUN, Batch, Slot
 from zeroclaw.turn.entries import Entry
 from zeroclaw.turn.machine import Step, finish
 from zeroclaw.turn.signals import Effect, Event

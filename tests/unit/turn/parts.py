@@ -5,9 +5,9 @@ from typing import cast
 
 from zeroclaw import codec
 from zeroclaw.envelope import ActionId, ApprovalId, ItemId, Principal, TurnId
+from zeroclaw.gate.verdict import Allowed, Asked, Denied
 from zeroclaw.message import AssistantMessage, ToolCall, ToolMessage, Usage, UserMessage
 from zeroclaw.turn import entries
-from zeroclaw.turn.batch import Allowed, Asked, Denied
 from zeroclaw.turn.entries import TurnOpened
 from zeroclaw.turn.machine import Step, begin, step
 from zeroclaw.turn.signals import Event, RequestSent, ResponseReceived

@@ -14,9 +14,10 @@ from hypothesis.stateful import initialize, invariant, precondition, rule
 from tests.unit.turn import parts
 from tests.unit.turn.watch import Watch, durable, is_paired
 from zeroclaw.envelope import ActionId, ApprovalId
+from zeroclaw.gate.verdict import Allowed, Asked, Denied, Verdict
 from zeroclaw.message import AssistantMessage, Usage
 from zeroclaw.turn import entries, journal, signals
-from zeroclaw.turn.batch import Allowed, Asked, Denied, Outcome, Verdict
+from zeroclaw.turn.batch import Outcome
 from zeroclaw.turn.states import Calling, Done, Limits, State
 from zeroclaw.value import replace
 

@@ -3,8 +3,9 @@
 import pytest
 
 from tests.unit.turn.parts import action, allowed, approval, asked, call, calls, denied, result
+from zeroclaw.gate.verdict import Verdict
 from zeroclaw.turn import batch as slots
-from zeroclaw.turn.batch import Batch, Slot, Verdict
+from zeroclaw.turn.batch import Batch, Slot
 
 
 def gated(*verdicts: Verdict) -> Batch:

@@ -18,9 +18,9 @@ from tests.unit.turn.parts import (
     result,
     run,
 )
+from zeroclaw.gate.verdict import Allowed, Asked, Denied
 from zeroclaw.message import Usage
 from zeroclaw.turn import batch, entries, signals
-from zeroclaw.turn.batch import Allowed, Asked, Denied
 from zeroclaw.turn.machine import Step, begin_tool, step
 from zeroclaw.turn.signals import (
     AppendBatch,

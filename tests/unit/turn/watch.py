@@ -7,9 +7,10 @@ from hypothesis.stateful import RuleBasedStateMachine
 
 from tests.unit.turn import parts
 from zeroclaw.envelope import ActionId, ApprovalId
+from zeroclaw.gate.verdict import Allowed, Verdict
 from zeroclaw.message import AssistantMessage, Message, ToolCall, ToolMessage, Usage
 from zeroclaw.turn import entries, journal, machine, signals
-from zeroclaw.turn.batch import DID_NOT_RUN, MAY_HAVE_RUN, Allowed, Verdict
+from zeroclaw.turn.batch import DID_NOT_RUN, MAY_HAVE_RUN
 from zeroclaw.turn.entries import Entry
 from zeroclaw.turn.machine import Step
 from zeroclaw.turn.signals import Effect, Event
