@@ -7,7 +7,7 @@ from contextlib import suppress
 from hashlib import blake2b
 from typing import TypeVar
 
-from channels._remote.fields import Json, inner, text
+from channels._remote.fields import Json, inner, objects, text
 from channels._remote.lanes import Lanes
 from channels.slack import CAPABILITIES, SlackSettings, cards, decode, render
 from channels.slack.calls import Calls, Identity, messages_of
@@ -309,7 +309,11 @@ class SlackChannel:
         if not is_ts(mark) or looked >= MOST_PAGES:
             message = f"`{self.name}`: it is not known where to look"
             raise DeliveryUnknown(message)
-        body = _card(Outcome(card=content, endings=())) if isinstance(content, Card) else None
+        body = None
+        if isinstance(content, Card) and not cards.is_file(
+            content
+        ):  # else it is whole or not there
+            body = _card(Outcome(card=content, endings=()), "")
         if isinstance(content, Outgoing):
             body = self._texted(content)
         if is_ts(pages):
@@ -335,7 +339,7 @@ class SlackChannel:
     async def _looked(self, to: Address, between: Mapping[str, str]) -> Json:
         """Read a page of a chat's history with what its messages carry."""
         asked: dict[str, object] = {key: value or None for key, value in between.items()}
-        asked |= {"limit": PAGE, "include_all_metadata": True}
+        asked |= {"limit": PAGE, "include_all_metadata": True, "inclusive": True}
         asked["channel"] = await self._channel_of(self._ours(to))
         method = "conversations.history"
         if to.thread:
@@ -357,14 +361,30 @@ class SlackChannel:
 
     async def ask(self, to: Address, card: Card) -> MessageRef:
         """Post a card with its buttons."""
-        if cards.is_too_long(card):
-            message = f"`{self.name}`: a card of this length can't be shown whole"
-            raise ChannelRejected(message)
-        return await self._post(to, _card(Outcome(card=card, endings=())), key=card.key)
+        outcome, link = Outcome(card=card, endings=()), ""
+        if cards.is_file(card):
+            link = await self._calls.upload(cards.FILE_NAME, cards.listed(card).encode())
+        body = {**_card(outcome, link), "unfurl_media": bool(link)}
+        return await self._post(to, body, key=card.key)
 
     async def settle(self, ref: MessageRef, outcome: Outcome) -> None:
         """Show on the card how its calls ended."""
-        await self._change(ref, _card(outcome))
+        link = await self._linked(ref) if cards.is_file(outcome.card) else ""
+        await self._change(ref, _card(outcome, link))
+
+    async def _linked(self, ref: MessageRef) -> str:
+        """Read which file a card shows, for what replaces the card has to name it again."""
+        try:
+            page = await self._looked(ref.address, {"oldest": ref.message, "latest": ref.message})
+        except DeliveryUnknown:  # it may not be read; then the card's end is shown without it
+            return ""
+        blocks = [
+            block
+            for one in messages_of(page)
+            if text(one, "ts") == ref.message
+            for block in objects(one, "blocks")
+        ]
+        return render.linked(blocks)
 
     async def preview(self, to: Address, outgoing: Outgoing) -> None:  # noqa: ARG002  the contract's
         """Refuse: Slack shows nothing that is not sent."""
@@ -474,8 +494,8 @@ class _Gone(ChannelRejected):
     """Raised when a message is not there any more."""
 
 
-def _card(outcome: Outcome) -> dict[str, object]:
-    return {"text": cards.summary(outcome.card), "blocks": cards.view(outcome)}
+def _card(outcome: Outcome, link: str) -> dict[str, object]:
+    return {"text": cards.summary(outcome.card), "blocks": cards.view(outcome, link)}
 
 
 def _digest(key: str) -> str:

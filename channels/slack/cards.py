@@ -1,7 +1,8 @@
 """Show an approval card as one message: its calls whole, buttons, and how each call ended; pure.
 
 Everything that somebody else wrote stands in elements that Slack shows letter by letter. A card that
-is longer than a message may be is refused, so that nothing is approved that was not shown whole.
+is longer than a message may be has a line for each call, and all of them whole in a file. Which of the
+two a card is follows from the card alone, so that it stays what it was.
 """
 
 from collections.abc import Mapping
@@ -24,6 +25,9 @@ MOST_CHARS = 11_000
 """Of all blocks of a card; a little less than Slack takes of any text."""
 MOST_CALLS = 12
 """A message takes 50 blocks, a call up to four of them."""
+MOST_ROWS = 40
+"""Of buttons, where calls stand in a file; calls beyond that are answered by number."""
+FILE_NAME = "calls.txt"
 MOST_LABEL, MOST_TITLE, MOST_QUESTION, MOST_REASON = 75, 24, 2_000, 500
 """Of a button, and of a form's title and label, in characters ("Block Kit", read 2026-11)."""
 _MOST_NAME = 300
@@ -31,15 +35,21 @@ _SIGNS: Mapping[str, str] = {"approved": "✅", "denied": "⛔", "expired": "⌛
 _STYLES: Mapping[Choice, str] = {"once": "primary", "deny": "danger", "deny_with_reason": "danger"}
 
 
-def is_too_long(card: Card) -> bool:
-    """Whether a card can't be shown whole in one message."""
-    return len(card.calls) > MOST_CALLS or len(summary(card)) > MOST_CHARS
+def is_file(card: Card) -> bool:
+    """Whether a card needs a file to be shown whole."""
+    return len(card.calls) > MOST_CALLS or len(listed(card)) > MOST_CHARS
 
 
-def view(outcome: Outcome) -> list[dict[str, object]]:
-    """Return how a card looks with what has ended of it."""
+def view(outcome: Outcome, link: str = "") -> list[dict[str, object]]:
+    """Return how a card looks with what has ended of it; `link` leads to its file."""
     card, endings = outcome.card, {one.approval: one for one in outcome.endings}
     words = CardWords(card.language)
+    if is_file(card):
+        lines = [*_lines(card), *(_ended(words, endings, call) for call in card.calls)]
+        open_calls = [call for call in card.calls if call.approval not in endings]
+        rows = [_buttons(card, call, words) for call in open_calls[:MOST_ROWS]]
+        said = "\n".join(filter(None, lines))
+        return [render.text_block(said), *([render.file_link(link)] if link else []), *rows]
     shown = [render.text_block(_head(card))]
     for call in card.calls:
         shown.append(render.text_block(_title(call)))
@@ -54,12 +64,17 @@ def view(outcome: Outcome) -> list[dict[str, object]]:
 
 
 def summary(card: Card) -> str:
-    """Return all of a card as one text, for notifications and for what can show no blocks."""
+    """Return a card as one text, for notifications and for what can show no blocks."""
+    return render.escaped("\n".join(_lines(card)) if is_file(card) else listed(card))
+
+
+def listed(card: Card) -> str:
+    """Return all of a card as one text, which its file holds."""
     lines = [_head(card)]
     for call in card.calls:
         lines += [_title(call), escape_invisible(call.arguments)]
         lines += [f"{_line(call.why)} · {call.hash8}", _line(call.scope)]
-    return render.escaped("\n".join(filter(None, lines)))
+    return "\n".join(filter(None, lines))
 
 
 def form(asked: str, approval: ApprovalId, card: MessageRef, channel: str) -> object:
@@ -97,6 +112,21 @@ def form(asked: str, approval: ApprovalId, card: MessageRef, channel: str) -> ob
 def _head(card: Card) -> str:
     asked_by = escape_invisible(card.asked_by)[:_MOST_NAME]
     return CardWords(card.language).head(asked_by, _time(card.deadline_at))
+
+
+def _lines(card: Card) -> list[str]:
+    """Return a line a call; each has the same share of what a message may have."""
+    words, room = CardWords(card.language), MOST_CHARS // (2 * len(card.calls))
+    lines = [_head(card), words.in_file()]
+    for place, call in enumerate(card.calls):
+        by_number = f" ({_line(words.by_number(call.number))})" if place >= MOST_ROWS else ""
+        lines.append(f"{_title(call)} · {call.hash8}"[:room] + by_number)
+    return lines
+
+
+def _ended(words: CardWords, endings: Mapping[ApprovalId, Ending], call: CardCall) -> str:
+    ending = endings.get(call.approval)
+    return "" if ending is None else f"{call.number}. {_ending(words, ending)}"
 
 
 def _title(call: CardCall) -> str:

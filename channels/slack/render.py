@@ -8,13 +8,15 @@ In code too, for where that ends is Slack's to say.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from zeroclaw import CheckedReceipt, Rendered, without_markup
 
 MOST_RECEIPTS = 10
 """Context blocks take ten elements ("Context block", docs.slack.dev, read 2026-11)."""
 MOST_RECEIPT_CHARS = 200
+FILE_BLOCK = "zc-file"
+_SHOWN = re.compile(r"<(https?://[^\s<>|]{1,1000})\|")
 
 _DROPPED = re.compile("[\x00-\x08\x0b-\x1f\x7f\u2028\u2029]")
 # Links with a title, an odd target, or one that stands elsewhere: `without_markup` does not know them.
@@ -65,9 +67,20 @@ def filed(caption: str, link: str) -> list[dict[str, object]]:
 
     No link of the caption's is one, so that Slack fetches none for a preview.
     """
+    return [*([text_block(caption)] if caption else []), file_link(link)]
+
+
+def file_link(link: str) -> dict[str, object]:
+    """Return the block that shows a file."""
     shown = {"type": "mrkdwn", "text": f"<{link}|📎>"}
-    below: dict[str, object] = {"type": "context", "block_id": "zc-file", "elements": [shown]}
-    return [text_block(caption), below] if caption else [below]
+    return {"type": "context", "block_id": FILE_BLOCK, "elements": [shown]}
+
+
+def linked(blocks: Sequence[Mapping[str, object]]) -> str:
+    """Return the link of a message that shows a file, empty where it shows none."""
+    shown = "".join(str(one.get("elements")) for one in blocks if one.get("block_id") == FILE_BLOCK)
+    found = _SHOWN.search(shown)
+    return "" if found is None else found[1]
 
 
 def receipt_lines(receipts: Sequence[CheckedReceipt]) -> list[str]:

@@ -10,9 +10,9 @@ import pytest
 from pydantic import ValidationError
 
 from channels.slack import SlackSettings, check, open_channel
-from channels.slack.render import text_block
+from channels.slack.render import linked, text_block
 from tests.contract.channel_suite import Desk, receiving
-from tests.contract.channel_words import CARD, call, outgoing_file
+from tests.contract.channel_words import APPROVED, CARD, call, outgoing_file
 from tests.contract.slack_harness import SETTINGS, slack_context, standing
 from tests.emulators.slack.server import APP, BOT, Fault, Json, SlackServer
 from tests.fakes.manual_clock import ManualClock
@@ -32,6 +32,7 @@ from zeroclaw import (
     Edited,
     Envelope,
     NotSupported,
+    Outcome,
     Outgoing,
     RateLimited,
     Said,
@@ -348,14 +349,27 @@ async def test_no_link_in_a_caption_is_fetched_for_a_preview() -> None:
     assert (sent["unfurl_links"], sent["unfurl_media"]) == (False, True)
 
 
-async def test_a_card_that_would_be_cut_is_refused_whole() -> None:
+@pytest.mark.parametrize("is_read", [True, False])
+async def test_a_card_that_is_too_long_stands_whole_in_a_file(is_read: bool) -> None:
+    """P5. Its end is shown beside the file; or alone, where the bot may not read what it wrote."""
     async with SlackServer() as slack, stage(slack, Desk().admit) as here:
-        to = here.channel.direct_address((await slack.person()).id)
+        ann = await slack.person()
+        to = here.channel.direct_address(ann.id)
         assert to is not None
         long = replace(CARD, calls=(replace(call(1), arguments="x" * 20_000),))
-        with pytest.raises(ChannelRejected):
-            await here.channel.ask(to, long)
-        assert "chat.postMessage" not in slack.calls
+        ref = await here.channel.ask(to, long)
+        (card,) = await slack.from_bot(ann.direct)
+        link = linked(cast("list[Json]", card["blocks"]))
+        if not is_read:
+            fault = Fault(body={"ok": False, "error": "missing_scope"})
+            slack.will("conversations.history", fault)
+        await here.channel.settle(ref, Outcome(card=long, endings=(APPROVED,)))
+        (ended,) = await slack.from_bot(ann.direct)
+        content = slack.files[str(slack.links[link]["id"])].decode()
+    assert "x" * 20_000 in content
+    assert long.calls[0].approval in str(card)
+    assert long.calls[0].approval not in str(ended)
+    assert linked(cast("list[Json]", ended["blocks"])) == (link if is_read else "")
 
 
 async def test_what_slack_can_not_do_is_said() -> None:

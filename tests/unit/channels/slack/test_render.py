@@ -106,10 +106,33 @@ def test_a_card_of_one_call_says_what_its_buttons_do() -> None:
     assert "any command for 1 hour" in texts(cards.view(Outcome(card=card, endings=())))
 
 
-def test_a_card_that_can_not_be_whole_is_too_long() -> None:
-    long = replace(CARD, calls=(replace(call(1), arguments="x" * 11_001),))
-    many = replace(CARD, calls=tuple(map(call, range(cards.MOST_CALLS + 1))))
-    assert [cards.is_too_long(one) for one in (CARD, long, many)] == [False, True, True]
+def test_a_card_that_is_too_long_has_its_calls_in_a_file() -> None:
+    """P5: all of them whole there, a line of each on the card, and buttons for each."""
+    long = replace(CARD, calls=(replace(call(1), arguments="x" * 11_001, tool="y" * 9_000),))
+    many = replace(CARD, calls=tuple(map(call, range(1, 2 * cards.MOST_ROWS))))
+    assert [cards.is_file(one) for one in (CARD, long, many)] == [False, True, True]
+    for card in (long, many):
+        blocks = cards.view(Outcome(card=card, endings=()), "https://files.slack.com/f")
+        rows = [one for one in blocks if one["type"] == "actions"]
+        assert len(rows) == min(len(card.calls), cards.MOST_ROWS)
+        assert len(blocks) <= 50
+        assert len(texts(blocks)) <= cards.MOST_CHARS
+        assert render.linked(blocks) == "https://files.slack.com/f"
+        whole = cards.listed(card)
+        assert all(one.arguments in whole and one.hash8 in whole for one in card.calls)
+        assert len(cards.summary(card)) < cards.MOST_CHARS
+    assert f"/approve {2 * cards.MOST_ROWS - 1}" in texts(
+        cards.view(Outcome(card=many, endings=()))
+    )
+
+
+def test_a_call_that_has_ended_says_so_on_a_card_with_a_file() -> None:
+    calls = (replace(CARD.calls[0], arguments="x" * 11_001), CARD.calls[1])
+    blocks = cards.view(Outcome(card=replace(CARD, calls=calls), endings=(DENIED,)))
+    (row,) = [one for one in blocks if one["type"] == "actions"]
+    assert APPROVED.approval in str(row)
+    assert f"{CARD.calls[1].number}. ⛔" in texts(blocks)
+    assert render.linked(blocks) == ""
 
 
 def test_a_form_carries_what_it_is_about() -> None:
