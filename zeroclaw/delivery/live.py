@@ -28,7 +28,7 @@ from zeroclaw.delivery.draft import (
 from zeroclaw.delivery.outcomes import CallOutcome, Delivered, Unknown, Unreachable
 from zeroclaw.delivery.pacing import Rank
 from zeroclaw.delivery.rows import CERTAIN, Left, Uncertainty
-from zeroclaw.delivery.split import Piece, pieces
+from zeroclaw.delivery.split import Piece, Reading, pieces
 from zeroclaw.envelope import Address, MessageRef, TurnId
 from zeroclaw.errors import StoreRefused
 from zeroclaw.text import catalogue
@@ -131,6 +131,7 @@ class DraftHandle:
         self._number, self._text = -1, ""
         self._news: Showed | None = None
         self._cut: tuple[str, tuple[Piece, ...]] = ("", ())
+        self._reading = Reading()
         self._shown: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
         self._ended = asyncio.Event()
         self._begun_to_speak = asyncio.Event()
@@ -285,7 +286,8 @@ class DraftHandle:
         start = kept[-1].end if kept else 0
         if not self._text.startswith(before[:start]):
             kept, start = (), 0
-        cut = (*kept, *pieces(self._text, self._account.fits, start=start))
+        fits = self._account.fits
+        cut = (*kept, *pieces(self._text, fits, start=start, reading=self._reading))
         self._cut = (self._text, cut)
         parts = tuple(piece.text for piece in cut if piece.text)
         # Only what has changed is looked at again, for this is done for each frame.

@@ -12,7 +12,9 @@ text stay as they are, all but the last; whoever needs that for certain starts a
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
+from copy import copy
+from dataclasses import dataclass
 from enum import IntEnum
 
 from zeroclaw.delivery.characters import after_character, between_characters
@@ -95,14 +97,27 @@ class _Line(Value):
     head: str = ""
 
 
+@dataclass(slots=True, kw_only=True)
+class _State:
+    """What a line is read by: where it starts, and what stands above it."""
+
+    at: int = 0
+    fence: _Fence | None = None
+    in_list: bool = False
+    after_blank: bool = False
+    after_fence: bool = False
+    above: str = ""
+    head: str = ""
+
+
 class _Outline(Value):
     """A text and its lines; `starts` and the two lists of cuts are sorted."""
 
     text: str
-    lines: tuple[_Line, ...]
-    starts: tuple[int, ...]
-    line_cuts: tuple[int, ...]
-    block_cuts: tuple[int, ...]
+    lines: Sequence[_Line]
+    starts: Sequence[int]
+    line_cuts: Sequence[int]
+    block_cuts: Sequence[int]
 
     def line_at(self, position: int) -> _Line:
         """Return the line that the position is in."""
@@ -124,15 +139,18 @@ def split(markdown: str, fits: Fits) -> tuple[str, ...]:
     return tuple(piece.text for piece in pieces(markdown, fits) if piece.text)
 
 
-def pieces(markdown: str, fits: Fits, *, start: int = 0) -> tuple[Piece, ...]:
+def pieces(
+    markdown: str, fits: Fits, *, start: int = 0, reading: "Reading | None" = None
+) -> tuple[Piece, ...]:
     """Return the parts with their contents, which joined are the text from `start` on.
 
     Args:
         markdown: The whole text, also when only its end is wanted.
         fits: As for `split`.
         start: An earlier piece's `end`; parts before it are not made again.
+        reading: What is kept of a text that grows between two calls.
     """
-    work = cutting(markdown, start=start)
+    work = cutting(markdown, start=start, reading=reading)
     try:
         asked = next(work)
         while True:
@@ -142,12 +160,12 @@ def pieces(markdown: str, fits: Fits, *, start: int = 0) -> tuple[Piece, ...]:
         return found
 
 
-def cutting(markdown: str, *, start: int = 0) -> Cutting:
+def cutting(markdown: str, *, start: int = 0, reading: "Reading | None" = None) -> Cutting:
     """Cut as `pieces` does, one question at a time: yields a text, and is sent whether it fits.
 
     So whoever asks a channel may let others go on between two questions.
     """
-    outline = _outline(markdown)
+    outline = (reading or Reading()).outline(markdown)
     found: list[Piece] = []
     guess = FIRST_GUESS_CHARS
     while start < len(markdown):
@@ -164,92 +182,124 @@ def cutting(markdown: str, *, start: int = 0) -> Cutting:
 # --- reading the text ----------------------------------------------------------------------------
 
 
-def _outline(markdown: str) -> _Outline:
-    reader = _Reader()
-    for text in markdown.split("\n"):
-        reader.read(text)
-    lines = tuple(reader.lines)
-    return _Outline(
-        text=markdown,
-        lines=lines,
-        starts=tuple(line.start for line in lines),
-        line_cuts=tuple(line.start for line in lines if line.cut is not _Cut.NEVER),
-        block_cuts=tuple(line.start for line in lines if line.cut is _Cut.BLOCK),
-    )
+class Reading:
+    """What was read of a text, so that of one that has grown only the rest is read.
 
-
-class _Reader:
-    """Takes in lines, without their ends, in order."""
+    All but the last line stands as it was read. The last may go on, and is read again.
+    """
 
     def __init__(self) -> None:
-        self.lines: list[_Line] = []
-        self._at = 0
-        self._fence: _Fence | None = None
-        self._in_list = False
-        self._after_blank = False
-        self._after_fence = False
-        self._above = ""
-        self._head = ""
+        """Begin with nothing."""
+        self._begin()
 
-    def read(self, text: str) -> None:
-        if self._fence is None:
+    def outline(self, markdown: str) -> _Outline:
+        """Return the lines of a text; they hold until the next one is asked for."""
+        if markdown.startswith(self._text[: self._last.at]):
+            self._forget_last()
+        else:
+            self._begin()
+        *whole, last = markdown[self._now.at :].split("\n")
+        for text in whole:
+            self._read(text)
+        self._last = copy(self._now)
+        self._read(last)
+        self._text = markdown
+        return _Outline(
+            text=markdown,
+            lines=self._lines,
+            starts=self._starts,
+            line_cuts=self._line_cuts,
+            block_cuts=self._block_cuts,
+        )
+
+    def _begin(self) -> None:
+        self._text = ""
+        self._lines: list[_Line] = []
+        self._starts: list[int] = []
+        self._line_cuts: list[int] = []
+        self._block_cuts: list[int] = []
+        self._now, self._last = _State(), _State()
+
+    def _forget_last(self) -> None:
+        self._now = self._last
+        if self._lines:
+            self._lines.pop()
+        for known in (self._starts, self._line_cuts, self._block_cuts):
+            if known and known[-1] >= self._now.at:
+                known.pop()
+
+    def _add(self, line: _Line) -> None:
+        self._lines.append(line)
+        self._starts.append(line.start)
+        if line.cut is not _Cut.NEVER:
+            self._line_cuts.append(line.start)
+        if line.cut is _Cut.BLOCK:
+            self._block_cuts.append(line.start)
+
+    def _read(self, text: str) -> None:
+        now = self._now
+        if now.fence is None:
             if text:
                 self._read_prose(text)
             else:
                 self._read_nothing()
         else:
-            self._read_code(text, self._fence)
-        self._at += len(text) + 1
+            self._read_code(text, now.fence)
+        now.at += len(text) + 1
 
     def _read_nothing(self) -> None:
         """Read an empty line, as below; a text may be thousands of them."""
-        self._head = self._above = ""
-        self.lines.append(_Line(start=self._at, cut=_Cut.NEVER, fence=None, indent=0, hanging=0))
-        self._after_blank, self._after_fence = True, False
+        now = self._now
+        now.head = now.above = ""
+        self._lines.append(_Line(start=now.at, cut=_Cut.NEVER, fence=None, indent=0, hanging=0))
+        self._starts.append(now.at)
+        now.after_blank, now.after_fence = True, False
 
     def _read_prose(self, text: str) -> None:
+        now = self._now
         opening, item = _FENCE.fullmatch(text), _ITEM.match(text)
         indent = len(text) - len(text.lstrip(" \t"))
         blank = indent == len(text)
         if not blank:
             # A line at the margin ends a list, unless it goes on with the paragraph above it.
-            goes_on = indent > 0 or not self._after_blank
-            self._in_list = item is not None or (self._in_list and goes_on)
+            goes_on = indent > 0 or not now.after_blank
+            now.in_list = item is not None or (now.in_list and goes_on)
         begins = opening or _HEADING.match(text)
-        block = self._after_blank or self._after_fence or begins
+        block = now.after_blank or now.after_fence or begins
         is_row = "|" in text and not (begins or item or text.lstrip(" ").startswith(">"))
-        head = self._head if is_row else ""
-        self._head = head or head_of(self._above, text)
-        self._above = "" if opening else text
-        self.lines.append(
+        head = now.head if is_row else ""
+        now.head = head or head_of(now.above, text)
+        now.above = "" if opening else text
+        self._add(
             _Line(
-                start=self._at,
+                start=now.at,
                 cut=_Cut.NEVER if blank else _Cut.BLOCK if block else _Cut.LINE,
                 fence=None,
-                indent=indent if self._in_list else 0,
-                hanging=0 if not self._in_list else indent if item is None else item.end(),
+                indent=indent if now.in_list else 0,
+                hanging=0 if not now.in_list else indent if item is None else item.end(),
                 head=head,
             )
         )
-        self._after_blank, self._after_fence = blank, False
+        now.after_blank, now.after_fence = blank, False
         if opening is not None:
             language = opening[3].strip().partition(" ")[0]
-            self._fence = _Fence(
-                start=self._at,
+            now.fence = _Fence(
+                start=now.at,
                 lead=opening[1],
                 mark=opening[2],
                 language=language if len(language) <= LONGEST_LANGUAGE_CHARS else "",
             )
 
     def _read_code(self, text: str, fence: _Fence) -> None:
+        now = self._now
         bare = text.strip(" \t>")
         closes = bare.startswith(fence.mark) and not bare.strip(fence.mark[0])
         # An opening or a closing fence alone would be an empty block, so no cut beside them.
-        opened_above = self.lines[-1].fence is None
+        opened_above = self._lines[-1].fence is None
         indent = 0 if fence.quoted else len(fence.lead)
-        self.lines.append(
+        self._add(
             _Line(
-                start=self._at,
+                start=now.at,
                 cut=_Cut.NEVER if closes or opened_above else _Cut.LINE,
                 fence=fence,
                 indent=indent,
@@ -257,7 +307,7 @@ class _Reader:
             )
         )
         if closes:
-            self._fence, self._after_fence = None, True
+            now.fence, now.after_fence = None, True
 
 
 def head_of(above: str, line: str) -> str:
@@ -409,7 +459,7 @@ def _good_cuts(outline: _Outline, start: int, room: int) -> tuple[int, ...]:
     return (*large, *(cut for cut in cuts if start < cut <= smallest))
 
 
-def _last(cuts: tuple[int, ...], reach: int) -> int:
+def _last(cuts: Sequence[int], reach: int) -> int:
     """Return the last of the sorted cuts up to `reach`, 0 for none."""
     number = bisect_right(cuts, reach)
     return cuts[number - 1] if number else 0

@@ -68,9 +68,10 @@ class Watched(str):
 
     __slots__ = ("read_in",)
 
-    def split(self, sep: str | None = None, maxsplit: SupportsIndex = -1) -> list[str]:
-        self.read_in = threading.current_thread()
-        return super().split(sep, maxsplit)
+    def __getitem__(self, key: SupportsIndex | slice) -> str:
+        if not hasattr(self, "read_in"):
+            self.read_in = threading.current_thread()
+        return super().__getitem__(key)
 
 
 async def test_the_lines_of_a_long_text_are_read_off_the_event_loop() -> None:

@@ -3,12 +3,13 @@
 import re
 import sys
 import unicodedata
+from types import FrameType
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from zeroclaw.delivery.split import Fits, pieces, split
+from zeroclaw.delivery.split import Fits, Reading, pieces, split
 
 FAMILY = "\U0001f468\u200d\U0001f469\u200d\U0001f467"
 WALES = "\U0001f3f4\U000e0067\U000e0062\U000e0077\U000e006c\U000e0073\U000e007f"
@@ -329,3 +330,45 @@ def test_an_empty_line_costs_few_steps() -> None:
     finally:
         sys.setprofile(None)
     assert steps <= 6 * 4000
+
+
+@given(
+    st.lists(
+        st.one_of(lines, st.sampled_from(["\n", "```\n", "| a | b |\n|--|--|\n"])), max_size=30
+    ),
+    st.lists(st.integers(0, 300), max_size=8),
+)
+def test_a_text_that_grows_is_cut_as_one_that_is_read_whole(
+    written: list[str], cuts: list[int]
+) -> None:
+    """However it came, and also where it began anew meanwhile (P6)."""
+    text, reading = "\n".join(written), Reading()
+    for end in [*sorted(cuts), len(text), *cuts, len(text)]:
+        shown = text[:end]
+        for start in {0, end // 2}:
+            again = pieces(shown, at_most(60), start=start, reading=reading)
+            assert again == pieces(shown, at_most(60), start=start)
+
+
+@pytest.mark.parametrize("line", ["\n", "- a\n", "| a | b |\n", "word word word\n", "```\n"])
+def test_a_text_that_grows_is_read_once(line: str) -> None:
+    """A draft is cut for each of its frames: twice the frames are twice the work (P9)."""
+
+    def lines_read(frames: int) -> int:
+        reading, text, read = Reading(), "", 0
+
+        def count(frame: FrameType, event: str, _about: object) -> None:
+            nonlocal read
+            read += event == "call" and frame.f_code.co_name == "_read"
+
+        sys.setprofile(count)
+        try:
+            for _ in range(frames):
+                text += line * 50
+                reading.outline(text)
+        finally:
+            sys.setprofile(None)
+        return read
+
+    assert lines_read(40) <= 2 * lines_read(20)
+    assert lines_read(20) <= 20 * 52
