@@ -282,7 +282,7 @@ class SlackChannel:
         if len(file.content) > most:
             message = f"`{self.name}`: {len(file.content):,} bytes are more than {most:,}"
             raise ChannelRejected(message)
-        link = await self._calls.upload(file.name, file.content)
+        link = await self._calls.upload(file.name, file.content, self._context.clock)
         said = render.escaped(file.caption or file.name)
         body = {"text": said, "blocks": render.filed(file.caption, link), "unfurl_media": True}
         return await self._post(to, body, key=file.key)
@@ -309,13 +309,8 @@ class SlackChannel:
         if not is_ts(mark) or looked >= MOST_PAGES:
             message = f"`{self.name}`: it is not known where to look"
             raise DeliveryUnknown(message)
-        body = None
-        if isinstance(content, Card) and not cards.is_file(
-            content
-        ):  # else it is whole or not there
-            body = _card(Outcome(card=content, endings=()), "")
-        if isinstance(content, Outgoing):
-            body = self._texted(content)
+        # A file and a card are whole or not there; a text may have been a draft.
+        body = self._texted(content) if isinstance(content, Outgoing) else None
         if is_ts(pages):
             ref = MessageRef(address=to, message=pages)
             await self._change(ref, body or {})
@@ -351,8 +346,12 @@ class SlackChannel:
             raise DeliveryUnknown(message) from error
 
     async def edit(self, ref: MessageRef, outgoing: Outgoing) -> None:
-        """Replace a message's text."""
-        await self._change(ref, self._texted(outgoing))
+        """Replace a message's text, or what stands with a file."""
+        body = self._texted(outgoing)
+        # What stands with a file is always plain, and little else is.
+        if outgoing.plain and (link := await self._linked(ref)):
+            body["blocks"] = render.filed(outgoing.rendered.plain, link)
+        await self._change(ref, body)
 
     async def delete(self, ref: MessageRef) -> None:
         """Remove a message."""
@@ -363,7 +362,8 @@ class SlackChannel:
         """Post a card with its buttons."""
         outcome, link = Outcome(card=card, endings=()), ""
         if cards.is_file(card):
-            link = await self._calls.upload(cards.FILE_NAME, cards.listed(card).encode())
+            calls = cards.listed(card).encode()
+            link = await self._calls.upload(cards.FILE_NAME, calls, self._context.clock)
         body = {**_card(outcome, link), "unfurl_media": bool(link)}
         return await self._post(to, body, key=card.key)
 
@@ -373,10 +373,10 @@ class SlackChannel:
         await self._change(ref, _card(outcome, link))
 
     async def _linked(self, ref: MessageRef) -> str:
-        """Read which file a card shows, for what replaces the card has to name it again."""
+        """Read which file a message shows, for what replaces its text has to name it again."""
         try:
             page = await self._looked(ref.address, {"oldest": ref.message, "latest": ref.message})
-        except DeliveryUnknown:  # it may not be read; then the card's end is shown without it
+        except DeliveryUnknown:  # it may not be read; then the text is shown without it
             return ""
         blocks = [
             block

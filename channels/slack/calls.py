@@ -16,13 +16,14 @@ import aiohttp
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from channels._remote.fields import Json, as_object, objects, parsed, text
+from channels._remote.fields import Json, as_object, inner, objects, parsed, text
 from channels._remote.servers import trust
 from channels.slack import SlackSettings
 from zeroclaw import (
     ChannelRejected,
     ChannelUnauthorized,
     ChannelUnavailable,
+    Clock,
     DeliveryUnknown,
     RateLimited,
     Value,
@@ -37,8 +38,11 @@ MOST_CONNECTIONS = 64
 LONGEST_WAIT_S = 24 * 3600.0
 """What a server asks for beyond a day is no wait, but a fault of it."""
 UNSTATED_WAIT_S = 1.0
+LOOK_S, MOST_LOOKS = 0.5, 10
+"""How often Slack is asked whether it has looked into a file."""
 TOO_MANY, FAILED = 429, 500
 _DONE = 200
+_WORD = re.compile(r"[A-Za-z0-9_:.,]{1,100}")
 _LINK = re.compile(r"https?://[^\s<>|]{1,1000}")
 _NOT_THERE = frozenset({301, 302, 303, 307, 308, 401, 403, 404, 410})
 _ENDS = frozenset(
@@ -240,12 +244,13 @@ class Calls:
             raise ChannelRejected(message)
         return bytes(content)
 
-    async def upload(self, name: str, content: bytes) -> str:
+    async def upload(self, name: str, content: bytes, clock: Clock) -> str:
         """Hand Slack a file that nobody else sees yet, and return its permanent link.
 
         Whoever reads a message of the bot's with that link sees the file from then on
         (slackapi/bolt-python#1018, 2024-01). Before, nothing of it shows, so all of it is done again
-        where an answer is lost.
+        where an answer is lost. Slack looks into a file before it shows it, and knows its type from
+        then on (slackapi/node-slack-sdk#2040, 2024-09); this is waited for, a while.
 
         Raises:
             RateLimited: Too many calls.
@@ -270,8 +275,14 @@ class Calls:
             message = f"`{self.name}`: the file can't be handed over now ({why})"
             raise ChannelUnavailable(message)
         files = json.dumps([{"id": number, "title": name}])
-        done = objects(await self.read("files.completeUploadExternal", {"files": files}), "files")
-        link = text(done[0], "permalink") if done else ""
+        await self.read("files.completeUploadExternal", {"files": files})
+        found = inner(await self.read("files.info", {"file": number}), "file")
+        for _ in range(MOST_LOOKS):
+            if text(found, "mimetype"):
+                break
+            await clock.sleep(LOOK_S)
+            found = inner(await self.read("files.info", {"file": number}), "file")
+        link = text(found, "permalink")
         if not _LINK.fullmatch(link):
             message = f"`{self.name}`: an answer that can't be read"
             raise ChannelUnavailable(message)
@@ -333,10 +344,12 @@ class Calls:
             return RateLimited(f"`{self.name}`: too many calls of `{method}`", retry_after_s=wait_s)
         if status >= FAILED or code in _FAILED or not code:
             return DeliveryUnknown(f"`{self.name}`: Slack failed at `{method}` ({code or status})")
-        shown = code if code.isascii() and code.replace("_", "").isalnum() else str(status)
-        message = f"`{self.name}`: `{method}`: {shown[:100]}"
+        shown = code if _WORD.fullmatch(code) else str(status)
+        if _WORD.fullmatch(needed := text(said, "needed")):
+            shown = f"{shown}, the app needs the scope {needed}"
+        message = f"`{self.name}`: `{method}`: {shown}"
         if code in _TOKEN:
-            return _Unauthorized(message, code=shown[:100])
+            return _Unauthorized(message, code=shown)
         return ChannelRejected(message, gone=code in _GONE)
 
 

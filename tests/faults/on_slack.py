@@ -78,7 +78,7 @@ class _Chat:
     @property
     def shown(self) -> Sequence[Shown]:
         return [
-            Shown(text=standing(one).text, draft=not self._is_recorded(str(one["ts"])))
+            Shown(text=standing(one, self.slack).text, draft=not self._is_recorded(str(one["ts"])))
             for one in self._messages
             if not _approvals(one)
         ]

@@ -280,6 +280,7 @@ class SlackServer:
         views: The forms that it opened.
         waiting: What was told and not confirmed, by envelope.
         links: The files that the bot handed over, by what leads to them.
+        unread: How often it is still to be said that a file was not looked into.
         standing: The bot's messages that stand, by chat and in order.
         refused: The chats to which nothing can be sent any more.
         ever: All that was ever shown in a chat, as it was sent.
@@ -293,6 +294,7 @@ class SlackServer:
         self.files: dict[str, bytes] = {}
         self.about: dict[str, Json] = {}
         self.links: dict[str, Json] = {}
+        self.unread = 0
         self.waiting: dict[str, Deed] = {}
         self.origin = ""
         self.bot = ""
@@ -483,13 +485,26 @@ class SlackServer:
 
     async def _of_files(self, method: str, token: str, body: Json) -> Json:
         if method == "files.info":
-            about = self.about.get(str(body.get("file")))
-            return {"ok": True, "file": about} if about else _no("file_not_found")
+            if about := self.about.get(str(body.get("file"))):
+                return {"ok": True, "file": about}
+            return self._looked_into(await self.up(method, token, **body))
         answer = await self.up(method, token, **body)
         if "upload_url" in answer:
             return {**answer, "upload_url": f"{self.origin}/upload/v1/{answer['file_id']}"}
-        for one in cast("list[Json]", answer.get("files", [])):
-            self.links[str(one["permalink"])] = one
+        if not answer["ok"]:
+            return answer
+        # Slack says here no more than what a file is called ("files.completeUploadExternal").
+        files = cast("list[Json]", answer["files"])
+        return {**answer, "files": [{"id": one["id"], "title": one["title"]} for one in files]}
+
+    def _looked_into(self, answer: Json) -> Json:
+        """Return what is said of a file of the bot's; its type is known after a while."""
+        if answer["ok"]:
+            file = cast("Json", answer["file"])
+            self.links[str(file["permalink"])] = file
+            if self.unread:
+                self.unread -= 1
+                return {**answer, "file": {**file, "mimetype": ""}}
         return answer
 
     async def _upload(self, request: web.Request) -> web.Response:

@@ -53,7 +53,7 @@ class Bot:
     def texts(self, channel: str, *, thread: str = "") -> list[str]:
         """What they say, cards apart."""
         return [
-            standing(one).text
+            standing(one, self.slack).text
             for one in self.messages(channel)
             if not _is_card(one) and (one.get("thread_ts") or "") == thread
         ]
@@ -65,7 +65,9 @@ class Bot:
     async def carded(self) -> Json:
         """Wait for a card that Olga can press, and return the newest."""
         found = await self.until(
-            lambda: [one for one in self.messages(self.olga.direct) if standing(one).buttons]
+            lambda: [
+                one for one in self.messages(self.olga.direct) if standing(one, self.slack).buttons
+            ]
         )
         return found[-1]
 

@@ -56,10 +56,46 @@ async def test_an_answer_that_a_kill_cut_off_stands_once(tmp_path: Path) -> None
         here.slack.will("chat.postMessage", Fault(hangs=True))
         await here.ann.says("again?")
         await here.answered(here.ann.direct, "hello", "once")
+        here.model.say("once", key="again?")  # a turn that was not over is asked anew
         await here.restart()
         here.model.say("that is all", key="all?")
         await here.ann.says("all?")
         await here.answered(here.ann.direct, "hello", "once", "that is all")
+
+
+async def test_a_file_that_a_kill_cut_off_stands_once(tmp_path: Path) -> None:
+    """The daemon dies by `kill -9` after Slack took the file and before it heard so. P1."""
+    async with bot(tmp_path, autonomy="full") as here:
+        gate = here.model.gate()
+        here.model.call("write_file", {"path": "a.csv", "content": "a;b"}, round=0)
+        here.model.call("send_file", {"path": "a.csv", "caption": "here"}, round=1)
+        here.model.say(gate, "There it is.", round=2)
+        here.slack.will("chat.postMessage", Fault(hangs=True))
+        await here.ann.says("make it")
+        await here.until(lambda: here.messages(here.ann.direct))
+        here.model.say("There it is.", round=2)
+        await here.restart()
+        await here.answered(here.ann.direct, "There it is.")
+        file, _answer = here.messages(here.ann.direct)
+        assert standing(file, here.slack).file == ("a.csv", 3)
+        assert standing(file, here.slack).text == "here"
+
+
+async def test_a_long_call_is_approved_with_the_file_that_shows_it(tmp_path: Path) -> None:
+    """It stands in the card's message, whole, and the buttons work. S2-10, P5."""
+    async with bot(tmp_path) as here:
+        here.model.call("knock", {"what": "wood " * 4_000}, round=0)
+        here.model.say("So be it.", round=1)
+        await here.ann.says("please knock")
+        card = await here.carded()
+        place = here.olga.direct
+        (file,) = here.slack.links.values()
+        assert b"wood " * 4_000 in here.slack.files[str(file["id"])]
+        await here.olga.presses(str(card["ts"]), *here.button(card, "Approve once"))
+        await here.until(lambda: "So be it." in here.texts(here.ann.direct))
+        await here.until(lambda: not standing(here.messages(place)[0], here.slack).buttons)
+        assert "approved by" in standing(here.messages(place)[0], here.slack).text
+        assert here.bench.ran("knock") == ["wood " * 4_000]
 
 
 async def test_an_approval_is_pressed_by_the_operator_and_nobody_else(tmp_path: Path) -> None:

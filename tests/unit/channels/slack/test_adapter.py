@@ -10,9 +10,10 @@ import pytest
 from pydantic import ValidationError
 
 from channels.slack import SlackSettings, check, open_channel
+from channels.slack.calls import LOOK_S, MOST_LOOKS
 from channels.slack.render import linked, text_block
-from tests.contract.channel_suite import Desk, receiving
-from tests.contract.channel_words import APPROVED, CARD, call, outgoing_file
+from tests.contract.channel_suite import Desk, Standing, receiving
+from tests.contract.channel_words import APPROVED, CARD, call, looked, outgoing_file
 from tests.contract.slack_harness import SETTINGS, slack_context, standing
 from tests.emulators.slack.server import APP, BOT, Fault, Json, SlackServer
 from tests.fakes.manual_clock import ManualClock
@@ -35,6 +36,7 @@ from zeroclaw import (
     Outcome,
     Outgoing,
     RateLimited,
+    Rendered,
     Said,
     SecretReference,
     replace,
@@ -308,12 +310,12 @@ FILE = outgoing_file(b"1;2")
         ("upload", Fault(status=500), ChannelUnavailable),
         ("upload", Fault(is_lost=True), ChannelUnavailable),
         ("files.completeUploadExternal", Fault(is_lost=True), ChannelUnavailable),
+        ("files.info", Fault(is_lost=True), ChannelUnavailable),
         (
-            "files.completeUploadExternal",
-            Fault(body={"ok": True, "files": [{"permalink": "https://a|b> <!channel"}]}),
+            "files.info",
+            Fault(body={"ok": True, "file": {"mimetype": "a/b", "permalink": "https://a|b> <!x"}}),
             ChannelUnavailable,
         ),
-        ("files.completeUploadExternal", Fault(body={"ok": True}), ChannelUnavailable),
     ],
 )
 async def test_a_file_that_could_not_be_handed_over_shows_nothing(
@@ -331,6 +333,61 @@ async def test_a_file_that_could_not_be_handed_over_shows_nothing(
         await here.channel.send_file(to, FILE)
         (shown,) = await slack.from_bot(ann.direct)
         assert standing(shown, slack).file == (FILE.name, 3)
+
+
+async def test_a_file_whose_caption_changes_stays() -> None:
+    """The note that it may be a repeat is taken off again where it is none."""
+    async with SlackServer() as slack, stage(slack, Desk().admit) as here:
+        ann = await slack.person()
+        to = here.channel.direct_address(ann.id)
+        assert to is not None
+        ref = await here.channel.send_file(to, FILE)
+        said = Rendered(body="*now*", plain="*now*")
+        await here.channel.edit(ref, Outgoing(rendered=said, key="f1", plain=True))
+        (stands,) = await slack.from_bot(ann.direct)
+    assert standing(stands, slack) == Standing(text="*now*", file=(FILE.name, 3))
+
+
+@pytest.mark.parametrize("looks", [1, MOST_LOOKS + 1])
+async def test_a_file_is_shown_once_slack_has_looked_into_it(looks: int) -> None:
+    """Or after a while: what it does not look into is shown as a link."""
+    async with SlackServer() as slack, stage(slack, Desk().admit) as here:
+        ann = await slack.person()
+        to = here.channel.direct_address(ann.id)
+        assert to is not None
+        slack.unread = looks
+        async with asyncio.TaskGroup() as group:
+            sending = group.create_task(here.channel.send_file(to, FILE))
+            while not sending.done():
+                await slack.up("auth.test", BOT)  # lets the others go on
+                await here.clock.advance(LOOK_S)
+        assert slack.calls.count("files.info") == min(looks, MOST_LOOKS) + 1
+        assert len(await slack.from_bot(ann.direct)) == 1
+
+
+async def test_a_file_whose_answer_was_lost_is_found() -> None:
+    """By its key, which its message carries (P1)."""
+    async with SlackServer() as slack, stage(slack, Desk().admit) as here:
+        to = here.channel.direct_address((await slack.person()).id)
+        assert to is not None
+        mark = here.channel.mark(to)
+        slack.will("chat.postMessage", Fault(is_lost=True))
+        with pytest.raises(DeliveryUnknown):
+            await here.channel.send_file(to, FILE)
+        seen = await looked(here.channel, to, FILE, mark)
+        other = await looked(here.channel, to, replace(FILE, key="f2"), mark)
+    assert seen.ref is not None
+    assert other.ref is None
+
+
+async def test_a_scope_that_the_app_lacks_is_named() -> None:
+    async with SlackServer() as slack, stage(slack, Desk().admit) as here:
+        to = here.channel.direct_address((await slack.person()).id)
+        assert to is not None
+        said = {"ok": False, "error": "missing_scope", "needed": "files:write"}
+        slack.will("files.getUploadURLExternal", Fault(body=said))
+        with pytest.raises(ChannelRejected, match="missing_scope, the app needs the scope files:w"):
+            await here.channel.send_file(to, FILE)
 
 
 async def test_no_link_in_a_caption_is_fetched_for_a_preview() -> None:
