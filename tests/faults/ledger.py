@@ -49,6 +49,10 @@ class Ledger:
         """Tell whether it is on record that a message of the bot has this id, in whatever chat."""
         return bool(self._read(_MESSAGE, f'"message":"{message}"'))
 
+    def has_claimed(self, key: str) -> bool:
+        """Tell whether an event with this key was admitted."""
+        return bool(self._read("SELECT 'claimed' FROM claim WHERE key = ?", key))
+
     def damage(self) -> str:
         """Look through the whole file; `ok` for none."""
         ((found,),) = self._read("PRAGMA integrity_check(1)")

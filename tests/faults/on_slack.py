@@ -161,12 +161,18 @@ class OnSlack:
             raise AssertionError(message) from None
 
 
-@asynccontextmanager
-async def _opened(directory: Path, environment: Mapping[str, str]) -> AsyncGenerator[Stage]:
-    async with bot(directory, environment=environment, start=False, command=COMMAND) as here:
-        yield OnSlack(here, directory)
+def on_slack(*, channel: Mapping[str, object] | None = None) -> Open:
+    """Return what opens it.
 
+    Args:
+        channel: Keys of the channel's configuration.
+    """
 
-def on_slack() -> Open:
-    """Return what opens it."""
-    return _opened
+    @asynccontextmanager
+    async def opened(directory: Path, environment: Mapping[str, str]) -> AsyncGenerator[Stage]:
+        async with bot(
+            directory, environment=environment, start=False, command=COMMAND, channel=channel
+        ) as here:
+            yield OnSlack(here, directory)
+
+    return opened

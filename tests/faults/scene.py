@@ -104,8 +104,13 @@ class Scene:
         await self._until(lambda: not self._left_to_do())
 
     async def _until(self, holds: Callable[[], bool]) -> None:
+        def looked() -> bool:
+            self._pulse.set()  # whoever looks sees what no instant tells of: that a mail has come
+            self._pulse = asyncio.Event()
+            return holds()
+
         try:
-            await self.stage.until(holds)
+            await self.stage.until(looked)
         except AssertionError as error:
             error.add_note(f"left to do: {self._left_to_do()}\n{self.stage.daemon.account()}")
             raise

@@ -3,68 +3,140 @@
     pytest tests/faults/test_walked_elsewhere.py -k "slack and asked"
 
 What differs from platform to platform is how an event comes again, how a message is found whose
-answer was lost, and how a card is pressed and settled. So each point is killed at once, before and
-after; the other places of a point are walked on Telegram and on the platform of the tests.
+answer was lost, and how a card is pressed and settled. So each point is killed at once, after it in
+every check and before it among the long searches; the other places of a point are walked on Telegram
+and on the platform of the tests.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Protocol
 
 import pytest
 
 from tests.faults.instants import nth
-from tests.faults.killing import kill_at
+from tests.faults.killing import ONCE_MORE, kill_at
+from tests.faults.on_discord import on_discord
+from tests.faults.on_email import on_email
 from tests.faults.on_slack import on_slack
-from tests.faults.scenarios import SCENARIOS
+from tests.faults.scenarios import SCENARIOS, Scenario
+from tests.faults.scenarios_while_busy import BUSY
+from tests.faults.scene import Scene
 from tests.faults.stage import Open
+from zeroclaw import replace
 from zeroclaw.store import DurablePoint
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("bwrap")]
 
-STAGES = {"slack": on_slack()}
-WALK: dict[DurablePoint, tuple[str, int]] = {
-    DurablePoint.ADMITTED: ("text", 1),
-    DurablePoint.TURN_STARTED: ("text", 1),
-    DurablePoint.ASSISTANT_RECEIVED: ("batch", 1),
-    DurablePoint.GATED: ("batch", 1),
-    DurablePoint.ASKED: ("approved", 1),
-    DurablePoint.ANSWERED: ("approved", 1),
-    DurablePoint.SETTLED: ("approved", 1),
-    DurablePoint.CALL_STARTED: ("shell", 1),
-    DurablePoint.CALL_FINISHED: ("shell", 1),
-    DurablePoint.BATCH_APPENDED: ("batch", 1),
-    DurablePoint.STEERED: ("edited", 1),
-    DurablePoint.FINISHED: ("text", 1),
-    DurablePoint.REF_KNOWN: ("text", 1),
-    DurablePoint.DELIVERED: ("text", 1),
-    DurablePoint.REFUSED: ("refused", 1),
-    DurablePoint.HOUSEKEEPING: ("approved", 1),
-}
-CALLS = (("send", "text"), ("edit", "text"), ("ask", "approved"), ("settle", "approved"))
 
-each_stage = pytest.mark.parametrize(
-    "opened",
+class Opens(Protocol):
+    """What opens a platform as a stage, with keys of its channel's configuration."""
+
+    def __call__(self, *, channel: Mapping[str, object]) -> Open: ...
+
+
+STAGES: Mapping[str, tuple[Opens, tuple[str, ...]]] = {
+    "discord": (on_discord, ()),
+    "email": (on_email, ("dovecot", "postfix")),
+    "slack": (on_slack, ("emulate",)),
+}
+TWO_MAILS = ("\n".join(["A line."] * 5_000), "\n".join(["Another."] * 5_000))
+"""Neither has room for a line of the other's."""
+
+
+async def _in_two_mails(scene: Scene) -> None:
+    scene.stage.model.say("\n\n".join(TWO_MAILS), key="hi", times=None)
+    await scene.say("ann", "hi", *TWO_MAILS)
+
+
+PLAYED = {
+    **SCENARIOS,
+    **BUSY,
+    "in two mails": Scenario(play=_in_two_mails),
+    "refused": replace(SCENARIOS["refused"], channel={}),
+    "whole": replace(SCENARIOS["approved"], channel={"stream": False}),
+}
+WALK: Mapping[DurablePoint, str] = {
+    DurablePoint.ADMITTED: "text",
+    DurablePoint.TURN_STARTED: "text",
+    DurablePoint.ASSISTANT_RECEIVED: "batch",
+    DurablePoint.GATED: "batch",
+    DurablePoint.ASKED: "approved",
+    DurablePoint.ANSWERED: "approved",
+    DurablePoint.SETTLED: "approved",
+    DurablePoint.CALL_STARTED: "shell",
+    DurablePoint.CALL_FINISHED: "shell",
+    DurablePoint.BATCH_APPENDED: "batch",
+    DurablePoint.STEERED: "edited",
+    DurablePoint.FINISHED: "text",
+    DurablePoint.REF_KNOWN: "text",
+    DurablePoint.DELIVERED: "text",
+    DurablePoint.REFUSED: "refused",
+    DurablePoint.HOUSEKEEPING: "approved",
+}
+CALLS = (
+    ("send", "text"),
+    ("send", "whole"),
+    ("edit", "text"),
+    ("ask", "approved"),
+    ("settle", "approved"),
+)
+MORE_CALLS = (("send", "approved"), ("ask", "whole"), ("settle", "whole"))
+# A mail stays as it was sent, its writer's and the bot's.
+WALK_WITHOUT_EDITS = {
+    **WALK,
+    DurablePoint.STEERED: "steer",
+    DurablePoint.REF_KNOWN: "in two mails",
+}
+WITHOUT_EDITS = {"email"}
+
+
+def on(platform: str) -> tuple[pytest.MarkDecorator, ...]:
+    """Return what a platform needs."""
+    needs = STAGES[platform][1]
+    return (pytest.mark.needs(*needs),) if needs else ()
+
+
+@pytest.mark.parametrize(
+    ("point", "when", "platform"),
     [
-        pytest.param(one, id=name, marks=pytest.mark.needs("emulate"))
-        for name, one in STAGES.items()
+        pytest.param(
+            *(point, when, platform),
+            marks=on(platform) + (() if is_in_check else (ONCE_MORE,)),
+        )
+        for platform in STAGES
+        for point in WALK
+        for when in ("before", "after")
+        for is_in_check in [when == "after" or point is DurablePoint.ADMITTED]
     ],
 )
-
-
-@each_stage
-@pytest.mark.parametrize("when", ["before", "after"])
-@pytest.mark.parametrize("point", WALK)
 async def test_a_kill_at_a_durable_point_loses_and_repeats_nothing(
-    tmp_path: Path, opened: Open, point: DurablePoint, when: str
+    tmp_path: Path, platform: str, point: DurablePoint, when: str
 ) -> None:
     """Answered once, run at most once, every card settled, the books in order. P1, P3, P5."""
-    name, n = WALK[point]
-    await kill_at(tmp_path, SCENARIOS[name], nth("commit", point.value, when, n), opened=opened)
+    scenario = PLAYED[(WALK_WITHOUT_EDITS if platform in WITHOUT_EDITS else WALK)[point]]
+    opened = STAGES[platform][0](channel=scenario.channel)
+    await kill_at(tmp_path, scenario, nth("commit", point.value, when), opened=opened)
 
 
-@each_stage
-@pytest.mark.parametrize(("call", "name"), CALLS)
-async def test_a_kill_between_a_call_and_its_record_loses_and_repeats_nothing(
-    tmp_path: Path, opened: Open, call: str, name: str
+@pytest.mark.parametrize(
+    ("call", "name", "when", "platform"),
+    [
+        pytest.param(
+            *(call, name, when, platform),
+            marks=on(platform) + (() if is_in_check else (ONCE_MORE,)),
+        )
+        for platform in STAGES
+        for call, name in (*CALLS, *MORE_CALLS)
+        for when in ("before", "after")
+        for is_in_check in [when == "after" and (call, name) in CALLS]
+        if call != "edit" or platform not in WITHOUT_EDITS
+    ],
+)
+async def test_a_kill_around_a_call_loses_and_repeats_nothing(
+    tmp_path: Path, platform: str, call: str, name: str, when: str
 ) -> None:
     """What the platform carried out and nobody recorded is found and gone on with. P1, P5, P6."""
-    await kill_at(tmp_path, SCENARIOS[name], nth("call", call, "after", 1), opened=opened)
+    scenario = PLAYED[name]
+    opened = STAGES[platform][0](channel=scenario.channel)
+    await kill_at(tmp_path, scenario, nth("call", call, when), opened=opened)

@@ -2,7 +2,7 @@
 
 They are outside processes because they are what people's mail goes through; nothing written here
 would be as odd. Starting both takes two seconds, so tests share them, and each takes mailboxes of
-its own: every name at `DOMAIN` is one, and every password is right but `WRONG`. Nothing of /etc is
+its own: every name at `DOMAIN` is one but those that begin with `gone`, and every password is right. Nothing of /etc is
 read or changed, and no mail leaves: what is for another domain bounces at once.
 """
 
@@ -115,7 +115,8 @@ smtpd_tls_key_file = {home}/key.pem
 smtpd_sasl_auth_enable = yes
 smtpd_sasl_type = dovecot
 smtpd_sasl_path = inet:127.0.0.1:{sasl}
-smtpd_recipient_restrictions = permit_sasl_authenticated, reject
+smtpd_recipient_restrictions = check_recipient_access regexp:{home}/gone,
+  permit_sasl_authenticated, reject
 smtpd_client_connection_rate_limit = 0
 message_size_limit = 30000000
 maillog_file = {home}/postfix.log
@@ -193,11 +194,19 @@ class Servers:
 
         await asyncio.to_thread(_until, are_seen)
 
+    async def all_delivered(self) -> None:
+        """Wait until all that postfix has taken is where it goes."""
+        await asyncio.to_thread(_until, self._is_all_delivered)
+
+    def count(self, address: str) -> int:
+        """Return how many mails came to a mailbox so far; reads a directory."""
+        return len(self._files(address))
+
     async def mails(self, address: str) -> list[EmailMessage]:
         """Return what came to a mailbox, in the order in which postfix took it in."""
+        await self.all_delivered()
 
         def read() -> list[EmailMessage]:
-            _until(self._is_all_delivered)
             found = (
                 BytesParser(policy=default).parsebytes(one.read_bytes())
                 for one in self._files(address)
@@ -213,17 +222,21 @@ class Servers:
         """
 
         def forget() -> None:
-            home = self.home / "mail" / address
-            numbered = _VALIDITY.match((home / "dovecot-uidlist").read_text())
-            assert numbered is not None
+            home, numbered = self.home / "mail" / address, self.numbering(address)
             for one in home.glob("dovecot*"):
                 one.unlink()
             anew = home / "anew"
-            anew.write_text(f"3 V{int(numbered[1]) + 1} N1\n")
+            anew.write_text(f"3 V{numbered + 1} N1\n")
             shutil.chown(anew, "nobody")
             anew.rename(home / "dovecot-uidlist")
 
         await asyncio.to_thread(forget)
+
+    def numbering(self, address: str) -> int:
+        """Return the UIDVALIDITY of a mailbox that a mail has come to."""
+        numbered = _VALIDITY.match((self.home / "mail" / address / "dovecot-uidlist").read_text())
+        assert numbered is not None
+        return int(numbered[1])
 
     async def cut(self, address: str) -> None:
         """End every session of one mailbox, as a server does that is restarted."""
@@ -269,6 +282,7 @@ class Servers:
         (self.home / "dovecot.conf").write_text(DOVECOT.format(**names))
         (etc / "main.cf").write_text(MAIN.format(**names))
         (etc / "master.cf").write_text(MASTER.format(**names))
+        (self.home / "gone").write_text("/^gone/ 550 5.1.1 there is no such mailbox\n")
         commands = (
             ("dovecot", "-F", "-c", str(self.home / "dovecot.conf")),
             ("postfix", "-c", str(etc), "start-fg"),

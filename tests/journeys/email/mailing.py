@@ -1,10 +1,11 @@
 """All that a mail journey takes place in: real mail servers, a model, tools, the real daemon.
 
-Ann may write to the bot; Olga is an operator; whoever else writes is a stranger.
+Ann and Bob may write to the bot; Olga is an operator; whoever else writes is a stranger. Ann has an
+address more, to which no mail can be sent.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from email.message import EmailMessage
@@ -34,6 +35,8 @@ class Mailing:
     daemon: DaemonProcess
     bot: str
     ann: str
+    gone: str
+    bob: str
     olga: str
 
     async def write(self, sender: str, mail: EmailMessage) -> EmailMessage:
@@ -66,27 +69,45 @@ class Mailing:
 
 @asynccontextmanager
 async def mailing(
-    directory: Path, *, command: tuple[str, ...] = PRODUCT
+    directory: Path,
+    *,
+    start: bool = True,
+    command: tuple[str, ...] = PRODUCT,
+    environment: Mapping[str, str] | None = None,
+    channel: Mapping[str, object] | None = None,
+    changed: Callable[[], None] = lambda: None,
 ) -> AsyncGenerator[Mailing]:
-    """Open everything and start the daemon; at the end it is told to end, and does."""
+    """Open everything and start the daemon; at the end it is told to end, and does.
+
+    Args:
+        directory: An empty directory of this test's own.
+        start: Start the daemon and wait until it reads.
+        command: What runs it; another composition root, for faults.
+        environment: Of the daemon, beside the usual.
+        channel: Keys of `[channels.email]` over the usual ones.
+        changed: Called when a tool begins, and when the daemon says something; mail tells nobody.
+    """
     async with AsyncExitStack() as stack:
         stack.enter_context(one_failure())
         model = await stack.enter_async_context(ModelServer())
         mail = await asyncio.to_thread(servers)
-        bench = await stack.enter_async_context(Bench(_nobody_waits))
+        bench = await stack.enter_async_context(Bench(changed))
         group = await stack.enter_async_context(asyncio.TaskGroup())
-        bot, ann, olga = map(mail.new_address, ("bot", "ann", "olga"))
+        names = ("bot", "ann", "gone", "bob", "olga")
+        bot, ann, gone, bob, olga = map(mail.new_address, names)
         settings = email_settings(mail, bot).model_dump(exclude_defaults=True, mode="json")
         own = {
             "people": [
                 {"name": "olga", "ids": [f"email:{olga}"], "roles": ["operator"]},
-                {"name": "ann", "ids": [f"email:{ann}"]},
+                {"name": "ann", "ids": [f"email:{ann}", f"email:{gone}"]},
+                {"name": "bob", "ids": [f"email:{bob}"]},
             ],
             "channels": {
                 "email": {
                     **settings,
                     "password": {"env": "JOURNEY_MAIL_PASSWORD"},
-                    "allowed_users": [ann, olga],
+                    "allowed_users": [ann, gone, bob, olga],
+                    **(channel or {}),
                 }
             },
         }
@@ -97,17 +118,26 @@ async def mailing(
             group=group,
             config=path,
             log=directory / "stderr.log",
-            environment=daemon_environment(directory, bench) | password,
-            changed=_nobody_waits,
+            environment=daemon_environment(directory, bench) | password | dict(environment or {}),
+            changed=changed,
             command=command,
             launch=forked,
         )
         here = Mailing(
-            mail=mail, model=model, bench=bench, daemon=daemon, bot=bot, ann=ann, olga=olga
+            mail=mail,
+            model=model,
+            bench=bench,
+            daemon=daemon,
+            bot=bot,
+            ann=ann,
+            gone=gone,
+            bob=bob,
+            olga=olga,
         )
         try:
-            await daemon.start()
-            await asyncio.to_thread(_read_from, directory)
+            if start:
+                await daemon.start()
+                await asyncio.to_thread(_read_from, directory)
             yield here
             if daemon.is_running:
                 assert await daemon.terminate() == 0, "told to end, it ends well, whatever is open"
@@ -126,7 +156,3 @@ def _read_from(directory: Path) -> None:
         if any(directory.glob("data/**/read-up-to")):
             return
         beat.wait(0.02)
-
-
-def _nobody_waits() -> None:
-    """Tell nobody: mail is looked for again and again."""

@@ -96,6 +96,7 @@ async def bot(
     start: bool = True,
     environment: Mapping[str, str] | None = None,
     command: tuple[str, ...] = PRODUCT,
+    channel: Mapping[str, object] | None = None,
     **config: object,
 ) -> AsyncGenerator[Bot]:
     """Open everything and start the daemon; at the end it is told to end, and does."""
@@ -120,6 +121,7 @@ async def bot(
                     "app_token": {"env": "JOURNEY_SLACK_APP"},
                     "api_base_url": slack.url,
                     "limits": "off",
+                    **(channel or {}),
                 }
             },
         }

@@ -1,0 +1,300 @@
+"""Discord as a stage for scenes, read as people see it.
+
+Discord tells nobody that a message was received, so what was admitted is read from the store. A press
+that the bot did not live to answer has failed in its person's app, who presses again.
+"""
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from simcord.backend.models import Message
+
+from channels.discord import cards, decode
+from channels.discord.emulator.server import Deed as Told
+from channels.discord.emulator.server import DiscordServer, Fault, Person
+from tests.contract.discord_harness import standing
+from tests.faults.forked import COMMAND
+from tests.faults.ledger import Ledger
+from tests.faults.stage import Asked, Card, Deed, Open, Shown, Stage
+from tests.journeys.daemon_process import PATIENCE_S
+from tests.journeys.discord.bot import Bot, bot
+from zeroclaw import ApprovalId, Choice, Position
+from zeroclaw.host.clock import SystemClock
+from zeroclaw.inbound.ingress import POSITIONS
+from zeroclaw.store import Commit, DurablePoint
+from zeroclaw.stores.sqlite import open_store
+
+T = TypeVar("T")
+_HOWS = {"✅": "approved", "⛔": "denied", "⌛": "expired", "⏹": "stopped"}
+_SIGN = re.compile(f"[{''.join(_HOWS)}]")
+_CALL = re.compile(r"\n\d+\\\. ")
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """A message, or an edit of one."""
+
+    written: Message
+    text: str
+    claim: str
+    ledger: Ledger
+
+    @property
+    def confirmed(self) -> bool:
+        return self.ledger.has_claimed(self.claim)
+
+    @property
+    def message(self) -> str:
+        return str(self.written.id)
+
+
+@dataclass(eq=False, slots=True, kw_only=True)
+class _Press:
+    """A press, once more in each life of the bot in which its button stands."""
+
+    discord: DiscordServer
+    person: Person
+    card: Message
+    button: str
+    told: list[Told] = field(default_factory=list[Told])
+    life: int = 0
+
+    @property
+    def confirmed(self) -> bool:
+        return any(one.answers for one in self.told) or not self._stands
+
+    @property
+    def message(self) -> str:
+        return str(self.card.id)
+
+    @property
+    def text(self) -> str:
+        return self.button
+
+    @property
+    def _stands(self) -> bool:
+        return self.button in _buttons(self.card)
+
+    def again(self) -> None:
+        life = self.discord.identifies
+        if life > self.life and self.discord.is_heard and self._stands:
+            self.life = life
+            pressed = self.person.presses(self.card.channel_id, self.card.id, self.button)
+            self.told.append(pressed)
+
+
+def _buttons(message: Message) -> list[str]:
+    return [str(one["custom_id"]) for row in message.components for one in row["components"]]
+
+
+def _approvals(message: Message) -> tuple[ApprovalId, ...]:
+    """Return whose buttons stand on a message, each once; none: no card, or one that has ended."""
+    found = filter(None, map(cards.read, _buttons(message)))
+    return tuple(dict.fromkeys(approval for approval, _ in found))
+
+
+def _card(message: Message, approvals: Sequence[ApprovalId]) -> Card:
+    """Read a card as a person does: its calls one below the other, an ended one with a sign."""
+    _, *calls = _CALL.split(message.content)
+    signs = [_SIGN.search(one) for one in calls]
+    return Card(
+        id=str(message.id),
+        question=" ".join(approvals),
+        calls=tuple(
+            Asked(approval=approval, says=says, how="" if sign is None else _HOWS[sign[0]])
+            for approval, says, sign in zip(approvals, calls, signs, strict=True)
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Chat:
+    name: str
+    channel: int
+    discord: DiscordServer
+    ledger: Ledger
+    asked: Mapping[int, tuple[ApprovalId, ...]]
+    said: list[str] = field(default_factory=list[str])
+    recorded: set[int] = field(default_factory=set[int])
+
+    @property
+    def shown(self) -> Sequence[Shown]:
+        return [
+            Shown(text=standing(one).text, draft=not self._is_recorded(one))
+            for one in self.discord.from_bot(self.channel)
+            if one.id not in self.asked
+        ]
+
+    def _is_recorded(self, message: Message) -> bool:
+        """Tell whether the bot knows of a message; what it never heard of it will look for."""
+        if message.id not in self.recorded and self.ledger.knows_message(str(message.id)):
+            self.recorded.add(message.id)
+        return message.id in self.recorded
+
+    @property
+    def cards(self) -> Sequence[Card]:
+        here = self.discord.from_bot(self.channel)
+        return [_card(one, self.asked[one.id]) for one in here if one.id in self.asked]
+
+    @property
+    def ever(self) -> str:
+        return "\n".join(self.said)
+
+
+class OnDiscord:
+    """A `Stage`."""
+
+    tells_repeats = True
+    loses_drafts = False
+    groups: Sequence[str] = ()
+
+    def __init__(self, here: Bot, directory: Path) -> None:
+        self.model = here.model
+        self.bench = here.bench
+        self.daemon = here.daemon
+        self.directory = directory
+        self.discord = here.discord
+        self.wake = here.discord.release
+        self._people: dict[str, Person] = {"ann": here.ann, "bob": here.bob, "olga": here.olga}
+        self._ledger = Ledger(directory / "data")
+        self._asked: dict[int, tuple[ApprovalId, ...]] = {}
+        self._presses: list[_Press] = []
+        self._chats = {
+            name: _Chat(
+                name=name,
+                channel=one.direct,
+                discord=here.discord,
+                ledger=self._ledger,
+                asked=self._asked,
+            )
+            for name, one in self._people.items()
+        }
+        here.discord.backend.subscribers.append(self._on_event)
+
+    def named(self, who: str) -> str:
+        return who
+
+    @property
+    def listening(self) -> bool:
+        return self.discord.is_heard
+
+    def chats(self) -> Sequence[_Chat]:
+        return [*self._chats.values()]
+
+    def chat(self, name: str) -> _Chat:
+        return self._chats[name]
+
+    async def say(
+        self, who: str, text: str, *, where: str = "", files: Mapping[str, bytes] | None = None
+    ) -> Deed:
+        assert not where
+        person = self._people[who]
+        if not files:
+            return self._said(person.says(person.direct, text))
+        ((name, content),) = files.items()
+        size = len(content)
+        sent = person.sends(person.direct, name, content, said_bytes=size, text=text)
+        return self._said(sent)
+
+    async def edit(self, deed: Deed, text: str) -> Deed:
+        assert isinstance(deed, _Said)
+        message = deed.written
+        (person,) = [one for one in self._people.values() if one.id == message.author_id]
+        person.edits(message, text)
+        return self._said(message, version=f"/{message.edited_timestamp}")
+
+    def _said(self, message: Message, version: str = "") -> _Said:
+        what = "edit" if version else "message"
+        claim = f"{what}/{message.channel_id}/{message.id}{version}"
+        return _Said(
+            written=message,
+            text=message.content,
+            claim=f"{self._account}/{claim}",
+            ledger=self._ledger,
+        )
+
+    @property
+    def _account(self) -> str:
+        return f"discord/{self.discord.bot}"
+
+    async def press(self, who: str, where: str, card: Card, choice: Choice, *, call: int) -> Deed:
+        messages = self.discord.from_bot(self._chats[where].channel)
+        (message,) = [one for one in messages if str(one.id) == card.id]
+        button = cards.data(ApprovalId(card.calls[call].approval), choice)
+        person = self._people[who]
+        press = _Press(discord=self.discord, person=person, card=message, button=button)
+        self._presses.append(press)
+        press.again()
+        return press
+
+    def refuse(self, where: str) -> None:
+        missing = {"message": "Cannot send messages to this user", "code": 50007}
+        path = rf"^/channels/{self._chats[where].channel}/messages$"
+        fault = Fault(method="POST", path=path, status=403, body=missing, times=10**6)
+        self.discord.will(fault)
+
+    async def until(self, holds: Callable[[], T]) -> T:
+        """Look from here and not from inside the emulator, where nothing may read a file."""
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                while not (found := self._looked(holds)):
+                    await self.discord.next_change().wait()
+        except TimeoutError:
+            message = f"waited {PATIENCE_S:g} s in vain\n{self.discord.transcript()}"
+            raise AssertionError(message) from None
+        return found
+
+    def _looked(self, holds: Callable[[], T]) -> T:
+        self.daemon.check()
+        for press in self._presses:
+            press.again()
+        return holds()
+
+    async def known(self) -> None:
+        """Let everybody have written before: of a chat that is not known yet nothing is read back."""
+        store = await open_store(self.directory / "data", clock=SystemClock())
+        account = self._account
+        for one in self._people.values():
+            chat = f"{decode.DIRECT}{one.id}"
+            cursor = decode.cursor(str(one.direct), str(one.direct))
+            position = Position(scope=chat, cursor=cursor)
+            put = POSITIONS.put(f"{account}/{chat}", position, place=account)
+            await store.commit(
+                Commit(point=DurablePoint.ADMITTED, conversation=None, writes=(put,))
+            )
+        await store.aclose()
+
+    def _on_event(self, event: str, payload: Mapping[str, object]) -> None:
+        if event not in {"MESSAGE_CREATE", "MESSAGE_UPDATE"}:
+            return
+        channel = int(str(payload["channel_id"]))
+        for chat in self._chats.values():
+            for one in self.discord.from_bot(channel) if chat.channel == channel else ():
+                if str(one.id) == payload["id"]:
+                    chat.said.append(one.content)
+                    if event == "MESSAGE_CREATE" and (approvals := _approvals(one)):
+                        self._asked[one.id] = approvals
+
+
+def on_discord(*, channel: Mapping[str, object] | None = None) -> Open:
+    """Return what opens it.
+
+    Args:
+        channel: Keys of the channel's configuration.
+    """
+
+    @asynccontextmanager
+    async def opened(directory: Path, environment: Mapping[str, str]) -> AsyncGenerator[Stage]:
+        async with bot(
+            directory, environment=environment, start=False, command=COMMAND, channel=channel
+        ) as here:
+            stage = OnDiscord(here, directory)
+            await stage.known()
+            yield stage
+
+    return opened
