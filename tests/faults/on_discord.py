@@ -16,7 +16,7 @@ from simcord.backend.models import Message
 
 from channels.discord import cards, decode
 from channels.discord.emulator.server import Deed as Told
-from channels.discord.emulator.server import DiscordServer, Fault, Person
+from channels.discord.emulator.server import DiscordServer, Fault, Json, Person, plain
 from tests.contract.discord_harness import standing
 from tests.faults.forked import COMMAND
 from tests.faults.ledger import Ledger
@@ -40,6 +40,7 @@ class _Said:
     """A message, or an edit of one."""
 
     written: Message
+    event: tuple[str, Json]
     text: str
     claim: str
     ledger: Ledger
@@ -164,6 +165,7 @@ class OnDiscord:
         self._ledger = Ledger(directory / "data")
         self._asked: dict[int, tuple[ApprovalId, ...]] = {}
         self._presses: list[_Press] = []
+        self._newest: tuple[str, Json] = ("", {})
         self._chats = {
             name: _Chat(
                 name=name,
@@ -213,6 +215,7 @@ class OnDiscord:
         claim = f"{what}/{message.channel_id}/{message.id}{version}"
         return _Said(
             written=message,
+            event=self._newest,
             text=message.content,
             claim=f"{self._account}/{claim}",
             ledger=self._ledger,
@@ -231,6 +234,13 @@ class OnDiscord:
         self._presses.append(press)
         press.again()
         return press
+
+    async def again(self, deed: Deed) -> None:
+        if isinstance(deed, _Press):
+            deed.told[-1].again()
+        else:
+            assert isinstance(deed, _Said)
+            self.discord.tell(*deed.event)
 
     def refuse(self, where: str) -> None:
         missing = {"message": "Cannot send messages to this user", "code": 50007}
@@ -272,6 +282,7 @@ class OnDiscord:
     def _on_event(self, event: str, payload: Mapping[str, object]) -> None:
         if event not in {"MESSAGE_CREATE", "MESSAGE_UPDATE"}:
             return
+        self._newest = event, plain(payload)
         channel = int(str(payload["channel_id"]))
         for chat in self._chats.values():
             for one in self.discord.from_bot(channel) if chat.channel == channel else ():

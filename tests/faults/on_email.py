@@ -40,6 +40,8 @@ class _Written:
     """A mail of a person; its sender hears of it by the answer alone."""
 
     text: str
+    sender: str
+    mail: EmailMessage
     message: str
     claim: str
     ledger: Ledger
@@ -163,6 +165,8 @@ class OnEmail:
         await self._here.write(self._people[who], mail)
         return _Written(
             text=text,
+            sender=self._people[who],
+            mail=mail,
             message=taken.envelope.message,
             claim=f"{self._account}/{taken.envelope.dedup[-1]}",
             ledger=self._ledger,
@@ -171,6 +175,10 @@ class OnEmail:
     @property
     def _account(self) -> str:
         return f"email/{self._here.bot}"
+
+    async def again(self, deed: Deed) -> None:
+        assert isinstance(deed, _Written)
+        await self._here.write(deed.sender, deed.mail)
 
     def refuse(self, where: str) -> None:
         assert where == "ann"

@@ -107,6 +107,10 @@ class OnLoopback:
         (message,) = [one for one in self._here.chat(where).cards if one.id == card.id]
         return _Done(await self._here.platform.press(who, message, choice, call=call))
 
+    async def again(self, deed: Deed) -> None:
+        assert isinstance(deed, _Done)
+        await self._here.platform.redeliver(deed.event)
+
     def refuse(self, where: str) -> None:
         self._here.platform.will("send", Refuse(), chat=where, times=None)
 

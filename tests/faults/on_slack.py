@@ -135,8 +135,11 @@ class OnSlack:
         self, who: str, text: str, *, where: str = "", files: Mapping[str, bytes] | None = None
     ) -> Deed:
         assert not where
-        assert not files
-        return _Done(await self._people[who].says(text))
+        person = self._people[who]
+        if not files:
+            return _Done(await person.says(text))
+        ((name, content),) = files.items()
+        return _Done(await person.sends(name, content, said_bytes=len(content), text=text))
 
     async def edit(self, deed: Deed, text: str) -> Deed:
         assert isinstance(deed, _Done)
@@ -149,6 +152,10 @@ class OnSlack:
         action = f"{ACTIONS[choice]}:{call + 1}"
         told = await self._people[who].presses(card.id, action, asked.approval, channel=place)
         return _Done(told)
+
+    async def again(self, deed: Deed) -> None:
+        assert isinstance(deed, _Done)
+        await deed.told.tell()
 
     def refuse(self, where: str) -> None:
         self.slack.refused.add(self._chats[where].channel)

@@ -178,6 +178,11 @@ class OnTelegram:
         """Reply to a message of the bot."""
         return _Done(self._people[who].says(text, reply_to=asked))
 
+    async def again(self, deed: Deed) -> None:
+        assert isinstance(deed, _Done)
+        self.telegram.redeliver(deed.deed)
+        self.telegram.redeliver(deed.deed, as_new=True)
+
     def refuse(self, where: str) -> None:
         self.telegram.will("sendMessage", Refuse(), chat=self._chats[where].chat, times=None)
 

@@ -1,6 +1,6 @@
 """What a scene needs of a platform, so that the same scenes are played and judged on each.
 
-`tests/faults/on_loopback.py` and `tests/faults/on_telegram.py` are the two.
+`tests/faults/on_loopback.py`, `tests/faults/on_telegram.py` and those beside them are such stages.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -174,6 +174,10 @@ class Stage(Protocol):
 
     async def press(self, who: str, where: str, card: Card, choice: Choice, *, call: int) -> Deed:
         """Press a button of a card."""
+        ...
+
+    async def again(self, deed: Deed) -> None:
+        """Tell the bot once more of what was done."""
         ...
 
     def refuse(self, where: str) -> None:

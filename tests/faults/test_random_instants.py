@@ -2,8 +2,8 @@
 
     FAULTS_SEED=0 pytest tests/faults/test_random_instants.py -k telegram
 
-A hundred kills on the platform of the tests, as generous and as poor as platforms are, and three
-hundred on Telegram. A kill is aimed at something that is under way (an answer that is streamed, a
+A hundred kills on the platform of the tests, as generous and as poor as platforms are, three hundred
+on Telegram, and sixty on each of the others. A kill is aimed at something that is under way (an answer that is streamed, a
 question that waits, a call that runs, a final that is delivered) or at anything, and falls at its
 k-th observable instant: a commit or a call to the platform begun or done, a piece of the model's
 answer, a tool that began. One in four daemons is killed once more while it recovers. What was hit
@@ -22,6 +22,7 @@ from tests.faults.instants import PHASES, Phase, nth_within
 from tests.faults.mixed_load import MixedLoad
 from tests.faults.on_loopback import on_loopback
 from tests.faults.on_telegram import on_telegram
+from tests.faults.platforms import NEEDS, PLATFORMS
 from tests.faults.promises import check, counted
 from tests.faults.scene import scene
 from tests.faults.stage import Open
@@ -39,7 +40,7 @@ DEEPEST_IN_RECOVERY = 25
 SEED_VARIABLE = "FAULTS_SEED"
 # The same each time, so that what fails is what was changed; 0 draws another one.
 SEED = int(os.environ.get(SEED_VARIABLE, "2711")) or random.SystemRandom().randrange(1, 10**6)
-PLATFORMS: tuple[Mapping[str, object], ...] = (
+VARIANTS: tuple[Mapping[str, object], ...] = (
     {},
     {"idempotent_send": False},
     {"can_edit": False},
@@ -60,6 +61,7 @@ class World(Value):
     opened: Open
     kills: int
     aimed: int
+    needs: tuple[str, ...] = ()
 
     @property
     def aims(self) -> tuple[Phase | None, ...]:
@@ -71,7 +73,7 @@ class World(Value):
 ON_LOOPBACK = tuple(
     World(
         name=f"loopback {number}",
-        opened=on_loopback(platform=PLATFORMS[number % len(PLATFORMS)]),
+        opened=on_loopback(platform=VARIANTS[number % len(VARIANTS)]),
         kills=10,
         aimed=2,
     )
@@ -82,17 +84,36 @@ ON_TELEGRAM = tuple(
     World(name=f"telegram {number}", opened=on_telegram(crowded=True), kills=20, aimed=3)
     for number in range(15)
 )
+# More mails in an hour than people write.
+NO_CAPS = {"email": {"account_per_hour": 10_000}}
+ELSEWHERE = tuple(
+    World(
+        name=f"{name} {number}",
+        opened=opens(channel=NO_CAPS.get(name, {})),
+        kills=20,
+        aimed=3,
+        needs=NEEDS[name],
+    )
+    for name, opens in PLATFORMS.items()
+    for number in range(3)
+)
 IN_EVERY_RUN = (ON_LOOPBACK[0], ON_TELEGRAM[0])
 LONG = pytest.mark.long("hundreds of kills")
 
 
 @pytest.mark.slow
-@pytest.mark.needs("bwrap", "platform")
 @pytest.mark.parametrize(
     "world",
     [
-        pytest.param(world, id=world.name, marks=() if world in IN_EVERY_RUN else LONG)
-        for world in (*ON_LOOPBACK, *ON_TELEGRAM)
+        pytest.param(
+            world,
+            id=world.name,
+            marks=(
+                pytest.mark.needs("bwrap", "platform", *world.needs),
+                *(() if world in IN_EVERY_RUN else (LONG,)),
+            ),
+        )
+        for world in (*ON_LOOPBACK, *ON_TELEGRAM, *ELSEWHERE)
     ],
 )
 async def test_kills_at_random_instants_lose_and_repeat_nothing(

@@ -10,36 +10,21 @@ and on the platform of the tests.
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Protocol
 
 import pytest
 
 from tests.faults.instants import nth
 from tests.faults.killing import ONCE_MORE, kill_at
-from tests.faults.on_discord import on_discord
-from tests.faults.on_email import on_email
-from tests.faults.on_slack import on_slack
+from tests.faults.platforms import PLATFORMS, WITHOUT_EDITS, on
 from tests.faults.scenarios import SCENARIOS, Scenario
 from tests.faults.scenarios_while_busy import BUSY
 from tests.faults.scene import Scene
-from tests.faults.stage import Open
 from zeroclaw import replace
 from zeroclaw.store import DurablePoint
 
-pytestmark = [pytest.mark.slow, pytest.mark.needs("bwrap")]
+pytestmark = pytest.mark.slow
 
 
-class Opens(Protocol):
-    """What opens a platform as a stage, with keys of its channel's configuration."""
-
-    def __call__(self, *, channel: Mapping[str, object]) -> Open: ...
-
-
-STAGES: Mapping[str, tuple[Opens, tuple[str, ...]]] = {
-    "discord": (on_discord, ()),
-    "email": (on_email, ("dovecot", "postfix")),
-    "slack": (on_slack, ("emulate",)),
-}
 TWO_MAILS = ("\n".join(["A line."] * 5_000), "\n".join(["Another."] * 5_000))
 """Neither has room for a line of the other's."""
 
@@ -88,13 +73,6 @@ WALK_WITHOUT_EDITS = {
     DurablePoint.STEERED: "steer",
     DurablePoint.REF_KNOWN: "in two mails",
 }
-WITHOUT_EDITS = {"email"}
-
-
-def on(platform: str) -> tuple[pytest.MarkDecorator, ...]:
-    """Return what a platform needs."""
-    needs = STAGES[platform][1]
-    return (pytest.mark.needs(*needs),) if needs else ()
 
 
 @pytest.mark.parametrize(
@@ -102,9 +80,9 @@ def on(platform: str) -> tuple[pytest.MarkDecorator, ...]:
     [
         pytest.param(
             *(point, when, platform),
-            marks=on(platform) + (() if is_in_check else (ONCE_MORE,)),
+            marks=(on(platform), *(() if is_in_check else (ONCE_MORE,))),
         )
-        for platform in STAGES
+        for platform in PLATFORMS
         for point in WALK
         for when in ("before", "after")
         for is_in_check in [when == "after" or point is DurablePoint.ADMITTED]
@@ -115,7 +93,7 @@ async def test_a_kill_at_a_durable_point_loses_and_repeats_nothing(
 ) -> None:
     """Answered once, run at most once, every card settled, the books in order. P1, P3, P5."""
     scenario = PLAYED[(WALK_WITHOUT_EDITS if platform in WITHOUT_EDITS else WALK)[point]]
-    opened = STAGES[platform][0](channel=scenario.channel)
+    opened = PLATFORMS[platform](channel=scenario.channel)
     await kill_at(tmp_path, scenario, nth("commit", point.value, when), opened=opened)
 
 
@@ -124,9 +102,9 @@ async def test_a_kill_at_a_durable_point_loses_and_repeats_nothing(
     [
         pytest.param(
             *(call, name, when, platform),
-            marks=on(platform) + (() if is_in_check else (ONCE_MORE,)),
+            marks=(on(platform), *(() if is_in_check else (ONCE_MORE,))),
         )
-        for platform in STAGES
+        for platform in PLATFORMS
         for call, name in (*CALLS, *MORE_CALLS)
         for when in ("before", "after")
         for is_in_check in [when == "after" and (call, name) in CALLS]
@@ -138,5 +116,5 @@ async def test_a_kill_around_a_call_loses_and_repeats_nothing(
 ) -> None:
     """What the platform carried out and nobody recorded is found and gone on with. P1, P5, P6."""
     scenario = PLAYED[name]
-    opened = STAGES[platform][0](channel=scenario.channel)
+    opened = PLATFORMS[platform](channel=scenario.channel)
     await kill_at(tmp_path, scenario, nth("call", call, when), opened=opened)

@@ -181,8 +181,8 @@ class Person:
         await deed.tell()
         return deed
 
-    async def sends(self, name: str, content: bytes, *, said_bytes: int) -> Deed:
-        """Send a file alone."""
+    async def sends(self, name: str, content: bytes, *, said_bytes: int, text: str = "") -> Deed:
+        """Send a file, with words or alone."""
         number = f"F{next(_NUMBERS):08}"
         self.server.files[number] = content
         url = f"{self.server.origin}/files/{number}"
@@ -194,7 +194,7 @@ class Person:
             "url_private_download": url,
         }
         self.server.about[number] = about
-        return await self.says("", files=[about])
+        return await self.says(text, files=[about])
 
     async def edits(self, deed: Deed, text: str) -> Deed:
         """Change what was said."""
