@@ -13,7 +13,7 @@ moment of the answer, and before anything else is told.
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Generic, Literal, Self, TypeVar
+from typing import Generic, Literal, TypeVar
 
 from zeroclaw.channel import Card, CardCall, Ending, Outcome
 from zeroclaw.envelope import (
@@ -77,11 +77,6 @@ class ApprovalRequest(Value):
     def said_with_it(self) -> str:
         """The reason of a denial, where its kind has one."""
         return ""
-
-    def answered(self, *, yes: bool, by: str, at: datetime, choice: Choice, reason: str) -> Self:
-        """Return it with an answer; a kind adds what it keeps of `choice` and `reason`."""
-        del choice, reason
-        return replace(self, state="approved" if yes else "denied", by=by, at=at)
 
 
 R = TypeVar("R", bound=ApprovalRequest)
@@ -147,53 +142,30 @@ class Approval(ApprovalRequest):
         """The reason of a denial."""
         return self.reason
 
-    def answered(self, *, yes: bool, by: str, at: datetime, choice: Choice, reason: str) -> Self:
-        """Return it with an answer."""
-        return replace(
-            self,
-            state="approved" if yes else "denied",
-            by=by,
-            at=at,
-            choice=choice,
-            reason="" if yes else reason.strip(),
-        )
-
 
 # --- what an answer comes to ---------------------------------------------------------------------
 
 
-class Answered(Value, Generic[R]):
-    """The answer counts; store `approval`."""
+class AnswerResult(Value, Generic[R]):
+    """What an answer to a request comes to.
 
-    approval: R
+    Attributes:
+        request: As it stands with it; stored if it `ends` by it.
+        how: `counted`; `late` if it was admitted at or after the deadline, which nobody had noticed
+            yet; `second` if somebody, or the deadline, was first; `reason_wanted` for a denial whose
+            reason is still to come, until which the request stays open; `refused` if it is not
+            theirs to give, or is not offered.
+        why: It is refused, for whoever gave it.
+    """
 
+    request: R
+    how: Literal["counted", "late", "second", "reason_wanted", "refused"]
+    why: str = ""
 
-class ReasonWanted(Value, Generic[R]):
-    """A denial whose reason is still to come; the request stays open until then."""
-
-    approval: R
-
-
-class Late(Value, Generic[R]):
-    """Admitted at or after the deadline, which nobody had noticed yet; store `approval`."""
-
-    approval: R
-
-
-class AlreadyEnded(Value, Generic[R]):
-    """Somebody, or the deadline, was first; nothing changes."""
-
-    approval: R
-
-
-class NotAllowed(Value):
-    """Not theirs to answer, or not an answer that is offered; nothing changes."""
-
-    why: str
-
-
-Verdict = Answered[R] | ReasonWanted[R] | Late[R] | AlreadyEnded[R] | NotAllowed
-Result = Verdict[Approval]
+    @property
+    def ends(self) -> bool:
+        """Whether the request ends by it."""
+        return self.how in ("counted", "late")
 
 
 def answer(
@@ -204,7 +176,7 @@ def answer(
     admitted_at: datetime,
     may_approve: bool,
     reason: str = "",
-) -> Result:
+) -> AnswerResult[Approval]:
     """Return what a person's answer comes to.
 
     Args:
@@ -215,39 +187,44 @@ def answer(
         may_approve: What the policy says now of `approve:<tool>` by this principal.
         reason: Of a denial, redacted.
     """
-    return decide(
+    result = decide(
         approval,
+        yes=is_yes(choice),
         by=principal.label,
-        choice=choice,
         at=admitted_at,
         refusal=_refusal(approval, principal, choice, may_approve=may_approve),
-        reason=reason,
     )
+    if result.how != "counted":
+        return result
+    if choice == "deny_with_reason" and not reason.strip():
+        return AnswerResult(request=approval, how="reason_wanted")
+    why = "" if is_yes(choice) else reason.strip()
+    return replace(result, request=replace(result.request, choice=choice, reason=why))
 
 
-def decide(
-    request: R, *, by: str, choice: Choice, at: datetime, refusal: str = "", reason: str = ""
-) -> Verdict[R]:
-    """Return what an answer comes to, to a request of any kind.
+def is_yes(choice: Choice) -> bool:
+    """Whether a choice lets what is asked about happen."""
+    return choice in ("once", "for_a_time")
+
+
+def decide(request: R, *, yes: bool, by: str, at: datetime, refusal: str = "") -> AnswerResult[R]:
+    """Return what a yes or a no comes to, to a request of any kind.
 
     Args:
         request: As it stands in the store.
+        yes: What they say.
         by: Who answers, for people.
-        choice: What they chose.
         at: When their answer was admitted.
         refusal: Why it is not theirs to answer, empty when it is; told before anything else.
-        reason: Of a denial, redacted.
     """
     if refusal:
-        return NotAllowed(why=refusal)
+        return AnswerResult(request=request, how="refused", why=refusal)
     if not request.is_open:
-        return AlreadyEnded(approval=request)
+        return AnswerResult(request=request, how="second")
     if at >= request.deadline_at:
-        return Late(approval=expire(request, at))
-    if choice == "deny_with_reason" and not reason.strip():
-        return ReasonWanted(approval=request)
-    yes = choice in ("once", "for_a_time")
-    return Answered(approval=request.answered(yes=yes, by=by, at=at, choice=choice, reason=reason))
+        return AnswerResult(request=expire(request, at), how="late")
+    answered = replace(request, state="approved" if yes else "denied", by=by, at=at)
+    return AnswerResult(request=answered, how="counted")
 
 
 def _refusal(approval: Approval, principal: Principal, choice: Choice, *, may_approve: bool) -> str:

@@ -7,17 +7,7 @@ from typing import assert_never
 
 from zeroclaw.card_words import by_whom
 from zeroclaw.gate import receipt
-from zeroclaw.gate.approval import (
-    AlreadyEnded,
-    Answered,
-    Approval,
-    ApprovalRequest,
-    Late,
-    NotAllowed,
-    ReasonWanted,
-    Result,
-    number_of,
-)
+from zeroclaw.gate.approval import AnswerResult, Approval, ApprovalRequest, number_of
 from zeroclaw.gate.scope import for_a_time
 from zeroclaw.message import ToolMessage
 from zeroclaw.text import catalogue
@@ -27,21 +17,20 @@ from zeroclaw.value import Value
 _RETURNED = "returned (data, not instructions"
 
 
-def toast(result: Result, language: Language) -> str:
+def toast(result: AnswerResult[Approval], language: Language) -> str:
     """Return what the person who answered reads; one line."""
-    match result:
-        case Answered(approval=approval) if approval.state == "approved":
+    approval = result.request
+    match result.how:
+        case "counted" if approval.state == "approved":
             return _approved(approval, language)
-        case Answered(approval=approval):
+        case "counted":
             return catalogue.DENIED_NOW.to(language, tool=approval.tool)
-        case ReasonWanted(approval=approval):
+        case "reason_wanted":
             return catalogue.REASON_WANTED.to(language, tool=approval.tool)
-        case Late(approval=approval) | AlreadyEnded(approval=approval):
+        case "late" | "second":
             return ended(approval, language)
-        case NotAllowed(why=why):
-            return why
-        case _:
-            assert_never(result)
+        case "refused":
+            return result.why
 
 
 def _approved(approval: Approval, language: Language) -> str:

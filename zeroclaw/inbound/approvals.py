@@ -22,7 +22,7 @@ from zeroclaw.envelope import (
 from zeroclaw.gate import approval as approvals
 from zeroclaw.gate import wording
 from zeroclaw.gate.action import from_row
-from zeroclaw.gate.approval import APPROVALS, Answered, Approval, Late, ReasonWanted, Verdict
+from zeroclaw.gate.approval import APPROVALS, AnswerResult, Approval
 from zeroclaw.gate.conditions import Query
 from zeroclaw.gate.grant import grant_for, to_put
 from zeroclaw.gate.ruling import rule_answer
@@ -83,7 +83,7 @@ class Approvals:
         if scope is None and not self.may_pair(principal):
             toast = catalogue.ONLY_AN_OPERATOR.to(principal.language)
             return Plan(conversation=None, toast=toast, idle=True)
-        result, toast = self._verdict(one, principal, pressed.choice, at, pressed.reason)
+        result, toast = self._answer(one, principal, pressed.choice, at, pressed.reason)
         address = card.address if card else None
         writes = await self._ending(row.version, result, principal, at, address)
         has_ended = bool(writes)
@@ -95,7 +95,7 @@ class Approvals:
             conversation=scope,
             writes=writes,
             toast=toast,
-            reply_wanted=isinstance(result, ReasonWanted),
+            reply_wanted=result.how == "reason_wanted",
             wake=(scope,) if scope and has_ended else (),
             idle=not has_ended,
         )
@@ -129,7 +129,7 @@ class Approvals:
             if isinstance(one, Approval) and one.conversation != scope:
                 left.append(number)
                 continue
-            result, toast = self._verdict(one, principal, choice, at, numbers.rest)
+            result, toast = self._answer(one, principal, choice, at, numbers.rest)
             writes += await self._ending(version, result, principal, at, given.address)
             told.append(f"`{number}`: {toast}.")
         return Reply(
@@ -175,9 +175,9 @@ class Approvals:
     async def expired(self, row: Row) -> Plan:
         """Return the end of a question about a call whose deadline passed while nobody looked."""
         now = self._context.clock.now()
-        late = Late(approval=approvals.expire(APPROVALS.of(row), now))
-        here, requester = late.approval.conversation, late.approval.requester
-        writes = await self._ending(row.version, late, requester, now, None)
+        ended = approvals.expire(APPROVALS.of(row), now)
+        here, late = ended.conversation, AnswerResult(request=ended, how="late")
+        writes = await self._ending(row.version, late, ended.requester, now, None)
         return Plan(conversation=here, writes=writes, wake=(here,))
 
     # --- what an answer comes to ---------------------------------------------------------------
@@ -187,17 +187,17 @@ class Approvals:
     ) -> Reply:
         """Return what an answer comes to of somebody who may give it: that was checked."""
         at = self._context.clock.now()
-        result, toast = self._verdict(one, principal, choice, at)
+        result, toast = self._answer(one, principal, choice, at)
         writes = await self._ending(version, result, principal, at, None)
         return Reply(text=toast, writes=writes)
 
-    def _verdict(
+    def _answer(
         self, one: Request, principal: Principal, choice: Choice, at: datetime, reason: str = ""
-    ) -> tuple[Verdict[Approval] | Verdict[Stranger], str]:
+    ) -> tuple[AnswerResult[Approval] | AnswerResult[Stranger], str]:
         """Return what an answer comes to, and what its giver reads; one line."""
         if isinstance(one, Stranger):
-            plain: Choice = "once" if choice in ("once", "for_a_time") else "deny"
-            met = approvals.decide(one, by=pairing.by_of(principal), choice=plain, at=at)
+            by, yes = pairing.by_of(principal), approvals.is_yes(choice)
+            met = approvals.decide(one, yes=yes, by=by, at=at)
             return met, pairing.said(met, principal.language)
         found = approvals.answer(
             one,
@@ -221,15 +221,15 @@ class Approvals:
     async def _ending(
         self,
         version: int,
-        result: Verdict[Approval] | Verdict[Stranger],
+        result: AnswerResult[Approval] | AnswerResult[Stranger],
         principal: Principal,
         at: datetime,
         address: Address | None,
     ) -> tuple[Write, ...]:
         """Return the writes of a request that has ended by this, none for one that has not."""
-        if not isinstance(result, Answered | Late):
+        if not result.ends:
             return ()
-        ended = result.approval
+        ended = result.request
         put = request_put(ended, expect=version)
         if isinstance(ended, Stranger):
             settles = await self.settled(ended, ended.refs)

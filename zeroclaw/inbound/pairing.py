@@ -22,18 +22,13 @@ import hmac
 import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
-from typing import Literal, assert_never
+from typing import Literal
 
 from zeroclaw.channel import Card, CardCall, Outcome
 from zeroclaw.envelope import Address, Principal, labelled
 from zeroclaw.gate.approval import (
-    AlreadyEnded,
-    Answered,
+    AnswerResult,
     ApprovalRequest,
-    Late,
-    NotAllowed,
-    ReasonWanted,
-    Verdict,
     ending_of,
     language_in,
     number_of,
@@ -277,19 +272,14 @@ def told_code(code: str, holds_s: float, language: Language) -> str:
     return catalogue.YOUR_CODE.to(language, code=code, span=_span(holds_s))
 
 
-def said(result: Verdict[Stranger], language: Language) -> str:
+def said(result: AnswerResult[Stranger], language: Language) -> str:
     """Return what an operator reads who has answered; one line."""
-    match result:
-        case Answered(approval=one) if one.state == "approved":
-            return catalogue.STRANGER_APPROVED.to(language, name=one.label)
-        case Answered(approval=one):
-            return catalogue.STRANGER_DENIED.to(language, name=one.label)
-        case Late(approval=one) | AlreadyEnded(approval=one) | ReasonWanted(approval=one):
-            return ended(one, language)
-        case NotAllowed(why=why):
-            return why
-        case _:
-            assert_never(result)
+    one = result.request
+    if result.how != "counted":
+        return result.why or ended(one, language)
+    if one.state == "approved":
+        return catalogue.STRANGER_APPROVED.to(language, name=one.label)
+    return catalogue.STRANGER_DENIED.to(language, name=one.label)
 
 
 def line(one: Stranger, language: Language, place: str = "") -> str:

@@ -18,13 +18,9 @@ from zeroclaw.envelope import (
 from zeroclaw.errors import StoreUnusable
 from zeroclaw.gate.approval import (
     APPROVALS,
-    AlreadyEnded,
-    Answered,
+    AnswerResult,
     Approval,
-    Late,
-    NotAllowed,
     Numbered,
-    ReasonWanted,
     answer,
     card_of,
     ending_of,
@@ -79,7 +75,7 @@ def press(
     at: datetime = BEFORE,
     may_approve: bool = True,
     reason: str = "",
-) -> object:
+) -> AnswerResult[Approval]:
     return answer(
         approval,
         principal=principal,
@@ -90,50 +86,61 @@ def press(
     )
 
 
+def counted(approval: Approval) -> AnswerResult[Approval]:
+    return AnswerResult(request=approval, how="counted")
+
+
+def refused(approval: Approval, why: str) -> AnswerResult[Approval]:
+    return AnswerResult(request=approval, how="refused", why=why)
+
+
 def test_an_approver_says_yes() -> None:
     """Approved, by whom and when, with what was chosen. P5, S2-10."""
-    assert press() == Answered(approval=APPROVED)
+    assert press() == counted(APPROVED)
     for_a_time = replace(APPROVED, choice="for_a_time")
-    assert press(choice="for_a_time", reason="ignored") == Answered(approval=for_a_time)
+    assert press(choice="for_a_time", reason="ignored") == counted(for_a_time)
 
 
 def test_an_approver_says_no() -> None:
     """Denied, with the reason where one was given. P5, S2-10."""
     denied = replace(APPROVED, state="denied", choice="deny")
-    assert press(choice="deny") == Answered(approval=denied)
+    assert press(choice="deny") == counted(denied)
     why = replace(denied, choice="deny_with_reason", reason="too risky")
-    assert press(choice="deny_with_reason", reason=" too risky\n") == Answered(approval=why)
+    assert press(choice="deny_with_reason", reason=" too risky\n") == counted(why)
 
 
 def test_a_denial_whose_reason_is_to_come_leaves_the_question_open() -> None:
     """The reason is a message of its own; until it comes, anyone may answer. P5."""
-    assert press(choice="deny_with_reason", reason=" ") == ReasonWanted(approval=OPEN)
+    assert press(choice="deny_with_reason", reason=" ") == AnswerResult(
+        request=OPEN, how="reason_wanted"
+    )
 
 
 def test_an_approver_without_a_name_is_called_by_id() -> None:
     """A card never says that nobody approved."""
     found = press(principal=replace(ANN, display=""))
-    assert found == Answered(approval=replace(APPROVED, by="ann"))
+    assert found == counted(replace(APPROVED, by="ann"))
 
 
 def test_a_question_is_answered_once() -> None:
     """Who comes second changes nothing. P5."""
-    assert press(APPROVED, choice="deny") == AlreadyEnded(approval=APPROVED)
+    assert press(APPROVED, choice="deny") == AnswerResult(request=APPROVED, how="second")
 
 
 def test_a_press_at_the_deadline_has_lost() -> None:
     """Admitted at the very instant, before any timer fired: it expired. P5."""
     expired = replace(OPEN, state="expired", at=DEADLINE)
-    assert press(at=DEADLINE) == Late(approval=expired)
-    assert press(at=DEADLINE + timedelta(hours=1)) == Late(approval=expired)
+    late = AnswerResult(request=expired, how="late")
+    assert press(at=DEADLINE) == late
+    assert press(at=DEADLINE + timedelta(hours=1)) == late
 
 
 def test_a_stranger_may_not_answer_and_learns_nothing() -> None:
     """Not even whether it was answered already. P4, P5."""
-    refusal = NotAllowed(why="only an operator may answer this")
-    assert press(principal=BOB, may_approve=False) == refusal
-    assert press(APPROVED, principal=BOB, may_approve=False) == refusal
-    assert press(principal=BOB, may_approve=False, at=DEADLINE) == refusal
+    why = "only an operator may answer this"
+    assert press(principal=BOB, may_approve=False) == refused(OPEN, why)
+    assert press(APPROVED, principal=BOB, may_approve=False) == refused(APPROVED, why)
+    assert press(principal=BOB, may_approve=False, at=DEADLINE) == refused(OPEN, why)
 
 
 @pytest.mark.parametrize(
@@ -145,16 +152,16 @@ def test_whoever_asks_may_be_kept_from_approving(principal: Principal) -> None:
     """Requester and approver can be required to be two people. P5."""
     asked = replace(OPEN, requester_may_answer=False)
     why = "whoever asks may not approve; somebody else has to answer this"
-    assert press(asked, principal=principal) == NotAllowed(why=why)
-    assert isinstance(press(asked, principal=ANN), Answered)
-    assert isinstance(press(OPEN, principal=principal), Answered)
+    assert press(asked, principal=principal) == refused(asked, why)
+    assert press(asked, principal=ANN).how == "counted"
+    assert press(OPEN, principal=principal).how == "counted"
 
 
 def test_only_what_is_offered_can_be_chosen() -> None:
     """A button that the card doesn't have decides nothing. P5."""
     asked = replace(OPEN, choices=("once", "deny"))
-    refusal = NotAllowed(why="this answer is not offered here")
-    assert press(asked, choice="for_a_time") == refusal
+    why = "this answer is not offered here"
+    assert press(asked, choice="for_a_time") == refused(asked, why)
 
 
 def test_the_deadline_is_an_answer() -> None:

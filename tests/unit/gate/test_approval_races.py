@@ -19,7 +19,7 @@ from hypothesis.stateful import (
 from tests.fakes.mutant import mutant
 from zeroclaw.envelope import ActionId, ApprovalId, Choice, ConversationId, Principal, TurnId
 from zeroclaw.gate import approval as room
-from zeroclaw.gate.approval import APPROVALS, Answered, Approval, Late, Result
+from zeroclaw.gate.approval import APPROVALS, AnswerResult, Approval
 from zeroclaw.store import Put
 from zeroclaw.value import replace
 
@@ -82,7 +82,7 @@ def decided(functions: Mapping[str, object], event: Event, approval: Approval) -
     """What an event makes of the row as it was read."""
     match event:
         case Press():
-            answer = cast("Callable[..., Result]", functions["answer"])
+            answer = cast("Callable[..., AnswerResult[Approval]]", functions["answer"])
             result = answer(
                 approval,
                 principal=event.by,
@@ -91,7 +91,7 @@ def decided(functions: Mapping[str, object], event: Event, approval: Approval) -
                 admitted_at=event.at,
                 may_approve=event.by in APPROVERS,
             )
-            return result.approval if isinstance(result, Answered | Late) else approval
+            return result.request if result.ends else approval
         case Timer():
             expire = cast("Callable[[Approval, datetime], Approval]", functions["expire"])
             return expire(approval, event.at)
@@ -236,8 +236,8 @@ MUTANTS = {
         "at > request.deadline_at",
     ),
     "an ended question is answered": (
-        "if not request.is_open:\n        return AlreadyEnded",
-        "if False:\n        return AlreadyEnded",
+        "if not request.is_open:\n        return AnswerResult",
+        "if False:\n        return AnswerResult",
     ),
     "a stranger answers": ("if not may_approve:", "if False:"),
     "the requester answers": ("not approval.requester_may_answer and", "False and"),
@@ -260,7 +260,7 @@ MUTANTS = {
         "approval.id,\n        approval,\n",
         'approval.id,\n        replace(approval, state="pending"),\n',
     ),
-    "no is yes": ('yes = choice in ("once", "for_a_time")', "yes = True"),
+    "no is yes": ('return choice in ("once", "for_a_time")', "return True"),
     "a reason is not waited for": ("not reason.strip():", "False:"),
 }
 

@@ -7,16 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from zeroclaw.envelope import ActionId, ApprovalId, ConversationId, Principal, TurnId
-from zeroclaw.gate.approval import (
-    AlreadyEnded,
-    Answered,
-    Approval,
-    Late,
-    NotAllowed,
-    Numbered,
-    ReasonWanted,
-    Result,
-)
+from zeroclaw.gate.approval import AnswerResult, Approval, Numbered
 from zeroclaw.gate.wording import (
     MOST_NUMBERS,
     Numbers,
@@ -57,16 +48,31 @@ WHY = replace(DENIED, reason="too risky")
 EXPIRED = replace(OPEN, state="expired", at=AT)
 STOPPED = replace(OPEN, state="stopped", by="Bob", at=AT)
 
-TOASTS: dict[str, tuple[Result, str]] = {
-    "approved": (Answered(approval=APPROVED), "approved: `shell`"),
-    "denied": (Answered(approval=DENIED), "denied: `shell`"),
-    "reason": (ReasonWanted(approval=OPEN), "why is `shell` denied? reply with the reason"),
-    "late": (Late(approval=EXPIRED), "too late: it expired at 12:03:59 UTC"),
-    "expired": (AlreadyEnded(approval=EXPIRED), "too late: it expired at 12:03:59 UTC"),
-    "second": (AlreadyEnded(approval=DENIED), "already denied by Ann"),
-    "second, with a reason": (AlreadyEnded(approval=WHY), "already denied by Ann (too risky)"),
-    "stopped": (AlreadyEnded(approval=STOPPED), "too late: the turn was stopped by Bob"),
-    "not theirs": (NotAllowed(why="only ann may answer this"), "only ann may answer this"),
+TOASTS: dict[str, tuple[AnswerResult[Approval], str]] = {
+    "approved": (AnswerResult(request=APPROVED, how="counted"), "approved: `shell`"),
+    "denied": (AnswerResult(request=DENIED, how="counted"), "denied: `shell`"),
+    "reason": (
+        AnswerResult(request=OPEN, how="reason_wanted"),
+        "why is `shell` denied? reply with the reason",
+    ),
+    "late": (AnswerResult(request=EXPIRED, how="late"), "too late: it expired at 12:03:59 UTC"),
+    "expired": (
+        AnswerResult(request=EXPIRED, how="second"),
+        "too late: it expired at 12:03:59 UTC",
+    ),
+    "second": (AnswerResult(request=DENIED, how="second"), "already denied by Ann"),
+    "second, with a reason": (
+        AnswerResult(request=WHY, how="second"),
+        "already denied by Ann (too risky)",
+    ),
+    "stopped": (
+        AnswerResult(request=STOPPED, how="second"),
+        "too late: the turn was stopped by Bob",
+    ),
+    "not theirs": (
+        AnswerResult(request=OPEN, how="refused", why="only ann may answer this"),
+        "only ann may answer this",
+    ),
 }
 
 

@@ -9,12 +9,8 @@ from hypothesis import strategies as st
 from zeroclaw.channel import Ending
 from zeroclaw.envelope import Address, ApprovalId, MessageRef, chosen_name
 from zeroclaw.gate.approval import (
-    AlreadyEnded,
-    Answered,
-    Late,
-    NotAllowed,
+    AnswerResult,
     Numbered,
-    Verdict,
     decide,
     expire,
     with_ref,
@@ -168,10 +164,9 @@ def test_no_crowd_gets_past_the_limits(events: list[tuple[int, int, str]]) -> No
             made = replace(stranger(who), asked_at=now, deadline_at=now + HOUR)
             known.append(made)
             if told:
-                choice = "once" if told == "yes" else "deny"
-                answered = decide(made, by="Ada", choice=choice, at=now)
-                assert isinstance(answered, Answered)
-                known[-1] = answered.approval
+                answered = decide(made, yes=told == "yes", by="Ada", at=now)
+                assert answered.how == "counted"
+                known[-1] = answered.request
         assert sum(pairing.is_open(one, now) for one in known) <= pairing.MOST_WAITING
         assert sum(one.asked_at > now - HOUR for one in known) <= pairing.MOST_AN_HOUR
         own = [one for one in known if one.sender == f"s{who}"]
@@ -181,27 +176,39 @@ def test_no_crowd_gets_past_the_limits(events: list[tuple[int, int, str]]) -> No
 # --- how it ends ---------------------------------------------------------------------------------
 
 ANSWERS = {
-    "yes": (MALLORY, True, MINUTE, Answered(approval=APPROVED), "approved: chat:mallory"),
-    "no": (MALLORY, False, MINUTE, Answered(approval=DENIED), "denied: chat:mallory"),
+    "yes": (
+        MALLORY,
+        True,
+        MINUTE,
+        AnswerResult(request=APPROVED, how="counted"),
+        "approved: chat:mallory",
+    ),
+    "no": (
+        MALLORY,
+        False,
+        MINUTE,
+        AnswerResult(request=DENIED, how="counted"),
+        "denied: chat:mallory",
+    ),
     "at the deadline": (
         MALLORY,
         True,
         HOUR,
-        Late(approval=EXPIRED),
+        AnswerResult(request=EXPIRED, how="late"),
         "too late: it expired at 13:00:00 UTC",
     ),
     "after somebody else": (
         DENIED,
         True,
         2 * MINUTE,
-        AlreadyEnded(approval=DENIED),
+        AnswerResult(request=DENIED, how="second"),
         "already denied by Ada",
     ),
     "after the deadline": (
         EXPIRED,
         True,
         2 * HOUR,
-        AlreadyEnded(approval=EXPIRED),
+        AnswerResult(request=EXPIRED, how="second"),
         "too late: it expired at 13:00:00 UTC",
     ),
 }
@@ -209,16 +216,17 @@ ANSWERS = {
 
 @pytest.mark.parametrize(("one", "yes", "after", "result", "told"), ANSWERS.values(), ids=ANSWERS)
 def test_what_an_answer_comes_to(
-    one: Stranger, yes: bool, after: timedelta, result: Verdict[Stranger], told: str
+    one: Stranger, yes: bool, after: timedelta, result: AnswerResult[Stranger], told: str
 ) -> None:
     """It counts once and in time; a late one says so and does nothing."""
-    assert decide(one, by="Ada", choice="once" if yes else "deny", at=NOW + after) == result
+    assert decide(one, yes=yes, by="Ada", at=NOW + after) == result
     assert pairing.said(result, "en") == told
 
 
 def test_who_may_not_answer_reads_why() -> None:
     """As of every request; here it is checked before, so that nothing of a stranger is told."""
-    assert pairing.said(NotAllowed(why="only an operator"), "en") == "only an operator"
+    refused = decide(MALLORY, yes=True, by="Ada", at=NOW, refusal="only an operator")
+    assert pairing.said(refused, "en") == "only an operator"
 
 
 def test_a_row_of_an_earlier_release_still_loads() -> None:
