@@ -144,7 +144,7 @@ class Look:
         """Return what is granted and holds, the one that ends next first."""
         now = self._clock.now()
         found = await self._store.select(GRANTS.where(limit=MOST_OPEN))
-        read = [grants.decode(row.body) for row in found]
+        read = [GRANTS.of(row) for row in found]
         holding = sorted((one for one in read if now < one.until), key=lambda one: one.until)
         return tuple(
             [

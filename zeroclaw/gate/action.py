@@ -9,8 +9,9 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable, Mapping
-from typing import cast
+from typing import Literal, cast
 
+from zeroclaw import codec
 from zeroclaw.envelope import ActionId, ConversationId, Principal, TurnId
 from zeroclaw.errors import StoreUnusable, ToolArgumentsInvalid
 from zeroclaw.store import Put, Row, RowKind
@@ -23,8 +24,6 @@ MAX_DEPTH = 64
 MAX_ARGUMENTS_CHARS = 131_072
 """Of one call, as a model writes it. Twice what 16,384 tokens of four characters come to, the longest
 answer of most endpoints."""
-
-_VERSION = 1
 
 
 class Action(Value):
@@ -200,7 +199,7 @@ def _refuse_constant(name: str) -> object:
 def _fields(action: Action) -> dict[str, object]:
     principal = action.principal
     return {
-        "version": _VERSION,
+        "version": 1,
         "id": action.id,
         "conversation": action.conversation,
         "principal": {
@@ -242,39 +241,42 @@ def encode(action: Action) -> bytes:
     return canonical_json(_fields(action)).encode()
 
 
+class _Stored(Value):
+    """An action as its row spells it; the fields are those of `Action`."""
+
+    version: Literal[1]
+    id: ActionId
+    conversation: ConversationId
+    principal: Principal
+    turn: TurnId
+    tool: str
+    arguments: str
+    resources: tuple[str, ...] | None
+
+
 def decode(body: bytes) -> Action:
     """Return the action that `encode` wrote; long arguments are neither parsed nor checked here.
 
     Raises:
-        ValueError: The bytes are not what `encode` writes, whole and in this version.
+        StoreUnusable: The bytes are not what `encode` writes, whole and in this version.
     """
-    message = "not an encoded action of this version"
+    message = "a stored action can't be read: it is not an encoded action of this version"
     try:
-        fields = cast("dict[str, object]", json.loads(body))
-        principal = cast("dict[str, object]", fields["principal"])
-        resources = cast("list[str] | None", fields["resources"])
-        action = Action(
-            id=ActionId(str(fields["id"])),
-            conversation=ConversationId(str(fields["conversation"])),
-            principal=Principal(
-                id=str(principal["id"]),
-                roles=frozenset(map(str, cast("list[object]", principal["roles"]))),
-                channel=str(principal["channel"]),
-                sender=str(principal["sender"]),
-                display=str(principal["display"]),
-            ),
-            turn=TurnId(str(fields["turn"])),
-            tool=str(fields["tool"]),
-            canonical_arguments=str(fields["arguments"]),
-            resources=normal_order(resources),
-        )
-        # One comparison covers what a field-by-field check would miss: extra keys, other versions,
-        # resources out of order.
-        is_ours = encode(action) == body
-    except (KeyError, TypeError, ValueError, RecursionError) as error:
-        raise ValueError(message) from error
-    if not is_ours:
-        raise ValueError(message)
+        stored = codec.decode(_Stored, body)
+    except StoreUnusable as error:
+        raise StoreUnusable(message) from error
+    action = Action(
+        id=stored.id,
+        conversation=stored.conversation,
+        principal=stored.principal,
+        turn=stored.turn,
+        tool=stored.tool,
+        canonical_arguments=stored.arguments,
+        resources=stored.resources,
+    )
+    # What reading lets pass: another order, a field that is left out, resources out of order.
+    if normal_order(action.resources) != action.resources or encode(action) != body:
+        raise StoreUnusable(message)
     return action
 
 
@@ -295,11 +297,7 @@ def from_row(body: bytes) -> Frozen:
         StoreUnusable: It is no such row.
     """
     kept, _, encoded = body.partition(b"\n")
-    try:
-        return Frozen(action=decode(encoded), hash=kept.decode())
-    except ValueError as error:
-        message = f"a stored action can't be read: {error}"
-        raise StoreUnusable(message) from error
+    return Frozen(action=decode(encoded), hash=kept.decode(errors="replace"))
 
 
 def _whose(row: Row) -> Whose:

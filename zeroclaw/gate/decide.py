@@ -15,6 +15,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Literal, TypeVar, assert_never
 
 from zeroclaw.clock import Clock, Ids
@@ -210,9 +211,9 @@ class Gate:
             unresolved=unresolved,
         )
         at = self.clock.now()
-        if len(ready.written) > AT_ONCE_CHARS:
-            return await asyncio.to_thread(self._rechecked, ready, setting, approval, at)
-        return self._rechecked(ready, setting, approval, at)
+        return await _done(
+            lambda: self._rechecked(ready, setting, approval, at), about=ready.written
+        )
 
     def _rechecked(
         self, ready: _Ready, setting: Setting, approval: Approval | None, at: datetime
@@ -236,9 +237,7 @@ class Gate:
         if isinstance(ready, str):
             denied = self._denied(case, case.call.arguments, ready, "failed", at)
             return _Gated(verdict=denied, audited=_malformed(case, denied, at))
-        if len(case.call.arguments) > AT_ONCE_CHARS:
-            return await asyncio.to_thread(self._decided, case, ready, at)
-        return self._decided(case, ready, at)
+        return await _done(lambda: self._decided(case, ready, at), about=ready.written)
 
     def _decided(self, case: _Case, ready: _Ready, at: datetime) -> _Gated:
         query = self._query(ready, case.setting, at)
@@ -280,24 +279,24 @@ class Gate:
         name, context = case.call.name, case.setting.context
         if case.order >= MOST_CALLS:
             return too_many_calls(name, MOST_CALLS)
-        is_long = len(case.call.arguments) > AT_ONCE_CHARS
-        parsed = await _done(lambda: parse_arguments(case.call.arguments), in_thread=is_long)
+        raw = case.call.arguments
+        parsed = await _done(lambda: call_now(lambda: parse_arguments(raw)), about=raw)
         if isinstance(parsed, Raised):
             return invalid_arguments(name, parsed)
         tool = self.tools.get(name)
         if tool is None:
             return unknown_tool(name, self.tools)
+        proposed = partial(
+            propose,
+            id=case.id,
+            conversation=context.conversation,
+            principal=context.principal,
+            turn=case.setting.turn,
+            tool=name,
+            resources=None,
+        )
         action = await _done(
-            lambda: propose(
-                id=case.id,
-                conversation=context.conversation,
-                principal=context.principal,
-                turn=case.setting.turn,
-                tool=name,
-                arguments=tool.check(parsed),
-                resources=None,
-            ),
-            in_thread=is_long,
+            lambda: call_now(lambda: proposed(arguments=tool.check(parsed))), about=raw
         )
         if isinstance(action, Raised):
             return invalid_arguments(name, action)
@@ -305,7 +304,7 @@ class Gate:
             tool, action.arguments, context, timeout_s=self.resolve_timeout_s
         )
         action = replace(action, resources=resources)
-        return _Ready(tool=tool, action=action, written=case.call.arguments, unresolved=unresolved)
+        return _Ready(tool=tool, action=action, written=raw, unresolved=unresolved)
 
     def _query(self, ready: _Ready, setting: Setting, at: datetime) -> Query:
         action, facts = ready.action, ready.facts
@@ -460,9 +459,9 @@ async def resolve_resources(
     return spelled, ""
 
 
-async def _done(work: Callable[[], _Done], *, in_thread: bool) -> _Done | Raised:
+async def _done(work: Callable[[], _Done], *, about: str) -> _Done:
     """Do what costs time for each character of the arguments; of long ones off the event loop."""
-    return await asyncio.to_thread(call_now, work) if in_thread else call_now(work)
+    return await asyncio.to_thread(work) if len(about) > AT_ONCE_CHARS else work()
 
 
 def _is_in_message(ready: _Ready, taint: Taint) -> bool:

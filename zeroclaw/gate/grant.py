@@ -8,7 +8,6 @@ whatever it runs; see `scope`.
 import hashlib
 from datetime import UTC, datetime, timedelta
 
-from zeroclaw import codec
 from zeroclaw.card_words import by_whom
 from zeroclaw.envelope import ConversationId, Principal
 from zeroclaw.gate.action import Action
@@ -145,20 +144,6 @@ def name_of(grant: Grant) -> str:
 def is_called(grant: Grant, word: str) -> bool:
     """Whether a person means this grant: by its name, its short id or its whole id."""
     return word.upper() in (name_of(grant), grant.id[-SHORT:], grant.id)
-
-
-def encode(grant: Grant) -> bytes:
-    """Return the row's body."""
-    return codec.encode(grant)
-
-
-def decode(body: bytes) -> Grant:
-    """Return what `encode` wrote.
-
-    Raises:
-        StoreUnusable: It is no such row.
-    """
-    return codec.decode(Grant, body)
 
 
 GRANTS = Table(

@@ -13,7 +13,6 @@ from typing import TypeVar
 
 from zeroclaw.envelope import Address, ConversationId, Principal
 from zeroclaw.errors import Conflict, StoreUnusable
-from zeroclaw.gate import grant as grants
 from zeroclaw.gate.grant import GRANTS
 from zeroclaw.inbound.commands.grants import ending
 from zeroclaw.inbound.commands.invocation import AT_CONSOLE
@@ -56,7 +55,7 @@ class Revocation:
     async def _end_grants(self) -> None:
         found = [row async for row in scan(self._store, GRANTS.where())]
         out_by = self._people.id_put_out_by
-        for one, version in _readable(found, lambda row: (grants.decode(row.body), row.version)):
+        for one, version in _readable(found, lambda row: (GRANTS.of(row), row.version)):
             if by := out_by(one.holder) or out_by(one.granter):
                 writes = ending(self._context, one, version, AT_CONSOLE, _operator(AT_CONSOLE, by))
                 with suppress(Conflict):  # somebody else has just ended it

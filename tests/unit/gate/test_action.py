@@ -260,7 +260,7 @@ def test_a_kept_call_is_read_in_few_steps_however_many_arguments_it_has() -> Non
 )
 def test_bytes_that_we_did_not_write_are_refused(body: bytes) -> None:
     """Only what `encode` writes is read, to the byte."""
-    with pytest.raises(ValueError, match="not an encoded action of this version"):
+    with pytest.raises(StoreUnusable, match="not an encoded action of this version"):
         decode(body)
 
 

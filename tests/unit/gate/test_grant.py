@@ -9,11 +9,10 @@ from zeroclaw.errors import StoreUnusable
 from zeroclaw.gate.action import Action, propose
 from zeroclaw.gate.conditions import ToolFacts
 from zeroclaw.gate.grant import (
+    GRANTS,
     Grant,
     covers,
-    decode,
     describe,
-    encode,
     grant_for,
     is_called,
     is_granted_by,
@@ -100,7 +99,7 @@ def test_a_grant_names_files_as_its_card_did() -> None:
     assert scope is not None
     granted = grant_for(action(A), scope, id="01GRANT", number=3, granter=ANN, at=NOW)
     assert describe(granted, "en").startswith("`write`: any content into `a`, until ")
-    assert decode(encode(granted)) == granted
+    assert GRANTS.codec.decode(GRANTS.codec.encode(granted)) == granted
 
 
 def test_a_grant_to_execute_binds_the_arguments() -> None:
@@ -125,12 +124,12 @@ def test_a_grant_is_stored_until_it_ends_or_is_revoked() -> None:
     """Grants are listed and revoked. P5."""
     granted = grant(action(A), RUNS)
     put = to_put(granted)
-    assert decode(put.body) == granted
-    assert decode(encode(granted)) == granted
+    assert GRANTS.codec.decode(put.body) == granted
+    assert GRANTS.codec.decode(GRANTS.codec.encode(granted)) == granted
     assert (put.kind, put.key, put.due_at, put.expect) == (RowKind.GRANT, "01GRANT", UNTIL, 0)
     assert to_delete(granted) == Delete(kind=RowKind.GRANT, key="01GRANT")
     with pytest.raises(StoreUnusable):
-        decode(b"[]")
+        GRANTS.codec.decode(b"[]")
 
 
 def test_a_grant_says_what_it_lets_run() -> None:
@@ -155,7 +154,7 @@ def test_a_grant_of_an_earlier_release_still_says_what_it_covers() -> None:
         b'"holder":"web:1","granter":"person:ann","numbers":[{"is":"Numbered","place":"chat/a",'
         b'"number":3,"language":"en"}]}'
     )
-    old = decode(body)
+    old = GRANTS.codec.decode(body)
     assert describe(old, "en") == (
         "`write`: any call on `/0`, `/1`, `/2`, `/3`, `/4`, 1 more, until 2026-11-21 13:00 UTC, "
         "by Ann"

@@ -9,7 +9,7 @@ from tests.fakes.many_rows import put_a_page_before
 from tests.fakes.scripted_model import asks_for, says
 from zeroclaw.errors import Conflict
 from zeroclaw.gate import audit
-from zeroclaw.gate.grant import decode, to_put
+from zeroclaw.gate.grant import GRANTS, to_put
 from zeroclaw.inbound.anchors import verified
 from zeroclaw.inbound.commands.grants import USAGE
 from zeroclaw.store import PAGE, Commit, DurablePoint, LogKind, RowKind
@@ -251,7 +251,7 @@ async def test_a_page_of_grants_hides_none(world: World) -> None:
     async with world.running() as house:
         await granted(house)
         [row] = await house.rows(RowKind.GRANT)
-        one = decode(row.body)
+        one = GRANTS.of(row)
         await put_a_page_before(world.store, to_put(replace(one, tool="other")))
         world.model.will(POKE, says("done again"))
         await house.say("poke it")

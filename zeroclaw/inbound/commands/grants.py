@@ -106,7 +106,7 @@ class GrantCommands:
     async def _held(self) -> list[tuple[Grant, int]]:
         now = self._context.clock.now()
         rows = scan(self._store, GRANTS.where())
-        held = [(grants.decode(row.body), row.version) async for row in rows]
+        held = [(GRANTS.of(row), row.version) async for row in rows]
         return [(one, version) for one, version in held if now < one.until]
 
     async def _where(self, conversation: ConversationId, given: Invocation) -> str:
