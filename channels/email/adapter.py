@@ -12,6 +12,7 @@ from channels.email import CAPABILITIES, EmailSettings, decode, identity, mime, 
 from channels.email.account import Account
 from channels.email.decode import Fetched, Me, Parent, Passed, Taken
 from channels.email.imap import Mailbox, Opened
+from channels.email.kept import Kept
 from channels.email.progress import Progress, Read
 from channels.email.render import Letter, Words
 from channels.email.robots import Caps
@@ -81,7 +82,8 @@ class EmailChannel:
         self._parents: OrderedDict[str, Parent] = OrderedDict()
         self._told: OrderedDict[str, frozenset[ApprovalId]] = OrderedDict()
         self._toasting = asyncio.Semaphore(MOST_TOASTS)
-        self._is_closed = False
+        self._answered = Kept(context.directory, "answered")
+        self._is_begun = self._is_closed = False
 
     # --- inward ----------------------------------------------------------------------------------
 
@@ -89,6 +91,9 @@ class EmailChannel:
         """Read new mail until cancelled or closed; see `Channel.receive`."""
         context, settings = self._context, self._settings
         progress = Progress(settings.mailbox, context.positions, context.directory)
+        if not self._is_begun:
+            self._caps.remember(await self._answered.read(), self._now())
+            self._is_begun = True
         try:
             async with (
                 self._account.mailbox() as (mailbox, opened),
@@ -159,7 +164,7 @@ class EmailChannel:
         Raises:
             ChannelUnauthorized: So many are answered that it must be a loop.
         """
-        log, at = self._context.log, self._context.clock.monotonic()
+        log = self._context.log
         # However a mail is made, nobody waits for its reading.
         try:
             event = await asyncio.to_thread(decode.decoded, fetched, self._me)
@@ -171,11 +176,11 @@ class EmailChannel:
             return True
         sender = event.envelope.sender
         if sender.verified:
-            state = self._caps.state(sender.id, at)
+            state = self._caps.state(sender.id, self._now())
             if state == "stopped":
                 message = (
                     f"`{self.name}`: {self._settings.account_per_hour} mails within an hour look like "
-                    "a loop, so the channel has stopped; see who writes, then start it again"
+                    "a loop, so the channel has stopped for an hour; see who writes, then start it again"
                 )
                 raise ChannelUnauthorized(message)
             if state == "capped":
@@ -201,11 +206,15 @@ class EmailChannel:
         if isinstance(admission, Ignored):
             return
         if isinstance(admission, Accepted | Answered):
-            self._caps.count(event.envelope.sender.id, self._context.clock.monotonic())
+            self._caps.count(event.envelope.sender.id, self._now())
+            await self._answered.keep(self._caps.kept(self._now()))
         self._remember(event)
         await mailbox.flag(uid)
         if isinstance(admission, Answered):
             toast(event, admission.text)
+
+    def _now(self) -> float:
+        return self._context.clock.now().timestamp()
 
     def _remember(self, event: Taken) -> None:
         key = event.envelope.address.key()

@@ -6,10 +6,10 @@ in the channel's directory says how far reading came without it, and where it be
 behind: what is lost of it is read again, and known by its keys.
 """
 
-import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 
+from channels.email.kept import Kept
 from zeroclaw import Value
 
 FILE_NAME = "read-up-to"
@@ -47,32 +47,15 @@ class Progress:
         """
         self._mailbox = mailbox
         self._positions = positions
-        self._file = None if directory is None else directory / FILE_NAME
-        self._noted: Read | None = None
+        self._note = Kept(directory, FILE_NAME)
 
     async def known(self) -> tuple[Read, ...]:
         """Return all that is known, of this numbering or of earlier ones."""
-        found = [read_cursor(self._positions.get(self._mailbox, ""))]
-        if self._file is not None:
-            found += await asyncio.to_thread(_noted, self._file, self._mailbox)
+        cursor, _, mailbox = (await self._note.read()).strip().partition(" ")
+        noted = cursor if mailbox == self._mailbox else ""
+        found = (read_cursor(one) for one in (self._positions.get(self._mailbox, ""), noted))
         return tuple(one for one in found if one is not None)
 
     async def note(self, read: Read) -> None:
         """Keep how far was read."""
-        if self._file is not None and read != self._noted:
-            self._noted = read
-            await asyncio.to_thread(_write, self._file, f"{read.cursor()} {self._mailbox}\n")
-
-
-def _noted(file: Path, mailbox: str) -> list[Read | None]:
-    try:
-        cursor, _, noted = file.read_text("utf-8").strip().partition(" ")
-    except (OSError, UnicodeDecodeError):
-        return []
-    return [read_cursor(cursor)] if noted == mailbox else []
-
-
-def _write(file: Path, line: str) -> None:
-    new = file.with_suffix(".new")
-    new.write_text(line, "utf-8")
-    new.replace(file)
+        await self._note.keep(f"{read.cursor()} {self._mailbox}\n")

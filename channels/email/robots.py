@@ -7,6 +7,7 @@ to be there, so there is a cap for each sender as well, and one for the account 
 
 from collections import OrderedDict, deque
 from collections.abc import Mapping
+from hashlib import blake2b
 from typing import Literal
 
 HOUR_S = 3600.0
@@ -77,7 +78,8 @@ def why_none(headers: Headers, *, kind: str, sender: str, own: str) -> str:
 class Caps:
     """Counts the mails that are answered, of each sender and of all, within an hour.
 
-    It is in memory: a restart begins anew, so that a loop costs at most one more cap.
+    Times are POSIX ones. What was counted is kept over a restart as lines, so that a daemon that is
+    started again and again gives a loop no new hour; senders are known by a digest alone.
     """
 
     def __init__(self, *, of_sender: int, of_all: int) -> None:
@@ -86,25 +88,46 @@ class Caps:
         self._all: deque[float] = deque(maxlen=of_all)
         self._senders: OrderedDict[str, deque[float]] = OrderedDict()
 
-    def state(self, sender: str, at: float) -> Literal["free", "capped", "stopped"]:
-        """Return whether one more of a sender may be answered.
+    def remember(self, kept: str, at: float) -> None:
+        """Count what an earlier process counted; a time that is yet to come counts as now."""
+        counted = [line.split() for line in kept.splitlines() if line.strip()]
+        found = ((float(time), who) for who, *times in counted for time in times if _is_time(time))
+        for time, who in sorted(found):
+            self._count(who, min(time, at))
 
-        Args:
-            sender: Who wrote.
-            at: Now, in seconds of a clock that only goes forward.
-        """
+    def kept(self, at: float) -> str:
+        """Return what still counts, a line a sender: a digest, and when each was answered."""
+        return "".join(
+            f"{who} {' '.join(map(str, times))}\n"
+            for who, times in self._senders.items()
+            if at - times[-1] < HOUR_S
+        )
+
+    def state(self, sender: str, at: float) -> Literal["free", "capped", "stopped"]:
+        """Return whether one more of a sender may be answered now."""
         if _is_full(self._all, at):
             return "stopped"
-        return "capped" if _is_full(self._senders.get(sender, deque()), at) else "free"
+        return "capped" if _is_full(self._senders.get(_digest(sender), deque()), at) else "free"
 
     def count(self, sender: str, at: float) -> None:
         """Take note of one that will be answered."""
-        times = self._senders.setdefault(sender, deque(maxlen=self._of_sender))
-        self._senders.move_to_end(sender)
+        self._count(_digest(sender), at)
+
+    def _count(self, who: str, at: float) -> None:
+        times = self._senders.setdefault(who, deque(maxlen=self._of_sender))
+        self._senders.move_to_end(who)
         times.append(at)
         self._all.append(at)
         if len(self._senders) > MOST_SENDERS:
             self._senders.popitem(last=False)
+
+
+def _digest(sender: str) -> str:
+    return blake2b(sender.encode("utf-8", "replace"), digest_size=8).hexdigest()
+
+
+def _is_time(text: str) -> bool:
+    return text.replace(".", "", 1).isdecimal() and text.isascii()
 
 
 def _is_full(times: deque[float], at: float) -> bool:

@@ -80,3 +80,26 @@ def test_senders_are_forgotten_beyond_a_bound() -> None:
         caps.count(f"sender-{number}", 0.0)
     assert caps.state("sender-0", 0.0) == "free"
     assert caps.state("sender-1", 0.0) == "capped"
+
+
+def test_what_was_counted_counts_on_after_a_restart() -> None:
+    """Of each sender and of all; and no longer than an hour."""
+    before = Caps(of_sender=2, of_all=4)
+    for at, who in ((0.0, "ann"), (10.5, "bob"), (20.0, "ann"), (30.0, "cyd")):
+        before.count(who, at)
+    after = Caps(of_sender=2, of_all=4)
+    after.remember(before.kept(40.0), 40.0)
+    assert after.state("ann", 40.0) == "stopped"
+    assert after.state("ann", HOUR_S + 15) == "free"
+    alone = Caps(of_sender=2, of_all=100)
+    alone.remember(before.kept(40.0), 40.0)
+    assert [alone.state(who, HOUR_S - 1) for who in ("ann", "bob")] == ["capped", "free"]
+    assert alone.kept(2 * HOUR_S) == ""
+    assert "ann" not in alone.kept(40.0)
+
+
+def test_a_note_that_is_none_and_a_clock_that_was_set_back_block_nobody_for_long() -> None:
+    caps = Caps(of_sender=1, of_all=100)
+    caps.remember("ann\n\nx y -1 1e9 9999999999\n", 100.0)
+    assert caps.kept(100.0) == "x 100.0\n"
+    assert caps.kept(100.0 + HOUR_S) == ""

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from channels.email import check, decode, open_channel
+from channels.email.robots import HOUR_S
 from tests.contract.channel_suite import Desk, noting, receiving
 from tests.contract.email_harness import (
     EmailPlace,
@@ -233,6 +234,33 @@ async def test_a_sender_is_answered_so_often_within_an_hour_and_others_go_on(
         await desk.holds(3)
         await place.mail.has_seen(place.bot, 3)
     assert texts(desk) == ["robot 0", "robot 1", "bob"]
+    assert any("sender_capped" in fact for fact in place.facts)
+
+
+async def test_a_restart_gives_a_robot_no_new_hour(place: EmailPlace, tmp_path: Path) -> None:
+    """What was counted stands in the channel's directory, for its owner alone; so does the brake."""
+    desk, clock = Desk(), ManualClock()
+
+    def opened() -> Channel:
+        settings = email_settings(place.mail, place.bot, sender_per_hour=2)
+        log, positions = noting(place.facts), desk.positions
+        return open_channel(
+            email_context(settings, clock, positions=positions, log=log, directory=tmp_path)
+        )
+
+    for number in (1, 2):
+        async with receiving(opened(), desk.admit):
+            await place.write(f"robot {number}")
+            await desk.holds(number)
+            await place.mail.has_seen(place.bot, number)
+    await clock.advance(HOUR_S / 2)
+    assert (tmp_path / "answered").stat().st_mode & 0o777 == 0o600
+    async with receiving(opened(), desk.admit):
+        await place.write("robot 3")
+        bob = place.mail.new_address("bob")
+        await place.mail.deliver(place.bot, mail_from(bob, place.bot, "bob").as_bytes(), sender=bob)
+        await desk.holds(3)
+    assert texts(desk) == ["robot 1", "robot 2", "bob"]
     assert any("sender_capped" in fact for fact in place.facts)
 
 
