@@ -39,15 +39,17 @@ class HookRequest(Protocol):
 
 
 class HookAnswer(Value):
-    """What the platform is told; there is never a body.
+    """What the platform is told.
 
     Attributes:
         status: The HTTP status; only below 300 is the connection kept for more requests.
         retry_after_s: When the platform should try again, 0 to leave that to it.
+        body: Plain text, for a platform that wants its own words back.
     """
 
     status: int = 200
     retry_after_s: int = 0
+    body: str = ""
 
     def __post_init__(self) -> None:
         """Refuse what is no status that ends a request.

@@ -1,15 +1,16 @@
-"""Slack: one app in one workspace, received by Socket Mode.
+"""Slack: one app in one workspace, received by Socket Mode or by the Events API.
 
 Nothing of the libraries of the extra `slack` is imported before it is known to be there.
 """
 
+import re
 from collections.abc import Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Literal
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from channels._remote.servers import is_near, trust
 from zeroclaw import (
@@ -46,6 +47,8 @@ FASTEST_EDIT_S = 0.05
 
 API = "https://slack.com/api"
 EXTRA = "slack_bolt"
+_PATH = re.compile(r"(/[A-Za-z0-9._~-]+)+")
+"""What the public listener serves."""
 
 
 class SlackSettings(BaseModel):
@@ -55,8 +58,15 @@ class SlackSettings(BaseModel):
 
     bot_token: SecretReference
     """Of the app in the workspace, `xoxb-…`."""
-    app_token: SecretReference
-    """Of the app itself, `xapp-…`, by which events come."""
+    receive: Literal["socket_mode", "webhook"] = "socket_mode"
+    """How events come: on a connection that is opened to Slack, or Slack calls the public listener
+    (its Events API)."""
+    app_token: SecretReference | None = None
+    """Of the app itself, `xapp-…`, by which that connection is opened; for `socket_mode`."""
+    signing_secret: SecretReference | None = None
+    """Of the app, by which Slack proves that it is who calls; for `webhook`."""
+    webhook_path: str = Field(default="/slack", max_length=200)
+    """Which path of the public listener Slack calls; for `webhook`."""
     channels: Literal["off", "mentioned", "all"] = "mentioned"
     """What is taken in channels: nothing, what mentions the bot or follows in its threads, or every
     message of the channels that it is in."""
@@ -83,6 +93,28 @@ class SlackSettings(BaseModel):
             can, min_edit_interval_s=EDIT_INTERVAL_S, chat_budget=CHAT, account_budget=ACCOUNT
         )
 
+    @field_validator("webhook_path")
+    @classmethod
+    def _can_be_served(cls, path: str) -> str:
+        if _PATH.fullmatch(path) is None:
+            message = "must be a path such as /slack"
+            raise ValueError(message)
+        return path
+
+    @model_validator(mode="after")
+    def _comes_one_way(self) -> "SlackSettings":
+        """Refuse a way in without its secret, and a secret of the other one, which nobody would use."""
+        wanted, idle = ("app_token", "signing_secret")
+        if self.receive == "webhook":
+            wanted, idle = idle, wanted
+        if getattr(self, wanted) is None:
+            fault = f'receive = "{self.receive}" needs the key `{wanted}`'
+            raise ValueError(fault)
+        if getattr(self, idle) is not None:
+            fault = f'`{idle}` is not used with receive = "{self.receive}"; leave one of them out'
+            raise ValueError(fault)
+        return self
+
     @field_validator("api_base_url")
     @classmethod
     def _is_safe(cls, url: str) -> str:
@@ -95,6 +127,11 @@ class SlackSettings(BaseModel):
             message = f"`{parts.hostname}` needs https: a token goes with each call"
             raise ValueError(message)
         return url.rstrip("/")
+
+
+def is_public(settings: BaseModel) -> bool:
+    """Whether Slack calls the public listener; asked with the settings of one channel."""
+    return isinstance(settings, SlackSettings) and settings.receive == "webhook"
 
 
 def prepare() -> None:
@@ -134,10 +171,14 @@ async def check(settings: SlackSettings, secrets: Mapping[str, str]) -> str:
     calls = Calls("slack", settings, secrets)
     try:
         me = await calls.me()
-        await calls.socket_url()
+        if settings.receive == "socket_mode":
+            await calls.socket_url()
     finally:
         await calls.aclose()
-    return f"@{me.name} answers in the workspace {me.team_name}"
+    answers = f"@{me.name} answers in the workspace {me.team_name}"
+    if settings.receive == "socket_mode":
+        return answers
+    return f"{answers}; Slack is to call {settings.webhook_path} of the public listener"
 
 
 def _needs_extra(channel: str) -> None:
@@ -155,4 +196,5 @@ MANIFEST = ChannelManifest(
     settings="channels.slack:SlackSettings",
     prepare="channels.slack:prepare",
     check="channels.slack:check",
+    public="channels.slack:is_public",
 )

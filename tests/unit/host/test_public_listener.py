@@ -365,6 +365,16 @@ async def test_a_hook_says_when_to_come_again() -> None:
     assert answer.splitlines()[2] == b"retry-after: 2"
 
 
+async def test_a_hook_gives_a_platform_its_words_back() -> None:
+    """As plain text, whatever they are."""
+    async with public() as rig:
+        rig.platform.answer = HookAnswer(body="<b>é</b>")
+        head, _, body = (await rig.asks(post(connection="close"))).partition(b"\r\n\r\n")
+    assert body == "<b>é</b>".encode()
+    assert b"content-length: 9" in head
+    assert b"content-type: text/plain; charset=utf-8\r\nx-content-type-options: nosniff" in head
+
+
 async def test_a_hook_that_fails_is_told_as_a_failure_and_serves_the_next() -> None:
     """So that the platform sends it again; what failed is in the log, what was sent is not (P1)."""
     async with public() as rig:

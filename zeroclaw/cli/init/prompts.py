@@ -133,7 +133,15 @@ class Interview(Value):
         while True:
             own: dict[str, object] = {}
             for name, about in model.model_fields.items():
-                if about.is_required():
+                if about.annotation == SecretReference | None:
+                    click.echo(
+                        f"`{name}` is for one way to use {manifest.kind}; its docs say which."
+                    )
+                    if (
+                        key := self._secret(f"{manifest.kind}.{name}", is_needed=False)
+                    ) is not None:
+                        own[name] = key
+                elif about.is_required():
                     is_secret = about.annotation is SecretReference
                     value = self._secret(manifest.kind) if is_secret else value_of(_text(name))
                     # A name that looks like a number is meant as a name.

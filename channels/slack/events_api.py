@@ -1,0 +1,186 @@
+"""Hear Slack by the Events API: it posts each event to the public listener, and signs what it posts.
+
+The same face as Socket Mode (`socket_mode.py`), and the same envelopes. A post is answered when its event
+is stored. One that is not answered within 3 s Slack posts again at once, after a minute and after five
+("Events API", read 2026-11), under the same event id; presses and slash commands it posts once, and
+tells the person that they failed.
+
+Nothing is read of a post before its signature holds ("Verifying requests from Slack", read 2026-11). Who
+repeats a signed one within the five minutes that it is good for shows an event that is known.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import count
+from urllib.parse import parse_qs
+
+from slack_sdk.signature import Clock as SignatureClock
+from slack_sdk.signature import SignatureVerifier
+
+from channels._remote.fields import Json, as_object, parsed, text
+from channels.slack.calls import Calls
+from channels.slack.socket_mode import Envelope, OnEnvelope, OnUp
+from zeroclaw import ChannelLog, ChannelUnavailable, Clock, HookAnswer, HookRequest, Mount
+
+AGAIN_S = 1
+MOST_FIELDS = 100
+MOST_CHALLENGE = 200
+LATE_RETRIES = frozenset({"2", "3"})
+"""Those after a minute or more: so long nothing was stored, and more may be lost than comes again."""
+CATCH_UP_S = 300.0
+"""Between two times that chats are read because of them, for they come with each event."""
+_SIGNATURE = "x-slack-signature"
+_RETRY = "x-slack-retry-num"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Wall(SignatureClock):
+    """Our clock, as the library asks for the time."""
+
+    clock: Clock
+
+    def now(self) -> float:
+        return self.clock.now().timestamp()
+
+
+class EventsApi:
+    """Hears for one app.
+
+    Attributes:
+        refused: Posts that were not Slack's, by the reason.
+    """
+
+    def __init__(
+        self,
+        calls: Calls,
+        *,
+        mount: Mount,
+        path: str,
+        signing_secret: str,
+        on_up: OnUp,
+        on_envelope: OnEnvelope,
+        clock: Clock,
+        log: ChannelLog,
+    ) -> None:
+        """Hold what is needed.
+
+        Args:
+            calls: The app's; hearing ends when they are closed.
+            mount: Has the public listener.
+            path: Of it, where Slack posts to.
+            signing_secret: Of the app.
+            on_up: See Socket Mode.
+            on_envelope: Likewise.
+            clock: For the age of signatures.
+            log: For facts.
+        """
+        self._calls = calls
+        self._mount = mount
+        self._path = path
+        self._signatures = SignatureVerifier(signing_secret, _Wall(clock=clock))
+        self._on_up = on_up
+        self._on_envelope = on_envelope
+        self._clock = clock
+        self._log = log
+        self._numbers = count()
+        self._waiting: dict[str, asyncio.Future[bool]] = {}
+        self._caught_up_at = -CATCH_UP_S
+        self.refused: Counter[str] = Counter()
+
+    async def run(self) -> None:
+        """Hear until cancelled.
+
+        Raises:
+            ConfigError: Another channel is called at the same path.
+            ChannelUnavailable: The channel was closed.
+        """
+        with self._mount.public(self._path, self.answer):
+            self._catch_up()
+            try:
+                await self._calls.closed.wait()
+            finally:
+                for stored in self._waiting.values():
+                    stored.cancel()
+        message = f"`{self._calls.name}` is closed"
+        raise ChannelUnavailable(message)
+
+    async def confirm(self, envelope: Envelope) -> None:
+        """Tell Slack that an event is stored; it may be lost, and then the event comes again."""
+        stored = self._waiting.get(envelope.id)
+        if stored is None or stored.done():
+            self._log("confirmation_lost", level="debug")
+        else:
+            stored.set_result(True)
+
+    async def answer(self, request: HookRequest) -> HookAnswer:
+        """Take one post; 200 says that its event is stored, or of no use."""
+        headers = request.headers
+        if _SIGNATURE not in headers:
+            return self._refuse("no signature")
+        body = await request.body()
+        if not self._is_signed(body, headers):
+            return self._refuse("a wrong or old signature")
+        kind, payload = posted(headers.get("content-type", ""), body)
+        if text(payload, "type") == "url_verification":
+            return HookAnswer(body=text(payload, "challenge")[:MOST_CHALLENGE])
+        retry = headers.get(_RETRY, "")
+        if retry in LATE_RETRIES or text(payload, "type") == "app_rate_limited":
+            self._catch_up()
+        return await self._stored(Envelope(id=str(next(self._numbers)), kind=kind, payload=payload))
+
+    def _is_signed(self, body: bytes, headers: Mapping[str, str]) -> bool:
+        try:
+            return self._signatures.is_valid_request(body, dict(headers))
+        except (ValueError, TypeError):  # a time that is no number; bytes that are no text
+            return False
+
+    def _refuse(self, why: str) -> HookAnswer:
+        self.refused[why] += 1
+        times = self.refused[why]
+        if times & (times - 1) == 0:  # a power of two, so that a flood fills no log
+            self._log("webhook_refused", why=why, count=times, level="warning")
+        return HookAnswer(status=401)
+
+    def _catch_up(self) -> None:
+        now = self._clock.monotonic()
+        if now - self._caught_up_at >= CATCH_UP_S:
+            self._caught_up_at = now
+            self._on_up(True)  # noqa: FBT003  a callback's one fact
+
+    async def _stored(self, envelope: Envelope) -> HookAnswer:
+        stored = self._waiting[envelope.id] = asyncio.get_running_loop().create_future()
+        try:
+            self._on_envelope(envelope)
+            await asyncio.wait((stored,))
+        finally:
+            del self._waiting[envelope.id]
+        if stored.cancelled():
+            return HookAnswer(status=503, retry_after_s=AGAIN_S)
+        return HookAnswer()
+
+
+def posted(content_type: str, body: bytes) -> tuple[str, Json]:
+    """Return what a post holds, as an envelope of Socket Mode would: its kind and its payload.
+
+    Events are JSON; what people press, and slash commands, come as forms. All else is of no kind.
+    """
+    match content_type.partition(";")[0].strip().lower():
+        case "application/json":
+            return "events_api", as_object(parsed(body))
+        case "application/x-www-form-urlencoded":
+            fields = _form(body)
+            if "payload" in fields:
+                return "interactive", as_object(parsed(fields["payload"].encode()))
+            return "slash_commands", fields
+        case _:
+            return "", {}
+
+
+def _form(body: bytes) -> Mapping[str, str]:
+    try:
+        found = parse_qs(body.decode(), max_num_fields=MOST_FIELDS, errors="replace")
+    except ValueError:  # too many fields, or no text
+        return {}
+    return {name: values[0] for name, values in found.items()}
