@@ -46,6 +46,7 @@ class ChatSettings(BaseModel):
 
     server: str
     token: SecretReference
+    second: SecretReference | None = None
     retries: int = 3
 
 
@@ -326,7 +327,7 @@ def test_more_is_asked_of_whoever_wants(tmp_path: Path) -> None:
     room = Room(tmp_path, chat=True)
     shown = room.ask(
         *("2", "https://models.example/v1", "big", ""),
-        *("", "n", "y", "h", "env", "CHAT_TOKEN", "U1", ""),
+        *("", "n", "y", "h", "env", "CHAT_TOKEN", "none", "U1", ""),
         *("y", "de", "12", "many", "8192", "Ann Lee", "Ann", "y", "n", "y"),
     )
     assert ("at least 512, or 0" in shown, "begins with a letter" in shown) == (True, True)
@@ -351,18 +352,44 @@ def test_more_questions_have_defaults(tmp_path: Path) -> None:
 def test_a_channel_is_asked_for_what_it_needs_and_for_its_operator(tmp_path: Path) -> None:
     """Without a sender id strangers need a code; no channel at all is no answer."""
     room = Room(tmp_path, chat=True)
-    shown = room.ask("", "n", "n", "n", "n", "n", "y", "7", "env", "CHAT_TOKEN", "U1", "full", "")
+    shown = room.ask(
+        "",
+        "n",
+        "n",
+        "n",
+        "n",
+        "n",
+        "y",
+        "7",
+        "env",
+        "CHAT_TOKEN",
+        "env",
+        "CHAT_2",
+        "U1",
+        "full",
+        "",
+    )
     assert "Without a channel nobody" in shown
-    own = {"server": "7", "token": SecretReference(env="CHAT_TOKEN")}
+    assert "`second` is for one way to use chat" in shown
+    own = {
+        "server": "7",
+        "token": SecretReference(env="CHAT_TOKEN"),
+        "second": SecretReference(env="CHAT_2"),
+    }
     assert room.told().channels == (ChosenChannel(kind="chat", own=own),)
     table = tomllib.loads(compose(room.told()))
     assert table["people"] == [{"name": "owner", "ids": ["chat:U1"], "roles": ["operator"]}]
     assert table["channels"] == {
         "terminal": {"enabled": False},
         "web": {"enabled": False},
-        "chat": {"allowed_users": ["U1"], "server": "7", "token": {"env": "CHAT_TOKEN"}},
+        "chat": {
+            "allowed_users": ["U1"],
+            "server": "7",
+            "token": {"env": "CHAT_TOKEN"},
+            "second": {"env": "CHAT_2"},
+        },
     }
-    room.ask("", "n", "n", "y", "h", "env", "CHAT_TOKEN", "", "", "")
+    room.ask("", "n", "n", "y", "h", "env", "CHAT_TOKEN", "none", "", "", "")
     assert tomllib.loads(compose(room.told()))["channels"]["chat"]["pairing"] == "code"
     assert room.told().operators == ()
 

@@ -409,3 +409,23 @@ def test_odd_fields_read_as_nothing() -> None:
     assert text({"a": 1}, "a") == ""
     assert (whole({"a": True}, "a"), whole({"a": 2}, "a")) == (None, 2)
     assert (number({"a": 1.5}, "a"), number({"a": 2}, "a"), number({}, "a")) == (1.5, 2, None)
+
+
+@pytest.mark.parametrize(
+    ("payload", "is_elsewhere"),
+    [
+        ({}, False),
+        ({"team_id": "T1"}, False),
+        ({"team_id": "T2"}, True),
+        ({"team_id": "T2", "context_team_id": "T1"}, False),
+        ({"team": {"id": "T1"}}, False),
+        ({"team": {"id": "T2"}}, True),
+        ({"team": None}, False),
+        ({"team_id": 7}, False),
+    ],
+)
+def test_what_happened_in_another_workspace_is_told_apart(
+    payload: Json, *, is_elsewhere: bool
+) -> None:
+    """There the same id is another person; a shared channel names the bot's own beside it (P4)."""
+    assert decode.is_elsewhere(payload, ME) is is_elsewhere
