@@ -1,6 +1,6 @@
 # Each target does the set-up it needs; the work is in small scripts under deploy/.
 .DEFAULT_GOAL := help
-.PHONY: help run quick test check check-long behaviours fmt bench soak lock run-setup dev-setup
+.PHONY: help run quick test check check-long behaviours promises fmt bench soak lock run-setup dev-setup
 
 PYTEST_WORKERS ?= 2
 ARGS ?=
@@ -16,6 +16,7 @@ help:
 	@echo 'make check   lint, layers, types, tests and coverage: the one gate, also of CI'
 	@echo 'make check-long   the long searches (SHARE=3/24 for one share): hours, not minutes'
 	@echo 'make behaviours   print what the house is to do, and which tests prove it'
+	@echo 'make promises   print which tests prove which promise on which channel'
 	@echo 'make fmt     format the code and mend what the linter can'
 	@echo 'make bench   measure start, memory, turns, each channel, the local model (ARGS="six slack" for some)'
 	@echo 'make soak    let people write for ten minutes while all goes wrong (ARGS="--minutes 1" for less)'
@@ -41,6 +42,9 @@ check-long: dev-setup
 
 behaviours: dev-setup
 	@$(bin)/python -m tests.spec.behaviours
+
+promises: dev-setup
+	@$(bin)/python -m tests.spec.promises
 
 fmt: dev-setup
 	$(bin)/ruff check --fix-only .
