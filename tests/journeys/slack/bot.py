@@ -13,12 +13,13 @@ from typing import TypeVar, cast
 
 from tests.contract.slack_harness import standing
 from tests.emulators.model_server import ModelServer
-from tests.emulators.slack.server import APP, BOT, Json, Person, SlackServer
+from tests.emulators.slack.server import APP, BOT, SIGNING_SECRET, Json, Person, SlackServer
 from tests.faults.forked import PRODUCT, forked
 from tests.journeys.bench import Bench
 from tests.journeys.configuration import merged, toml
 from tests.journeys.daemon_process import DaemonProcess
 from tests.journeys.world import daemon_environment, one_failure, usual_tables
+from zeroclaw.host.clock import SystemClock
 
 T = TypeVar("T")
 
@@ -97,9 +98,13 @@ async def bot(
     environment: Mapping[str, str] | None = None,
     command: tuple[str, ...] = PRODUCT,
     channel: Mapping[str, object] | None = None,
+    port: int = 0,
     **config: object,
 ) -> AsyncGenerator[Bot]:
-    """Open everything and start the daemon; at the end it is told to end, and does."""
+    """Open everything and start the daemon; at the end it is told to end, and does.
+
+    With a port Slack calls the daemon there; else the daemon connects to Slack.
+    """
     async with AsyncExitStack() as stack:
         stack.enter_context(one_failure())
         model = await stack.enter_async_context(ModelServer())
@@ -108,6 +113,12 @@ async def bot(
         group = await stack.enter_async_context(asyncio.TaskGroup())
         ann, bob, olga, mallory = [await slack.person() for _ in range(4)]
         team = await slack.channel(ann, bob, mallory)
+        way: dict[str, object] = {"app_token": {"env": "JOURNEY_SLACK_APP"}}
+        if port:
+            way = {"receive": "webhook", "signing_secret": {"env": "JOURNEY_SLACK_SIGNING"}}
+            config |= {"public": {"port": port}}
+            slack.request_url = f"http://127.0.0.1:{port}/slack"
+            slack.now = lambda: SystemClock().now().timestamp()
         own = {
             "people": [
                 {"name": "olga", "ids": [f"slack:{olga.id}"], "roles": ["operator"]},
@@ -118,7 +129,7 @@ async def bot(
                 "slack": {
                     "allowed_users": [one.id for one in (ann, bob, olga)],
                     "bot_token": {"env": "JOURNEY_SLACK_BOT"},
-                    "app_token": {"env": "JOURNEY_SLACK_APP"},
+                    **way,
                     "api_base_url": slack.url,
                     "limits": "off",
                     **(channel or {}),
@@ -129,6 +140,7 @@ async def bot(
         tables = merged(merged(usual_tables(directory, model), own), config)
         path.write_text(toml(tables), encoding="utf-8")
         tokens = {"JOURNEY_SLACK_BOT": BOT, "JOURNEY_SLACK_APP": APP}
+        tokens["JOURNEY_SLACK_SIGNING"] = SIGNING_SECRET
         daemon = DaemonProcess(
             group=group,
             config=path,
@@ -152,7 +164,7 @@ async def bot(
         try:
             if start:
                 await daemon.start()
-                await here.until(lambda: slack.connections)
+                await (slack.verified() if port else here.until(lambda: slack.connections))
             yield here
             if daemon.is_running:
                 assert await daemon.terminate() == 0, "told to end, it ends well, whatever is open"
