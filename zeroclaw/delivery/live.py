@@ -44,6 +44,9 @@ LOOK_S = 10.0
 Telegram shows it for 30 s."""
 LONGEST_STAND_S = 5.0
 """A platform that is slow holds up the tools of its own conversation no longer than this."""
+CUT_AT_ONCE_CHARS = 1024
+"""Of a text that are cut in the event loop: a channel renders what it measures, some ten times for
+each part, and 4,096 characters of markup take Telegram's 10 ms each time."""
 
 OnRef = Callable[[MessageRef], Awaitable[None]]
 OnSending = Callable[[str], Awaitable[None]]
@@ -132,6 +135,8 @@ class DraftHandle:
         self._news: Showed | None = None
         self._cut: tuple[str, tuple[Piece, ...]] = ("", ())
         self._reading = Reading()
+        self._is_cutting = False
+        self._after_cut: list[Callable[[], None]] = []
         self._shown: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
         self._ended = asyncio.Event()
         self._begun_to_speak = asyncio.Event()
@@ -171,14 +176,12 @@ class DraftHandle:
         )
         self._begun_to_speak.set()
         self._at_rest.clear()
-        if self._draft.asked is None and self._draft.flight is None:
-            self._take_news()
+        self._show_if_free()
 
     def stand(self) -> None:
         """Ask that all that is shown now stand as messages, which a preview is not."""
         if not self._draft.closed:
-            self._take_news()
-            self._feed(Demanded())
+            self._take_news(self._demand)
 
     async def stands(self) -> None:
         """Wait until what was asked to stand does; gives up soon where the platform is slow."""
@@ -206,20 +209,66 @@ class DraftHandle:
 
     # --- events and effects ----------------------------------------------------------------------
 
-    def _take_news(self) -> None:
-        """Cut the newest text only now, when it may be shown; most are overtaken before."""
-        if self._news is not None:
+    def _take_news(self, then: Callable[[], None]) -> None:
+        """Cut the newest text only now, when it may be shown, and go on; most are overtaken before.
+
+        A long one is cut in a thread, and whatever is to happen meanwhile happens after it.
+        """
+        if not self._is_cutting and self._news is None:
+            then()
+            return
+        self._after_cut.append(then)
+        if self._is_cutting or self._news is None:
+            return
+        if len(self._text) - self._settled(self._text) > CUT_AT_ONCE_CHARS:
+            self._is_cutting = True
+            self._look_for_rest()
+            self._group.create_task(self._cut_apart(), name=self._name)
+        else:
             news, self._news = self._news, None
-            self._feed(replace(news, parts=self._parts()))
+            self._go_on(replace(news, parts=self._parts(self._text)))
+
+    async def _cut_apart(self) -> None:
+        event: machine.Event = Closed()  # Cancelled, the group is going down.
+        try:
+            while self._news is not None:
+                news, self._news = self._news, None
+                parts = await asyncio.to_thread(self._parts, self._text)
+                # What came meanwhile must stand as well; else it is shown in its turn.
+                if self._news is None or self._demand not in self._after_cut:
+                    event = replace(news, parts=parts)
+                    break
+        finally:
+            self._go_on(event)
+            # Only now: what was asked to stand has not begun to before.
+            self._is_cutting = False
+            self._look_for_rest()
+        self._show_if_free()
+
+    def _demand(self) -> None:
+        self._feed(Demanded())
+
+    def _go_on(self, event: machine.Event) -> None:
+        """Take in what has been cut, and then do what waited for it."""
+        self._feed(event)
+        while self._after_cut:
+            self._after_cut.pop(0)()
+
+    def _show_if_free(self) -> None:
+        if self._draft.asked is None and self._draft.flight is None and not self._is_cutting:
+            self._take_news(lambda: None)
 
     def _granted(self) -> None:
         asked = self._draft.asked
-        self._take_news()
-        # When the newest text needs another message changed, that has been asked for instead.
-        if self._draft.asked == asked:
-            self._feed(Granted())
-        if self._draft.flight is None and self._account is not None:
-            self._account.done(self._address)
+
+        def fly() -> None:
+            # When the newest text needs another message changed, that has been asked for instead.
+            if self._draft.asked == asked:
+                self._feed(Granted())
+            if self._draft.flight is None and self._account is not None:
+                self._account.done(self._address)
+
+        self._take_news(fly)
 
     def _feed(self, event: machine.Event) -> None:
         self._draft, effects = machine.step(self._draft, event)
@@ -253,12 +302,13 @@ class DraftHandle:
 
     def _look_for_rest(self) -> None:
         draft = self._draft
-        busy = self._news is not None or draft.asked is not None or draft.flight is not None
+        cutting = self._is_cutting or self._news is not None
+        busy = cutting or draft.asked is not None or draft.flight is not None
         if busy and not draft.ended:
             self._at_rest.clear()
         else:
             self._at_rest.set()
-        if machine.is_previewed(draft):
+        if machine.is_previewed(draft) or (self._is_cutting and not draft.ended):
             self._stands.clear()
         else:
             self._stands.set()
@@ -277,18 +327,20 @@ class DraftHandle:
         if self._account is not None:
             self._account.withdraw(self._name, for_good=for_good)
 
-    def _parts(self) -> tuple[str, ...]:
-        """Cut the text; what was cut before and has not changed stays as it is."""
+    def _settled(self, text: str) -> int:
+        """Return up to where a text was cut before and has not changed."""
+        before, cut = self._cut
+        end = cut[-2].end if len(cut) > 1 else 0
+        return end if text.startswith(before[:end]) else 0
+
+    def _parts(self, text: str) -> tuple[str, ...]:
+        """Cut a text from where it is settled on; one at a time, in whichever thread."""
         if self._account is None:
             return ()
-        before, cut = self._cut
-        kept = cut[:-1]
-        start = kept[-1].end if kept else 0
-        if not self._text.startswith(before[:start]):
-            kept, start = (), 0
-        fits = self._account.fits
-        cut = (*kept, *pieces(self._text, fits, start=start, reading=self._reading))
-        self._cut = (self._text, cut)
+        start, fits = self._settled(text), self._account.fits
+        kept = self._cut[1][:-1] if start else ()
+        cut = (*kept, *pieces(text, fits, start=start, reading=self._reading))
+        self._cut = (text, cut)
         parts = tuple(piece.text for piece in cut if piece.text)
         # Only what has changed is looked at again, for this is done for each frame.
         before, shown = self._shown
@@ -338,8 +390,7 @@ class DraftHandle:
         finally:
             account.done(self._address)
             self._feed(Landed(call=call.call, outcome=outcome))
-            if self._draft.asked is None and self._draft.flight is None:
-                self._take_news()
+            self._show_if_free()
 
     async def _outcome(
         self, account: Account, call: machine.Call
