@@ -270,7 +270,7 @@ class Channel(Protocol):
         ...
 
     async def typing(self, to: Address) -> None:
-        """Show that the bot is at work."""
+        """Show that the bot is at work; `NotSupported` also where a chat has no place for it."""
         ...
 
     async def preview(self, to: Address, outgoing: Outgoing) -> None:

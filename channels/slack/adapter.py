@@ -56,6 +56,7 @@ MOST_ANSWERS = 64
 MARK_SLACK_S = 600.0
 """By how much the clock here may run before Slack's."""
 _KEY_EVENT = "zeroclaw_message"
+_AT_WORK = "assistant.threads.setStatus"
 _AS_IT_IS: Mapping[str, object] = {"parse": "none", "link_names": False}
 """Slack makes no mention and no link of what is none."""
 
@@ -415,10 +416,16 @@ class SlackChannel:
         message = f"`{self.name}` shows nothing that is not sent"
         raise NotSupported(message)
 
-    async def typing(self, to: Address) -> None:  # noqa: ARG002  the contract's
-        """Refuse: an app can't show that it writes."""
-        message = f"`{self.name}` can't show that it is at work"
-        raise NotSupported(message)
+    async def typing(self, to: Address) -> None:
+        """Show in a thread that the bot is at work; its next message there ends that, or two minutes."""
+        if self._ours(to).thread is None:
+            message = f"`{self.name}` shows in threads alone that it is at work"
+            raise NotSupported(message)
+        before = self._newest.get(to.chat)
+        shown = {"channel_id": await self._channel_of(to), "thread_ts": to.thread}
+        await self._calls.read(_AT_WORK, {**shown, "status": "…"})
+        if self._newest.get(to.chat) != before:  # a message came first, and would not end it
+            await self._calls.read(_AT_WORK, {**shown, "status": ""})
 
     def direct_address(self, sender: str) -> Address | None:
         """Return a person's direct chat, which the bot can open."""

@@ -185,6 +185,7 @@ class Adapter:
     Attributes:
         capabilities: What it must say of itself, and prove.
         thread: A thread of the chat that exists, where there are threads.
+        typing_thread: The thread in which `typing` shows; empty for the chat itself.
         carries_files: People can send files.
         loses: Lets the next message of this kind arrive, and its answer not; for those that look.
         opened: Starts the platform and the adapter, receiving; ends both.
@@ -196,6 +197,7 @@ class Adapter:
     capabilities: Capabilities
     opened: Opening
     thread: str = ""
+    typing_thread: str = ""
     carries_files: bool = True
     loses: Callable[[Harness, Losable], None] | None = None
     placed: Placing | None = None

@@ -37,6 +37,7 @@ SETTINGS = SlackSettings(
     api_base_url="http://127.0.0.1:1",
 )
 AGAIN_S = 1.0
+THREAD = "1700000000.000001"
 
 
 def slack_context(
@@ -110,7 +111,7 @@ class SlackHarness:
         return tuple(standing(one, self.slack) for one in found)
 
     async def sees_typing(self) -> bool:
-        return False
+        return self.slack.at_work.get((self.ann.direct, THREAD)) == "…"
 
     async def sees_preview(self) -> str:
         return ""
@@ -228,7 +229,8 @@ SLACK = Adapter(
     name="slack",
     capabilities=SETTINGS.capabilities(),
     opened=slack_opened,
-    thread="1700000000.000001",
+    thread=THREAD,
+    typing_thread=THREAD,
     loses=lose,
     placed=slack_placed,
     needs=("emulate",),

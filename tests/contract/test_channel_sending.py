@@ -235,7 +235,8 @@ async def test_what_shows_no_previews_says_so(adapter: Adapter, tmp_path: Path) 
 async def test_a_person_sees_that_the_bot_is_at_work(adapter: Adapter, tmp_path: Path) -> None:
     async with adapter.opened(Desk().admit, tmp_path) as harness:
         assert not await harness.sees_typing()
-        await harness.channel.typing(harness.address)
+        place = replace(harness.address, thread=adapter.typing_thread or None)
+        await harness.channel.typing(place)
         assert await harness.sees_typing()
 
 

@@ -297,7 +297,9 @@ class SlackServer:
         calls: The names of all calls of the bot, in order.
         views: The forms that it opened.
         waiting: What was told and not confirmed, by envelope.
+        at_work: What is shown in threads until the bot's next message, by chat and thread.
         links: The files that the bot handed over, by what leads to them.
+        holds: Methods whose calls wait until somebody lets them go on.
         unread: How often it is still to be said that a file was not looked into.
         standing: The bot's messages that stand, by chat and in order.
         refused: The chats to which nothing can be sent any more.
@@ -314,6 +316,8 @@ class SlackServer:
         self.ephemeral: list[Json] = []
         self.files: dict[str, bytes] = {}
         self.about: dict[str, Json] = {}
+        self.holds: dict[str, asyncio.Event] = {}
+        self.at_work: dict[tuple[str, str], str] = {}
         self.links: dict[str, Json] = {}
         self.unread = 0
         self.waiting: dict[str, Deed] = {}
@@ -516,6 +520,9 @@ class SlackServer:
         is_json = request.content_type == "application/json"
         body: Json = await request.json() if is_json else {**await request.post()}
         self.calls.append(method)
+        self.wake()
+        if (gate := self.holds.get(method)) is not None:
+            await gate.wait()
         planned = self._faults.get(method, [])
         fault = planned.pop(0) if planned else None
         if fault is not None and not (fault.is_lost or fault.hangs):
@@ -536,6 +543,7 @@ class SlackServer:
         self.ever.setdefault(str(body.get("channel", "")), []).append(json.dumps(body))
         match method:
             case "chat.postMessage":
+                self.at_work.pop((str(body["channel"]), str(body.get("thread_ts"))), None)
                 chat[ts] = {**body, "ts": ts, "first": body["blocks"]}
             case "chat.update":
                 chat[ts] = {**chat[ts], **body}
@@ -556,6 +564,10 @@ class SlackServer:
             case "chat.postEphemeral":
                 self.ephemeral.append(body)
                 return {"ok": True, "message_ts": "1.1"}
+            case "assistant.threads.setStatus":
+                place = str(body["channel_id"]), str(body["thread_ts"])
+                self.at_work[place] = str(body["status"])
+                return {"ok": True}
             case "files.info" | "files.getUploadURLExternal" | "files.completeUploadExternal":
                 return await self._of_files(method, token, body)
             case "chat.postMessage" if body["channel"] in self.refused:

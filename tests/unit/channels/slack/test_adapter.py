@@ -435,8 +435,33 @@ async def test_what_slack_can_not_do_is_said() -> None:
         with pytest.raises(ChannelRejected):
             await here.channel.send(place, here.message("hello"))
         assert here.channel.direct_address("../x") is None
-        with pytest.raises(NotSupported):
+        with pytest.raises(ChannelRejected):
             await here.channel.typing(place)
+        with pytest.raises(NotSupported, match="in threads alone"):
+            await here.channel.typing(replace(place, chat="@UANN"))
+
+
+async def test_a_message_ends_what_shows_that_the_bot_is_at_work() -> None:
+    """Also one that came first while Slack was still told so."""
+    async with SlackServer() as slack, stage(slack, Desk().admit) as here:
+        ann = await slack.person()
+        first = await ann.says("hello")
+        to = here.channel.direct_address(ann.id)
+        assert to is not None
+        thread = replace(to, thread=first.ts)
+        place = (ann.direct, first.ts)
+        await here.channel.typing(thread)
+        assert slack.at_work == {place: "…"}
+        await here.channel.send(thread, here.message("hi"))
+        assert slack.at_work == {}
+        gate = asyncio.Event()
+        slack.holds["assistant.threads.setStatus"] = gate
+        async with asyncio.TaskGroup() as group:
+            group.create_task(here.channel.typing(thread))
+            await slack.until(lambda: slack.calls[-1] == "assistant.threads.setStatus")
+            await here.channel.send(thread, here.message("there", "k2"))
+            gate.set()
+        assert slack.at_work == {place: ""}
 
 
 async def test_the_settings_can_be_tried_without_a_message() -> None:
