@@ -70,7 +70,7 @@ from zeroclaw.retention.tables import TABLES
 from zeroclaw.store import Commit, DurablePoint, LogKind, Query, Row, RowKind
 from zeroclaw.tool import Tool
 from zeroclaw.turn import entries
-from zeroclaw.turn.inbox import Obeyed, item_of
+from zeroclaw.turn.inbox import INBOX, Obeyed
 from zeroclaw.value import replace
 
 
@@ -359,7 +359,7 @@ class House:
     async def states(self, *kinds: str) -> list[str]:
         """The states of what starts and steers turns, in order of admission."""
         rows = await self.world.store.select(Query(kind=RowKind.INBOX))
-        kept = [row for row in rows if not isinstance(item_of(row).content, Obeyed)]
+        kept = [row for row in rows if not isinstance(INBOX.of(row).content, Obeyed)]
         return [row.state for row in kept if not kinds or row.state in kinds]
 
     async def ask(self, name: str, **fields: object) -> dict[str, object]:

@@ -28,7 +28,7 @@ from zeroclaw.inbound.identity import People
 from zeroclaw.inbound.pairing import STRANGERS
 from zeroclaw.inbound.transcript import Transcript
 from zeroclaw.store import LogKind, Row, RowKind, Store
-from zeroclaw.turn.inbox import INBOX, Again, Ask, UseTool, item_of
+from zeroclaw.turn.inbox import INBOX, Again, Ask, UseTool
 from zeroclaw.turn.turn_row import TURNS
 from zeroclaw.value import Value, replace
 
@@ -215,7 +215,7 @@ class Look:
         )
         journal = await store.last(LogKind.JOURNAL, here)
         audited = await store.last(LogKind.AUDIT, here)
-        people = (item_of(row).principal for row in inbox)
+        people = (INBOX.of(row).principal for row in inbox)
         names = dict.fromkeys(one.label for one in people)
         newest = max((row.key for row in (*inbox[:1], *outbox)), default="")
         return Told(
@@ -279,7 +279,7 @@ class Look:
 def _has_ended(row: Row) -> bool:
     """Tell whether this is a message, and its turn is over."""
     is_over = row.state not in ("queued", "control", "taken")
-    return is_over and isinstance(item_of(row).content, Ask | UseTool | Again)
+    return is_over and isinstance(INBOX.of(row).content, Ask | UseTool | Again)
 
 
 def _read(body: bytes) -> audit.Written | None:

@@ -290,8 +290,8 @@ def to_put(frozen: Frozen) -> Put:
     return ACTIONS.put(action.id, frozen, conversation=action.conversation, expect=0)
 
 
-def from_row(body: bytes) -> Frozen:
-    """Return what `to_put` kept; whether the hash still fits is for the last check to say.
+def _from_row_body(body: bytes) -> Frozen:
+    """Return what `_row_body` wrote; whether the hash still fits is for the last check to say.
 
     Raises:
         StoreUnusable: It is no such row.
@@ -301,14 +301,14 @@ def from_row(body: bytes) -> Frozen:
 
 
 def _whose(row: Row) -> Whose:
-    action = from_row(row.body).action
+    action = ACTIONS.of(row).action
     return Whose(person=action.principal.id, turn=action.turn)
 
 
 ACTIONS = Table(
     kind=RowKind.ACTION,
     owner="gate",
-    codec=Codec(encode=_row_body, decode=from_row),
+    codec=Codec(encode=_row_body, decode=_from_row_body),
     columns=frozenset({Column.CONVERSATION}),
     keeps=Ages(age=Age.APPROVALS),
     words=Words.WRITER,

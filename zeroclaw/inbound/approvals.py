@@ -21,7 +21,7 @@ from zeroclaw.envelope import (
 )
 from zeroclaw.gate import approval as approvals
 from zeroclaw.gate import wording
-from zeroclaw.gate.action import from_row
+from zeroclaw.gate.action import ACTIONS
 from zeroclaw.gate.approval import APPROVALS, AnswerResult, Approval
 from zeroclaw.gate.conditions import Query
 from zeroclaw.gate.grant import grant_for, to_put
@@ -261,12 +261,12 @@ class Approvals:
         self, ended: Approval, principal: Principal, at: datetime
     ) -> tuple[Write, ...]:
         """Return the grant of an answer that holds for a time."""
-        row = await self._context.store.get(RowKind.ACTION, ended.action)
-        if row is None or ended.scope is None:
+        asked = await ACTIONS.get(self._context.store, ended.action)
+        if asked is None or ended.scope is None:
             return ()
         number = await self._numbers.take(GRANTS, 1)
         grant = grant_for(
-            from_row(row.body).action,
+            asked.action,
             ended.scope,
             id=self._context.ids.ulid(),
             number=number,

@@ -45,7 +45,7 @@ from zeroclaw.store import RowKind, Write
 from zeroclaw.table import Column, Table, UntilDue, Words, json_codec
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import LocalizedMessage
-from zeroclaw.turn.inbox import INBOX, Item, TooOld, Unread, item_of, item_put
+from zeroclaw.turn.inbox import INBOX, Item, TooOld, Unread, item_put
 from zeroclaw.turn.message_text import span
 from zeroclaw.value import replace
 
@@ -271,7 +271,7 @@ class RateLimiter:
         waiting = INBOX.where(conversation=item.conversation, newest_first=True)
         for limit in (FIRST_LOOK, LOOK_BACK):
             for row in await self._context.store.select(replace(waiting, limit=limit)):
-                last = item_of(row)
+                last = INBOX.of(row)
                 if last.principal.id != item.principal.id:
                     continue
                 match last.content, item.content:

@@ -38,7 +38,6 @@ from zeroclaw.turn.inbox import (
     TooOld,
     Unread,
     Withdraw,
-    item_of,
     item_put,
 )
 from zeroclaw.turn.runner import TurnRunner
@@ -181,7 +180,7 @@ async def revised(
     row = await _original(context, envelope, revision.message)
     if row is None:
         return None
-    item = item_of(row)
+    item = INBOX.of(row)
     here, content, version = item.conversation, item.content, row.version
     match revision:
         case Edited(message=message, text=text, own=own):
@@ -211,7 +210,7 @@ async def _original(context: InboundContext, envelope: Envelope, message: str) -
         INBOX.where(place=envelope.address.key(), newest_first=True, limit=LOOK_BACK)
     )
     for row in rows:
-        item = item_of(row)
+        item = INBOX.of(row)
         if item.message == message and item.principal.sender == envelope.sender.id:
             # What failed before any turn was begun for it was not taken.
             was_refused = row.state == "failed" and item.turn is None

@@ -27,7 +27,7 @@ from zeroclaw.errors import StoreUnusable
 from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.fragments import MOST_PIECES, Run, extended, piece_of, takes
 from zeroclaw.store import Expect, Row, RowKind, scan
-from zeroclaw.turn.inbox import INBOX, Ask, Item, Piece, item_of
+from zeroclaw.turn.inbox import INBOX, Ask, Item, Piece
 from zeroclaw.turn.message_text import piece_of as piece_in
 from zeroclaw.turn.message_text import run_of
 from zeroclaw.value import Value, replace
@@ -65,7 +65,7 @@ class Reassembly:
         async for row in scan(self._store, INBOX.where(state="queued")):
             # What can't be read is its conversation's trouble, and is told of there.
             with suppress(StoreUnusable):
-                self.admitted(item_of(row), rest_s=AFTER_START_S)
+                self.admitted(INBOX.of(row), rest_s=AFTER_START_S)
 
     def left_s(self, run: str) -> float:
         """Return for how many seconds the rest of a message may come, 0 for a whole one."""
@@ -108,7 +108,7 @@ class Reassembly:
         if row is None or row.state != "queued":
             return None  # its turn has begun, or it was withdrawn
         still = Expect(kind=row.kind, key=row.key, version=row.version)
-        return Continuation(run=run, last=item_of(row), still=still)
+        return Continuation(run=run, last=INBOX.of(row), still=still)
 
     def admitted(self, item: Item, *, rest_s: float = 0.0) -> None:
         """Learn what waits: a piece opens, continues or ends a run, anything else ends a text.
@@ -234,7 +234,7 @@ def together(rows: Sequence[Row]) -> tuple[Item, ...]:
 
     Those are the other pieces of its message, and what is right behind it and collected with it.
     """
-    items = [item_of(row) for row in rows]
+    items = [INBOX.of(row) for row in rows]
     taken = items[: _collected(items)]
     runs = set(map(run_of, taken))
     return (*taken, *(one for one in items[len(taken) :] if run_of(one) in runs))

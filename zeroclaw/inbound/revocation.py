@@ -19,8 +19,8 @@ from zeroclaw.inbound.commands.invocation import AT_CONSOLE
 from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.identity import OPERATOR
 from zeroclaw.store import Commit, DurablePoint, Row, Write, scan
-from zeroclaw.turn.inbox import INBOX, Stop, item_of, item_put
-from zeroclaw.turn.turn_row import TURNS, turn_of
+from zeroclaw.turn.inbox import INBOX, Stop, item_put
+from zeroclaw.turn.turn_row import TURNS
 
 T = TypeVar("T")
 
@@ -64,7 +64,7 @@ class Revocation:
     async def _withdraw(self) -> bool:
         """End what waits for its turn; false when something was taken meanwhile."""
         found = [row async for row in scan(self._store, INBOX.where(state="queued"))]
-        for row, item in _readable(found, lambda row: (row, item_of(row))):
+        for row, item in _readable(found, lambda row: (row, INBOX.of(row))):
             if self._people.put_out_by(item.principal):
                 ended = item_put(item, "stopped", expect=row.version)
                 try:
@@ -75,7 +75,7 @@ class Revocation:
 
     async def _stop(self) -> None:
         found = [row async for row in scan(self._store, TURNS.where(state="open"))]
-        for item in _readable(found, lambda row: turn_of(row).item):
+        for item in _readable(found, lambda row: TURNS.of(row).item):
             if by := self._people.put_out_by(item.principal):
                 address, here = item.address, item.conversation
                 stop = Stop(cause="revoked")

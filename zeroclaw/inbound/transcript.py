@@ -12,7 +12,7 @@ from zeroclaw.inbound.approvals import request_of, request_row
 from zeroclaw.store import Row, RowKind, Store, scan
 from zeroclaw.table import Declaration
 from zeroclaw.text.escape import without_markup
-from zeroclaw.turn.inbox import INBOX, Again, Ask, Obeyed, TooOld, UseTool, item_of
+from zeroclaw.turn.inbox import INBOX, Again, Ask, Obeyed, TooOld, UseTool
 from zeroclaw.value import Value, replace
 
 NEWEST = 200
@@ -104,7 +104,7 @@ class Transcript:
         for row in newest:
             by = ""
             if row.kind is RowKind.INBOX:
-                who = item_of(row).principal
+                who = INBOX.of(row).principal
                 item, by = _said(row), who.label
             else:
                 item = await self._told(row)
@@ -169,7 +169,7 @@ class Transcript:
 
 
 def _said(row: Row) -> TranscriptItem | None:
-    item = item_of(row)
+    item = INBOX.of(row)
     files: tuple[str, ...] = ()
     match item.content:
         case Ask(text=text, attachments=attachments):

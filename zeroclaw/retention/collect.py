@@ -10,8 +10,8 @@ from zeroclaw.retention.export import Found
 from zeroclaw.retention.tables import OF_CONVERSATIONS, OF_PERSONS, OF_WRITERS
 from zeroclaw.store import LogKind, Logs, Rows, read_all, scan
 from zeroclaw.turn import entries
-from zeroclaw.turn.inbox import INBOX, Item, Opening, item_of
-from zeroclaw.turn.turn_row import TURNS, turn_of
+from zeroclaw.turn.inbox import INBOX, Item, Opening
+from zeroclaw.turn.turn_row import TURNS
 
 
 class Kept(Rows, Logs, Protocol):
@@ -60,7 +60,7 @@ async def conversations_of(
     """
     found: dict[ConversationId, bool] = {}
     async for row in scan(kept, INBOX.where()):
-        item = item_of(row)
+        item = INBOX.of(row)
         here = item.conversation
         if item.principal.id in ids and not found.get(here):
             found[here] = await _is_their_own(kept, item)
@@ -105,7 +105,9 @@ async def _found(kept: Kept, here: ConversationId, *, only: frozenset[str] = fro
     rows = [row for table in tables async for row in scan(kept, table.where(conversation=here))]
     journal = [entries.decode(one.body) async for one in read_all(kept, LogKind.JOURNAL, here)]
     turns = frozenset(
-        row.key for row in rows if row.kind is TURNS.kind and turn_of(row).item.principal.id in only
+        row.key
+        for row in rows
+        if row.kind is TURNS.kind and TURNS.of(row).item.principal.id in only
     )
     return Found(
         conversation=here, rows=tuple(rows), journal=tuple(journal), only=only, turns=turns

@@ -40,9 +40,9 @@ from zeroclaw.store import (
 from zeroclaw.table import Whose
 from zeroclaw.text import catalogue
 from zeroclaw.turn import entries
-from zeroclaw.turn.inbox import INBOX, Item, Stop, item_of, item_put
+from zeroclaw.turn.inbox import INBOX, Item, Stop, item_put
 from zeroclaw.turn.session import Leases
-from zeroclaw.turn.turn_row import TURNS, turn_of
+from zeroclaw.turn.turn_row import TURNS
 from zeroclaw.value import replace
 
 LOOK_S = 1.0
@@ -212,7 +212,7 @@ class Erasure:
             [
                 row.key
                 async for row in scan(self._store, TURNS.where(conversation=here))
-                if turn_of(row).item.principal.id == wish.person
+                if TURNS.of(row).item.principal.id == wish.person
             ]
         )
         digests = await self._digests(here)
@@ -265,7 +265,7 @@ class Erasure:
     async def _stopped(self, wish: Wish, here: ConversationId, *, everybodys: bool) -> bool:
         """Take back what waits, stop what runs as `/new` does, and wait for its end."""
         async for row in scan(self._store, INBOX.where(conversation=here, state="queued")):
-            item = item_of(row)
+            item = INBOX.of(row)
             if everybodys or item.principal.id == wish.person:
                 await self._superseded(row, item)
         if not await self._is_running(here):
@@ -309,7 +309,7 @@ class Erasure:
 
     async def _runs_theirs(self, person: str, here: ConversationId) -> bool:
         found = await self._store.select(TURNS.where(conversation=here, state="open"))
-        return any(turn_of(row).item.principal.id == person for row in found)
+        return any(TURNS.of(row).item.principal.id == person for row in found)
 
     async def _remove(self, query: Query, is_meant: Callable[[Row], bool] = lambda _: True) -> None:
         found = [row async for row in scan(self._store, query) if is_meant(row)]

@@ -30,7 +30,7 @@ from zeroclaw.store import Row, RowKind
 from zeroclaw.tools.notes import Note
 from zeroclaw.turn import entries
 from zeroclaw.turn.attachments import ATTACHMENTS, Attached, in_words, sent_in_words
-from zeroclaw.turn.inbox import INBOX, Again, Ask, Item, Obeyed, TooOld, UseTool, item_of
+from zeroclaw.turn.inbox import INBOX, Again, Ask, Item, Obeyed, TooOld, UseTool
 from zeroclaw.value import Value
 
 Kind = Literal[
@@ -86,7 +86,7 @@ class Found(Value):
 
 
 _READ: Mapping[RowKind, Callable[[Row], object]] = {
-    INBOX.kind: item_of,
+    INBOX.kind: INBOX.of,
     ATTACHMENTS.kind: ATTACHMENTS.of,
     OUTBOX.kind: OUTBOX.of,
     APPROVALS.kind: APPROVALS.of,

@@ -26,7 +26,6 @@ from zeroclaw.turn.inbox import (
     Revoked,
     Stop,
     Withdraw,
-    item_of,
     item_put,
     said_by,
 )
@@ -73,7 +72,7 @@ class ControlLane:
         """Serve the lane while no turn runs."""
         for item in await self._waiting():
             happened = await self._afterwards(item)
-            await self._session.record(happened)
+            await self._session.commit(happened)
             self._services.outbox.announce_written(happened.writes)
 
     async def take_held(self) -> tuple[tuple[Entry, ...], tuple[Write, ...]]:
@@ -110,8 +109,8 @@ class ControlLane:
             self._services.store,
             INBOX.where(conversation=self._session.conversation, state="queued"),
         )
-        steers = {row.key: row async for row in queued if _steers(item_of(row), owner)}
-        for message in messages(tuple(map(item_of, steers.values()))):
+        steers = {row.key: row async for row in queued if _steers(INBOX.of(row), owner)}
+        for message in messages(tuple(map(INBOX.of, steers.values()))):
             asks = [one.content for one in message if isinstance(one.content, Ask)]
             if any(map(_has_files, asks)) or self._services.left_s(run_of(message[0])):
                 # Its files are fetched first, or told of, or the rest of it has still to come; so

@@ -37,7 +37,7 @@ from zeroclaw.turn.attachments import (
 )
 from zeroclaw.turn.inbox import INBOX, Ask, Item, Stop
 from zeroclaw.turn.message_text import messages, origins, own_text, run_of, whole_text
-from zeroclaw.turn.session import ConversationSession
+from zeroclaw.turn.session import ConversationSession, Transition
 from zeroclaw.value import Value, replace
 
 TRIES = 5
@@ -199,7 +199,9 @@ class Downloads(Value):
             put = attached_put(session.conversation, made)
             waits = Expect(kind=row.kind, key=row.key, version=row.version)
             try:
-                await session.commit(DurablePoint.FETCHED, writes=(waits, *blob, put))
+                await session.commit(
+                    Transition(point=DurablePoint.FETCHED, writes=(waits, *blob, put))
+                )
             except Conflict:
                 continue  # its message was edited or withdrawn just now
             self._log_end(item.address.channel, made)

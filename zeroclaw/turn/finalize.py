@@ -108,7 +108,7 @@ class Finalizer:
             put = turn_put(closed, session.conversation, closed=True, expect=version)
             tries_left -= 1
             try:
-                await session.record(replace(end, writes=(final, put, *end.writes, *stopped)))
+                await session.commit(replace(end, writes=(final, put, *end.writes, *stopped)))
             except Conflict:
                 if not tries_left:
                     raise

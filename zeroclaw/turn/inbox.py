@@ -18,7 +18,7 @@ from zeroclaw.envelope import (
     TurnId,
     chosen_name,
 )
-from zeroclaw.store import Put, Row, RowKind
+from zeroclaw.store import Put, RowKind
 from zeroclaw.table import Age, Ages, Column, Table, Whose, Words, json_codec
 from zeroclaw.value import Value
 
@@ -204,7 +204,7 @@ INBOX = Table(
         ended=frozenset({"answered", "joined", "superseded", "stopped", "failed"}),
     ),
     words=Words.WRITER,
-    whose=lambda row: Whose(person=item_of(row).principal.id),
+    whose=lambda row: Whose(person=INBOX.of(row).principal.id),
     busy=frozenset({"queued", "control", "taken"}),
 )
 
@@ -229,8 +229,3 @@ def said_by(item: Item, *texts: str) -> str:
     speaker = chosen_name(item.principal.display) or item.principal.id
     who = "" if item.address.direct else f"{speaker}: "
     return who + "\n\n".join(texts)
-
-
-def item_of(row: Row) -> Item:
-    """Read an item's row."""
-    return INBOX.of(row)

@@ -168,9 +168,9 @@ class TurnLoop:
         event = happened.event
         if isinstance(event, AbortRequested):
             self._abort = happened
-        elif happened.point is not None:
+        else:
             try:
-                await self._session.record(happened)
+                await self._session.commit(happened)
             except Conflict:
                 if happened.otherwise is None:
                     raise

@@ -217,16 +217,13 @@ def _failure(number: int, raised: Raised, language: Language, *, is_operator: bo
             return StreamCut(request=number)
         case ProviderOverloaded():
             text = catalogue.MODEL_IS_BUSY.to(language)
-        case ProviderUnreachable() as error if not is_operator:
-            why = catalogue.MODEL_CANNOT_ANSWER.to(language, why=str(error))
-            text = catalogue.MODEL_IS_AWAY.to(language)
-            return RequestFailed(request=number, text=text, why=why)
         case ProviderUnauthorized():
             text = catalogue.MODEL_REFUSED_THE_KEY.to(language)
-        case NeedsOperator() as error if not is_operator:
+        case ProviderUnreachable() | NeedsOperator() as error if not is_operator:
+            is_away = isinstance(error, ProviderUnreachable)
+            text = catalogue.MODEL_IS_AWAY if is_away else catalogue.MODEL_IS_NOT_THERE
             why = catalogue.MODEL_CANNOT_ANSWER.to(language, why=str(error))
-            text = catalogue.MODEL_IS_NOT_THERE.to(language)
-            return RequestFailed(request=number, text=text, why=why)
+            return RequestFailed(request=number, text=text.to(language), why=why)
         case ProviderRejected() | ProviderUnreachable() | NeedsOperator() as error:
             text = catalogue.MODEL_CANNOT_ANSWER.to(language, why=str(error))
         case _:

@@ -12,12 +12,12 @@ from zeroclaw.envelope import ActionId, CheckedReceipt, ConversationId
 from zeroclaw.errors import StoreUnusable
 from zeroclaw.foreign import Raised, call_now
 from zeroclaw.gate import audit, receipt, receipt_screen
-from zeroclaw.gate.action import Action, from_row
+from zeroclaw.gate.action import ACTIONS, Action
 from zeroclaw.gate.receipt import PREFIX_PLAIN
 from zeroclaw.gate.receipt_keys import Keys
 from zeroclaw.gate.verdict import encodable
 from zeroclaw.message import AssistantMessage, Message, ToolCall, ToolMessage
-from zeroclaw.store import LogKind, Logs, RowKind, Rows, read_all
+from zeroclaw.store import LogKind, Logs, Rows, read_all
 from zeroclaw.text import catalogue
 from zeroclaw.text.escape import escape_invisible
 from zeroclaw.text.language import ENGLISH, Language
@@ -113,8 +113,8 @@ async def verdict_of(
     if found is None:
         return None
     call, text = found
-    row = None if one.action is None else await store.get(RowKind.ACTION, one.action)
-    action = None if row is None else from_row(row.body).action
+    frozen = None if one.action is None else await ACTIONS.get(store, one.action)
+    action = None if frozen is None else frozen.action
     fields = receipt.Fields(
         conversation=conversation,
         action=one.action or ActionId(""),

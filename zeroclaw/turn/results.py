@@ -15,14 +15,14 @@ from zeroclaw.envelope import ActionId
 from zeroclaw.errors import ToolFailed
 from zeroclaw.foreign import Raised
 from zeroclaw.gate import audit, receipt
-from zeroclaw.gate.action import Action, Frozen, action_hash, from_row
+from zeroclaw.gate.action import ACTIONS, Action, Frozen, action_hash
 from zeroclaw.gate.receipt_keys import Keys
 from zeroclaw.gate.verdict import encodable
 from zeroclaw.gate.wording import head_of
 from zeroclaw.host.executors import FairShare
 from zeroclaw.message import ToolMessage
 from zeroclaw.redact import Redaction, Redactor
-from zeroclaw.store import PutBlob, RowKind, Rows
+from zeroclaw.store import PutBlob, Rows
 from zeroclaw.text import catalogue
 from zeroclaw.text.escape import escape_for_model
 from zeroclaw.text.language import ENGLISH, Language
@@ -80,11 +80,11 @@ async def frozen_call(rows: Rows, action: ActionId) -> Frozen:
     Raises:
         LookupError: There is none; a fault of ours.
     """
-    row = await rows.get(RowKind.ACTION, action)
-    if row is None:
+    frozen = await ACTIONS.get(rows, action)
+    if frozen is None:
         message = f"the action `{action}` has no row"
         raise LookupError(message)
-    return from_row(row.body)
+    return frozen
 
 
 def end_entry(

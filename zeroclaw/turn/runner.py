@@ -27,12 +27,12 @@ from zeroclaw.turn.control import ControlLane
 from zeroclaw.turn.downloads import Told
 from zeroclaw.turn.entries import TurnOpened, TurnResumed
 from zeroclaw.turn.finalize import Finalizer
-from zeroclaw.turn.inbox import Again, Ask, Item, UseTool, item_of, item_put, said_by
+from zeroclaw.turn.inbox import INBOX, Again, Ask, Item, UseTool, item_put, said_by
 from zeroclaw.turn.journal import begun
 from zeroclaw.turn.loop import TurnLoop, is_parked
 from zeroclaw.turn.machine import resume
 from zeroclaw.turn.results import frozen_call
-from zeroclaw.turn.session import ConversationSession
+from zeroclaw.turn.session import ConversationSession, Transition
 from zeroclaw.turn.signals import AbortCause, AbortRequested, Effect, Event, TurnFailed
 from zeroclaw.turn.states import Calling, Done
 from zeroclaw.turn.states import State as MachineState
@@ -88,16 +88,18 @@ class TurnRunner:
         for one in items:
             waiting = await self._services.store.get(RowKind.INBOX, one.id)
             # As it is read, not as it is written: an earlier release may have spelled it otherwise.
-            if waiting is None or waiting.state != "queued" or item_of(waiting) != one:
+            if waiting is None or waiting.state != "queued" or INBOX.of(waiting) != one:
                 return
             state = "taken" if one is item else "joined"
             whose = replace(one, turn=opened.turn)
             taken.append(item_put(whose, state, expect=waiting.version))
         try:
             await session.commit(
-                DurablePoint.TURN_STARTED,
-                journal=(opened,),
-                writes=(*taken, turn_put(row, session.conversation)),
+                Transition(
+                    point=DurablePoint.TURN_STARTED,
+                    journal=(opened,),
+                    writes=(*taken, turn_put(row, session.conversation)),
+                )
             )
         except Conflict:
             # Its writer has edited or withdrawn it just now; it is looked at again.
@@ -126,10 +128,10 @@ class TurnRunner:
             return
         if not is_parked(state):
             # Waiting for a person crashes nothing, however often the process is restarted.
-            now = self._services.clock.now()
-            await session.commit(DurablePoint.HOUSEKEEPING, journal=(TurnResumed(at=now),))
-        again = resume(state, rerun=await _rerun(context, state))
-        await self._run(context, *again, resumed=True)
+            again = TurnResumed(at=self._services.clock.now())
+            await session.commit(Transition(point=DurablePoint.HOUSEKEEPING, journal=(again,)))
+        rerun = await _rerun(context, state)
+        await self._run(context, *resume(state, rerun=rerun), resumed=True)
 
     async def caught_up(self, conversation: ConversationId) -> None:
         """Wait until the answers are delivered that a restart cut off on their way."""
@@ -252,7 +254,8 @@ class TurnRunner:
             Text(address=item.address, text=text, language=item.principal.language),
             session.conversation,
         )
-        await session.commit(DurablePoint.HOUSEKEEPING, writes=(item_put(item, "answered"), note))
+        answered = item_put(item, "answered")
+        await session.commit(Transition(point=DurablePoint.HOUSEKEEPING, writes=(answered, note)))
         self._services.outbox.announce(note)
         await self._services.outbox.ended(note.key)
 

@@ -145,55 +145,40 @@ class ConversationSession:
         """Tell whether the journal begins where it began: retention takes the oldest of it."""
         return self._first == _number(await _first(self._store, self.conversation))
 
-    async def record(self, happened: Transition) -> None:
-        """Make everything durable that goes with an event; see `commit`."""
-        if happened.point is not None:
-            await self.commit(
-                happened.point,
-                journal=happened.journal,
-                audited=happened.audited,
-                writes=happened.writes,
-            )
-
-    async def commit(
-        self,
-        point: DurablePoint,
-        *,
-        journal: tuple[Entry, ...] = (),
-        audited: tuple[audit.Entry, ...] = (),
-        writes: tuple[Write, ...] = (),
-    ) -> None:
-        """Make entries and writes durable together, then let the history have them.
+    async def commit(self, happened: Transition) -> None:
+        """Make everything durable that goes with an event, then let the history have its entries.
 
         Raises:
             Fenced: Somebody else holds the conversation now.
             Conflict: A row was not as expected; nothing was written.
             StoreUnusable: Nothing was written.
         """
+        if happened.point is None:
+            return
         # The lock is held across the store's write and nothing else: the chain and the journal
         # have one order, and the next writer needs this one's outcome to know it.
         async with self._lock:
             head = self._audit_head
-            bodies = [entries.encode(entry) for entry in journal]
+            bodies = [entries.encode(entry) for entry in happened.journal]
             appended: list[Write] = [
                 Append(log=LogKind.JOURNAL, stream=self.conversation, body=body) for body in bodies
             ]
-            for entry in audited:
+            for entry in happened.audited:
                 body, head = audit.link(head, entry)
                 appended.append(Append(log=LogKind.AUDIT, stream=self.conversation, body=body))
             await self._store.commit(
                 Commit(
-                    point=point,
+                    point=happened.point,
                     conversation=self.conversation,
                     fence=self._fence,
-                    writes=(*appended, *writes),
+                    writes=(*appended, *happened.writes),
                 )
             )
             self._audit_head = head
             self.journal_bytes += sum(map(len, bodies))
-            if journal and self._first is None:
+            if happened.journal and self._first is None:
                 self._first = 1
-            for entry in journal:
+            for entry in happened.journal:
                 self.history = extend(self.history, entry)
 
 

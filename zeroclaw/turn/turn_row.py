@@ -10,7 +10,6 @@ from zeroclaw.store import (
     DurablePoint,
     Put,
     Reads,
-    Row,
     RowKind,
     Rows,
     Store,
@@ -63,7 +62,7 @@ TURNS = Table(
     columns=frozenset({Column.CONVERSATION, Column.STATE, Column.PLACE}),
     keeps=Ages(age=Age.MESSAGES, ended=frozenset({"closed"})),
     words=Words.WRITER,
-    whose=lambda row: Whose(person=turn_of(row).item.principal.id),
+    whose=lambda row: Whose(person=TURNS.of(row).item.principal.id),
     busy=frozenset({"open"}),
 )
 
@@ -89,12 +88,7 @@ def turn_put(
 async def open_drafts(rows: Rows) -> tuple[MessageRef, ...]:
     """Return the messages of all turns that are not over, as far as they are recorded."""
     found = scan(rows, TURNS.where(state="open"))
-    return tuple([ref async for row in found for ref in turn_of(row).refs])
-
-
-def turn_of(row: Row) -> TurnRow:
-    """Read a turn's row."""
-    return TURNS.of(row)
+    return tuple([ref async for row in found for ref in TURNS.of(row).refs])
 
 
 TRIES = 8
@@ -111,7 +105,7 @@ async def read_turn(store: Rows, turn: TurnId) -> tuple[TurnRow, int, str]:
     if stored is None:
         message = f"the turn `{turn}` has no row"
         raise LookupError(message)
-    return turn_of(stored), stored.version, stored.state
+    return TURNS.of(stored), stored.version, stored.state
 
 
 async def learn(store: Store, session: ConversationSession, turn: TurnId, ref: MessageRef) -> None:

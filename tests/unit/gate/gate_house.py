@@ -10,7 +10,7 @@ from zeroclaw.config.model import ApprovalSettings
 from zeroclaw.envelope import Address, ConversationId, Principal, Reader, TurnId
 from zeroclaw.errors import ResourcesUnresolved
 from zeroclaw.gate import receipt
-from zeroclaw.gate.action import Frozen, from_row
+from zeroclaw.gate.action import ACTIONS, Frozen
 from zeroclaw.gate.decide import Gate
 from zeroclaw.gate.policy import PolicySet
 from zeroclaw.gate.protection import Protected
@@ -123,7 +123,7 @@ def frozen_in(batch: GatedBatch, place: int = 0) -> Frozen:
     """The call that a row of the batch keeps."""
     row = batch.writes[place]
     assert isinstance(row, Put)
-    return from_row(row.body)
+    return ACTIONS.of(row)
 
 
 def call(name: str, arguments: str = '{"path":"a"}', label: str = "call_1") -> ToolCall:

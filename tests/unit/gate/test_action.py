@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from zeroclaw.envelope import ActionId, ConversationId, Principal, TurnId
 from zeroclaw.errors import StoreUnusable, ToolArgumentsInvalid
 from zeroclaw.gate.action import (
+    ACTIONS,
     MAX_ARGUMENTS_CHARS,
     MAX_DEPTH,
     Action,
@@ -21,7 +22,6 @@ from zeroclaw.gate.action import (
     decode,
     encode,
     freeze,
-    from_row,
     parse_arguments,
     propose,
     to_put,
@@ -240,7 +240,7 @@ def test_a_kept_call_is_read_in_few_steps_however_many_arguments_it_has() -> Non
 
     sys.setprofile(count)
     try:
-        from_row(row)
+        ACTIONS.codec.decode(row)
     finally:
         sys.setprofile(None)
     assert steps < 500
@@ -276,14 +276,14 @@ def test_a_gated_call_is_kept_with_the_hash_it_had() -> None:
         conversation=ConversationId("01C"),
         expect=0,
     )
-    assert from_row(put.body) == frozen
+    assert ACTIONS.codec.decode(put.body) == frozen
 
 
 @pytest.mark.parametrize("body", [b"", b"\xff\n{}", encode(action())])
 def test_a_row_that_holds_no_action_is_not_guessed_at(body: bytes) -> None:
     """What was not written by this code is a fault of the store."""
     with pytest.raises(StoreUnusable, match="a stored action can't be read"):
-        from_row(body)
+        ACTIONS.codec.decode(body)
 
 
 def test_arguments_that_are_no_object_are_no_arguments() -> None:

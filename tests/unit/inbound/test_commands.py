@@ -11,7 +11,7 @@ from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import StreamBroken
 from zeroclaw.inbound.commands.registry import COMMANDS
 from zeroclaw.store import PAGE, RowKind
-from zeroclaw.turn.inbox import item_of, item_put
+from zeroclaw.turn.inbox import INBOX, item_put
 
 POKE = asks_for(("poke", '{"a": 1}'))
 HELD = "Halted by Ada; your message waits for `/resume`."
@@ -74,7 +74,7 @@ async def test_status_counts_all_that_waits(world: World) -> None:
         await house.say("/halt")
         await house.say("one")
         row = (await house.rows(RowKind.INBOX, "queued"))[0]
-        await put_a_page_before(world.store, item_put(item_of(row), "queued"))
+        await put_a_page_before(world.store, item_put(INBOX.of(row), "queued"))
         await house.say("/status")
         waits = f"- here {PAGE + 1} waiting; everywhere {PAGE + 1} waiting, 1 at work, 0 to approve"
         assert waits in house.texts()[-1]

@@ -14,7 +14,7 @@ from zeroclaw.inbound.anchors import verified
 from zeroclaw.inbound.commands.grants import USAGE
 from zeroclaw.store import PAGE, Commit, DurablePoint, LogKind, RowKind
 from zeroclaw.text import catalogue
-from zeroclaw.turn.inbox import Obeyed, item_of
+from zeroclaw.turn.inbox import INBOX, Obeyed
 from zeroclaw.value import replace
 
 POKE = asks_for(("poke", '{"a": 1}'))
@@ -111,7 +111,7 @@ async def test_what_ends_elsewhere_was_said_here(world: World) -> None:
         await house.say("/revoke 1")
         said = {
             item.content.text: item.conversation
-            for item in map(item_of, await house.rows(RowKind.INBOX, "answered"))
+            for item in map(INBOX.of, await house.rows(RowKind.INBOX, "answered"))
             if isinstance(item.content, Obeyed)
         }
         assert said["/revoke 1"] != grant.conversation

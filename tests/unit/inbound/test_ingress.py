@@ -23,7 +23,7 @@ from zeroclaw.envelope import (
 )
 from zeroclaw.errors import Conflict, ShuttingDown
 from zeroclaw.store import Commit, DurablePoint, RowKind
-from zeroclaw.turn.inbox import Obeyed, item_of
+from zeroclaw.turn.inbox import INBOX, Obeyed
 
 
 async def test_a_message_is_stored_before_it_is_confirmed(world: World) -> None:
@@ -323,5 +323,5 @@ async def test_a_command_that_was_obeyed_is_on_record_and_done(world: World) -> 
         await house.edit("p1", "/halt")
         await house.withdraw("p1")
         [row] = await house.rows(RowKind.INBOX)
-        assert (row.state, item_of(row).content) == ("answered", Obeyed(text="/approve  7 now"))
+        assert (row.state, INBOX.of(row).content) == ("answered", Obeyed(text="/approve  7 now"))
         assert len(house.texts()) == 1

@@ -7,7 +7,7 @@ from zeroclaw.config.model import ChannelSettings, LimitsSettings
 from zeroclaw.envelope import Body, Command, Said
 from zeroclaw.inbound.limiter import MOST_KEPT_CHARS
 from zeroclaw.store import RowKind
-from zeroclaw.turn.inbox import TooOld, item_of
+from zeroclaw.turn.inbox import INBOX, TooOld
 from zeroclaw.value import replace
 
 HOUR_S = 3600.0
@@ -45,7 +45,7 @@ async def test_what_is_too_old_is_kept_and_told_once(world: World) -> None:
             "user: [written 2026-01-01 11:30 UTC, 30 min before you read it]\nthree"
         ]
         assert await house.states() == ["failed", "answered"]
-        kept = [item_of(row).content for row in await house.rows(RowKind.INBOX, "failed")]
+        kept = [INBOX.of(row).content for row in await house.rows(RowKind.INBOX, "failed")]
         assert kept == [TooOld(text="one\n\ntwo", count=2)]
         assert [one.text for one in await house.transcript() if one.kind == "person"] == [
             "one\n\ntwo",
@@ -59,7 +59,7 @@ async def test_a_flood_that_is_too_old_leaves_one_row_of_bounded_length(world: W
     async with world.running() as house:
         for number in range(60):
             await written(house, Said(text=f"{number} " + "x" * 1000), 3)
-        (kept,) = [item_of(row).content for row in await house.rows(RowKind.INBOX, "failed")]
+        (kept,) = [INBOX.of(row).content for row in await house.rows(RowKind.INBOX, "failed")]
         assert isinstance(kept, TooOld)
         assert (len(kept.text), kept.count) == (MOST_KEPT_CHARS, 60)
         assert house.texts() == [TOLD]

@@ -9,7 +9,7 @@ from tests.fakes.scripted_model import says
 from zeroclaw.config.model import LimitsSettings, RuntimeSettings
 from zeroclaw.envelope import Accepted, Duplicate, Ignored, Said
 from zeroclaw.store import Query, RowKind
-from zeroclaw.turn.inbox import Unread, item_of
+from zeroclaw.turn.inbox import INBOX, Unread
 
 
 async def test_a_message_too_many_is_told_once_and_ends(world: World) -> None:
@@ -83,7 +83,7 @@ async def test_what_was_refused_overtakes_nothing_when_it_is_delivered_again(wor
 
 
 async def turned_away(house: House) -> list[object]:
-    return [item_of(row).content for row in await house.rows(RowKind.INBOX, "failed")]
+    return [INBOX.of(row).content for row in await house.rows(RowKind.INBOX, "failed")]
 
 
 async def test_a_chat_that_is_forgotten_just_now_refuses_no_event(

@@ -11,7 +11,7 @@ from zeroclaw.config.model import ApprovalSettings, ChannelSettings, LimitsSetti
 from zeroclaw.envelope import Accepted, Duplicate, Edited, Said
 from zeroclaw.inbound.limiter import REMEMBERED
 from zeroclaw.store import Commit, DurablePoint, Query, Row, RowKind
-from zeroclaw.turn.inbox import Unread, item_of
+from zeroclaw.turn.inbox import INBOX, Unread
 from zeroclaw.value import replace
 
 FAST = (
@@ -68,7 +68,7 @@ async def test_the_words_of_a_flood_are_not_kept(world: World) -> None:
         for text in ("one", "two", "tulip", "/tool tulip {}"):
             await house.say(text, "ben")
         rows = await house.rows(RowKind.INBOX, "failed")
-        assert [item_of(row).content for row in rows] == [Unread(over="person", count=2)]
+        assert [INBOX.of(row).content for row in rows] == [Unread(over="person", count=2)]
         kept = [row.body for kind in RowKind for row in await house.rows(kind)]
         assert not any(b"tulip" in body for body in kept)
 
@@ -87,7 +87,7 @@ async def test_a_flood_leaves_one_row_a_stretch(world: World) -> None:
         await house.advance(20)
         for _ in range(4):
             await house.say("hello", "ben")
-        contents = [item_of(row).content for row in await house.rows(RowKind.INBOX, "failed")]
+        contents = [INBOX.of(row).content for row in await house.rows(RowKind.INBOX, "failed")]
         assert contents == [
             Unread(over="person", count=61),
             Unread(over="person"),
@@ -501,4 +501,4 @@ async def test_what_is_turned_away_again_reads_few_rows(
         await house.services.ingress.admit(house.envelope(Said(text="hello"), "ben"))
         assert sum(read) <= 4
         [row] = await house.rows(RowKind.INBOX, "failed")
-        assert item_of(row).content == Unread(over="person", count=2)
+        assert INBOX.of(row).content == Unread(over="person", count=2)

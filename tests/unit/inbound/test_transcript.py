@@ -7,7 +7,7 @@ from tests.fakes.many_rows import put_a_page_before
 from tests.fakes.scripted_model import asks_for, says
 from zeroclaw.channel import TranscriptItem
 from zeroclaw.store import PAGE, RowKind
-from zeroclaw.turn.inbox import item_of, item_put
+from zeroclaw.turn.inbox import INBOX, item_put
 
 POKE = asks_for(("poke", '{"a": 1}'), saying="let me ")
 
@@ -46,7 +46,7 @@ async def test_a_reader_that_was_long_away_misses_nothing(world: World) -> None:
     async with world.running() as house:
         await house.say("one")
         row = (await house.rows(RowKind.INBOX))[0]
-        await put_a_page_before(world.store, item_put(item_of(row), "answered"))
+        await put_a_page_before(world.store, item_put(INBOX.of(row), "answered"))
         seen = await house.services.transcript.read(house.place(), " ")
         assert lines(seen) == [("person", "one")] * (PAGE + 1) + [("bot", "ok")]
 

@@ -11,7 +11,7 @@ from zeroclaw.config.model import ChannelSettings, WhileBusy
 from zeroclaw.envelope import Envelope
 from zeroclaw.store import Commit, RowKind
 from zeroclaw.turn.entries import Steered, TurnOpened
-from zeroclaw.turn.inbox import Ask, item_of
+from zeroclaw.turn.inbox import INBOX, Ask
 
 LOOK = asks_for(("look", "{}"))
 WORDS = ("one", "two", "three")
@@ -84,7 +84,7 @@ async def in_order(world: World) -> None:
         rows = await house.rows(RowKind.INBOX)
         states = {row.state for row in rows}
         assert states <= {"answered", "joined", "stopped"}, states
-        asks = [item_of(row).content for row in rows]
+        asks = [INBOX.of(row).content for row in rows]
         assert [one.text for one in asks if isinstance(one, Ask)] == list(WORDS)
         assert not await house.rows(RowKind.TURN, "open")
         said = [

@@ -22,7 +22,13 @@ from zeroclaw.stores.sqlite import open_store
 from zeroclaw.stores.sqlite.store import SqliteStore
 from zeroclaw.turn import entries
 from zeroclaw.turn.inbox import Ask, Item, item_put
-from zeroclaw.turn.session import ConversationSession, Leases, open_session, read_history
+from zeroclaw.turn.session import (
+    ConversationSession,
+    Leases,
+    Transition,
+    open_session,
+    read_history,
+)
 from zeroclaw.turn.states import NO_USAGE, Limits
 from zeroclaw.turn.turn_row import TurnRow, turn_put
 from zeroclaw.value import replace
@@ -112,18 +118,20 @@ class Traffic:
             message=AssistantMessage(content="answer " * 50),
         )
         await session.commit(
-            DurablePoint.FINISHED,
-            journal=(opened, finished),
-            audited=tuple(
-                audit.Entry(kind=kind, at=now, action=action.id, tool="look")
-                for kind in (audit.Kind.PROPOSED, audit.Kind.EVALUATED, audit.Kind.EXECUTED)
-            ),
-            writes=writes,
+            Transition(
+                point=DurablePoint.FINISHED,
+                journal=(opened, finished),
+                audited=tuple(
+                    audit.Entry(kind=kind, at=now, action=action.id, tool="look")
+                    for kind in (audit.Kind.PROPOSED, audit.Kind.EVALUATED, audit.Kind.EXECUTED)
+                ),
+                writes=writes,
+            )
         )
         # Delivered at once; the outbox would do it.
         row = await self._store.get(RowKind.OUTBOX, note.key)
         assert row is not None
-        await session.commit(DurablePoint.DELIVERED, writes=(_delivered(note),))
+        await session.commit(Transition(point=DurablePoint.DELIVERED, writes=(_delivered(note),)))
 
 
 def _delivered(note: Put) -> Write:

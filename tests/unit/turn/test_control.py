@@ -9,7 +9,7 @@ from tests.fakes.many_rows import put_a_page_before
 from tests.fakes.scripted_model import asks_for, says
 from zeroclaw.envelope import ItemId
 from zeroclaw.store import Commit, DurablePoint, RowKind
-from zeroclaw.turn.inbox import Amend, Ask, Stop, item_of, item_put
+from zeroclaw.turn.inbox import INBOX, Amend, Ask, Stop, item_put
 from zeroclaw.value import replace
 
 LOOK = asks_for(("look", "{}"))
@@ -160,7 +160,7 @@ async def test_an_edit_that_is_durable_before_the_batch_ends_joins_it(world: Wor
         await house.say("look")
         row = (await house.rows(RowKind.INBOX))[0]
         edit = replace(
-            item_of(row), id=ItemId("1"), content=Amend(message="p1", text="look closely")
+            INBOX.of(row), id=ItemId("1"), content=Amend(message="p1", text="look closely")
         )
         writes = (item_put(edit, "control"),)
         await world.store.commit(Commit(point=DurablePoint.ADMITTED, writes=writes))
@@ -216,7 +216,7 @@ async def test_a_stop_is_seen_behind_a_page_of_edits(world: World) -> None:
     async with world.running() as house:
         await house.say("one")
         row = (await house.rows(RowKind.INBOX))[0]
-        edit = replace(item_of(row), content=Amend(message="p1", text="two"))
+        edit = replace(INBOX.of(row), content=Amend(message="p1", text="two"))
         await put_a_page_before(world.store, item_put(edit, "control"))
         await house.say("/stop")
         assert house.texts() == ["_Stopped by Ada._"]
@@ -245,7 +245,7 @@ async def test_an_item_in_the_wrong_lane_is_a_fault(world: World, busy: bool) ->
     async with world.running() as house:
         await house.say("one")
         row = (await house.rows(RowKind.INBOX))[0]
-        item = replace(item_of(row), id=ItemId("0"), content=Ask(text="x"))
+        item = replace(INBOX.of(row), id=ItemId("0"), content=Ask(text="x"))
         state = "control" if busy else "queued"
         wrong = replace(item, content=Ask(text="x") if busy else Stop(cause="stop"))
         await world.store.commit(

@@ -11,9 +11,9 @@ from zeroclaw.message import AssistantMessage
 from zeroclaw.store import Commit, DurablePoint, RowKind
 from zeroclaw.text.language import Sentence
 from zeroclaw.turn.entries import TurnFinished
-from zeroclaw.turn.inbox import item_of
+from zeroclaw.turn.inbox import INBOX
 from zeroclaw.turn.session import Leases, open_session
-from zeroclaw.turn.turn_row import turn_of
+from zeroclaw.turn.turn_row import TURNS
 from zeroclaw.value import replace
 
 LOOK = asks_for(("look", "{}"), saying="looking ")
@@ -204,7 +204,7 @@ async def test_a_draft_that_learns_of_its_message_as_the_turn_changes(world: Wor
         await house.say("hello")
         assert house.texts() == ["ok"]
         [row] = await house.rows(RowKind.TURN)
-        assert len(turn_of(row).refs) == 1
+        assert len(TURNS.of(row).refs) == 1
 
 
 async def test_a_draft_that_never_fits_is_given_up(world: World) -> None:
@@ -229,7 +229,7 @@ async def test_a_message_that_changed_since_it_was_looked_at_is_looked_at_again(
         await house.say("/halt")
         await house.say("tow")
         [row] = await house.rows(RowKind.INBOX, "queued")
-        stale = item_of(row)
+        stale = INBOX.of(row)
         await house.edit("p2", "two")
         session = await open_session(world.store, Leases(world.store), stale.conversation)
         await house.services.runner.run(session, (stale,), asyncio.Event())

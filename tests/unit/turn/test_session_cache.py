@@ -16,6 +16,7 @@ from zeroclaw.turn.session import (
     ConversationSession,
     Leases,
     SessionCache,
+    Transition,
     open_session,
 )
 from zeroclaw.value import replace
@@ -30,7 +31,7 @@ async def test_a_desk_that_was_left_tidy_is_taken_up_as_it_was() -> None:
     leases = Leases(store)
     sessions = SessionCache(store, leases, ManualClock())
     session = await sessions.take(HERE)
-    await session.commit(DurablePoint.HOUSEKEEPING, journal=(NOTE,))
+    await session.commit(Transition(point=DurablePoint.HOUSEKEEPING, journal=(NOTE,)))
     assert await sessions.take(HERE) is not session
     sessions.leave(session)
     assert await sessions.take(HERE) is session
@@ -43,7 +44,7 @@ async def test_a_desk_that_somebody_else_took_meanwhile_is_read_anew() -> None:
     sessions = SessionCache(store, leases, ManualClock())
     sessions.leave(await sessions.take(HERE))
     other = await open_session(store, Leases(store), HERE)
-    await other.commit(DurablePoint.HOUSEKEEPING, journal=(NOTE,))
+    await other.commit(Transition(point=DurablePoint.HOUSEKEEPING, journal=(NOTE,)))
     leases.lost(HERE)
     assert (await sessions.take(HERE)).history == other.history
 
@@ -66,7 +67,7 @@ async def with_a_note_of(
     """Take a session, write so many bytes and a few more into its journal, and leave it."""
     session = await sessions.take(ConversationId(conversation))
     note = replace(NOTE, text="x" * size)
-    await session.commit(DurablePoint.HOUSEKEEPING, journal=(note,))
+    await session.commit(Transition(point=DurablePoint.HOUSEKEEPING, journal=(note,)))
     sessions.leave(session)
     return session
 

@@ -15,8 +15,8 @@ from zeroclaw.gate import audit
 from zeroclaw.store import Commit, DurablePoint, Row, RowKind
 from zeroclaw.turn.inbox import Ask, Item
 from zeroclaw.turn.journal import History
-from zeroclaw.turn.session import ConversationSession
-from zeroclaw.turn.turn_row import TurnRow, learn, read_turn, sending, turn_of, turn_put
+from zeroclaw.turn.session import ConversationSession, Transition
+from zeroclaw.turn.turn_row import TURNS, TurnRow, learn, read_turn, sending, turn_put
 
 CONVERSATION = ConversationId("c1")
 TURN = TurnId("t1")
@@ -44,17 +44,21 @@ class Held:
     async def end(self) -> None:
         """End the turn, whose final begins with its first message."""
         await self.session.commit(
-            DurablePoint.FINISHED,
-            writes=(
-                outbox_row(
-                    FINAL, Text(turn=TURN, address=HERE, text="hello", refs=ROW.refs), CONVERSATION
+            Transition(
+                point=DurablePoint.FINISHED,
+                writes=(
+                    outbox_row(
+                        FINAL,
+                        Text(turn=TURN, address=HERE, text="hello", refs=ROW.refs),
+                        CONVERSATION,
+                    ),
+                    turn_put(
+                        TurnRow(turn=TURN, item=ITEM, refs=(FIRST,), final=FINAL),
+                        CONVERSATION,
+                        closed=True,
+                    ),
                 ),
-                turn_put(
-                    TurnRow(turn=TURN, item=ITEM, refs=(FIRST,), final=FINAL),
-                    CONVERSATION,
-                    closed=True,
-                ),
-            ),
+            )
         )
 
     async def final(self) -> Text:
@@ -70,7 +74,9 @@ async def held() -> Held:
     """Open a turn that has shown one message."""
     store = MemoryStore()
     session = ConversationSession(store, await store.lease(CONVERSATION), History(), audit.GENESIS)
-    await session.commit(DurablePoint.TURN_STARTED, writes=(turn_put(ROW, CONVERSATION),))
+    await session.commit(
+        Transition(point=DurablePoint.TURN_STARTED, writes=(turn_put(ROW, CONVERSATION),))
+    )
     return Held(store=store, session=session)
 
 
@@ -125,7 +131,7 @@ async def test_a_final_that_is_delivered_is_left_alone() -> None:
     stored = await here.store.get(RowKind.OUTBOX, FINAL)
     assert stored is not None
     delivered = rows.changed(stored, OUTBOX.of(stored), "delivered")
-    await here.session.commit(DurablePoint.DELIVERED, writes=(delivered,))
+    await here.session.commit(Transition(point=DurablePoint.DELIVERED, writes=(delivered,)))
     await learn(here.store, here.session, TURN, SECOND)
     assert (await here.final()).refs == (FIRST,)
 
@@ -165,4 +171,4 @@ def test_a_turn_of_a_release_that_did_not_record_what_is_being_sent_goes_on() ->
     older = body.replace(b',"sending":""', b"")
     assert len(older) < len(body)
     row = Row(kind=RowKind.TURN, key=TURN, version=1, body=older)
-    assert turn_of(row) == ROW
+    assert TURNS.of(row) == ROW
