@@ -7,7 +7,7 @@ from contextlib import suppress
 from hashlib import blake2b
 from typing import TypeVar
 
-from channels._remote.fields import Json, as_object, objects, text
+from channels._remote.fields import Json, array, as_object, objects, text
 from channels._remote.lanes import Lanes
 from channels.discord import CAPABILITIES, DiscordSettings, cards, decode, menus, render
 from channels.discord.decode import DIRECT, Interaction, Me, Taken, author_of, place_of
@@ -147,6 +147,7 @@ class DiscordChannel:
         """Put an event where it waits for its turn; never waits, never raises."""
         match name:
             case "GUILD_CREATE" | "THREAD_LIST_SYNC":
+                # Only the first of the two has roles, or what is no thread.
                 roles = self._me.roles | decode.own_role(data, self._me)
                 self._me = replace(self._me, roles=roles)
                 for one in (*objects(data, "channels"), *objects(data, "threads")):
@@ -165,9 +166,8 @@ class DiscordChannel:
             case "MESSAGE_DELETE":
                 self._hear_deletion(lanes, group, data, snowflake(data, "id"))
             case "MESSAGE_DELETE_BULK":
-                ids = data.get("ids")
-                for one in ids if isinstance(ids, list) else ():  # pyright: ignore[reportUnknownVariableType]
-                    self._hear_deletion(lanes, group, data, str(one))  # pyright: ignore[reportUnknownArgumentType]
+                for one in array(data, "ids"):
+                    self._hear_deletion(lanes, group, data, str(one))
             case _:
                 pass
 

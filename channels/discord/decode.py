@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Literal
 
-from channels._remote.fields import Json, inner, objects, text, whole
+from channels._remote.fields import Json, array, inner, objects, text, whole
 from channels.discord import cards
 from channels.discord.snowflakes import is_snowflake, snowflake
 from zeroclaw import (
@@ -256,10 +256,9 @@ def _unasked(event: Json, me: Me, channel: str, parents: Mapping[str, str]) -> s
         return "in a server"
     is_open = me.servers == "all" or bool({channel, parents.get(channel, "")} & me.channels)
     is_reply = author_of(inner(event, "referenced_message")) == me.id
-    roles = event.get("mention_roles")
-    is_called = any(snowflake(one, "id") == me.id for one in objects(event, "mentions")) or (
-        isinstance(roles, list) and not me.roles.isdisjoint(map(str, roles))  # pyright: ignore[reportUnknownArgumentType]
-    )
+    people = {snowflake(one, "id") for one in objects(event, "mentions")}
+    roles = map(str, array(event, "mention_roles"))
+    is_called = me.id in people or not me.roles.isdisjoint(roles)
     return "" if is_open or is_reply or is_called else "in a server, to somebody else"
 
 

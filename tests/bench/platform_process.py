@@ -217,7 +217,7 @@ class Mail(Side):
         self._log_read += len(came)
         if f"Login: user=<{self._bot}>".encode() in came:
             self.heard_at.append(time.monotonic())
-        ahead = time.monotonic() - time.time()
+        ahead = time.monotonic() - time.time()  # files are dated by the wall clock
         for chat, known in self._known.items():
             new = self._servers.home / "mail" / chat / "new"
             for one in new.iterdir() if new.is_dir() else ():

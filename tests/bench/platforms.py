@@ -18,7 +18,7 @@ from typing import cast
 from msgspec import convert
 
 from tests.bench.parts import FASTER_THAN_PEOPLE, PART_S, Place
-from tests.bench.process import Daemon, process_cpu_s, pss_mib, running, started
+from tests.bench.process import Daemon, process_cpu_s, running, started
 from tests.bench.stage_process import Told
 from zeroclaw.value import Value
 
@@ -355,7 +355,7 @@ async def six(place: Place, times: int) -> None:
                     listens.append((max(heard) - it.began) * 1000)
                     ready.append(it.ready_s * 1000)
                     cpu.append(used * 1000)
-                    share.append(pss_mib(it.pid))
+                    share.append(it.pss_mib())
                     peak.append(it.peak_rss_mib())
     report = place.report
     report.many("six channels: start to ready", ready, "ms")

@@ -10,7 +10,6 @@ from tests.bench.parts import Place
 from tests.bench.platforms import TELEGRAM, talking
 from tests.bench.stage_process import Told
 
-CHATS = 200
 WRITERS = 30
 PUBLISHED = Limits()
 _ENDED = re.compile(r"ended-([0-9.]+)")
@@ -18,17 +17,17 @@ _ENDED = re.compile(r"ended-([0-9.]+)")
 
 async def limited(place: Place) -> None:
     """Measure 200 chats at once within the limits that Telegram publishes."""
-    async with talking(place, TELEGRAM, "limits", CHATS, limits="published") as (_, here):
+    async with talking(place, TELEGRAM, "limits", TELEGRAM.chats, limits="published") as (_, here):
         # What the limit needs is reckoned from a full bucket; after a start ours counts as spent.
         await asyncio.sleep(PUBLISHED.account.burst / PUBLISHED.account.per_s)
-        told = (await here.say("text", people=CHATS))[0]
+        told = (await here.say("text", people=TELEGRAM.chats))[0]
     calls = _counted(told)
     took = max(one.final for one in told) - min(one.delivered for one in told)
     needed = needed_s(len(calls), PUBLISHED.account)
     report, name = place.report, "telegram, 200 chats within limits"
     report.one(f"{name}: calls refused (429)", _refused(told), "", aim="0")
     # One for each answer is the least; more of them would make the ratio smaller, not better.
-    report.one(f"{name}: calls that count", len(calls), "", aim=str(CHATS))
+    report.one(f"{name}: calls that count", len(calls), "", aim=str(TELEGRAM.chats))
     report.one(f"{name}: last answer", took, "s")
     report.one(f"{name}: what the limit needs for them", needed, "s")
     report.one(f"{name}: ratio", took / needed, "", aim="< 1.2")
