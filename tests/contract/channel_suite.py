@@ -21,7 +21,6 @@ from zeroclaw import (
     Capabilities,
     Channel,
     ChannelLog,
-    ChannelUnavailable,
     Choice,
     Duplicate,
     Envelope,
@@ -173,14 +172,6 @@ class Place(Protocol):
         """Write as the person, whether the bot is there or not; waits for nobody."""
         ...
 
-    async def cut(self) -> None:
-        """End every connection of the bot, as a network does that fails for a moment."""
-        ...
-
-    async def shown(self) -> Sequence[str]:
-        """What the bot's messages say that stand."""
-        ...
-
 
 Losable = Literal["text", "card"]
 Placing = Callable[[Path], AbstractAsyncContextManager[Place]]
@@ -224,12 +215,8 @@ def noting(facts: list[str]) -> ChannelLog:
 
 @asynccontextmanager
 async def receiving(channel: Channel, admit: Admit) -> AsyncGenerator[None]:
-    """Run `receive` while the block runs, from the moment it is ready; then close the channel.
-
-    Where it ends because a connection was lost, it is begun again, as by the daemon.
-    """
+    """Run `receive` while the block runs, from the moment it is ready; then close the channel."""
     ready: list[None] = []
-    begun = 0
     up = asyncio.Event()
 
     def is_ready() -> None:
@@ -237,17 +224,7 @@ async def receiving(channel: Channel, admit: Admit) -> AsyncGenerator[None]:
         up.set()
 
     async def receive() -> None:
-        nonlocal begun
-        is_lost = True
-        while is_lost:
-            begun += 1
-            is_lost = False
-            try:
-                await channel.receive(admit, is_ready)
-            except* ChannelUnavailable:
-                is_lost = begun == len(ready)
-                if not is_lost:
-                    raise
+        await channel.receive(admit, is_ready)
 
     async with asyncio.TaskGroup() as group:
         task = group.create_task(receive())
@@ -257,6 +234,4 @@ async def receiving(channel: Channel, admit: Admit) -> AsyncGenerator[None]:
         finally:
             task.cancel()
     await channel.aclose()
-    # The last one may end before it is ready.
-    assert begun - 1 <= len(ready) <= begun, "`ready` is called once"
-    assert ready
+    assert len(ready) == 1, "`ready` is called once"

@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -196,7 +196,6 @@ class DiscordPlace:
 
     def __init__(self, discord: DiscordServer, clock: ManualClock) -> None:
         self.ann = discord.person("ann")
-        self._discord = discord
         self.facts: list[str] = []
         self.secrets = (discord.token,)
         self._context = discord_context(discord, clock, log=noting(self.facts))
@@ -209,12 +208,6 @@ class DiscordPlace:
 
     async def write(self, text: str) -> None:
         self.ann.says(self.ann.direct, text)
-
-    async def cut(self) -> None:
-        await self._discord.drop()
-
-    async def shown(self) -> Sequence[str]:
-        return [standing(one).text for one in self._discord.from_bot(self.ann.direct)]
 
 
 @asynccontextmanager

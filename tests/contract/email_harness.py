@@ -291,12 +291,6 @@ class EmailPlace:
             self.bot, mail_from(self.ann, self.bot, text).as_bytes(), sender=self.ann
         )
 
-    async def cut(self) -> None:
-        await self.mail.cut(self.bot)
-
-    async def shown(self) -> Sequence[str]:
-        return [body(one) for one in await self.mail.mails(self.ann)]
-
 
 @asynccontextmanager
 async def email_placed(directory: Path) -> AsyncGenerator[EmailPlace]:

@@ -145,12 +145,6 @@ class LoopbackPlace:
     async def write(self, text: str) -> None:
         await self.platform.say(PERSON, text)
 
-    async def cut(self) -> None:
-        self.platform.cut()
-
-    async def shown(self) -> Sequence[str]:
-        return [one.text for one in self.platform.chat(PERSON).from_bot]
-
 
 def loopback(name: str, **settings: object) -> Adapter:
     @asynccontextmanager

@@ -1,7 +1,7 @@
 """Slack under the contract suite: the library's client against `emulate`, behind a front of ours."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -212,12 +212,6 @@ class SlackPlace:
 
     async def write(self, text: str) -> None:
         await self._ann.says(text)
-
-    async def cut(self) -> None:
-        await self._slack.drop()
-
-    async def shown(self) -> Sequence[str]:
-        return [standing(one).text for one in await self._slack.from_bot(self._ann.direct)]
 
 
 @asynccontextmanager

@@ -13,7 +13,7 @@ from channels.telegram.render import KINDS
 from channels.telegram.styled import Mark, Styled, to_body
 from tests.contract.channel_suite import Adapter, Harness, Losable, Standing, noting, receiving
 from tests.contract.loopback_harness import NoMount, no_log, no_transcript
-from tests.fakes.manual_clock import ManualClock, PassingClock
+from tests.fakes.manual_clock import ManualClock
 from zeroclaw import (
     Address,
     Admission,
@@ -193,12 +193,11 @@ async def opened_with(
 class TelegramPlace:
     """One person's private chat, and a bot that comes and goes."""
 
-    def __init__(self, telegram: Emulator) -> None:
+    def __init__(self, telegram: Emulator, clock: ManualClock) -> None:
         self.ann = telegram.person("Ann")
-        self._telegram = telegram
         self.facts: list[str] = []
         self.secrets = (telegram.token,)
-        self._context = telegram_context(telegram, PassingClock())
+        self._context = telegram_context(telegram, clock)
 
     @asynccontextmanager
     async def life(self, admit: Admit, positions: Mapping[str, str]) -> AsyncGenerator[Channel]:
@@ -210,17 +209,12 @@ class TelegramPlace:
     async def write(self, text: str) -> None:
         self.ann.says(text)
 
-    async def cut(self) -> None:
-        self._telegram.cut()
-
-    async def shown(self) -> Sequence[str]:
-        return [one.text for one in self.ann.chat.from_bot]
-
 
 @asynccontextmanager
 async def telegram_placed(directory: Path) -> AsyncGenerator[TelegramPlace]:
-    async with Emulator(clock=ManualClock()) as telegram:
-        yield TelegramPlace(telegram)
+    clock = ManualClock()
+    async with Emulator(clock=clock) as telegram:
+        yield TelegramPlace(telegram, clock)
 
 
 def lose(harness: Harness, _kind: Losable) -> None:

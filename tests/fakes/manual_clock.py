@@ -89,14 +89,6 @@ class ManualClock:
         await self.settle()
 
 
-class PassingClock(ManualClock):
-    """A clock on which every wait is over at once, for what tries again until it succeeds."""
-
-    async def sleep(self, seconds: float) -> None:
-        self._seconds += max(seconds, 0.0)
-        await asyncio.sleep(0)
-
-
 class _JumpingSelector(selectors.DefaultSelector):
     """Instead of waiting for a timer, tell the loop that its time has come.
 
