@@ -29,7 +29,7 @@ def toast(result: AnswerResult[Approval], language: Language) -> str:
             return catalogue.REASON_WANTED.to(language, tool=approval.tool)
         case "late" | "second":
             return ended(approval, language)
-        case "refused":
+        case _:
             return result.why
 
 

@@ -256,6 +256,11 @@ def test_a_kept_call_is_read_in_few_steps_however_many_arguments_it_has() -> Non
         pytest.param(b"[" * 100_000, id="very deep"),
         pytest.param(encode(action()).replace(b'"version":1', b'"version":2'), id="other version"),
         pytest.param(encode(action()).replace(b'"tool"', b'"x":1,"tool"'), id="one field more"),
+        pytest.param(encode(action()).replace(b'":', b'": '), id="spaces"),
+        pytest.param(
+            encode(action({}, ("a", "b"))).replace(b'["a","b"]', b'["b","a"]'),
+            id="resources out of order",
+        ),
     ],
 )
 def test_bytes_that_we_did_not_write_are_refused(body: bytes) -> None:
