@@ -16,6 +16,7 @@ class Ledger:
 
     def __init__(self, directory: Path) -> None:
         self._path = directory / FILE_NAME
+        self._known: set[str] = set()
 
     def states(self, kind: RowKind) -> set[str]:
         """Return every state that a row of a kind is in."""
@@ -46,8 +47,13 @@ class Ledger:
         return bool(self._read(_HOLDS, text))
 
     def knows_message(self, message: str) -> bool:
-        """Tell whether it is on record that a message of the bot has this id, in whatever chat."""
-        return bool(self._read(_MESSAGE, f'"message":"{message}"'))
+        """Tell whether it ever was on record that a message of the bot has this id, in any chat.
+
+        One that it never heard of is the beginning of an answer, or will be looked for.
+        """
+        if message not in self._known and self._read(_MESSAGE, f'"message":"{message}"'):
+            self._known.add(message)
+        return message in self._known
 
     def has_claimed(self, key: str) -> bool:
         """Tell whether an event with this key was admitted."""

@@ -20,18 +20,21 @@ from channels.discord.emulator.server import DiscordServer, Fault, Json, Person,
 from tests.contract.discord_harness import standing
 from tests.faults.forked import COMMAND
 from tests.faults.ledger import Ledger
-from tests.faults.stage import Asked, Card, Deed, Open, Shown, Stage
+from tests.faults.stage import (
+    Card,
+    Deed,
+    Open,
+    Shown,
+    Stage,
+    WithDirectChats,
+    read_card,
+    read_up_to,
+)
 from tests.journeys.daemon_process import PATIENCE_S
 from tests.journeys.discord.bot import Bot, bot
 from zeroclaw import ApprovalId, Choice, Position
-from zeroclaw.host.clock import SystemClock
-from zeroclaw.inbound.ingress import POSITIONS
-from zeroclaw.store import Commit, DurablePoint
-from zeroclaw.stores.sqlite import open_store
 
 T = TypeVar("T")
-_HOWS = {"✅": "approved", "⛔": "denied", "⌛": "expired", "⏹": "stopped"}
-_SIGN = re.compile(f"[{''.join(_HOWS)}]")
 _CALL = re.compile(r"\n\d+\\\. ")
 
 
@@ -100,17 +103,9 @@ def _approvals(message: Message) -> tuple[ApprovalId, ...]:
 
 
 def _card(message: Message, approvals: Sequence[ApprovalId]) -> Card:
-    """Read a card as a person does: its calls one below the other, an ended one with a sign."""
+    """Read a card as a person does."""
     _, *calls = _CALL.split(message.content)
-    signs = [_SIGN.search(one) for one in calls]
-    return Card(
-        id=str(message.id),
-        question=" ".join(approvals),
-        calls=tuple(
-            Asked(approval=approval, says=says, how="" if sign is None else _HOWS[sign[0]])
-            for approval, says, sign in zip(approvals, calls, signs, strict=True)
-        ),
-    )
+    return read_card(str(message.id), approvals, calls)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,21 +116,14 @@ class _Chat:
     ledger: Ledger
     asked: Mapping[int, tuple[ApprovalId, ...]]
     said: list[str] = field(default_factory=list[str])
-    recorded: set[int] = field(default_factory=set[int])
 
     @property
     def shown(self) -> Sequence[Shown]:
         return [
-            Shown(text=standing(one).text, draft=not self._is_recorded(one))
+            Shown(text=standing(one).text, draft=not self.ledger.knows_message(str(one.id)))
             for one in self.discord.from_bot(self.channel)
             if one.id not in self.asked
         ]
-
-    def _is_recorded(self, message: Message) -> bool:
-        """Tell whether the bot knows of a message; what it never heard of it will look for."""
-        if message.id not in self.recorded and self.ledger.knows_message(str(message.id)):
-            self.recorded.add(message.id)
-        return message.id in self.recorded
 
     @property
     def cards(self) -> Sequence[Card]:
@@ -147,18 +135,12 @@ class _Chat:
         return "\n".join(self.said)
 
 
-class OnDiscord:
+class OnDiscord(WithDirectChats[_Chat]):
     """A `Stage`."""
 
     tells_repeats = True
-    loses_drafts = False
-    groups: Sequence[str] = ()
 
     def __init__(self, here: Bot, directory: Path) -> None:
-        self.model = here.model
-        self.bench = here.bench
-        self.daemon = here.daemon
-        self.directory = directory
         self.discord = here.discord
         self.wake = here.discord.release
         self._people: dict[str, Person] = {"ann": here.ann, "bob": here.bob, "olga": here.olga}
@@ -166,7 +148,7 @@ class OnDiscord:
         self._asked: dict[int, tuple[ApprovalId, ...]] = {}
         self._presses: list[_Press] = []
         self._newest: tuple[str, Json] = ("", {})
-        self._chats = {
+        chats = {
             name: _Chat(
                 name=name,
                 channel=one.direct,
@@ -176,20 +158,12 @@ class OnDiscord:
             )
             for name, one in self._people.items()
         }
+        super().__init__(here, directory, chats)
         here.discord.backend.subscribers.append(self._on_event)
-
-    def named(self, who: str) -> str:
-        return who
 
     @property
     def listening(self) -> bool:
         return self.discord.is_heard
-
-    def chats(self) -> Sequence[_Chat]:
-        return [*self._chats.values()]
-
-    def chat(self, name: str) -> _Chat:
-        return self._chats[name]
 
     async def say(
         self, who: str, text: str, *, where: str = "", files: Mapping[str, bytes] | None = None
@@ -267,17 +241,14 @@ class OnDiscord:
 
     async def known(self) -> None:
         """Let everybody have written before: of a chat that is not known yet nothing is read back."""
-        store = await open_store(self.directory / "data", clock=SystemClock())
-        account = self._account
-        for one in self._people.values():
-            chat = f"{decode.DIRECT}{one.id}"
-            cursor = decode.cursor(str(one.direct), str(one.direct))
-            position = Position(scope=chat, cursor=cursor)
-            put = POSITIONS.put(f"{account}/{chat}", position, place=account)
-            await store.commit(
-                Commit(point=DurablePoint.ADMITTED, conversation=None, writes=(put,))
+        positions = (
+            Position(
+                scope=f"{decode.DIRECT}{one.id}",
+                cursor=decode.cursor(str(one.direct), str(one.direct)),
             )
-        await store.aclose()
+            for one in self._people.values()
+        )
+        await read_up_to(self.directory, self._account, positions)
 
     def _on_event(self, event: str, payload: Mapping[str, object]) -> None:
         if event not in {"MESSAGE_CREATE", "MESSAGE_UPDATE"}:

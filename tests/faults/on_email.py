@@ -19,20 +19,25 @@ from tests.contract.email_harness import CODE, CODES, body, links, mail_from
 from tests.emulators.mail.servers import AUTHSERV_ID
 from tests.faults.forked import COMMAND
 from tests.faults.ledger import Ledger
-from tests.faults.stage import Asked, Card, Deed, Open, Shown, Stage
+from tests.faults.stage import (
+    HOWS,
+    Asked,
+    Card,
+    Deed,
+    Open,
+    Shown,
+    Stage,
+    WithDirectChats,
+    read_up_to,
+)
 from tests.journeys.daemon_process import PATIENCE_S
 from tests.journeys.email.mailing import Mailing, mailing
 from zeroclaw import Choice, Position
-from zeroclaw.host.clock import SystemClock
-from zeroclaw.inbound.ingress import POSITIONS
-from zeroclaw.store import Commit, DurablePoint
-from zeroclaw.stores.sqlite import open_store
 
 T = TypeVar("T")
 BEAT_S = 0.02
-_HOWS = {"✅": "approved", "⛔": "denied", "⌛": "expired", "⏹": "stopped"}
 _CALL = re.compile(r"(?m)^(\d+)\. (?=\w+: )")
-_ENDED = re.compile(rf"(?m)^(\d+)\. \w+: .*\n([{''.join(_HOWS)}])")
+_ENDED = re.compile(rf"(?m)^(\d+)\. \w+: .*\n([{''.join(HOWS)}])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +60,7 @@ def _card(mail: EmailMessage, below: Sequence[EmailMessage]) -> Card:
     """Read a card as a person does, with what later mails say of how its calls ended."""
     approvals = dict.fromkeys(found[2] for one in links(mail) if (found := CODE.search(one)))
     _, *parts = _CALL.split(body(mail))
-    ended = {found[1]: _HOWS[found[2]] for one in below for found in _ENDED.finditer(body(one))}
+    ended = {found[1]: HOWS[found[2]] for one in below for found in _ENDED.finditer(body(one))}
     calls = zip(approvals, parts[::2], parts[1::2], strict=True)
     return Card(
         id=str(mail["message-id"]),
@@ -100,38 +105,24 @@ class _Chat:
         return "\n".join(map(body, self.mails))
 
 
-class OnEmail:
+class OnEmail(WithDirectChats[_Chat]):
     """A `Stage`."""
 
     tells_repeats = False
-    loses_drafts = False
-    groups: Sequence[str] = ()
 
     def __init__(self, here: Mailing, directory: Path, changed: asyncio.Event) -> None:
         self._here = here
-        self.model = here.model
-        self.bench = here.bench
-        self.daemon = here.daemon
-        self.directory = directory
         self.wake = changed.set
         self._changed = changed
         self._people = {"ann": here.ann, "bob": here.bob, "olga": here.olga}
         self._ledger = Ledger(directory / "data")
         self._me = decode.Me(channel="email", address=here.bot, authserv_id=AUTHSERV_ID)
-        self._chats = {name: _Chat(name, address) for name, address in self._people.items()}
-
-    def named(self, who: str) -> str:
-        return who
+        chats = {name: _Chat(name, address) for name, address in self._people.items()}
+        super().__init__(here, directory, chats)
 
     @property
     def listening(self) -> bool:
         return self.daemon.is_running
-
-    def chats(self) -> Sequence[_Chat]:
-        return [*self._chats.values()]
-
-    def chat(self, name: str) -> _Chat:
-        return self._chats[name]
 
     async def say(
         self, who: str, text: str, *, where: str = "", files: Mapping[str, bytes] | None = None
@@ -221,11 +212,7 @@ class OnEmail:
         await self._here.write(self._here.ann, first)
         numbering = self._here.mail.numbering(self._here.bot)
         position = Position(scope=self._me.mailbox, cursor=f"{numbering}:1")
-        account = self._account
-        put = POSITIONS.put(f"{account}/{self._me.mailbox}", position, place=account)
-        store = await open_store(self.directory / "data", clock=SystemClock())
-        await store.commit(Commit(point=DurablePoint.ADMITTED, conversation=None, writes=(put,)))
-        await store.aclose()
+        await read_up_to(self.directory, self._account, [position])
 
 
 def on_email(*, channel: Mapping[str, object] | None = None) -> Open:

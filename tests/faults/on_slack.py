@@ -1,9 +1,8 @@
 """Slack as a stage for scenes, read as people see it."""
 
-import re
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar, cast
 
@@ -13,13 +12,11 @@ from tests.emulators.slack.server import Deed as Told
 from tests.emulators.slack.server import Json, Person, SlackServer
 from tests.faults.forked import COMMAND
 from tests.faults.ledger import Ledger
-from tests.faults.stage import Asked, Card, Deed, Open, Shown, Stage
+from tests.faults.stage import Card, Deed, Open, Shown, Stage, WithDirectChats, read_card
 from tests.journeys.slack.bot import Bot, bot
 from zeroclaw import Choice
 
 T = TypeVar("T")
-_HOWS = {"✅": "approved", "⛔": "denied", "⌛": "expired", "⏹": "stopped"}
-_SIGN = re.compile(f"[{''.join(_HOWS)}]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +49,7 @@ def _card(message: Json) -> Card:
     blocks = [one for one in cast("list[Json]", message["blocks"]) if one["type"] == "rich_text"]
     texts = [standing({"blocks": [one]}).text for one in blocks[1:]]
     calls = ["\n".join(texts[at : at + 3]) for at in range(0, len(texts), 3)]
-    signs = [_SIGN.search(one) for one in calls]
-    return Card(
-        id=str(message["ts"]),
-        question=" ".join(approvals),
-        calls=tuple(
-            Asked(approval=approval, says=says, how="" if sign is None else _HOWS[sign[0]])
-            for approval, says, sign in zip(approvals, calls, signs, strict=True)
-        ),
-    )
+    return read_card(str(message["ts"]), approvals, calls)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +58,6 @@ class _Chat:
     channel: str
     slack: SlackServer
     ledger: Ledger
-    recorded: set[str] = field(default_factory=set[str])
 
     @property
     def _messages(self) -> list[Json]:
@@ -78,16 +66,13 @@ class _Chat:
     @property
     def shown(self) -> Sequence[Shown]:
         return [
-            Shown(text=standing(one, self.slack).text, draft=not self._is_recorded(str(one["ts"])))
+            Shown(
+                text=standing(one, self.slack).text,
+                draft=not self.ledger.knows_message(str(one["ts"])),
+            )
             for one in self._messages
             if not _approvals(one)
         ]
-
-    def _is_recorded(self, ts: str) -> bool:
-        """Tell whether the bot knows of a message; what it never heard of it will look for."""
-        if ts not in self.recorded and self.ledger.knows_message(ts):
-            self.recorded.add(ts)
-        return ts in self.recorded
 
     @property
     def cards(self) -> Sequence[Card]:
@@ -98,38 +83,24 @@ class _Chat:
         return "\n".join(self.slack.ever.get(self.channel, []))
 
 
-class OnSlack:
+class OnSlack(WithDirectChats[_Chat]):
     """A `Stage`."""
 
     tells_repeats = True
-    loses_drafts = False
-    groups: Sequence[str] = ()
 
     def __init__(self, here: Bot, directory: Path) -> None:
-        self.model = here.model
-        self.bench = here.bench
-        self.daemon = here.daemon
-        self.directory = directory
         self.slack = here.slack
         self.wake = here.slack.wake
         self._people: dict[str, Person] = {"ann": here.ann, "bob": here.bob, "olga": here.olga}
         ledger = Ledger(directory / "data")
-        self._chats = {
+        chats = {
             name: _Chat(name, one.direct, here.slack, ledger) for name, one in self._people.items()
         }
-
-    def named(self, who: str) -> str:
-        return who
+        super().__init__(here, directory, chats)
 
     @property
     def listening(self) -> bool:
         return self.slack.listening
-
-    def chats(self) -> Sequence[_Chat]:
-        return [*self._chats.values()]
-
-    def chat(self, name: str) -> _Chat:
-        return self._chats[name]
 
     async def say(
         self, who: str, text: str, *, where: str = "", files: Mapping[str, bytes] | None = None

@@ -4,7 +4,7 @@ import asyncio
 import re
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -14,7 +14,7 @@ from channels.telegram.emulator import Deed as Update
 from channels.telegram.emulator.chats import buttons_of
 from tests.faults.forked import COMMAND, forked
 from tests.faults.ledger import Ledger
-from tests.faults.stage import Asked, Card, Deed, Open, Shown, Stage
+from tests.faults.stage import Card, Deed, Open, Shown, Stage, read_card
 from tests.journeys.daemon_process import PATIENCE_S
 from tests.journeys.telegram.bot import Bot, bot
 from zeroclaw import Choice
@@ -28,8 +28,6 @@ FAR_FROM_PRIVATE_IDS = 1_000_000
 _CODES: Mapping[Choice, str] = {"once": "o", "deny": "d", "deny_with_reason": "r"}
 _BUTTON = re.compile(r"[a-z]:([\w-]+)")
 _CALL = re.compile(r"^\d+\. ", re.MULTILINE)
-_HOWS = {"✅": "approved", "⛔": "denied", "⌛": "expired", "⏹": "stopped"}
-_SIGN = re.compile(f"[{''.join(_HOWS)}]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,18 +59,10 @@ def _is_aside(message: Message) -> bool:
 
 
 def _card(message: Message, approvals: Sequence[str]) -> Card:
-    """Read a card as a person does: its calls one below the other, an ended one with a sign."""
+    """Read a card as a person does."""
     _, *calls = _CALL.split(message.text)
     assert len(calls) == len(approvals), (message.texts, approvals)
-    signs = [_SIGN.search(one) for one in calls]
-    return Card(
-        id=str(message.id),
-        question=" ".join(approvals),
-        calls=tuple(
-            Asked(approval=approval, says=says, how="" if sign is None else _HOWS[sign[0]])
-            for approval, says, sign in zip(approvals, calls, signs, strict=True)
-        ),
-    )
+    return read_card(str(message.id), approvals, calls)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,24 +70,14 @@ class _Chat:
     name: str
     chat: TelegramChat
     ledger: Ledger
-    recorded: set[int] = field(default_factory=set[int])
 
     @property
     def shown(self) -> Sequence[Shown]:
         return [
-            Shown(text=one.text, draft=not self._is_recorded(one))
+            Shown(text=one.text, draft=not self.ledger.knows_message(str(one.id)))
             for one in self.chat.from_bot
             if not _approvals(one) and not _is_aside(one)
         ]
-
-    def _is_recorded(self, message: Message) -> bool:
-        """Tell whether the bot knows of a message.
-
-        One that it never heard of is the beginning of an answer, or will be looked for.
-        """
-        if message.id not in self.recorded and self.ledger.knows_message(str(message.id)):
-            self.recorded.add(message.id)
-        return message.id in self.recorded
 
     @property
     def cards(self) -> Sequence[Card]:

@@ -3,18 +3,27 @@
 `tests/faults/on_loopback.py`, `tests/faults/on_telegram.py` and those beside them are such stages.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from tests.emulators.model_server import ModelServer
 from tests.journeys.bench import Bench
 from tests.journeys.daemon_process import DaemonProcess
-from zeroclaw import Choice
+from zeroclaw import Choice, Position
+from zeroclaw.host.clock import SystemClock
+from zeroclaw.inbound.ingress import POSITIONS
+from zeroclaw.store import Commit, DurablePoint
+from zeroclaw.stores.sqlite import open_store
 from zeroclaw.value import Value
 
 T = TypeVar("T")
+C = TypeVar("C", bound="Chat")
+HOWS = {"✅": "approved", "⛔": "denied", "⌛": "expired", "⏹": "stopped"}
+"""How a call ended, by the sign that a card shows."""
+_SIGN = re.compile(f"[{''.join(HOWS)}]")
 
 
 class Deed(Protocol):
@@ -65,6 +74,19 @@ class Card(Value):
     def hows(self) -> tuple[str, ...]:
         """How its calls ended, in order."""
         return tuple(call.how for call in self.calls)
+
+
+def read_card(id_: str, approvals: Sequence[str], calls: Sequence[str]) -> Card:
+    """Return a card whose calls stand one below the other, an ended one with a sign."""
+    signs = [_SIGN.search(one) for one in calls]
+    return Card(
+        id=id_,
+        question=" ".join(approvals),
+        calls=tuple(
+            Asked(approval=approval, says=says, how="" if sign is None else HOWS[sign[0]])
+            for approval, says, sign in zip(approvals, calls, signs, strict=True)
+        ),
+    )
 
 
 class Shown(Value):
@@ -191,6 +213,48 @@ class Stage(Protocol):
     def wake(self) -> None:
         """Something has changed beside the platform; whoever waits looks again."""
         ...
+
+
+class Opened(Protocol):
+    """A platform with a daemon, as the journeys open it."""
+
+    @property
+    def model(self) -> ModelServer: ...
+    @property
+    def bench(self) -> Bench: ...
+    @property
+    def daemon(self) -> DaemonProcess: ...
+
+
+class WithDirectChats(Generic[C]):
+    """The part of a `Stage` that is alike where everybody writes in a chat of their own."""
+
+    loses_drafts = False
+    groups: Sequence[str] = ()
+
+    def __init__(self, here: Opened, directory: Path, chats: Mapping[str, C]) -> None:
+        self.model = here.model
+        self.bench = here.bench
+        self.daemon = here.daemon
+        self.directory = directory
+        self._chats = chats
+
+    def named(self, who: str) -> str:
+        return who
+
+    def chats(self) -> Sequence[C]:
+        return [*self._chats.values()]
+
+    def chat(self, name: str) -> C:
+        return self._chats[name]
+
+
+async def read_up_to(directory: Path, account: str, positions: Iterable[Position]) -> None:
+    """Let the bot have read before its first start, up to there."""
+    store = await open_store(directory / "data", clock=SystemClock())
+    writes = tuple(POSITIONS.put(f"{account}/{one.scope}", one, place=account) for one in positions)
+    await store.commit(Commit(point=DurablePoint.ADMITTED, conversation=None, writes=writes))
+    await store.aclose()
 
 
 class Open(Protocol):
