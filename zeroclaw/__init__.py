@@ -88,7 +88,7 @@ from zeroclaw.message import (
     Usage,
     UserMessage,
 )
-from zeroclaw.mount import Hook, HookAnswer, HookRequest, LineStream, Mount
+from zeroclaw.mount import HOOK_PATH, Hook, HookAnswer, HookRequest, LineStream, Mount
 from zeroclaw.provider import (
     Endpoint,
     Finished,
@@ -110,6 +110,7 @@ from zeroclaw.tool import Arguments, Spawned, Tool, ToolContext, ToolFile, ToolO
 from zeroclaw.value import Hidden, Value, field, replace
 
 __all__ = [
+    "HOOK_PATH",
     "Accepted",
     "ActionId",
     "Address",

@@ -1,5 +1,6 @@
 """The contract of the daemon's own doors, which channels that are reached here open."""
 
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import Protocol
@@ -7,6 +8,8 @@ from typing import Protocol
 from zeroclaw.value import Value
 
 _FINAL = range(200, 600)
+HOOK_PATH = re.compile(r"(/[A-Za-z0-9._~-]+)+")
+"""What the public listener serves; see `Mount.public`."""
 
 
 class LineStream(Protocol):

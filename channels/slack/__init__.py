@@ -3,7 +3,6 @@
 Nothing of the libraries of the extra `slack` is imported before it is known to be there.
 """
 
-import re
 from collections.abc import Mapping
 from importlib import import_module
 from importlib.util import find_spec
@@ -14,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from channels._remote.servers import is_near, trust
 from zeroclaw import (
+    HOOK_PATH,
     Budget,
     Capabilities,
     Channel,
@@ -48,8 +48,6 @@ FASTEST_EDIT_S = 0.05
 
 API = "https://slack.com/api"
 EXTRA = "slack_bolt"
-_PATH = re.compile(r"(/[A-Za-z0-9._~-]+)+")
-"""What the public listener serves."""
 
 
 class SlackSettings(BaseModel):
@@ -97,7 +95,7 @@ class SlackSettings(BaseModel):
     @field_validator("webhook_path")
     @classmethod
     def _can_be_served(cls, path: str) -> str:
-        if _PATH.fullmatch(path) is None:
+        if HOOK_PATH.fullmatch(path) is None:
             message = "must be a path such as /slack"
             raise ValueError(message)
         return path

@@ -7,7 +7,6 @@ call and its count, some calls are not paced, such as a question for a reason, a
 too early is refused for seconds.
 """
 
-import re
 from collections.abc import Mapping
 from importlib import import_module
 from importlib.util import find_spec
@@ -18,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from channels._remote.servers import is_near, trust
 from zeroclaw import (
+    HOOK_PATH,
     Budget,
     Capabilities,
     Channel,
@@ -55,8 +55,6 @@ EXTRA = ("telegram", "telegramify_markdown")
 API = "https://api.telegram.org"
 WEBHOOK_PORTS = frozenset({None, 443, 80, 88, 8443})
 """Bot API, setWebhook, notes, read 2026-11."""
-_PATH = re.compile(r"(/[A-Za-z0-9._~-]+)+")
-"""What the public listener serves."""
 
 
 class TelegramSettings(BaseModel):
@@ -148,7 +146,7 @@ def _fault_of(url: str, *, is_own_server: bool) -> str:
         return 'receive = "webhook" needs the key `webhook_url`, such as https://bot.example.org/telegram'
     parts = urlsplit(url)
     host = parts.hostname or ""
-    if not host or _PATH.fullmatch(parts.path) is None or parts.query or parts.username:
+    if not host or HOOK_PATH.fullmatch(parts.path) is None or parts.query or parts.username:
         shown = without_credentials(url)
         return f"`{shown}` must be an address with a path, such as https://bot.example.org/telegram"
     if parts.scheme == "http" and is_own_server and is_near(host):

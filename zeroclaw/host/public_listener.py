@@ -7,7 +7,6 @@ of a flood the first, the second, the fourth and so on are logged, and never wha
 """
 
 import asyncio
-import re
 import socket
 import ssl
 from collections.abc import Generator, Mapping
@@ -21,10 +20,9 @@ from zeroclaw.errors import ConfigError, ZeroclawError, system_words
 from zeroclaw.foreign import Raised, call
 from zeroclaw.host.connections import Bounds, bind
 from zeroclaw.host.http_server import HttpConnection, HttpServer
-from zeroclaw.mount import Hook, HookAnswer
+from zeroclaw.mount import HOOK_PATH, Hook, HookAnswer
 
 DEFAULT_BOUNDS = Bounds()
-_PATH = re.compile(r"(/[A-Za-z0-9._~-]+)+")
 SUCCESS = 300
 
 
@@ -103,7 +101,7 @@ class PublicListener:
         Raises:
             ConfigError: Somebody else has the path, or it can be none.
         """
-        if _PATH.fullmatch(path) is None:
+        if HOOK_PATH.fullmatch(path) is None:
             fault = f"`{path}` can't be the path of a webhook; use one such as `/telegram`"
             raise ConfigError((fault,))
         if path in self._hooks:
