@@ -10,7 +10,6 @@ repeats a signed one within the five minutes that it is good for shows an event 
 """
 
 import asyncio
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import count
@@ -20,6 +19,7 @@ from slack_sdk.signature import Clock as SignatureClock
 from slack_sdk.signature import SignatureVerifier
 
 from channels._remote.fields import Json, as_object, parsed, text
+from channels._remote.webhooks import Refusals
 from channels.slack.calls import Calls
 from channels.slack.socket_mode import Envelope, OnEnvelope, OnUp
 from zeroclaw import ChannelLog, ChannelUnavailable, Clock, HookAnswer, HookRequest, Mount
@@ -87,7 +87,7 @@ class EventsApi:
         self._numbers = count()
         self._waiting: dict[str, asyncio.Future[bool]] = {}
         self._caught_up_at = -CATCH_UP_S
-        self.refused: Counter[str] = Counter()
+        self.refused = Refusals(log)
 
     async def run(self) -> None:
         """Hear until cancelled.
@@ -118,10 +118,10 @@ class EventsApi:
         """Take one post; 200 says that its event is stored, or of no use."""
         headers = request.headers
         if _SIGNATURE not in headers:
-            return self._refuse("no signature")
+            return self.refused.refuse("no signature")
         body = await request.body()
         if not self._is_signed(body, headers):
-            return self._refuse("a wrong or old signature")
+            return self.refused.refuse("a wrong or old signature")
         kind, payload = posted(headers.get("content-type", ""), body)
         if text(payload, "type") == "url_verification":
             return HookAnswer(body=text(payload, "challenge")[:MOST_CHALLENGE])
@@ -135,13 +135,6 @@ class EventsApi:
             return self._signatures.is_valid_request(body, dict(headers))
         except (ValueError, TypeError):  # a time that is no number; bytes that are no text
             return False
-
-    def _refuse(self, why: str) -> HookAnswer:
-        self.refused[why] += 1
-        times = self.refused[why]
-        if times & (times - 1) == 0:  # a power of two, so that a flood fills no log
-            self._log("webhook_refused", why=why, count=times, level="warning")
-        return HookAnswer(status=401)
 
     def _catch_up(self) -> None:
         now = self._clock.monotonic()

@@ -12,7 +12,6 @@ and what it says of deliveries that failed is logged.
 
 import asyncio
 import hmac
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -22,6 +21,7 @@ from urllib.parse import urlsplit
 from telegram import WebhookInfo
 
 from channels._remote.fields import parsed
+from channels._remote.webhooks import Refusals
 from channels.telegram import TelegramSettings
 from channels.telegram.account import Account
 from channels.telegram.decode import chat_of
@@ -73,7 +73,7 @@ class Webhook:
         self._clock = clock
         self._log = log
         self._lanes: dict[str, _Lane] = {}
-        self.refused: Counter[str] = Counter()
+        self.refused = Refusals(log)
 
     async def run(self, mount: Mount, ready: Callable[[], None]) -> None:
         """Receive until cancelled.
@@ -94,12 +94,7 @@ class Webhook:
         """Take one update; 200 says that it is stored, or of no use."""
         shown = request.headers.get(_SECRET_HEADER, "")
         if not hmac.compare_digest(shown.encode(), self._secret.encode()):
-            why = "a wrong secret" if shown else "no secret"
-            self.refused[why] += 1
-            count = self.refused[why]
-            if count & (count - 1) == 0:  # a power of two, so that a flood fills no log
-                self._log("webhook_refused", why=why, count=count, level="warning")
-            return HookAnswer(status=401)
+            return self.refused.refuse("a wrong secret" if shown else "no secret")
         # What is no JSON is passed over like any odd update.
         if not await self._in_turn(parsed(await request.body())):
             return HookAnswer(status=503, retry_after_s=AGAIN_S)
