@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from channels._remote.fields import Json, array, as_object, objects, text
 from channels._remote.lanes import Lanes
+from channels._remote.outgoing import check_size
 from channels.discord import CAPABILITIES, DiscordSettings, cards, decode, menus, render
 from channels.discord.decode import DIRECT, Interaction, Me, Taken, author_of, place_of
 from channels.discord.errors import NotThere
@@ -296,10 +297,7 @@ class DiscordChannel:
 
     async def send_file(self, to: Address, file: OutgoingFile) -> MessageRef:
         """Post a file; in a server it shows what it answers."""
-        most = CAPABILITIES.max_file_bytes
-        if len(file.content) > most:
-            message = f"`{self.name}`: {len(file.content):,} bytes are more than {most:,}"
-            raise ChannelRejected(message)
+        check_size(self.name, file, CAPABILITIES.max_file_bytes)
         body = {"content": render.plainly(file.caption)}
         sent = (file.name, file.content)
         return await self._post(to, body, key=file.key, reply_to=file.reply_to or "", file=sent)

@@ -8,6 +8,7 @@ from datetime import timedelta
 from email.headerregistry import Address as Named
 from typing import NoReturn
 
+from channels._remote.outgoing import check_size
 from channels.email import CAPABILITIES, EmailSettings, decode, identity, mime, render
 from channels.email.account import Account
 from channels.email.decode import Fetched, Me, Parent, Passed, Taken
@@ -257,10 +258,7 @@ class EmailChannel:
 
     async def send_file(self, to: Address, file: OutgoingFile) -> MessageRef:
         """Send a file with what stands with it."""
-        most = CAPABILITIES.max_file_bytes
-        if len(file.content) > most:
-            message = f"`{self.name}`: {len(file.content):,} bytes are more than {most:,}"
-            raise ChannelRejected(message)
+        check_size(self.name, file, CAPABILITIES.max_file_bytes)
         parent = await self._parent(to, file.reply_to or "")
         return await self._post(to, file.key, render.caption(file), parent, file=file)
 

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from channels._remote.fields import Json, inner, objects, text
 from channels._remote.lanes import Lanes
+from channels._remote.outgoing import check_size
 from channels.slack import CAPABILITIES, SlackSettings, cards, decode, render
 from channels.slack.calls import Calls, Identity, messages_of
 from channels.slack.decode import DIRECT, Me, Passed, Reading, Taken, is_id, is_ts, order
@@ -303,10 +304,7 @@ class SlackChannel:
 
         So the message is one like any other, and carries its key.
         """
-        most = CAPABILITIES.max_file_bytes
-        if len(file.content) > most:
-            message = f"`{self.name}`: {len(file.content):,} bytes are more than {most:,}"
-            raise ChannelRejected(message)
+        check_size(self.name, file, CAPABILITIES.max_file_bytes)
         link = await self._calls.upload(file.name, file.content, self._context.clock)
         said = render.escaped(file.caption or file.name)
         body = {"text": said, "blocks": render.filed(file.caption, link), "unfurl_media": True}
@@ -439,7 +437,7 @@ class SlackChannel:
         if not is_id(attachment.reference):
             error = f"`{self.name}` has no file `{attachment.reference[:50]}`"
             raise ChannelRejected(error)
-        found = inner(await self._calls.read("files.info", {"file": attachment.reference}), "file")
+        found = await self._calls.file(attachment.reference)
         url = text(found, "url_private_download") or text(found, "url_private")
         return await self._calls.download(url, max_bytes=max_bytes)
 

@@ -277,17 +277,19 @@ class Calls:
             raise ChannelUnavailable(message)
         files = json.dumps([{"id": number, "title": name}])
         await self.read("files.completeUploadExternal", {"files": files})
-        found = inner(await self.read("files.info", {"file": number}), "file")
-        for _ in range(MOST_LOOKS):
-            if text(found, "mimetype"):
-                break
+        found, looks = await self.file(number), 0
+        while not text(found, "mimetype") and looks < MOST_LOOKS:
             await clock.sleep(LOOK_S)
-            found = inner(await self.read("files.info", {"file": number}), "file")
+            found, looks = await self.file(number), looks + 1
         link = text(found, "permalink")
         if not _LINK.fullmatch(link):
             message = f"`{self.name}`: an answer that can't be read"
             raise ChannelUnavailable(message)
         return link
+
+    async def file(self, number: str) -> Json:
+        """Return what is known of a file, nothing of one that is not there."""
+        return inner(await self.read("files.info", {"file": number}), "file")
 
     async def me(self) -> Identity:
         """Return who the bot's token is of.

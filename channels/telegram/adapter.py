@@ -5,6 +5,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from zlib import crc32
 
+from channels._remote.outgoing import check_size
 from channels.telegram import (
     CAPABILITIES,
     TelegramSettings,
@@ -154,10 +155,7 @@ class TelegramChannel:
 
     async def send_file(self, to: Address, file: OutgoingFile) -> MessageRef:
         """Post a file; in a group it shows what it answers."""
-        most = CAPABILITIES.max_file_bytes
-        if len(file.content) > most:
-            message = f"`{self.name}`: {len(file.content):,} bytes are more than {most:,}"
-            raise ChannelRejected(message)
+        check_size(self.name, file, CAPABILITIES.max_file_bytes)
         reply_to = "" if to.direct else file.reply_to or ""
         return await self._post(to, from_outgoing(file), reply_to=reply_to)
 
