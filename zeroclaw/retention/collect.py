@@ -13,6 +13,9 @@ from zeroclaw.turn import entries
 from zeroclaw.turn.inbox import INBOX, Item, Opening
 from zeroclaw.turn.turn_row import TURNS
 
+_OF_MESSAGES = tuple(one for one in OF_WRITERS if one[0].kind is not INBOX.kind)
+"""What comes of messages, and tells whose it is."""
+
 
 class Kept(Rows, Logs, Protocol):
     """What is read."""
@@ -65,7 +68,7 @@ async def conversations_of(
         if item.principal.id in ids and not found.get(here):
             found[here] = await _is_their_own(kept, item)
     # A message may be gone already of which something came that is kept longer.
-    for table, whose in OF_WRITERS:
+    for table, whose in _OF_MESSAGES:
         async for row in scan(kept, table.where()):
             here = row.conversation
             if here is not None and here not in found and whose(row).person in ids:

@@ -137,9 +137,8 @@ class Interview(Value):
                     click.echo(
                         f"`{name}` is for one way to use {manifest.kind}; its docs say which."
                     )
-                    if (
-                        key := self._secret(f"{manifest.kind}.{name}", is_needed=False)
-                    ) is not None:
+                    key = self._secret(f"{manifest.kind}.{name}", is_needed=False)
+                    if key is not None:
                         own[name] = key
                 elif about.is_required():
                     is_secret = about.annotation is SecretReference
