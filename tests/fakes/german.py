@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Sentence
 
-_WORD = re.compile(r"[^\W\d_]{2,}")
+# Whole words alone: a hash such as `5be7…` has letters in a row, and says nothing.
+_WORD = re.compile(r"\b[^\W\d_]{2,}\b")
 _FACT = re.compile(r"\{\w+\}|`[^`]*`")
 
 
