@@ -58,7 +58,7 @@ class Fault:
         method: Of HTTP.
         path: A pattern that the path has.
         status: What is answered; 0 cuts the connection.
-        body: What is answered.
+        body: What is answered: as JSON, or bytes as the page of a proxy.
         headers: Likewise.
         carried_out: The call is carried out all the same.
         hangs: No answer ever comes.
@@ -608,5 +608,7 @@ def _answer(
     body: object, *, status: int = 200, headers: Mapping[str, str] | None = None
 ) -> web.Response:
     # The library reads JSON only where the header says so to the letter.
-    shown = {**(headers or {}), "Content-Type": "application/json"}
-    return web.Response(body=json.dumps(body, default=str).encode(), status=status, headers=shown)
+    content = body if isinstance(body, bytes) else json.dumps(body, default=str).encode()
+    kind = "text/html" if content is body else "application/json"
+    shown = {**(headers or {}), "Content-Type": kind}
+    return web.Response(body=content, status=status, headers=shown)

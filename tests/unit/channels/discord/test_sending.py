@@ -135,6 +135,38 @@ async def test_each_failure_is_told_at_once_and_the_call_is_not_repeated(
     assert len(posts) == 2
 
 
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Fault(
+            method="POST",
+            path=SEND,
+            status=429,
+            body={"message": "You are being rate limited.", "retry_after": 7.25, "global": True},
+            headers={"Retry-After": "8", "X-RateLimit-Global": "true"},
+        ),
+        # The proxy before Discord bans by address, and answers with a page of its own.
+        Fault(
+            method="POST",
+            path=SEND,
+            status=429,
+            body=b"<!doctype html><title>Error 1015</title>",
+            headers={"Retry-After": "7.25"},
+        ),
+    ],
+    ids=["global", "of the proxy"],
+)
+async def test_a_wait_for_the_whole_account_is_told_to_the_letter(fault: Fault) -> None:
+    async with rigged() as rig:
+        general = rig.discord.channel("general")
+        async with rig.bot() as channel:
+            rig.discord.will(fault)
+            with pytest.raises(RateLimited) as raised:
+                await channel.send(server(rig, general), text(channel, "hello"))
+            assert raised.value.retry_after_s == 7.25
+            assert rig.discord.from_bot(general) == []
+
+
 async def test_a_message_that_is_gone_says_so_and_may_be_deleted_twice() -> None:
     async with rigged() as rig:
         general = rig.discord.channel("general")
