@@ -1,13 +1,12 @@
 """One Discord bot account as a channel: what goes out, and what follows what comes in."""
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from hashlib import blake2b
-from typing import TypeVar
 
 from channels._remote.fields import Json, array, as_object, objects, text
+from channels._remote.known import Known
 from channels._remote.lanes import Lanes
 from channels._remote.outgoing import check_size
 from channels.discord import CAPABILITIES, DiscordSettings, cards, decode, menus, render
@@ -40,8 +39,6 @@ from zeroclaw import (
     ZeroclawError,
     replace,
 )
-
-V = TypeVar("V")
 
 MOST_KNOWN = 10_000
 """Chats, threads and messages that are remembered, each; those seen last."""
@@ -88,17 +85,17 @@ class DiscordChannel:
         self._flags = 0 if settings.link_previews else _NO_EMBEDS
         self._lookup = Lookup(self._rest, context.log)
         # All that is remembered can be learned anew, so what was not used for long may go.
-        self._read: OrderedDict[str, int] = OrderedDict()
-        self._newest: OrderedDict[str, int] = OrderedDict()
-        self._latest: OrderedDict[str, int] = OrderedDict()
-        self._direct: OrderedDict[str, str] = OrderedDict()
-        self._people: OrderedDict[str, str] = OrderedDict()
-        self._parents: OrderedDict[str, str] = OrderedDict()
-        self._writers: OrderedDict[str, str] = OrderedDict()
+        self._read: Known[int] = Known(MOST_KNOWN)
+        self._newest: Known[int] = Known(MOST_KNOWN)
+        self._latest: Known[int] = Known(MOST_KNOWN)
+        self._direct: Known[str] = Known(MOST_KNOWN)
+        self._people: Known[str] = Known(MOST_KNOWN)
+        self._parents: Known[str] = Known(MOST_KNOWN)
+        self._writers: Known[str] = Known(MOST_KNOWN)
         for scope, written in context.positions.items():
             if found := decode.read_cursor(written):
                 self._saw(scope, *found)
-                _keep(self._read, scope, found[1])
+                self._read[scope] = found[1]
 
     # --- inward ----------------------------------------------------------------------------------
 
@@ -162,7 +159,7 @@ class DiscordChannel:
                     self._saw(chat, snowflake(data, "channel_id"), int(number))
                 if chat and number and author != self._me.id:
                     # Now, for a deletion may come before the message is taken.
-                    _keep(self._writers, number, author)
+                    self._writers[number] = author
                     lanes.put(group, chat, Event(name=name, data=data))
             case "MESSAGE_DELETE":
                 self._hear_deletion(lanes, group, data, snowflake(data, "id"))
@@ -192,17 +189,17 @@ class DiscordChannel:
         if not id_:
             return
         if last:
-            _keep(self._latest, id_, int(last))
+            self._latest[id_] = int(last)
         if (parent := snowflake(channel, "parent_id")) and "thread_metadata" in channel:
-            _keep(self._parents, id_, parent)
+            self._parents[id_] = parent
 
     def _saw(self, chat: str, channel: str, number: int) -> None:
         """Take note of a message of anybody's."""
         self._latest.pop(channel, None)  # what was told of the channel before is out of date
-        _keep(self._newest, chat, max(number, self._newest.get(chat, 0)))
+        self._newest[chat] = max(number, self._newest.get(chat, 0))
         if chat.startswith(DIRECT):
-            _keep(self._direct, chat, channel)
-            _keep(self._people, channel, chat.removeprefix(DIRECT))
+            self._direct[chat] = channel
+            self._people[channel] = chat.removeprefix(DIRECT)
 
     async def _take(self, event: Event, admit: Admit) -> bool:
         """Show an event to ingress; False when it could not be stored, and must be shown again."""
@@ -233,7 +230,7 @@ class DiscordChannel:
         """Take note of how far a chat was read, where it is one that is read back."""
         chat, number = place_of(data, author_of(data)), snowflake(data, "id")
         if chat in self._read and number:
-            _keep(self._read, chat, max(int(number), self._read[chat]))
+            self._read[chat] = max(int(number), self._read[chat])
 
     async def _missed(self, chat: str) -> Sequence[Event]:
         """Read what stands in a chat after the last message that was taken there."""
@@ -264,7 +261,7 @@ class DiscordChannel:
         # In a direct chat our own stand between theirs.
         theirs = [one for one in missed if author_of(one.data) != self._me.id]
         for one in theirs:
-            _keep(self._writers, snowflake(one.data, "id"), author_of(one.data))
+            self._writers[snowflake(one.data, "id")] = author_of(one.data)
         return sorted(theirs, key=lambda one: int(snowflake(one.data, "id")))
 
     async def _page(self, channel: str, more: str) -> Sequence[Json]:
@@ -470,8 +467,8 @@ class DiscordChannel:
         if not channel:
             message = f"`{self.name}`: an answer that can't be read"
             raise ChannelUnavailable(message)
-        _keep(self._direct, place.chat, channel)
-        _keep(self._people, channel, person)
+        self._direct[place.chat] = channel
+        self._people[channel] = person
         return channel
 
     async def _path_of(self, ref: MessageRef) -> str:
@@ -479,11 +476,3 @@ class DiscordChannel:
             message = f"`{self.name}` has no message `{ref.message}`"
             raise ChannelRejected(message, gone=True)
         return f"/channels/{await self._channel_of(self._ours(ref.address))}/messages/{ref.message}"
-
-
-def _keep(kept: OrderedDict[str, V], key: str, value: V) -> None:
-    """Remember something, and forget what was used longest ago."""
-    kept[key] = value
-    kept.move_to_end(key)
-    if len(kept) > MOST_KNOWN:
-        kept.popitem(last=False)

@@ -1,13 +1,13 @@
 """One mail account as a channel: new mail in its order, and what is sent."""
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
 from email.headerregistry import Address as Named
 from typing import NoReturn
 
+from channels._remote.known import Known
 from channels._remote.outgoing import check_size
 from channels.email import CAPABILITIES, EmailSettings, decode, identity, mime, render
 from channels.email.account import Account
@@ -80,8 +80,8 @@ class EmailChannel:
             mailbox=settings.mailbox,
         )
         self._caps = Caps(of_sender=settings.sender_per_hour, of_all=settings.account_per_hour)
-        self._parents: OrderedDict[str, Parent] = OrderedDict()
-        self._told: OrderedDict[str, frozenset[ApprovalId]] = OrderedDict()
+        self._parents: Known[Parent] = Known(MOST_PARENTS)
+        self._told: Known[frozenset[ApprovalId]] = Known(MOST_CARDS)
         self._toasting = asyncio.Semaphore(MOST_TOASTS)
         self._answered = Kept(context.directory, "answered")
         self._is_begun = self._is_closed = False
@@ -209,20 +209,13 @@ class EmailChannel:
         if isinstance(admission, Accepted | Answered):
             self._caps.count(event.envelope.sender.id, self._now())
             await self._answered.keep(self._caps.kept(self._now()))
-        self._remember(event)
+        self._parents[event.envelope.address.key()] = event.parent
         await mailbox.flag(uid)
         if isinstance(admission, Answered):
             toast(event, admission.text)
 
     def _now(self) -> float:
         return self._context.clock.now().timestamp()
-
-    def _remember(self, event: Taken) -> None:
-        key = event.envelope.address.key()
-        self._parents[key] = event.parent
-        self._parents.move_to_end(key)
-        if len(self._parents) > MOST_PARENTS:
-            self._parents.popitem(last=False)
 
     async def _toast(self, event: Taken, text: str) -> None:
         """Answer a sender alone, with what may be lost."""
@@ -277,9 +270,6 @@ class EmailChannel:
         card = Parent(id=ref.message, subject=render.title(outcome.card))
         await self._post(ref.address, key, render.ended(outcome), card)
         self._told[ref.message] = ended
-        self._told.move_to_end(ref.message)
-        if len(self._told) > MOST_CARDS:
-            self._told.popitem(last=False)
 
     def mark(self, to: Address) -> str:
         """Refuse: what a server has taken can't be seen in anybody's mailbox."""

@@ -5,10 +5,12 @@ bounces and Microsoft's and Google's mail say of themselves, read 2026-11. None 
 to be there, so there is a cap for each sender as well, and one for the account that stops it.
 """
 
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Literal
+
+from channels._remote.known import Known
 
 HOUR_S = 3600.0
 MOST_SENDERS = 1_000
@@ -86,7 +88,7 @@ class Caps:
         """Count nothing yet."""
         self._of_sender = of_sender
         self._all: deque[float] = deque(maxlen=of_all)
-        self._senders: OrderedDict[str, deque[float]] = OrderedDict()
+        self._senders: Known[deque[float]] = Known(MOST_SENDERS)
 
     def remember(self, kept: str, at: float) -> None:
         """Count what an earlier process counted; a time that is yet to come counts as now."""
@@ -114,12 +116,10 @@ class Caps:
         self._count(_digest(sender), at)
 
     def _count(self, who: str, at: float) -> None:
-        times = self._senders.setdefault(who, deque(maxlen=self._of_sender))
-        self._senders.move_to_end(who)
+        times = self._senders.get(who, deque(maxlen=self._of_sender))
         times.append(at)
+        self._senders[who] = times
         self._all.append(at)
-        if len(self._senders) > MOST_SENDERS:
-            self._senders.popitem(last=False)
 
 
 def _digest(sender: str) -> str:

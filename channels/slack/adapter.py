@@ -1,13 +1,12 @@
 """One Slack app as a channel: what goes out, and what follows what comes in."""
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from hashlib import blake2b
-from typing import TypeVar
 
 from channels._remote.fields import Json, inner, objects, text
+from channels._remote.known import Known
 from channels._remote.lanes import Lanes
 from channels._remote.outgoing import check_size
 from channels.slack import CAPABILITIES, SlackSettings, cards, decode, render
@@ -42,8 +41,6 @@ from zeroclaw import (
     field,
     replace,
 )
-
-V = TypeVar("V")
 
 MOST_KNOWN = 10_000
 """Chats and people that are remembered, each; those seen last."""
@@ -95,9 +92,9 @@ class SlackChannel:
         self._me = Me(channel=context.name, account="", channels=settings.channels)
         self._unfurls = settings.link_previews
         self._answering = asyncio.Semaphore(MOST_ANSWERS)
-        self._reading: OrderedDict[str, Reading] = OrderedDict()
-        self._direct: OrderedDict[str, str] = OrderedDict()
-        self._newest: OrderedDict[str, str] = OrderedDict()
+        self._reading: Known[Reading] = Known(MOST_KNOWN)
+        self._direct: Known[str] = Known(MOST_KNOWN)
+        self._newest: Known[str] = Known(MOST_KNOWN)
         for scope, cursor in context.positions.items():
             self._reading[scope] = decode.read_cursor(cursor)
 
@@ -215,9 +212,9 @@ class SlackChannel:
         address = taken.envelope.address
         if taken.ts and not isinstance(admission, Ignored):
             before = self._reading.get(address.chat, Reading())
-            _keep(self._reading, address.chat, before.after(taken.ts, address.thread or ""))
+            self._reading[address.chat] = before.after(taken.ts, address.thread or "")
         if taken.ts and address.direct and channel:
-            _keep(self._direct, address.chat, channel)
+            self._direct[address.chat] = channel
 
     async def _answer(self, taken: Taken, admission: Answered) -> None:
         """Show a person what came of their press, or ask for their reason; it may be lost."""
@@ -472,7 +469,7 @@ class SlackChannel:
         if not is_ts(ts):
             error = f"`{self.name}`: an answer that can't be read"
             raise DeliveryUnknown(error)
-        _keep(self._newest, to.chat, ts)
+        self._newest[to.chat] = ts
         return MessageRef(address=to, message=ts)
 
     async def _change(self, ref: MessageRef, body: Mapping[str, object]) -> None:
@@ -515,7 +512,7 @@ class SlackChannel:
         if not is_id(channel):
             message = f"`{self.name}`: an answer that can't be read"
             raise ChannelUnavailable(message)
-        _keep(self._direct, place.chat, channel)
+        self._direct[place.chat] = channel
         return channel
 
 
@@ -530,11 +527,3 @@ def _card(outcome: Outcome, link: str) -> dict[str, object]:
 def _digest(key: str) -> str:
     """Return what a message carries in place of its key."""
     return blake2b(key.encode("utf-8", "replace"), digest_size=16).hexdigest()
-
-
-def _keep(kept: OrderedDict[str, V], key: str, value: V) -> None:
-    """Remember something, and forget what was used longest ago."""
-    kept[key] = value
-    kept.move_to_end(key)
-    if len(kept) > MOST_KNOWN:
-        kept.popitem(last=False)
