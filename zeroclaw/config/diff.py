@@ -1,8 +1,7 @@
 """What has changed in a configuration, and which of it a running daemon takes up.
 
-`LIVE` and `RESTART` name every key there is. `*` stands for the name of a channel; the keys of a
-channel's own kind are not named here, and wait for a restart. A list of tables, such as `people`,
-is one key.
+The models mark each key that is taken up as `Live`; all others, those of a channel's own kind too,
+wait for a restart. A list of tables, such as `people`, is one key.
 """
 
 from collections.abc import Iterator
@@ -10,117 +9,22 @@ from typing import TypeVar, cast
 
 from pydantic import BaseModel
 
-from zeroclaw.config.model import ChannelSettings, Config
+from zeroclaw.config.model import LIVE_MARK, ChannelSettings, Config
 
 Model = TypeVar("Model", bound=BaseModel)
 
-LIVE = frozenset(
-    {
-        "approvals.approvers",
-        "approvals.chat",
-        "approvals.grant_s",
-        "approvals.remind_share",
-        "approvals.requester_may_answer",
-        "approvals.timeout_s",
-        "autonomy",
-        "channels.*.allowed_users",
-        "channels.*.collect_s",
-        "channels.*.max_age_s",
-        "channels.*.pairing",
-        "channels.*.pairing_s",
-        "channels.*.rate.conversation_burst",
-        "channels.*.rate.conversation_per_minute",
-        "channels.*.rate.daily_messages",
-        "channels.*.rate.person_burst",
-        "channels.*.rate.person_per_minute",
-        "channels.*.stream",
-        "channels.*.while_busy",
-        "language",
-        "limits.conversation_burst",
-        "limits.conversation_per_minute",
-        "limits.daily_messages",
-        "limits.person_burst",
-        "limits.person_per_minute",
-        "people",
-        "policy.ask_when_untrusted",
-        "policy.statement",
-        "retention.approvals_days",
-        "retention.audit_days",
-        "retention.blobs_days",
-        "retention.max_disk_mb",
-        "retention.messages_days",
-        "runtime.backlog",
-        "runtime.grace_s",
-        "runtime.max_iterations",
-        "runtime.max_session_tokens",
-        "runtime.prompt",
-        "runtime.result_chars",
-    }
-)
-"""Policy, people and limits: rooms ask for these each time they need one."""
 
-RESTART = frozenset(
-    {
-        # What is fetched is under way with the bounds that it began with.
-        "attachments.max_bytes",
-        "attachments.max_message_bytes",
-        "attachments.max_per_message",
-        "attachments.timeout_s",
-        # A channel is made once; and whose conversation is whose would change in the middle of it.
-        "channels.*.enabled",
-        "channels.*.kind",
-        "channels.*.scope",
-        "data_dir",
-        "listener.host",
-        "listener.port",
-        "provider.api_key",
-        "provider.attempts",
-        "provider.base_url",
-        "provider.connect_s",
-        "provider.context_tokens",
-        "provider.kind",
-        "provider.max_output_tokens",
-        "provider.model",
-        "provider.model_file",
-        "provider.options",
-        "provider.script",
-        "provider.stall_s",
-        "public.cert_file",
-        "public.host",
-        "public.key_file",
-        "public.port",
-        # Each process makes one key, and keeps or forgets the older ones as it begins.
-        "receipts.keep_days",
-        "runtime.call_timeout_s",
-        "runtime.model_concurrency",
-        "tools.attachments.enabled",
-        "tools.attachments.memory_bytes",
-        "tools.attachments.timeout_s",
-        "tools.fetch.allow",
-        "tools.fetch.enabled",
-        "tools.fetch.max_bytes",
-        "tools.fetch.max_redirects",
-        "tools.fetch.ports",
-        "tools.fetch.redirects",
-        "tools.fetch.timeout_s",
-        "tools.files.enabled",
-        "tools.files.max_read_bytes",
-        "tools.files.max_send_bytes",
-        "tools.files.max_write_bytes",
-        "tools.notes.enabled",
-        "tools.notes.max_note_chars",
-        "tools.notes.max_notes",
-        "tools.results.enabled",
-        "tools.shell.enabled",
-        "tools.shell.memory_bytes",
-        "tools.shell.network",
-        "tools.shell.timeout_s",
-        "tools.shell.without_sandbox",
-        "tools.shell.workspace_bytes",
-        "workspace_dir",
-    }
-)
-"""What is opened once, as the daemon starts: places, sockets, the model, channels, tools."""
+def _live_keys(model: type[BaseModel], path: str) -> Iterator[str]:
+    for name, about in model.model_fields.items():
+        inner = about.annotation
+        if isinstance(inner, type) and issubclass(inner, BaseModel):
+            yield from _live_keys(inner, f"{path}{name}.")
+        elif LIVE_MARK in about.metadata:
+            yield f"{path}{name}"
+
+
+LIVE = frozenset((*_live_keys(Config, ""), *_live_keys(ChannelSettings, "channels.*.")))
+"""What a running daemon takes up; `*` stands for the name of a channel."""
 
 
 def is_live(key: str) -> bool:

@@ -6,12 +6,19 @@ What belongs to one channel has a model of its own, which the channel's manifest
 import re
 from collections import Counter
 from ipaddress import ip_address, ip_network
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 from zeroclaw.config.references import SecretReference
 from zeroclaw.text.language import Language
+
+T = TypeVar("T")
+
+LIVE_MARK = "taken up by a reload"
+Live = Annotated[T, LIVE_MARK]
+"""A key that rooms ask for each time they need it: policy, people, limits. What is not marked is
+opened once, as the daemon starts: places, sockets, the model, channels and tools."""
 
 # What policies call people by, see `gate/policy.py`: on a channel named `role`, whoever calls
 # themselves `operator` there would be written `role:operator`.
@@ -88,14 +95,14 @@ class ProviderSettings(Settings):
 class RuntimeSettings(Settings):
     """`[runtime]`: bounds of a turn and of the daemon."""
 
-    max_iterations: int = Field(default=50, ge=1)
-    max_session_tokens: int = Field(default=0, ge=0)
+    max_iterations: Live[int] = Field(default=50, ge=1)
+    max_session_tokens: Live[int] = Field(default=0, ge=0)
     model_concurrency: int = Field(default=64, ge=1)
-    backlog: int = Field(default=100, ge=1, le=10_000)
-    result_chars: int = Field(default=20_000, ge=1_000)
-    grace_s: float = Field(default=10.0, ge=0)
+    backlog: Live[int] = Field(default=100, ge=1, le=10_000)
+    result_chars: Live[int] = Field(default=20_000, ge=1_000)
+    grace_s: Live[float] = Field(default=10.0, ge=0)
     call_timeout_s: float = Field(default=30.0, gt=0)
-    prompt: str = ""
+    prompt: Live[str] = ""
 
 
 def _place(chat: str) -> str:
@@ -111,48 +118,49 @@ def _place(chat: str) -> str:
 class ApprovalSettings(Settings):
     """`[approvals]`: how a person is asked."""
 
-    timeout_s: float = Field(default=900.0, gt=0)
-    remind_share: float = Field(default=0.2, ge=0, lt=1)
-    grant_s: float = Field(default=3600.0, gt=0)
-    requester_may_answer: bool = True
-    approvers: tuple[str, ...] = ("role:operator",)
-    chat: Annotated[str, AfterValidator(_place)] = ""
+    timeout_s: Live[float] = Field(default=900.0, gt=0)
+    remind_share: Live[float] = Field(default=0.2, ge=0, lt=1)
+    grant_s: Live[float] = Field(default=3600.0, gt=0)
+    requester_may_answer: Live[bool] = True
+    approvers: Live[tuple[str, ...]] = ("role:operator",)
+    chat: Live[Annotated[str, AfterValidator(_place)]] = ""
 
 
 class ReceiptSettings(Settings):
     """`[receipts]`: how long a receipt can be verified."""
 
+    # Not live: each process makes one key, and keeps or forgets the older ones as it begins.
     keep_days: int = Field(default=30, ge=0)
 
 
 class RetentionSettings(Settings):
     """`[retention]`: how long things are kept; 0 days is for ever, 0 MB is no bound."""
 
-    messages_days: int = Field(default=90, ge=0)
-    approvals_days: int = Field(default=30, ge=0)
-    blobs_days: int = Field(default=30, ge=0)
-    audit_days: int = Field(default=365, ge=0)
-    max_disk_mb: int = Field(default=2048, ge=0)
+    messages_days: Live[int] = Field(default=90, ge=0)
+    approvals_days: Live[int] = Field(default=30, ge=0)
+    blobs_days: Live[int] = Field(default=30, ge=0)
+    audit_days: Live[int] = Field(default=365, ge=0)
+    max_disk_mb: Live[int] = Field(default=2048, ge=0)
 
 
 class LimitsSettings(Settings):
     """`[limits]`: how much people may write, operators apart; 0 is no limit."""
 
-    person_per_minute: int = Field(default=20, ge=0, le=6_000)
-    person_burst: int = Field(default=30, ge=1, le=10_000)
-    conversation_per_minute: int = Field(default=60, ge=0, le=6_000)
-    conversation_burst: int = Field(default=60, ge=1, le=10_000)
-    daily_messages: int = Field(default=1000, ge=0)
+    person_per_minute: Live[int] = Field(default=20, ge=0, le=6_000)
+    person_burst: Live[int] = Field(default=30, ge=1, le=10_000)
+    conversation_per_minute: Live[int] = Field(default=60, ge=0, le=6_000)
+    conversation_burst: Live[int] = Field(default=60, ge=1, le=10_000)
+    daily_messages: Live[int] = Field(default=1000, ge=0)
 
 
 class RateSettings(Settings):
     """`rate` of a channel: what it says stands in place of `[limits]`, the rest stays."""
 
-    person_per_minute: int | None = Field(default=None, ge=0, le=6_000)
-    person_burst: int | None = Field(default=None, ge=1, le=10_000)
-    conversation_per_minute: int | None = Field(default=None, ge=0, le=6_000)
-    conversation_burst: int | None = Field(default=None, ge=1, le=10_000)
-    daily_messages: int | None = Field(default=None, ge=0)
+    person_per_minute: Live[int | None] = Field(default=None, ge=0, le=6_000)
+    person_burst: Live[int | None] = Field(default=None, ge=1, le=10_000)
+    conversation_per_minute: Live[int | None] = Field(default=None, ge=0, le=6_000)
+    conversation_burst: Live[int | None] = Field(default=None, ge=1, le=10_000)
+    daily_messages: Live[int | None] = Field(default=None, ge=0)
 
 
 class ListenerSettings(Settings):
@@ -191,6 +199,7 @@ class PublicSettings(Settings):
 class AttachmentSettings(Settings):
     """`[attachments]`: files that come with messages; fetched before their turn starts."""
 
+    # Not live: what is fetched is under way with the bounds that it began with.
     max_bytes: int = Field(default=10_000_000, ge=1_000, le=16_777_216)
     max_per_message: int = Field(default=10, ge=0, le=100)
     max_message_bytes: int = Field(default=20_000_000, ge=1_000)
@@ -297,8 +306,8 @@ def _apart(people: tuple[PersonSettings, ...]) -> tuple[PersonSettings, ...]:
 class PolicySettings(Settings):
     """`[policy]`: statements beside those of `autonomy`; the gate reads them."""
 
-    ask_when_untrusted: bool = True
-    statement: tuple[dict[str, object], ...] = ()
+    ask_when_untrusted: Live[bool] = True
+    statement: Live[tuple[dict[str, object], ...]] = ()
 
 
 WhileBusy = Literal["queue", "collect", "steer", "interrupt"]
@@ -312,14 +321,15 @@ class ChannelSettings(Settings):
 
     kind: str = ""
     enabled: bool = True
-    allowed_users: tuple[str, ...] = ()
-    pairing: Literal["closed", "code"] = "closed"
-    pairing_s: float = Field(default=3600.0, gt=0, le=86_400)
+    allowed_users: Live[tuple[str, ...]] = ()
+    pairing: Live[Literal["closed", "code"]] = "closed"
+    pairing_s: Live[float] = Field(default=3600.0, gt=0, le=86_400)
+    # Not live: whose conversation is whose would change in the middle of it.
     scope: Literal["chat", "person"] = "chat"
-    while_busy: WhileBusy = "queue"
-    collect_s: float = Field(default=2.0, ge=0, le=60)
-    max_age_s: float = Field(default=86_400.0, ge=0)
-    stream: bool = True
+    while_busy: Live[WhileBusy] = "queue"
+    collect_s: Live[float] = Field(default=2.0, ge=0, le=60)
+    max_age_s: Live[float] = Field(default=86_400.0, ge=0)
+    stream: Live[bool] = True
     rate: RateSettings = RateSettings()
 
     def own(self) -> dict[str, object]:
@@ -332,8 +342,8 @@ class Config(Settings):
 
     data_dir: str = ""
     workspace_dir: str = ""
-    autonomy: Literal["readonly", "supervised", "full"] = "supervised"
-    language: Language = "en"
+    autonomy: Live[Literal["readonly", "supervised", "full"]] = "supervised"
+    language: Live[Language] = "en"
     provider: ProviderSettings = ProviderSettings()
     runtime: RuntimeSettings = RuntimeSettings()
     approvals: ApprovalSettings = ApprovalSettings()
@@ -344,7 +354,7 @@ class Config(Settings):
     listener: ListenerSettings = ListenerSettings()
     public: PublicSettings = PublicSettings()
     tools: ToolsSettings = ToolsSettings()
-    people: Annotated[tuple[PersonSettings, ...], AfterValidator(_apart)] = ()
+    people: Live[Annotated[tuple[PersonSettings, ...], AfterValidator(_apart)]] = ()
     policy: PolicySettings = PolicySettings()
     channels: dict[ChannelName, ChannelSettings] = Field(
         default_factory=lambda: {"web": ChannelSettings(), "terminal": ChannelSettings()}
