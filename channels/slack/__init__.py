@@ -69,6 +69,9 @@ class SlackSettings(BaseModel):
     channels: Literal["off", "mentioned", "all"] = "mentioned"
     """What is taken in channels: nothing, what mentions the bot or follows in its threads, or every
     message of the channels that it is in."""
+    drafts: Literal["streamed", "edited"] = "streamed"
+    """What an answer in a thread is while it is written: one of Slack's streams, where it takes them,
+    or a message that is edited, as it is everywhere else."""
     link_previews: bool = False
     """Whether Slack shows what links in answers lead to; it fetches each link for that."""
     uncertain: Literal["lookup", "resend", "hold"] = "lookup"

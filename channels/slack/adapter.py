@@ -10,11 +10,12 @@ from channels._remote.known import Known
 from channels._remote.lanes import Lanes
 from channels._remote.outgoing import check_size
 from channels.slack import CAPABILITIES, SlackSettings, cards, decode, render
-from channels.slack.calls import Calls, Identity, messages_of
+from channels.slack.calls import Calls, Identity, Streaming, messages_of
 from channels.slack.decode import DIRECT, Me, Passed, Reading, Taken, is_id, is_ts, order
 from channels.slack.events_api import EventsApi
 from channels.slack.socket_mode import Envelope as Told
 from channels.slack.socket_mode import OnEnvelope, OnUp, SocketMode
+from channels.slack.streams import Streams
 from zeroclaw import (
     Address,
     Admission,
@@ -95,6 +96,11 @@ class SlackChannel:
         self._reading: Known[Reading] = Known(MOST_KNOWN)
         self._direct: Known[str] = Known(MOST_KNOWN)
         self._newest: Known[str] = Known(MOST_KNOWN)
+        self._writers: Known[str] = Known(MOST_KNOWN)
+        self._streams = Streams(
+            self._calls, context.clock, context.log, has_limits=settings.limits == "published"
+        )
+        self._is_streamed = settings.drafts == "streamed"
         for scope, cursor in context.positions.items():
             self._reading[scope] = decode.read_cursor(cursor)
 
@@ -129,6 +135,7 @@ class SlackChannel:
                     lanes.put(group, chat, event)
 
                 hearing = self._hearing(on_up, on_envelope)
+                group.create_task(self._streams.keep())
                 await hearing.run()
         except* ChannelUnavailable:
             if not self._calls.closed.is_set():  # closing cuts the connection that stands
@@ -213,6 +220,8 @@ class SlackChannel:
         if taken.ts and not isinstance(admission, Ignored):
             before = self._reading.get(address.chat, Reading())
             self._reading[address.chat] = before.after(taken.ts, address.thread or "")
+        if taken.ts and address.thread:
+            self._writers[_thread_of(address)] = taken.envelope.sender.id
         if taken.ts and address.direct and channel:
             self._direct[address.chat] = channel
 
@@ -293,8 +302,27 @@ class SlackChannel:
         return render.measure(rendered)
 
     async def send(self, to: Address, outgoing: Outgoing) -> MessageRef:
-        """Post a message."""
+        """Post a message, or begin to stream it."""
+        if ts := await self._streamed(to, outgoing):
+            self._newest[to.chat] = ts
+            return MessageRef(address=to, message=ts)
         return await self._post(to, self._texted(outgoing), key=outgoing.key)
+
+    async def _streamed(self, to: Address, outgoing: Outgoing) -> str:
+        """Begin to stream a draft in its thread, for who began it; empty where that can't be."""
+        person = (
+            to.chat.removeprefix(DIRECT) if to.direct else self._writers.get(_thread_of(to), "")
+        )
+        is_whole = outgoing.plain or not outgoing.draft
+        if is_whole or self._ours(to).thread is None or not person or not self._is_streamed:
+            return ""
+        place = {
+            "channel": await self._channel_of(to),
+            "thread_ts": to.thread,
+            "recipient_user_id": person,
+            "recipient_team_id": self._me.account.partition("-")[0],
+        }
+        return await self._streams.begin(place, outgoing.rendered.body)
 
     async def send_file(self, to: Address, file: OutgoingFile) -> MessageRef:
         """Post a message with a link to a file that was handed over before; the link shows it.
@@ -341,7 +369,10 @@ class SlackChannel:
             ts = text(one, "ts")
             if ts in apart or (before and order(ts) >= order(before)):
                 continue
-            if text(inner(one, "metadata", "event_payload"), "key") == wanted:
+            key = text(inner(one, "metadata", "event_payload"), "key")
+            # What is streamed has none before its end; all else of ours in a thread has.
+            is_streamed = body is not None and bool(to.thread) and not key
+            if key == wanted or (is_streamed and text(one, "user") == self._me.user):
                 self._context.log("lost_message_found", pages=looked + 1)
                 if body is None or text(one, "text") == body["text"]:
                     return LookupResult(ref=MessageRef(address=to, message=ts))
@@ -368,6 +399,11 @@ class SlackChannel:
     async def edit(self, ref: MessageRef, outgoing: Outgoing) -> None:
         """Replace a message's text, or what stands with a file."""
         body = self._texted(outgoing)
+        if not outgoing.plain:
+            said, proofs = outgoing.rendered.body, render.blocks("", outgoing.receipts, plain=False)
+            last = {"metadata": _metadata(outgoing.key), "blocks": proofs or None}
+            if await self._streams.grow(ref.message, said, None if outgoing.draft else last):
+                return
         # What stands with a file is always plain, and little else is.
         if outgoing.plain and (link := await self._linked(ref)):
             body["blocks"] = render.filed(outgoing.rendered.plain, link)
@@ -440,6 +476,7 @@ class SlackChannel:
 
     async def aclose(self) -> None:
         """Close every connection, and end `receive`."""
+        await self._streams.aclose()
         await self._calls.aclose()
 
     # --- messages as the API takes them ----------------------------------------------------------
@@ -458,7 +495,7 @@ class SlackChannel:
         message = {
             "channel": channel,
             "thread_ts": to.thread,
-            "metadata": {"event_type": _KEY_EVENT, "event_payload": {"key": _digest(key)}},
+            "metadata": _metadata(key),
             "unfurl_links": self._unfurls,
             "unfurl_media": self._unfurls,
             **_AS_IT_IS,
@@ -481,7 +518,12 @@ class SlackChannel:
             raise _Gone(message, gone=True)
         channel = await self._channel_of(self._ours(ref.address))
         try:
-            await self._calls.call(method, {**body, "channel": channel, "ts": ref.message})
+            said = {**body, "channel": channel, "ts": ref.message}
+            try:
+                await self._calls.call(method, said)
+            except Streaming:
+                await self._streams.stop(channel, ref.message)
+                await self._calls.call(method, said)
         except ChannelRejected as error:
             raise (_Gone(str(error), gone=True) if error.gone else error) from error
 
@@ -522,6 +564,14 @@ class _Gone(ChannelRejected):
 
 def _card(outcome: Outcome, link: str) -> dict[str, object]:
     return {"text": cards.summary(outcome.card), "blocks": cards.view(outcome, link)}
+
+
+def _metadata(key: str) -> Mapping[str, object]:
+    return {"event_type": _KEY_EVENT, "event_payload": {"key": _digest(key)}}
+
+
+def _thread_of(place: Address) -> str:
+    return f"{place.chat}/{place.thread}"
 
 
 def _digest(key: str) -> str:

@@ -57,6 +57,7 @@ _TOKEN = frozenset(
 )
 _FAILED = frozenset({"fatal_error", "internal_error", "service_unavailable", "request_timeout"})
 _GONE = frozenset({"message_not_found", "cant_update_message", "edit_window_closed"})
+_STREAMED = frozenset({"streaming_state_conflict", "cant_delete_message"})
 _LIMITED = frozenset({"ratelimited", "rate_limited", "message_limit_exceeded"})
 
 
@@ -353,7 +354,8 @@ class Calls:
         message = f"`{self.name}`: `{method}`: {shown}"
         if code in _TOKEN:
             return _Unauthorized(message, code=shown)
-        return ChannelRejected(message, gone=code in _GONE)
+        kind = Streaming if code in _STREAMED else ChannelRejected
+        return kind(message, gone=code in _GONE)
 
 
 class Line:
@@ -383,6 +385,10 @@ class Line:
     async def aclose(self) -> None:
         """End the connection."""
         await self._socket.close()
+
+
+class Streaming(ChannelRejected):
+    """Raised when a message may not be changed or deleted now, perhaps because it is streamed."""
 
 
 class _Unauthorized(ChannelRejected):

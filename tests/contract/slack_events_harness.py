@@ -1,4 +1,7 @@
-"""Slack under the contract suite, when it calls us: signed posts to the real public listener."""
+"""Slack under the contract suite, when it calls us: signed posts to the real public listener.
+
+Here all is said in a thread, where answers are streamed.
+"""
 
 import dataclasses
 from collections.abc import AsyncGenerator
@@ -35,7 +38,9 @@ def called_context(
 async def slack_called(admit: Admit, directory: Path) -> AsyncGenerator[SlackHarness]:
     async with (
         public_listener() as listener,
-        opened_with(admit, lambda slack, clock: called_context(listener, slack, clock)) as harness,
+        opened_with(
+            admit, lambda slack, clock: called_context(listener, slack, clock), in_thread=True
+        ) as harness,
     ):
         yield harness
 

@@ -62,29 +62,36 @@ def slack_context(
 
 @dataclass(kw_only=True)
 class SlackHarness:
-    """One person's direct chat."""
+    """One person's direct chat, or a thread in it, in which answers are streamed."""
 
     slack: SlackServer
     ann: Person
     channel: Channel
     clock: ManualClock
     refused: asyncio.Event
+    thread: str = ""
     newest: Deed | None = None
 
     @property
     def address(self) -> Address:
-        account = f"T000000001-{self.slack.bot}"
-        return Address(channel="slack", account=account, chat=f"@{self.person}", direct=True)
+        return Address(
+            channel="slack",
+            account=f"T000000001-{self.slack.bot}",
+            chat=f"@{self.person}",
+            thread=self.thread or None,
+            direct=True,
+        )
 
     @property
     def person(self) -> str:
         return self.ann.id
 
     async def say(self, text: str) -> bool:
-        return await self._told(await self.ann.says(text))
+        return await self._told(await self.ann.says(text, thread=self.thread))
 
     async def send_file(self, name: str, content: bytes, *, said_bytes: int) -> bool:
-        return await self._told(await self.ann.sends(name, content, said_bytes=said_bytes))
+        sent = self.ann.sends(name, content, said_bytes=said_bytes, thread=self.thread)
+        return await self._told(await sent)
 
     async def redeliver(self) -> bool:
         assert self.newest is not None
@@ -100,14 +107,15 @@ class SlackHarness:
         self, ref: MessageRef, approval: ApprovalId, choice: Choice, reason: str = ""
     ) -> bool:
         action = ACTIONS["deny_with_reason" if reason else choice]
-        told = await self._told(await self.ann.presses(ref.message, action, approval))
+        pressed = self.ann.presses(ref.message, action, approval, thread=self.thread)
+        told = await self._told(await pressed)
         if not reason:
             return told
         await self.slack.until(lambda: self.slack.views)
         return await self._told(await self.ann.submits(self.slack.views[-1], reason))
 
     async def messages(self) -> tuple[Standing, ...]:
-        found = await self.slack.from_bot(self.ann.direct)
+        found = await self.slack.from_bot(self.ann.direct, thread=self.thread)
         return tuple(standing(one, self.slack) for one in found)
 
     async def sees_typing(self) -> bool:
@@ -171,7 +179,10 @@ async def slack_opened(admit: Admit, directory: Path) -> AsyncGenerator[SlackHar
 
 @asynccontextmanager
 async def opened_with(
-    admit: Admit, context: Callable[[SlackServer, ManualClock], ChannelContext]
+    admit: Admit,
+    context: Callable[[SlackServer, ManualClock], ChannelContext],
+    *,
+    in_thread: bool = False,
 ) -> AsyncGenerator[SlackHarness]:
     clock = ManualClock()
     refused = asyncio.Event()
@@ -189,9 +200,17 @@ async def opened_with(
 
     async with SlackServer() as slack:
         ann = await slack.person()
+        root = await slack.up("chat.postMessage", ann.token, channel=ann.direct, text="a thread")
         channel = open_channel(context(slack, clock))
         async with receiving(channel, admitted):
-            yield SlackHarness(slack=slack, ann=ann, channel=channel, clock=clock, refused=refused)
+            yield SlackHarness(
+                slack=slack,
+                ann=ann,
+                channel=channel,
+                clock=clock,
+                refused=refused,
+                thread=str(root["ts"]) if in_thread else "",
+            )
 
 
 class SlackPlace:

@@ -46,6 +46,7 @@ READS = frozenset(
     {"auth.test", "conversations.history", "conversations.replies", "files.info", "users.info"}
 )
 """Methods that take a form alone ("Web API", docs.slack.dev, read 2026-11)."""
+_IN_THE_WAY = {"chat.update": "streaming_state_conflict", "chat.delete": "cant_delete_message"}
 PATIENCE_S = 15.0
 """How long a test waits; a loaded machine must not fail it."""
 
@@ -192,7 +193,9 @@ class Person:
         await deed.tell()
         return deed
 
-    async def sends(self, name: str, content: bytes, *, said_bytes: int, text: str = "") -> Deed:
+    async def sends(
+        self, name: str, content: bytes, *, said_bytes: int, text: str = "", thread: str = ""
+    ) -> Deed:
         """Send a file, with words or alone."""
         number = f"F{next(_NUMBERS):08}"
         self.server.files[number] = content
@@ -205,7 +208,7 @@ class Person:
             "url_private_download": url,
         }
         self.server.about[number] = about
-        return await self.says(text, files=[about])
+        return await self.says(text, files=[about], thread=thread)
 
     async def edits(self, deed: Deed, text: str) -> Deed:
         """Change what was said."""
@@ -240,7 +243,9 @@ class Person:
         await event.tell()
         return event
 
-    async def presses(self, message: str, action: str, value: str, *, channel: str = "") -> Deed:
+    async def presses(
+        self, message: str, action: str, value: str, *, channel: str = "", thread: str = ""
+    ) -> Deed:
         """Press a button of the bot's."""
         place = channel or self.direct
         deed = Deed(
@@ -250,7 +255,7 @@ class Person:
                 "type": "block_actions",
                 "team": {"id": TEAM},
                 "user": {"id": self.id},
-                "container": {"channel_id": place, "message_ts": message},
+                "container": {"channel_id": place, "message_ts": message, "thread_ts": thread},
                 "channel": {"id": place},
                 "trigger_id": f"trigger.{next(_NUMBERS)}",
                 "actions": [
@@ -301,6 +306,9 @@ class SlackServer:
         links: The files that the bot handed over, by what leads to them.
         holds: Methods whose calls wait until somebody lets them go on.
         unread: How often it is still to be said that a file was not looked into.
+        streams: What the bot streams, by message: the text so far.
+        no_streams: Why it may not; empty where it may.
+        tasks: What streams showed of work that goes on, in order: a title and how it stands.
         standing: The bot's messages that stand, by chat and in order.
         refused: The chats to which nothing can be sent any more.
         ever: All that was ever shown in a chat, as it was sent.
@@ -320,6 +328,9 @@ class SlackServer:
         self.at_work: dict[tuple[str, str], str] = {}
         self.links: dict[str, Json] = {}
         self.unread = 0
+        self.streams: dict[str, str] = {}
+        self.no_streams = ""
+        self.tasks: list[tuple[str, str]] = []
         self.waiting: dict[str, Deed] = {}
         self.origin = ""
         self.bot = ""
@@ -545,6 +556,10 @@ class SlackServer:
             case "chat.postMessage":
                 self.at_work.pop((str(body["channel"]), str(body.get("thread_ts"))), None)
                 chat[ts] = {**body, "ts": ts, "first": body["blocks"]}
+            case "chat.startStream" | "chat.appendStream" | "chat.stopStream":
+                self.at_work.pop((str(body["channel"]), str(body.get("thread_ts"))), None)
+                shown = {**chat.get(ts, body), "ts": ts, "blocks": self._streamed(ts, body)}
+                chat[ts] = {**shown, "first": chat.get(ts, shown).get("first", shown["blocks"])}
             case "chat.update":
                 chat[ts] = {**chat[ts], **body}
             case "chat.delete":
@@ -570,12 +585,68 @@ class SlackServer:
                 return {"ok": True}
             case "files.info" | "files.getUploadURLExternal" | "files.completeUploadExternal":
                 return await self._of_files(method, token, body)
-            case "chat.postMessage" if body["channel"] in self.refused:
-                return _no("channel_not_found")
-            case "chat.postMessage" | "chat.update" if _units(body) > MOST_UNITS:
-                return _no("msg_blocks_too_long")
+            case "chat.startStream" | "chat.appendStream" | "chat.stopStream":
+                return await self._of_streams(method, token, body)
+            case "chat.update" | "chat.delete" if str(body["ts"]) in self.streams:
+                return _no(_IN_THE_WAY[method])
+            case "chat.postMessage" | "chat.update" if why := self._why_not(method, body):
+                return _no(why)
             case _:
                 return await self.up(method, token, **body)
+
+    def _why_not(self, method: str, body: Json) -> str:
+        if method == "chat.postMessage" and body["channel"] in self.refused:
+            return "channel_not_found"
+        return "msg_blocks_too_long" if _units(body) > MOST_UNITS else ""
+
+    async def _of_streams(self, method: str, token: str, body: Json) -> Json:
+        if method == "chat.startStream":
+            return await self._begun(token, body)
+        return await self._continued(method, token, body)
+
+    async def _begun(self, token: str, body: Json) -> Json:
+        """Begin a stream, in a thread alone; in a channel for somebody who is named.
+
+        What is refused here, and where a stream is in the way, follows what others have seen of the
+        service (npm `slack-sdk` issues 1859 and 2702 of slackapi, 2026).
+        """
+        said, is_named = str(body.get("markdown_text", "")), "recipient_user_id" in body
+        if self.no_streams or "thread_ts" not in body or len(said) > MOST_UNITS:
+            return _no(self.no_streams or "invalid_arguments")
+        if not str(body["channel"]).startswith("D") and not is_named:
+            return _no("missing_recipient_user_id")
+        place = {key: body[key] for key in ("channel", "thread_ts")}
+        shown = [{"type": "markdown", "text": said}]
+        posted = await self.up("chat.postMessage", token, **place, text=said, blocks=shown)
+        if posted["ok"]:
+            self.streams[str(posted["ts"])] = said
+        return posted
+
+    async def _continued(self, method: str, token: str, body: Json) -> Json:
+        """Let a stream grow, or end it."""
+        ts = str(body["ts"])
+        if ts not in self.streams:
+            return _no("message_not_in_streaming_state")
+        for one in cast("list[Json]", body.get("chunks") or []):
+            self.tasks.append((str(one["title"]), str(one["status"])))
+        shown = self._streamed(ts, body)
+        self.streams[ts] = str(shown[0]["text"])
+        more = {"metadata": body["metadata"]} if "metadata" in body else {}
+        about = {"channel": body["channel"], "ts": ts, "text": self.streams[ts], "blocks": shown}
+        if method == "chat.stopStream":
+            del self.streams[ts]
+        return await self.up("chat.update", token, **about, **more)
+
+    def _streamed(self, ts: str, body: Json) -> list[Json]:
+        """Return the blocks of a stream with what a call adds to it."""
+        chat = self.standing.get(str(body["channel"]), {})
+        before = cast("list[Json]", chat[ts]["blocks"]) if ts in chat else [{"text": ""}]
+        said = f"{before[0]['text']}{body.get('markdown_text', '')}"
+        return [{"type": "markdown", "text": said}, *cast("list[Json]", body.get("blocks") or [])]
+
+    def ends_streams(self) -> None:
+        """End every stream, as Slack does after some minutes."""
+        self.streams.clear()
 
     async def _of_files(self, method: str, token: str, body: Json) -> Json:
         if method == "files.info":

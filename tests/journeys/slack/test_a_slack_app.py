@@ -46,6 +46,24 @@ async def test_what_was_said_while_it_was_down_is_answered_in_order(tmp_path: Pa
         assert len(here.model.requests) == 5
 
 
+async def test_an_answer_in_a_thread_is_streamed_and_outlives_a_kill(tmp_path: Path) -> None:
+    """Streamed, then killed by `kill -9`: the stream that stands becomes the answer. S2-06, P1, P6."""
+    async with bot(tmp_path) as here:
+        gate = here.model.gate()
+        here.model.say("One, *two*, ", gate, "three.", key="count")
+        asked = await here.ann.says("@zeroclaw count", channel=here.team)
+        await here.until(lambda: here.slack.streams)
+        await here.daemon.kill()
+        here.model.say("Three, two, one.", key="count")
+        await here.daemon.start()
+        await here.answered(here.team, "Three, two, one.", thread=asked.ts)
+        here.model.say("Four", ", five.", key="go on")
+        await here.ann.says("go on", channel=here.team, thread=asked.ts)
+        await here.answered(here.team, "Three, two, one.", "Four, five.", thread=asked.ts)
+        assert not here.slack.streams
+        assert here.slack.calls.count("chat.postMessage") == 0
+
+
 async def test_an_answer_that_a_kill_cut_off_stands_once(tmp_path: Path) -> None:
     """The daemon dies by `kill -9` after Slack took the message and before it heard so. P1."""
     async with bot(tmp_path) as here:

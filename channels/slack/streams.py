@@ -1,0 +1,150 @@
+"""Show a growing answer as one of Slack's streams, for as long as it can be one.
+
+A stream is a message of a thread to which words are added ("chat.startStream" and what follows it,
+docs.slack.dev, read 2026-11). A workspace may not allow it, and a kind of chat may not. Slack ends a
+stream that was silent for half a minute, or is five minutes old, and marks its message as failed
+(slackapi/python-slack-sdk#1859, slackapi/node-slack-sdk#2702, 2026); so each is ended before that. What
+was a stream is a message like any other, and is edited from then on.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+
+from channels._remote.fields import text
+from channels._remote.known import Known
+from channels.slack.calls import Calls
+from channels.slack.decode import is_ts
+from zeroclaw import (
+    ChannelLog,
+    ChannelRejected,
+    Clock,
+    DeliveryUnknown,
+    RateLimited,
+    ZeroclawError,
+)
+
+IDLE_S, LIFE_S = 20.0, 240.0
+"""Seconds of silence, and of life, after which a stream is ended."""
+LOOK_S = 5.0
+MOST_STARTS, STARTS_S = 20, 60.0
+"""Of streams that begin in so many seconds: "chat.startStream" is of tier 2."""
+CLOSE_S = 2.0
+_MOST_REFUSED = 1_000
+
+
+@dataclass(kw_only=True)
+class _Stream:
+    channel: str
+    said: str
+    begun_at: float
+    told_at: float
+
+
+class Streams:
+    """Those of one app that are open."""
+
+    def __init__(self, calls: Calls, clock: Clock, log: ChannelLog, *, has_limits: bool) -> None:
+        """Begin without any."""
+        self._calls = calls
+        self._clock = clock
+        self._log = log
+        self._has_limits = has_limits
+        self._open: dict[str, _Stream] = {}
+        self._begun = asyncio.Event()
+        self._starts: deque[float] = deque(maxlen=MOST_STARTS)
+        self._refused: Known[bool] = Known(_MOST_REFUSED)
+
+    async def begin(self, place: Mapping[str, object], said: str) -> str:
+        """Begin one, and return its message; empty where none can be, and nothing was sent.
+
+        Args:
+            place: Where, and for whom: the arguments of the call.
+            said: The first words.
+
+        Raises:
+            DeliveryUnknown: It may stand.
+            ChannelUnavailable: It does not.
+        """
+        at, channel = self._clock.monotonic(), str(place["channel"])
+        is_full = len(self._starts) == MOST_STARTS and at - self._starts[0] < STARTS_S
+        if channel in self._refused or (is_full and self._has_limits):
+            return ""
+        self._starts.append(at)
+        try:
+            begun = await self._calls.call("chat.startStream", {**place, "markdown_text": said})
+        except RateLimited:  # of this method alone; a message may be posted
+            return ""
+        except ChannelRejected as error:
+            self._log("stream_refused", why=str(error), level="debug")
+            self._refused[channel] = True
+            return ""
+        ts = text(begun, "ts")
+        if not is_ts(ts):
+            message = f"`{self._calls.name}`: an answer that can't be read"
+            raise DeliveryUnknown(message)
+        self._open[ts] = _Stream(channel=channel, said=said, begun_at=at, told_at=at)
+        self._begun.set()
+        return ts
+
+    async def grow(self, ts: str, said: str, last: Mapping[str, object] | None = None) -> bool:
+        """Let a stream say all of a text; False where its message has to be edited for that.
+
+        Args:
+            ts: Its message.
+            said: The whole text.
+            last: What is shown with it at the end; None while more is to come.
+        """
+        stream = self._open.get(ts)
+        if stream is None:
+            return False
+        if not said.startswith(stream.said):
+            await self.stop(stream.channel, ts)
+            return False
+        more: dict[str, object] = {
+            "markdown_text": said[len(stream.said) :] or None,
+            **(last or {}),
+        }
+        if last is None and more["markdown_text"] is None:
+            return True
+        method = "chat.appendStream" if last is None else "chat.stopStream"
+        # Whatever does not succeed leaves it open what stands there: then it is edited, as a whole.
+        del self._open[ts]
+        try:
+            await self._calls.call(method, {"channel": stream.channel, "ts": ts, **more})
+        except ChannelRejected:
+            return False
+        if last is None:
+            stream.said, stream.told_at = said, self._clock.monotonic()
+            self._open[ts] = stream
+            self._begun.set()
+        return True
+
+    async def stop(self, channel: str, ts: str) -> None:
+        """End a stream with what it says; one that has ended is no error."""
+        self._open.pop(ts, None)
+        with suppress(ChannelRejected):
+            await self._calls.call("chat.stopStream", {"channel": channel, "ts": ts})
+
+    async def keep(self) -> None:
+        """End each stream in time, until cancelled."""
+        while True:
+            await self._begun.wait()
+            await self._clock.sleep(LOOK_S)
+            at = self._clock.monotonic()
+            for ts, stream in tuple(self._open.items()):
+                if stream.told_at + IDLE_S <= at or stream.begun_at + LIFE_S <= at:
+                    with suppress(ZeroclawError):  # then Slack ends it
+                        await self.stop(stream.channel, ts)
+            if not self._open:
+                self._begun.clear()
+
+    async def aclose(self) -> None:
+        """End those that are open, or leave them to Slack where it takes long."""
+        open_ones = [(one.channel, ts) for ts, one in self._open.items()]
+        with suppress(TimeoutError, ZeroclawError):
+            async with asyncio.timeout(CLOSE_S):
+                for channel, ts in open_ones:
+                    await self.stop(channel, ts)
