@@ -8,9 +8,11 @@ from collections.abc import Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Literal
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from channels._remote.servers import is_near
 from zeroclaw import (
     Capabilities,
     Channel,
@@ -47,8 +49,18 @@ class EmailSettings(BaseModel):
     """What stands beside the address in answers."""
     username: str = Field(default="", max_length=254)
     """For both logins; empty: the address."""
-    password: SecretReference
-    """For both logins; of Gmail and Fastmail an app password."""
+    password: SecretReference | None = None
+    """For both logins; of Gmail and Fastmail an app password. In its place may stand the next five."""
+    token_url: str = Field(default="", max_length=1_000)
+    """Where access tokens are given, for a login by OAuth 2 (XOAUTH2)."""
+    client_id: str = Field(default="", max_length=1_000, pattern=_LINE)
+    """As which application the bot is known there."""
+    client_secret: SecretReference | None = None
+    """What proves that it is; not every application has one."""
+    refresh_token: SecretReference | None = None
+    """By which the account's owner lets it in; without it the application is let in by itself."""
+    token_scope: str = Field(default="", max_length=1_000, pattern=_LINE)
+    """What is asked for; empty: what the refresh token was given for."""
     imap_host: str = Field(min_length=1, max_length=253, pattern=_HOST)
     """Where the mailbox is; TLS from the first byte, with a certificate that is verified."""
     imap_port: int = Field(default=993, ge=1, le=65_535)
@@ -77,6 +89,30 @@ class EmailSettings(BaseModel):
     """Mails of one sender that are answered within an hour; others stay unread."""
     account_per_hour: int = Field(default=200, ge=1, le=10_000)
     """Mails that are answered within an hour; the next one stops the channel, for it is a loop."""
+
+    @model_validator(mode="after")
+    def _logs_in_one_way(self) -> "EmailSettings":
+        by_token = (self.token_url, self.client_id, self.refresh_token or self.client_secret)
+        if any((*by_token, self.token_scope)) if self.password else not all(by_token):
+            fault = (
+                "needs `password`, or else `token_url`, `client_id` and one of `refresh_token` and "
+                "`client_secret`"
+            )
+            raise ValueError(fault)
+        return self
+
+    @field_validator("token_url")
+    @classmethod
+    def _is_safe(cls, url: str) -> str:
+        parts = urlsplit(url)
+        if url and (
+            parts.scheme not in {"http", "https"}
+            or not parts.hostname
+            or (parts.scheme == "http" and not is_near(parts.hostname))
+        ):
+            message = "must be an address that begins with https://, for secrets are sent there"
+            raise ValueError(message)
+        return url
 
     @field_validator("address")
     @classmethod

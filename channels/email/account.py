@@ -8,12 +8,15 @@ import asyncio
 import ssl
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 from channels.email import EmailSettings, imap, mime, smtp
 from channels.email.decode import MOST_ID_CHARS, Fetched, Parent, is_plain_id, own_prefix, parent_of
 from channels.email.identity import author, normalised
 from channels.email.imap import Mailbox, Opened
-from zeroclaw import Address, ChannelRejected, ChannelUnauthorized
+from channels.email.kept import Kept
+from channels.email.oauth import AccessTokens, Login
+from zeroclaw import Address, ChannelRejected, ChannelUnauthorized, ChannelUnavailable, Clock
 
 MOST_LOOKED_AT = 5
 """Mails of a thread whose headers are read to find the newest of one person."""
@@ -22,7 +25,15 @@ MOST_LOOKED_AT = 5
 class Account:
     """The two servers of one account."""
 
-    def __init__(self, channel: str, settings: EmailSettings, secrets: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        channel: str,
+        settings: EmailSettings,
+        secrets: Mapping[str, str],
+        *,
+        directory: Path | None = None,
+        clock: Clock | None = None,
+    ) -> None:
         """Open nothing yet.
 
         Raises:
@@ -33,12 +44,12 @@ class Account:
         self.address = normalised(settings.address)
         self._username = settings.username or settings.address
         self._password = secrets.get("password", "")
-        if not self._password:
+        if settings.password and not self._password:
             message = f"`{channel}`: the password is not set"
             raise ChannelUnauthorized(message)
-        self._sender = smtp.Sender(
-            channel, settings, username=self._username, password=self._password
-        )
+        kept = Kept(directory, "refresh-token")
+        self._tokens = AccessTokens(channel, settings, secrets, kept=kept, clock=clock)
+        self._sender = smtp.Sender(channel, settings)
         self._tls: ssl.SSLContext | None = None
         self._looking = asyncio.Lock()
         self._looker: Mailbox | None = None
@@ -55,13 +66,14 @@ class Account:
 
     async def tried(self) -> Opened:
         """Log in at both servers, and return the mailbox as it was opened."""
-        async with self.mailbox() as (_, opened):
-            await self._sender.try_login(await self._trusted())
+        async with self.mailbox() as (_, opened), self._login() as login:
+            await self._sender.try_login(login)
         return opened
 
     async def send(self, mail: bytes, to: str) -> None:
         """Send one mail to one person; see `smtp.Sender.send`."""
-        await self._sender.send(mail, sender=self.address, to=to, tls=await self._trusted())
+        async with self._login() as login:
+            await self._sender.send(mail, login, sender=self.address, to=to)
 
     async def newest(self, to: Address, message: str, *, plus_tags: bool) -> Parent:
         """Return the newest mail of a person in a thread, an empty one where none is found.
@@ -128,16 +140,34 @@ class Account:
 
     async def _connected(self) -> Mailbox:
         host, port = self._settings.imap_host, self._settings.imap_port
-        mailbox = await imap.connected(self._channel, host, port, tls=await self._trusted())
-        self._open.add(mailbox)
-        is_in = False
-        try:
-            await mailbox.login(self._username, self._password)
-            is_in = True
-        finally:
-            if not is_in:
-                await self._cut(mailbox)
+        async with self._login() as login:
+            mailbox = await imap.connected(self._channel, host, port, tls=login.tls)
+            self._open.add(mailbox)
+            is_in = False
+            try:
+                await mailbox.login(login)
+                is_in = True
+            finally:
+                if not is_in:
+                    await self._cut(mailbox)
         return mailbox
+
+    @asynccontextmanager
+    async def _login(self) -> AsyncGenerator[Login]:
+        """Lend what proves who logs in."""
+        tls = await self._trusted()
+        if self._password:
+            yield Login(username=self._username, secret=self._password, tls=tls)
+            return
+        token = await self._tokens.current(tls)
+        try:
+            yield Login(username=self._username, secret=token, tls=tls, is_token=True)
+        except ChannelUnauthorized as error:
+            if not self._tokens.was_refused():
+                raise
+            message = f"{error}; it did before, so the next attempt asks for another"
+            raise ChannelUnavailable(message) from error
+        self._tokens.was_accepted()
 
     async def _cut(self, mailbox: Mailbox) -> None:
         self._open.discard(mailbox)

@@ -71,7 +71,13 @@ class EmailChannel:
         self.capabilities = CAPABILITIES
         self._context = context
         self._settings = settings
-        self._account = Account(context.name, settings, context.secrets)
+        self._account = Account(
+            context.name,
+            settings,
+            context.secrets,
+            directory=context.directory,
+            clock=context.clock,
+        )
         self._me = Me(
             channel=context.name,
             address=self._account.address,

@@ -21,6 +21,7 @@ from aioimaplib import AioImapException
 from aioimaplib.aioimaplib import Command, IdleCommand, IMAP4ClientProtocol, Response
 
 from channels.email.decode import Fetched
+from channels.email.oauth import Login
 from zeroclaw import ChannelUnauthorized, ChannelUnavailable, Value
 
 CALL_S = 60.0
@@ -53,6 +54,9 @@ class _Protocol(IMAP4ClientProtocol):
     A server tells of each mail once, within whatever it says next. The library drops that unless it
     is idle, and the mail would lie there until the next one comes.
 
+    A server that refuses an access token asks for one line more before it says so (Google, "XOAUTH2
+    Mechanism", read 2026-11). The library sends none, and both would wait.
+
     Attributes:
         news: Set when the server tells of new mail; its user clears it.
     """
@@ -65,6 +69,12 @@ class _Protocol(IMAP4ClientProtocol):
         if _NEWS.match(line):
             self.news.set()
         return super()._untagged_response(line)
+
+    def _continuation(self, line: bytes) -> None:
+        waiting = self.pending_sync_command
+        if waiting is not None and waiting.name == "AUTHENTICATE":
+            self.send("")
+        super()._continuation(line)
 
 
 class _NoQueue:
@@ -130,23 +140,29 @@ class Mailbox:
         """Wait until the server is ready for a login."""
         await self._within(self._protocol.wait("AUTH|NONAUTH"), CONNECT_S)
 
-    async def login(self, username: str, password: str) -> None:
+    async def login(self, login: Login) -> None:
         """Log in.
 
         Raises:
             ChannelUnauthorized: The server does not accept it.
         """
         # The library quotes the password, and the name not.
-        name = username.replace("\\", "\\\\").replace('"', '\\"')
+        name = login.username.replace("\\", "\\\\").replace('"', '\\"')
         try:
-            call = self._protocol.login(f'"{name}"', password)
+            if login.is_token:
+                call = self._protocol.xoauth2(login.username, login.secret)
+            else:
+                call = self._protocol.login(f'"{name}"', login.secret)
             response = await self._within(call, CONNECT_S)
-        except ValueError as error:  # an end of a line in one of them
-            message = f"`{self._channel}`: the user name or the password has a line break in it"
+        except ValueError as error:  # an end of a line in one of them, or what is not ASCII
+            message = (
+                f"`{self._channel}`: the {login.called} can't be sent, for a line break or another "
+                "sign in it"
+            )
             raise ChannelUnauthorized(message) from error
         if response.result == "OK":
             return
-        message = f"`{self._channel}`: the mailbox does not accept the user name and password"
+        message = f"`{self._channel}`: the mailbox does not accept the {login.called}"
         if _REFUSED.search(bytes(response.lines[-1]) if response.lines else b""):
             raise ChannelUnauthorized(message)
         message = f"`{self._channel}`: the mailbox lets nobody in now ({_words(response)})"

@@ -6,7 +6,6 @@ the same Message-ID, by which mail programs and servers that compare them show i
 """
 
 import asyncio
-import ssl
 
 from aiosmtplib import (
     SMTP,
@@ -16,6 +15,7 @@ from aiosmtplib import (
 )
 
 from channels.email import EmailSettings
+from channels.email.oauth import Login
 from zeroclaw import (
     ChannelRejected,
     ChannelUnauthorized,
@@ -33,21 +33,36 @@ _PERMANENT = 500
 _CLOSING_ROUNDS = 3  # of the loop: TLS, then the socket below it, are told one after the other
 
 
+class _Client(SMTP):
+    """The library's, whose connection is cut: what was taken was answered for.
+
+    It closes by handshake, for which nobody waits, and says nowhere when it is over; also by itself,
+    when a login is refused.
+    """
+
+    def close(self) -> None:
+        if isinstance(self.transport, asyncio.Transport):
+            self.transport.abort()
+        super().close()
+
+    async def aclose(self) -> None:
+        """Cut the connection, and see it gone."""
+        self.close()
+        for _ in range(_CLOSING_ROUNDS):
+            await asyncio.sleep(0)
+
+
 class Sender:
     """Sends for one account."""
 
-    def __init__(
-        self, channel: str, settings: EmailSettings, *, username: str, password: str
-    ) -> None:
+    def __init__(self, channel: str, settings: EmailSettings) -> None:
         """Open nothing yet."""
         self._channel = channel
         self._settings = settings
-        self._username = username
-        self._password = password
         self._domain = settings.address.rpartition("@")[2]
         self._sending = asyncio.Semaphore(MOST_AT_ONCE)
 
-    async def send(self, mail: bytes, *, sender: str, to: str, tls: ssl.SSLContext) -> None:
+    async def send(self, mail: bytes, login: Login, *, sender: str, to: str) -> None:
         """Send one mail to one person.
 
         Raises:
@@ -57,37 +72,43 @@ class Sender:
             DeliveryUnknown: It may be on its way.
         """
         async with self._sending:
-            client = self._client(tls)
+            client = self._client(login)
             try:
-                await self._handed_over(client, mail, sender, to)
+                await self._handed_over(client, login, mail, sender, to)
             finally:
-                await _cut(client)
+                await client.aclose()
 
-    async def try_login(self, tls: ssl.SSLContext) -> None:
+    async def try_login(self, login: Login) -> None:
         """Log in, and send nothing."""
-        client = self._client(tls)
+        client = self._client(login)
         try:
             await client.connect()
         except (SMTPException, OSError) as error:
-            raise self._not_sent(error) from error
+            raise self._not_sent(error, login) from error
         finally:
-            await _cut(client)
+            await client.aclose()
 
-    def _client(self, tls: ssl.SSLContext) -> SMTP:
+    def _client(self, login: Login) -> _Client:
+        async def token(*_: object) -> str:
+            return login.secret
+
         is_direct = self._settings.smtp_security == "tls"
-        return SMTP(
+        return _Client(
             hostname=self._settings.smtp_host,
             port=self._settings.smtp_port,
-            username=self._username,
-            password=self._password,
+            username=login.username,
+            password=None if login.is_token else login.secret,
+            oauth_token_generator=token if login.is_token else None,
             use_tls=is_direct,
             start_tls=None if is_direct else True,  # and never without
-            tls_context=tls,
+            tls_context=login.tls,
             timeout=CALL_S,
             local_hostname=self._domain,  # without it the library looks its own name up, blocking
         )
 
-    async def _handed_over(self, client: SMTP, mail: bytes, sender: str, to: str) -> None:
+    async def _handed_over(
+        self, client: _Client, login: Login, mail: bytes, sender: str, to: str
+    ) -> None:
         try:
             await client.connect()
             # Own address, not the empty one that RFC 3834 prefers: servers that take mail with a
@@ -95,23 +116,23 @@ class Sender:
             await client.mail(sender)
             await client.rcpt(to)
         except (SMTPException, OSError, ValueError) as error:
-            raise self._not_sent(error) from error
+            raise self._not_sent(error, login) from error
         try:
             await client.data(mail)
         except SMTPResponseException as error:
-            raise self._not_sent(error) from error
+            raise self._not_sent(error, login) from error
         except (SMTPException, OSError) as error:
             message = f"`{self._channel}`: the server's answer to a mail was lost"
             raise DeliveryUnknown(message) from error
 
-    def _not_sent(self, error: Exception) -> ZeroclawError:
+    def _not_sent(self, error: Exception, login: Login) -> ZeroclawError:
         """Return what to raise of a failure before anything was sent."""
         name, host = self._channel, self._settings.smtp_host
         match error:
             case SMTPAuthenticationError():
                 if error.code >= _PERMANENT and error.code != _NO_MECHANISM:
                     return ChannelUnauthorized(
-                        f"`{name}`: `{host}` does not accept the user name and password"
+                        f"`{name}`: `{host}` does not accept the {login.called}"
                     )
                 return ChannelUnavailable(f"`{name}`: `{host}` can't check the login now")
             case SMTPResponseException(code=code) if code in _NEEDS_LOGIN:
@@ -126,19 +147,6 @@ class Sender:
                 return ChannelUnavailable(f"`{name}`: `{host}` can't be reached to send a mail")
             case _:
                 return ChannelUnauthorized(f"`{name}`: `{host}` offers no STARTTLS or no login")
-
-
-async def _cut(client: SMTP) -> None:
-    """Cut a connection: what was taken was answered for, so there is nothing to say good-bye for.
-
-    The library closes by handshake, for which nobody waits, and says nowhere when it is over.
-    """
-    transport = client.transport
-    if isinstance(transport, asyncio.Transport):
-        transport.abort()
-        for _ in range(_CLOSING_ROUNDS):
-            await asyncio.sleep(0)
-    client.close()
 
 
 def _said(error: SMTPResponseException) -> str:

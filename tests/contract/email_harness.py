@@ -270,7 +270,7 @@ class EmailPlace:
         self.bot, self.ann = mail.new_address("bot"), mail.new_address("ann")
         self.facts: list[str] = []
         self.secrets = (PASSWORD,)
-        self._directory = directory
+        self.directory = directory
         self._clock = ManualClock()
 
     @asynccontextmanager
@@ -280,7 +280,7 @@ class EmailPlace:
             self._clock,
             positions=positions,
             log=noting(self.facts),
-            directory=self._directory,
+            directory=self.directory,
         )
         channel = open_channel(context)
         async with receiving(channel, admit):

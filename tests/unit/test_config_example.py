@@ -109,8 +109,14 @@ def test_every_key_with_a_default_shows_it() -> None:
 
 def test_every_key_is_there_and_no_other() -> None:
     """Those without a default, and those of lists, are there as comments that can be used."""
-    shown_apart = {"channels.slack.signing_secret"}  # in place of another key, so never with it
-    assert "# signing_secret = {" in TEXT
+    # In place of another key, so never with it.
+    shown_apart = {
+        "channels.email.client_secret",
+        "channels.email.refresh_token",
+        "channels.slack.signing_secret",
+    }
+    for one in shown_apart:
+        assert f"\n# {one.rpartition('.')[2]} = {{" in TEXT
     statement = {f"policy.statement.{key}" for key in Statement.__struct_fields__}
     people = {f"people.{key}" for key in PersonSettings.model_fields}
     every = set(every_key(KINDS | COMMENTED)) - shown_apart

@@ -45,7 +45,7 @@ ssl = yes
 ssl_cert = <{home}/cert.pem
 ssl_key = <{home}/key.pem
 disable_plaintext_auth = no
-auth_mechanisms = plain login
+auth_mechanisms = plain login xoauth2
 auth_failure_delay = 0
 mail_location = maildir:{home}/mail/%u
 mail_max_userip_connections = 100
@@ -53,11 +53,17 @@ mail_fsync = never
 imap_idle_notify_interval = 2 secs
 passdb {{
   driver = static
+  mechanisms = plain login
   args = password={password}
+}}
+passdb {{
+  driver = oauth2
+  mechanisms = xoauth2
+  args = {home}/oauth2.conf
 }}
 userdb {{
   driver = static
-  args = uid=nobody gid=nogroup home={home}/mail/%u
+  args = uid=nobody gid=nogroup home={home}/mail/%u allow_all_users=yes
 }}
 namespace inbox {{
   inbox = yes
@@ -87,10 +93,20 @@ service auth {{
 }}
 service anvil {{
   chroot =
+  unix_listener anvil-auth-penalty {{
+    mode = 0
+  }}
 }}
 service stats {{
   chroot =
 }}
+"""
+OAUTH2 = """
+introspection_mode = post
+introspection_url = http://127.0.0.1:{tokens}/introspect
+active_attribute = active
+active_value = true
+username_attribute = username
 """
 MAIN = """
 compatibility_level = 3.6
@@ -154,6 +170,7 @@ class Servers:
         imaps: Where mailboxes are read, by TLS.
         submission: Where mail is handed over, by STARTTLS and with a login.
         lmtp: Where mail is delivered as by the world outside, with any headers.
+        tokens: Where dovecot asks whose an access token is; see `tests.emulators.mail.tokens`.
     """
 
     home: Path
@@ -161,6 +178,7 @@ class Servers:
     submission: int
     lmtp: int
     sasl: int
+    tokens: int
     processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
     numbers: "count[int]" = field(default_factory=count)
 
@@ -267,7 +285,7 @@ class Servers:
         names = {
             **{
                 name: getattr(self, name)
-                for name in ("home", "imaps", "submission", "lmtp", "sasl")
+                for name in ("home", "imaps", "submission", "lmtp", "sasl", "tokens")
             },
             "password": PASSWORD,
             "domain": DOMAIN,
@@ -280,6 +298,7 @@ class Servers:
         shutil.chown(self.home / "data", "postfix")
         certify(self.home)
         (self.home / "dovecot.conf").write_text(DOVECOT.format(**names))
+        (self.home / "oauth2.conf").write_text(OAUTH2.format(**names))
         (etc / "main.cf").write_text(MAIN.format(**names))
         (etc / "master.cf").write_text(MASTER.format(**names))
         (self.home / "gone").write_text("/^gone/ 550 5.1.1 there is no such mailbox\n")
@@ -317,6 +336,7 @@ def servers() -> Servers:
         submission=free_port(),
         lmtp=free_port(),
         sasl=free_port(),
+        tokens=free_port(),
     )
     found.start()
     return found

@@ -23,13 +23,41 @@ WRONG: dict[str, object] = {
     "authserv_id": "mx zero",
     "poll_s": 1,
     "password": "in clear",
+    "token_url": "https://a.example/token",
+    "token_scope": "mail",
+    "client_id": "beside a password",
 }
+BY_TOKEN: dict[str, object] = {
+    "password": None,
+    "token_url": "https://a.example/token",
+    "client_id": "zero",
+    "refresh_token": {"env": "MAIL_REFRESH_TOKEN"},
+}
+WRONG_BY_TOKEN: dict[str, object] = {
+    "client_id": "",
+    "refresh_token": None,
+    "token_url": "",
+}
+UNSAFE = ("http://a.example/token", "https://", "file:///token", "a.example")
 
 
 @pytest.mark.parametrize(("key", "value"), WRONG.items())
 def test_what_can_not_work_is_refused(key: str, value: object) -> None:
     with pytest.raises(ValidationError):
         EmailSettings.model_validate(GIVEN | {key: value})
+
+
+@pytest.mark.parametrize(("key", "value"), WRONG_BY_TOKEN.items())
+def test_a_login_by_token_needs_all_that_it_takes(key: str, value: object) -> None:
+    EmailSettings.model_validate(GIVEN | BY_TOKEN)
+    with pytest.raises(ValidationError, match="or else `token_url`"):
+        EmailSettings.model_validate(GIVEN | BY_TOKEN | {key: value})
+
+
+@pytest.mark.parametrize("url", UNSAFE)
+def test_secrets_are_sent_nowhere_in_clear(url: str) -> None:
+    with pytest.raises(ValidationError, match="https://"):
+        EmailSettings.model_validate(GIVEN | BY_TOKEN | {"token_url": url})
 
 
 def test_what_is_given_is_taken() -> None:

@@ -1,0 +1,214 @@
+"""A login by OAuth 2, against dovecot's oauth2 passdb, postfix, and a token server of our own."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from pathlib import Path
+
+import pytest
+
+from channels.email import EmailSettings, check, open_channel
+from tests.contract.channel_suite import Desk, noting, receiving
+from tests.contract.email_harness import (
+    EmailPlace,
+    body,
+    email_context,
+    email_placed,
+    email_settings,
+)
+from tests.emulators.mail.tokens import (
+    CLIENT_ID,
+    CLIENT_SECRET,
+    REFRESH_TOKEN,
+    TokenServer,
+    token_server,
+)
+from tests.fakes.manual_clock import ManualClock
+from zeroclaw import (
+    Address,
+    Channel,
+    ChannelUnauthorized,
+    ChannelUnavailable,
+    Outgoing,
+    SecretReference,
+    ZeroclawError,
+    replace,
+)
+
+pytestmark = [pytest.mark.slow, pytest.mark.needs("dovecot", "postfix")]
+SECRETS = {"refresh_token": REFRESH_TOKEN, "client_secret": CLIENT_SECRET}
+
+
+@pytest.fixture
+async def place(tmp_path: Path) -> AsyncGenerator[EmailPlace]:
+    async with email_placed(tmp_path) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def tokens(place: EmailPlace) -> AsyncGenerator[TokenServer]:
+    async with token_server(place.bot, place.mail.tokens) as opened:
+        yield opened
+
+
+def settings(place: EmailPlace, *secrets: str, **more: object) -> EmailSettings:
+    given = {one: SecretReference(env=one.upper()) for one in secrets or ("refresh_token",)}
+    return email_settings(
+        place.mail,
+        place.bot,
+        password=None,
+        token_url=f"http://127.0.0.1:{place.mail.tokens}/token",
+        client_id=CLIENT_ID,
+        **given,
+        **more,
+    )
+
+
+def channel_of(
+    place: EmailPlace, clock: ManualClock, secrets: Mapping[str, str] = SECRETS
+) -> Channel:
+    context = email_context(
+        settings(place), clock, positions={}, log=noting(place.facts), directory=place.directory
+    )
+    return open_channel(replace(context, secrets=secrets))
+
+
+async def sent(place: EmailPlace, channel: Channel, text: str) -> None:
+    to = Address(channel="email", account=place.bot, chat=place.ann, direct=True)
+    await channel.send(to, Outgoing(rendered=channel.render(text), key=text))
+
+
+async def test_both_servers_take_an_access_token(place: EmailPlace, tokens: TokenServer) -> None:
+    """One for both, by the refresh token that was configured; the application's secret goes with it."""
+    desk = Desk()
+    channel = channel_of(place, ManualClock())
+    async with receiving(channel, desk.admit):
+        await place.write("hello")
+        await desk.holds(1)
+        await sent(place, channel, "hi")
+    assert [body(one) for one in await place.mail.mails(place.ann)] == ["hi"]
+    assert tokens.asked == [
+        {
+            "grant_type": "refresh_token",
+            "client_id": CLIENT_ID,
+            "client_secret": CLIENT_SECRET,
+            "refresh_token": REFRESH_TOKEN,
+        }
+    ]
+
+
+async def test_an_application_may_have_an_account_of_its_own(
+    place: EmailPlace, tokens: TokenServer
+) -> None:
+    """As in Exchange Online: without a refresh token, for a scope."""
+    given = settings(place, "client_secret", token_scope="https://outlook.example/.default")
+    assert "reads `INBOX`" in await check(given, {"client_secret": CLIENT_SECRET})
+    assert {(one["grant_type"], one["scope"]) for one in tokens.asked} == {
+        ("client_credentials", "https://outlook.example/.default")
+    }
+
+
+async def test_a_token_is_asked_for_anew_before_it_ends(
+    place: EmailPlace, tokens: TokenServer
+) -> None:
+    clock = ManualClock()
+    channel = channel_of(place, clock)
+    await sent(place, channel, "one")
+    await clock.advance(3_400.0)
+    await sent(place, channel, "two")
+    tokens.active.discard(tokens.given[0])
+    await clock.advance(100.0)
+    await sent(place, channel, "three")
+    await channel.aclose()
+    assert len(tokens.given) == 2
+    assert [body(one) for one in await place.mail.mails(place.ann)] == ["one", "two", "three"]
+
+
+async def test_a_token_that_was_taken_back_is_not_the_end(
+    place: EmailPlace, tokens: TokenServer
+) -> None:
+    """The attempt that meets it may be made again, and then by a new one."""
+    channel = channel_of(place, ManualClock())
+    await sent(place, channel, "one")
+    tokens.active.clear()
+    with pytest.raises(ChannelUnavailable, match="it did before"):
+        await sent(place, channel, "two")
+    await sent(place, channel, "two")
+    tokens.active.clear()
+    with pytest.raises(ExceptionGroup) as caught:
+        await channel.receive(Desk().admit, asyncio.Event().set)
+    assert caught.group_contains(ChannelUnavailable, match="it did before")
+    async with receiving(channel, Desk().admit):
+        pass
+    await channel.aclose()
+
+
+async def test_a_refresh_token_that_changes_is_kept(place: EmailPlace, tokens: TokenServer) -> None:
+    """For its owner alone; and left aside once another one is configured."""
+    tokens.rotates = True
+    for text in ("one", "two"):
+        channel = channel_of(place, ManualClock())
+        await sent(place, channel, text)
+        await channel.aclose()
+    assert [one["refresh_token"] for one in tokens.asked] == [REFRESH_TOKEN, "refresh-1"]
+    assert (place.directory / "refresh-token").stat().st_mode & 0o777 == 0o600
+    tokens.refresh_token = "another"
+    channel = channel_of(place, ManualClock(), {**SECRETS, "refresh_token": "another"})
+    await sent(place, channel, "three")
+    await channel.aclose()
+    assert tokens.asked[-1]["refresh_token"] == "another"
+
+
+async def test_a_login_that_another_account_s_token_is_for_is_refused(
+    place: EmailPlace, tokens: TokenServer
+) -> None:
+    """At once, though the server asks once more before it says so; and no secret is in what is told."""
+    tokens.user = place.ann
+    given = settings(place)
+    with pytest.raises(ChannelUnauthorized, match="does not accept the access token") as caught:
+        async with asyncio.timeout(10):
+            await check(given, SECRETS)
+    assert tokens.given[0] not in str(caught.value)
+
+
+REFUSALS: Mapping[str, tuple[tuple[int, bytes] | None, type[ZeroclawError], str]] = {
+    "the login has ended": (
+        (400, b'{"error": "invalid_grant"}'),
+        ChannelUnauthorized,
+        "invalid_grant",
+    ),
+    "nobody knows the application": ((401, b"who?"), ChannelUnauthorized, "401"),
+    "an error in many words": (
+        (400, b'{"error": "%b"}' % (b"a b " * 100)),
+        ChannelUnauthorized,
+        "gives no access token \\(400\\)$",
+    ),
+    "too many": ((429, b"{}"), ChannelUnavailable, "429"),
+    "it fails": ((503, b"later"), ChannelUnavailable, "503"),
+    "it says nothing": (None, ChannelUnavailable, "can't be reached"),
+    "no token": ((200, b"{}"), ChannelUnavailable, "200"),
+    "what can not be one": ((200, b'{"access_token": "a\\nb"}'), ChannelUnavailable, "200"),
+    "another way round": ((302, b"there"), ChannelUnauthorized, "302"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSALS)
+async def test_without_a_token_it_is_said_who_must_act(
+    place: EmailPlace, tokens: TokenServer, case: str
+) -> None:
+    """In one line, without a secret. P8, P10."""
+    tokens.answer, error, told = REFUSALS[case]
+    with pytest.raises(error, match=told) as caught:
+        await check(settings(place), SECRETS)
+    assert type(caught.value) is error
+    assert not [one for one in SECRETS.values() if one in str(caught.value)]
+
+
+async def test_a_token_of_no_stated_life_is_used_for_a_while(
+    place: EmailPlace, tokens: TokenServer
+) -> None:
+    tokens.expires_in = "soon"
+    channel = channel_of(place, ManualClock())
+    for text in ("one", "two"):
+        await sent(place, channel, text)
+    await channel.aclose()
+    assert len(tokens.given) == 1
