@@ -228,8 +228,7 @@ class EmailChannel:
         to, key = event.envelope.address, f"toast {event.envelope.message}"
         async with self._toasting:
             try:
-                words = render.answer(render.markdown(text), (), is_plain=True)
-                await self._post(to, key, words, event.parent)
+                await self._post(to, key, render.letter_by_letter(text), event.parent)
             except ZeroclawError as error:
                 self._context.log("mail_not_answered", why=str(error))
 
@@ -259,7 +258,8 @@ class EmailChannel:
         """Send a file with what stands with it."""
         check_size(self.name, file, CAPABILITIES.max_file_bytes)
         parent = await self._parent(to, file.reply_to or "")
-        return await self._post(to, file.key, render.caption(file), parent, file=file)
+        caption = render.letter_by_letter(file.caption)
+        return await self._post(to, file.key, caption, parent, file=file)
 
     async def ask(self, to: Address, card: Card) -> MessageRef:
         """Send a card with the links that answer it."""

@@ -3,15 +3,18 @@
 The plain text is the Markdown as it was written, which people read without effort, and so nothing of
 it is ever lost to an HTML that a mail program cuts. The HTML says the same: nh3 lets neither images
 through, whose fetching would tell that a mail was read, nor links to anything but the web and mail,
-nor any style, so that nothing in an answer looks like what this file adds below it.
+nor any style, so that nothing in an answer looks like what this file adds below it. A mail program
+shows one of the two, so both are screened: the words of the HTML as a text's plain form, the
+Markdown as its body.
 
 What the text can't have is a line that is `-- ` and nothing else, which every mail program takes for
-the beginning of a signature (RFC 3676, 4.3): below it stands what an answer proves.
+the beginning of a signature (RFC 3676, 4.3), and a box with a colour: there stands what an answer
+proves.
 """
 
 import html
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from email.headerregistry import Address as Mailbox
 from email.message import EmailMessage
@@ -22,6 +25,7 @@ from urllib.parse import quote
 
 import nh3
 from markdown_it import MarkdownIt
+from markdown_it.token import Token
 
 from channels.email.decode import own_id, press_code
 from zeroclaw import (
@@ -45,6 +49,7 @@ _POLICY = SMTP.clone(cte_type="7bit")  # no server has to carry more
 _AS_SENT = _POLICY.clone(max_line_length=990)
 _UNSTORABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 _SIGNATURE = re.compile(r"^-- (?=\r?$)", re.MULTILINE)
+_BLANKS = re.compile(r"\s+")
 _SIGNS: Mapping[str, str] = {"approved": "✅", "denied": "⛔", "expired": "⌛", "stopped": "⏹"}
 # The parser's time grows with the square of some beginnings; no answer that people read has so many.
 _RISKY = re.compile(r"[\[*_`~<!]")
@@ -54,7 +59,11 @@ _TAGS = frozenset(
     {"a", "blockquote", "br", "code", "del", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "li"}
     | {"ol", "p", "pre", "s", "strong", "table", "tbody", "td", "th", "thead", "tr", "ul"}
 )
-_STYLE = "<style>pre{background:#f4f4f4;padding:8px}td,th{border:1px solid #ccc;padding:4px 8px}table{border-collapse:collapse}details{margin-top:2em;color:#555}</style>"
+_STYLE = "<style>pre{background:#f4f4f4;padding:8px}td,th{border:1px solid #ccc;padding:4px 8px}table{border-collapse:collapse}</style>"
+# Within their tags, for some programs drop what stands in the head. A line that runs out of a window
+# would hide the end of a command.
+_PROOF = "margin-top:2em;padding:8px;border-left:4px solid #2e7d32;background:#e8f5e9;color:#1b5e20"
+_WRAPPED = "white-space:pre-wrap;overflow-wrap:anywhere;word-break:break-word"
 
 
 class Words(Value):
@@ -87,10 +96,10 @@ class Letter(Value):
 
 
 def markdown(text: str) -> Rendered:
-    """Return a text as it stands in the plain part of a mail."""
-    clean = _UNSTORABLE.sub("\ufffd", text.replace("\r\n", "\n").replace("\r", "\n"))
-    body = _SIGNATURE.sub("--", clean)
-    return Rendered(body=body, plain=body)
+    """Return a text as it stands in the plain part of a mail; its plain form is what its HTML says."""
+    clean = _storable(text)
+    words = clean if _is_risky(clean) else _words(_parser().parse(clean)).strip()
+    return Rendered(body=_unsigned(clean), plain=_unsigned(words))
 
 
 def measure(rendered: Rendered) -> int:
@@ -102,18 +111,18 @@ def answer(
     rendered: Rendered, receipts: tuple[CheckedReceipt, ...], *, is_plain: bool = False
 ) -> Words:
     """Return what an answer says, with what it proves below it."""
-    lines = [f"✅ {one.line()}" for one in receipts]
-    text = "\n\n-- \n".join(filter(None, (rendered.plain, "\n".join(lines))))
+    lines = [f"{'🕓' if one.earlier else '✅'} {one.line()}" for one in receipts]
+    said = _unsigned(rendered.plain) if is_plain else rendered.body
+    text = "\n\n-- \n".join(filter(None, (said, "\n".join(lines))))
     if is_plain:
         return Words(text=text)
-    listed = "".join(f"<li>{html.escape(line)}</li>" for line in lines)
-    folded = f"<details><summary>✅ {len(lines)}</summary><ul>{listed}</ul></details>"
-    return Words(text=text, html=_to_html(rendered.body) + (folded if lines else ""))
+    proof = f'<div style="{_PROOF}">{"<br>".join(map(html.escape, lines))}</div>'
+    return Words(text=text, html=_to_html(rendered.body) + (proof if lines else ""))
 
 
-def caption(file: OutgoingFile) -> Words:
-    """Return what stands with a file, which is no markup."""
-    return Words(text=markdown(file.caption).plain)
+def letter_by_letter(text: str) -> Words:
+    """Return a text that is no markup."""
+    return Words(text=_unsigned(_storable(text)))
 
 
 # --- cards ---------------------------------------------------------------------------------------
@@ -134,7 +143,7 @@ def card(shown: Card, *, id: str, account: str) -> Words:  # noqa: A002  as `Let
         lines = _call(call)
         text += ["", *lines]
         rich.append(
-            f"<h3>{html.escape(lines[0])}</h3><pre>{html.escape(lines[1])}</pre>"
+            f'<h3>{html.escape(lines[0])}</h3><pre style="{_WRAPPED}">{html.escape(lines[1])}</pre>'
             + "".join(f"<p>{html.escape(line)}</p>" for line in lines[2:])
         )
         links = list(_links(shown, call, id=id, account=account))
@@ -261,9 +270,40 @@ def _parser() -> MarkdownIt:
     )
 
 
+def _storable(text: str) -> str:
+    return _UNSTORABLE.sub("\ufffd", text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def _unsigned(text: str) -> str:
+    """Return a text without the line that begins a signature."""
+    return _SIGNATURE.sub("--", text)
+
+
+def _is_risky(source: str) -> bool:
+    return len(_RISKY.findall(source)) > MOST_RISKY
+
+
+def _words(tokens: Sequence[Token]) -> str:
+    """Return what a reader of the HTML reads: its words, and a line for each block.
+
+    HTML shows any run of blanks as one, but in a block of code.
+    """
+    said: list[str] = []
+    for token in tokens:
+        if token.type in {"softbreak", "hardbreak"}:
+            said.append("\n")
+        elif token.children is not None and token.type != "image":
+            said.append(_words(token.children))
+        elif token.content and token.type != "image":
+            said.append(token.content if token.block else _BLANKS.sub(" ", token.content))
+        if token.block and said and not said[-1].endswith("\n"):
+            said.append("\n")
+    return "".join(said)
+
+
 def _to_html(source: str) -> str:
     """Return Markdown as HTML; what would take long to read stands as it is written."""
-    if len(_RISKY.findall(source)) > MOST_RISKY:
+    if _is_risky(source):
         return f"<pre>{html.escape(source)}</pre>"
     return nh3.clean(
         _parser().render(source),

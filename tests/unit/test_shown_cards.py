@@ -1,14 +1,22 @@
 """Every renderer shows a card's calls whole: what stands there reads back as what the hash binds."""
 
 import json
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime
+from email import message_from_bytes, policy
+from email.headerregistry import Address as Mailbox
+from html.parser import HTMLParser
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from channels._local import render as local
+from channels.discord import cards as discord
+from channels.email import render as email
+from channels.slack import cards as slack
 from channels.telegram import cards as telegram
 from channels.terminal import render as terminal
 from channels.web import render as web
@@ -22,13 +30,77 @@ from zeroclaw.text.language import LANGUAGES, Language
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 WHY = "it does more than read"
 HASH = "0a1b2c3d"
+MAIL = email.letter_id(None, "c", "ann@zc.example", "zc.example")
 
 
 def on_telegram(outcome: Outcome) -> str:
     """The message's text, or the file that is attached to it."""
     seen = telegram.view(outcome)
-    whole = seen.text if seen.file is None else seen.file.content.decode()
-    return whole[whole.index("run it\n") + 7 : whole.rindex(f"\n{WHY} · {HASH}")]
+    return between(seen.text if seen.file is None else seen.file.content.decode())
+
+
+def on_discord(outcome: Outcome) -> str:
+    """A block ends at the first three backticks, whatever stands behind them."""
+    seen = discord.view(outcome)
+    if seen.file:
+        return between(seen.file)
+    (block,) = re.findall(r"```\n(.*?)```", seen.content, re.DOTALL)
+    return block
+
+
+def on_slack(outcome: Outcome) -> str:
+    """Slack shows the text of a preformatted element letter by letter."""
+    if slack.is_file(outcome.card):
+        return between(slack.listed(outcome.card))
+    blocks: Any = slack.view(outcome)
+    parts = [part for one in blocks for part in one.get("elements", [])]
+    (text,) = [one["elements"] for one in parts if one["type"] == "rich_text_preformatted"]
+    assert [one["type"] for one in text] == ["text"]
+    return str(text[0]["text"])
+
+
+def between(listed: str) -> str:
+    return listed[listed.index("run it\n") + 7 : listed.rindex(f"\n{WHY} · {HASH}")]
+
+
+class Page(HTMLParser):
+    """The words of each `pre` of a page."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.words: list[str] = []
+        self._is_within = False
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self._is_within = tag == "pre"
+        self.words += [""] * self._is_within
+
+    def handle_endtag(self, tag: str) -> None:
+        self._is_within = False
+
+    def handle_data(self, data: str) -> None:
+        if self._is_within:
+            self.words[-1] += data
+
+
+def mailed(outcome: Outcome, kind: str) -> str:
+    words = email.card(outcome.card, id=MAIL, account="bot@zc.example")
+    letter = email.Letter(id=MAIL, to="ann@zc.example", subject="s", words=words)
+    raw = email.mail(letter, sender=Mailbox(addr_spec="bot@zc.example"), at=AT)
+    part = message_from_bytes(raw, policy=policy.default).get_body((kind,))
+    assert part is not None
+    return str(part.get_content())
+
+
+def in_a_mails_text(outcome: Outcome) -> str:
+    return between(mailed(outcome, "plain").replace("\r\n", "\n"))
+
+
+def in_a_mails_html(outcome: Outcome) -> str:
+    (words,) = Page(mailed(outcome, "html")).words
+    return words
 
 
 def on_a_terminals_line(outcome: Outcome) -> str:
@@ -54,7 +126,19 @@ def arguments_of(line: object) -> str:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("renderer", [on_telegram, on_a_terminals_line, on_the_page, on_a_screen])
+@pytest.mark.parametrize(
+    "renderer",
+    [
+        on_telegram,
+        on_discord,
+        on_slack,
+        in_a_mails_text,
+        in_a_mails_html,
+        on_a_terminals_line,
+        on_the_page,
+        on_a_screen,
+    ],
+)
 @settings(max_examples=30)
 @given(arguments=st.dictionaries(TEXTS, TREES), padding=st.sampled_from([0, 900, 5_000, 50_000]))
 def test_no_renderer_cuts_or_hides(

@@ -79,8 +79,9 @@ _MAY_BEGIN = re.compile(
 )
 
 
-# What stands between two letters without keeping anybody from reading them as one word.
-_GAP = r"[\W_]{0,16}+"
+# What stands between two letters without keeping anybody from reading them as one word; a page shows
+# any run of blanks as one.
+_GAP = r"(?:\s*+(?:[^\w\s]|_)){0,16}+\s*+"
 _READS_RECEIPT = _GAP.join(("r", "e", "c", "e", "[i1l|]", "p", "t"))
 # As a true mark goes on: a colon or a dot; `of an earlier run`; tool and outcome set off by signs.
 _SIGN = r"[ *_`]{0,4}+[-|/,;=~>(][ *_`]{0,4}+"

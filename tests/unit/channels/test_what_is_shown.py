@@ -7,6 +7,7 @@ import subprocess
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from html.parser import HTMLParser
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,6 +20,7 @@ from markdown_it.token import Token
 
 from channels._local import render as local
 from channels.discord import render as discord
+from channels.email import render as email
 from channels.slack import render as slack
 from channels.telegram import render as telegram
 from channels.telegram.styled import from_outgoing
@@ -148,6 +150,25 @@ def in_slack(outgoing: Outgoing) -> str:
     return "\0".join((_words(_COMMON.parse(body)), leniently))
 
 
+class _Page(HTMLParser):
+    """The words of a page, and a line for each block."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.words = ""
+        self.feed(page)
+        self.close()
+
+    def handle_data(self, data: str) -> None:
+        self.words += data
+
+
+def in_a_mail(outgoing: Outgoing) -> str:
+    """Both parts of it; which of them is read, its reader's program says."""
+    words = email.answer(outgoing.rendered, (), is_plain=outgoing.plain)
+    return "\0".join((words.text, _Page(words.html).words))
+
+
 def in_a_terminal(outgoing: Outgoing) -> str:
     return local.bot("m", outgoing, EPOCH).text
 
@@ -164,6 +185,7 @@ FORGED = {
     "newline": "zc-\nreceipt-\n1700000000-abc",
     "imitated mark": "✅ &#114;eceipt: shell · ok · 12:03 UTC",
     "mark above a table": "✅\n|   |\n**r**eceipt: shell",
+    "far from its mark": f"✅{' ' * 40}receipt: shell · ok · 12:03 UTC",
     "imitated in bold": "✅ **re**ceipt: shell · ok · 12:03 UTC",
     "secret in escapes": r"sk\-Live\_4fGh8Kq2Zt7Lm0Pw",
     "secret in an entity": "&#115;k-Live_4fGh8Kq2Zt7Lm0Pw",
@@ -187,6 +209,7 @@ def test_no_forged_form_is_shown_by_any_channel(
         page(sent(web.markdown, FORGED[form], draft=draft)),
         in_discord(sent(discord.markdown, FORGED[form], draft=draft)),
         in_slack(sent(slack.markdown, FORGED[form], draft=draft)),
+        in_a_mail(sent(email.markdown, FORGED[form], draft=draft)),
     )
     telegrams, _, pages, *_ = shown
     assert MARKER in telegrams or FALSE_MARK in telegrams
@@ -208,6 +231,7 @@ def test_no_way_of_writing_it_is_shown(
         page(sent(web.markdown, answer)),
         in_discord(sent(discord.markdown, answer)),
         in_slack(sent(slack.markdown, answer)),
+        in_a_mail(sent(email.markdown, answer)),
     ):
         if known_by:
             assert known_by not in read(shown)
@@ -239,6 +263,7 @@ def test_a_text_that_holds_none_goes_out_as_it_was_rendered(text: str, *, draft:
         web.markdown,
         discord.markdown,
         slack.markdown,
+        email.markdown,
     ):
         outgoing = sent(how, text, draft=draft)
         assert (outgoing.rendered, outgoing.plain) == (how(text), False)

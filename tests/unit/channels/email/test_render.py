@@ -51,13 +51,19 @@ def sent(letter: Letter) -> EmailMessage:
     return BytesParser(policy=default).parsebytes(raw)
 
 
-def test_the_plain_words_are_the_markdown_as_it_is() -> None:
+def test_the_text_is_the_markdown_as_it_is_and_the_plain_form_what_its_html_says() -> None:
     rendered = render.markdown("*a*\r\n\tb\rc")
     assert (rendered.body, rendered.plain, render.measure(rendered)) == (
         "*a*\n\tb\nc",
-        "*a*\n\tb\nc",
+        "a\nb\nc",
         8,
     )
+    assert render.answer(rendered, ()).text == "*a*\n\tb\nc"
+    assert render.answer(rendered, (), is_plain=True) == Words(text="a\nb\nc")
+    drawn = render.markdown(
+        "&#114;e   \t  [c](https://a.example)![x](https://b.example/y.png)  \n|a|\n|-|\n|b|"
+    )
+    assert drawn.plain == "re c\na\nb"
 
 
 def test_what_no_mail_can_carry_is_marked() -> None:
@@ -80,6 +86,7 @@ HOSTILE = {
     "[a](data:text/html,x)": 'href="data',
     "<details><summary>✅ 1</summary></details>": "<details",
     "<p style='x'>": "<p style",
+    "<div style='background:#e8f5e9'>✅ receipt</div>": "<div",
     '[a](https://a.example "title")': "title=",
 }
 
@@ -115,10 +122,13 @@ def test_receipts_stand_below_a_line_that_no_text_has() -> None:
     body = render.markdown(imitated)
     said = render.answer(body, (RECEIPT,))
     text, _, below = said.text.partition("\n-- \n")
-    assert text == body.plain + "\n"
+    assert text == body.body + "\n"
     assert below == f"✅ {RECEIPT.line()}"
-    assert "<details><summary>✅ 1</summary>" in said.html
-    assert "run &lt;b&gt;" in said.html
+    assert "run &lt;b&gt;</div>" in said.html
+    escaped = render.answer(render.markdown("\\-- \nx"), (), is_plain=True)
+    assert escaped.text == "--\nx"
+    earlier = replace(RECEIPT, earlier=True)
+    assert render.answer(body, (earlier,)).text.endswith(f"\n-- \n🕓 {earlier.line()}")
     assert render.answer(body, (RECEIPT,), is_plain=True).html == ""
     assert render.answer(render.markdown(""), (RECEIPT,)).text == f"✅ {RECEIPT.line()}"
 
@@ -134,6 +144,7 @@ def test_a_card_shows_the_whole_call_and_links() -> None:
     ):
         assert piece in shown.text
     assert "<script>" not in shown.html
+    assert '<pre style="white-space:pre-wrap' in shown.html  # no end of a command out of sight
     links = [line for line in shown.text.split("\n") if "mailto:" in line]
     assert [line.partition(": mailto:bot%2Bx%40zero.test?subject=")[0] for line in links] == [
         "Approve once",
@@ -226,8 +237,7 @@ def test_a_file_of_an_odd_kind_is_bytes(kind: str) -> None:
 
 
 def test_a_caption_is_plain() -> None:
-    file = OutgoingFile(name="a", media_type="a/b", content=b"", key="f", caption="*a*")
-    assert render.caption(file) == Words(text="*a*")
+    assert render.letter_by_letter("*a*\n-- \n") == Words(text="*a*\n--\n")
 
 
 @given(st.text(max_size=200))
@@ -237,5 +247,5 @@ def test_every_text_travels_whole(text: str) -> None:
     part = mail.get_body(("plain",))
     assert part is not None
     got = part.get_content().replace("\r\n", "\n")
-    assert got.removesuffix("\n") == rendered.plain.removesuffix("\n")
+    assert got.removesuffix("\n") == rendered.body.removesuffix("\n")
     assert "<script" not in unescape(rich(text)).lower() or "<script" in text.lower()
