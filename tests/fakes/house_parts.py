@@ -2,6 +2,7 @@
 
 import asyncio
 import concurrent.futures
+import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,7 +14,7 @@ from zeroclaw.channel import Capabilities, Channel, ChannelContext
 from zeroclaw.config.model import ChannelSettings, Config, PersonSettings
 from zeroclaw.daemon.config_check import ChannelPart, CheckedConfig
 from zeroclaw.gate.policy import configured
-from zeroclaw.host.control import Answer, Control, Serve
+from zeroclaw.host.control import Call, Control, Serve, written
 from zeroclaw.host.places import Places
 from zeroclaw.manifest import ChannelManifest
 from zeroclaw.redact import Redactor
@@ -84,13 +85,13 @@ class QuietControl(Control):
 
     def __init__(self, directory: Path, *, log: Facts) -> None:
         super().__init__(directory, log=log)
-        self._registered: dict[str, Answer] = {}
+        self._registered: dict[str, Call] = {}
         self.streams: list[str] = []
 
     def stream(self, name: str, serve: Serve) -> None:
         self.streams.append(name)
 
-    def call(self, name: str, answer: Answer) -> None:
+    def call(self, name: str, answer: Call) -> None:
         self._registered[name] = answer
 
     async def serve(self, ready: Callable[[], None]) -> None:
@@ -98,7 +99,8 @@ class QuietControl(Control):
         await asyncio.get_running_loop().create_future()
 
     async def ask(self, name: str, **fields: object) -> dict[str, object]:
-        return dict(await self._registered[name](fields))
+        answered: dict[str, object] = json.loads(written(await self._registered[name](fields)))
+        return answered
 
 
 class Threads(ThreadPoolExecutor):

@@ -29,7 +29,7 @@ from zeroclaw.channel import (
 from zeroclaw.cli.configuration import load, start_of
 from zeroclaw.clock import Clock
 from zeroclaw.daemon import Openers, run
-from zeroclaw.daemon.store_watch import ForwardingStore
+from zeroclaw.daemon.store_watch import WatchedStore
 from zeroclaw.envelope import (
     Address,
     Attachment,
@@ -61,11 +61,11 @@ class Elbow:
             os._exit(1)
 
 
-class WatchedStore(ForwardingStore):
+class ToldStore(WatchedStore):
     """A store whose commits are told of."""
 
     def __init__(self, store: Store, elbow: Elbow) -> None:
-        super().__init__(store)
+        super().__init__(store, failed=lambda _: None, written=lambda: None)
         self._elbow = elbow
 
     async def commit(self, commit: Commit) -> None:
@@ -169,7 +169,7 @@ def openers(environment: Mapping[str, str]) -> Openers:
     elbow = Elbow(int(environment[PORT_VARIABLE]))
 
     async def watched(directory: Path, *, clock: Clock, log: ChannelLog) -> Store:
-        return WatchedStore(await open_store(directory, clock=clock, log=log), elbow)
+        return ToldStore(await open_store(directory, clock=clock, log=log), elbow)
 
     return Openers(store=watched, channel=lambda channel: WatchedChannel(channel, elbow))
 

@@ -8,8 +8,8 @@ from typing import TypeVar
 
 import msgspec
 
-from zeroclaw.cli.answers import Answer, Errors, Text
 from zeroclaw.errors import Refused
+from zeroclaw.host.answers import Answer, Errors, Text
 from zeroclaw.host.control import Unreachable, connect, request
 from zeroclaw.store import Store
 

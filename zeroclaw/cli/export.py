@@ -89,8 +89,8 @@ async def _redacted_there(place: Path, said: tuple[str, ...]) -> tuple[str, ...]
 
     Returns the texts as they were where none runs, or an older one.
     """
-    from zeroclaw.cli.answers import Redacted
     from zeroclaw.cli.client import DaemonRefused, ask
+    from zeroclaw.host.answers import Redacted
     from zeroclaw.host.control import Unreachable
 
     cut = [list(_pieces(text)) for text in said]

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import click
 
-from zeroclaw.cli.answers import Answer, ChannelSeen, Grants, LoggedOut, Reloaded, Status, Text
 from zeroclaw.cli.client import answer, ask, ask_if_running, change, read, store_at
 from zeroclaw.cli.invocation import say
 from zeroclaw.cli.options import as_json, at_place, print_found
 from zeroclaw.errors import ConfigError, Refused, system_words
+from zeroclaw.host.answers import Answer, ChannelSeen, Grants, LoggedOut, Reloaded, Status, Text
 
 BY = "the operator on this machine"
 _KIB = 1024

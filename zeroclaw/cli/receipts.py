@@ -9,9 +9,9 @@ from pathlib import Path
 
 import click
 
-from zeroclaw.cli.answers import Receipts
 from zeroclaw.cli.options import as_json, at_place
 from zeroclaw.errors import StoreUnusable
+from zeroclaw.host.answers import Receipts
 
 _WORDS = {
     "valid": "valid",

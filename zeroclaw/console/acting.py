@@ -6,7 +6,7 @@ pair`. What each comes to is one line for whoever sent the form.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import cast, get_args
+from typing import get_args
 
 from zeroclaw.clock import Ids
 from zeroclaw.envelope import (
@@ -19,10 +19,11 @@ from zeroclaw.envelope import (
     Pressed,
     Sender,
 )
+from zeroclaw.host.answers import Text
 from zeroclaw.inbound.identity import OPERATOR
 
 Fields = Mapping[str, str]
-Asked = Callable[[Mapping[str, object]], Awaitable[Mapping[str, object]]]
+Asked = Callable[[Mapping[str, object]], Awaitable[Text]]
 CHOICES: Mapping[str, Choice] = {one: one for one in get_args(Choice)}
 DOINGS = frozenset({"approve", "deny", "revoke"})
 MOST_REASON = 2_000
@@ -91,7 +92,7 @@ class Acts:
         grant = _word(fields.get("revoke", ""))
         if not grant:
             return UNREADABLE
-        return _text(await self._grants({"words": f"revoke {grant}"}))
+        return (await self._grants({"words": f"revoke {grant}"})).text
 
     async def decide(self, fields: Fields) -> str:
         """Let somebody in, refuse them, or put them out.
@@ -102,14 +103,10 @@ class Acts:
         do, who = fields.get("do", ""), fields.get("who", "").strip()
         if do not in DOINGS or not who:
             return UNREADABLE
-        return _text(await self._pair({"words": f"{do} {who}"}))
+        return (await self._pair({"words": f"{do} {who}"})).text
 
 
 def _word(text: str) -> str:
     """Return a text that is one word, empty for any other."""
     words = text.split()
     return words[0] if len(words) == 1 else ""
-
-
-def _text(answer: Mapping[str, object]) -> str:
-    return cast("str", answer.get("text", ""))

@@ -18,10 +18,22 @@ from typing import cast
 from zeroclaw.console.pulse import Pulse
 from zeroclaw.daemon.foundation import Foundation, Openers, ReadyFacts, Start, open_foundation
 from zeroclaw.daemon.operator_page import OperatorPage
-from zeroclaw.daemon.services import Answer, Services
+from zeroclaw.daemon.services import Services
 from zeroclaw.daemon.store_watch import WatchedStore
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import ConfigError, Refused, StoreUnusable, ZeroclawError, first_of
+from zeroclaw.host.answers import (
+    Errors,
+    Halted,
+    LoggedOut,
+    ModelSeen,
+    Receipts,
+    Redacted,
+    Reloaded,
+    Status,
+    word_of,
+)
+from zeroclaw.host.control import Call
 from zeroclaw.host.hangup import Hangup
 from zeroclaw.host.logs import EventLog, troubles
 from zeroclaw.host.processes import reap
@@ -180,7 +192,7 @@ class Daemon:
 
     # --- the middle ----------------------------------------------------------------------------
 
-    def _control(self) -> Mapping[str, Answer]:
+    def _control(self) -> Mapping[str, Call]:
         return {
             "status": self._status,
             "errors": self._errors,
@@ -194,60 +206,49 @@ class Daemon:
             "grants": self.services.grants.console,
         }
 
-    async def _status(self, _asked: Mapping[str, object]) -> dict[str, object]:
+    async def _status(self, _asked: Mapping[str, object]) -> Status:
         report = await self.services.status.report()
-        return {**report.as_json(), "login_url": self.services.channels.login_url()}
+        return replace(report, login_url=self.services.channels.login_url())
 
-    async def _errors(self, _asked: Mapping[str, object]) -> dict[str, object]:
-        told = [
-            {"at": one.at.isoformat(), "level": one.level, "text": one.text} for one in troubles()
-        ]
-        record = self.services.model_record
-        model = {
-            "failures": record.failures,
-            "at": None if record.at is None else record.at.isoformat(),
-            "why": self._foundation.start.checked.redactor.redact(record.why),
-        }
-        return {
-            "errors": told,
-            "sandbox": self._foundation.shell_note,
-            "watched": self._foundation.watched,
-            "model": model,
-            "secrets": list(self._foundation.start.checked.held),
-        }
+    async def _errors(self, _asked: Mapping[str, object]) -> Errors:
+        record, checked = self.services.model_record, self._foundation.start.checked
+        why = checked.redactor.redact(record.why)
+        return Errors(
+            errors=troubles(),
+            sandbox=self._foundation.shell_note,
+            watched=self._foundation.watched,
+            model=ModelSeen(failures=record.failures, at=record.at, why=why),
+            secrets=frozenset(checked.held),
+        )
 
-    async def _redact(self, asked: Mapping[str, object]) -> dict[str, object]:
+    async def _redact(self, asked: Mapping[str, object]) -> Redacted:
         """Redact for a command that does not have the secrets which this process has."""
         given = asked.get("texts")
         texts = [str(one) for one in cast("list[object]", given)] if isinstance(given, list) else []
         redact = self._foundation.start.checked.redactor.redact
-        return {"texts": await asyncio.to_thread(lambda: list(map(redact, texts)))}
+        return Redacted(texts=await asyncio.to_thread(lambda: tuple(map(redact, texts))))
 
-    async def _switch(self, asked: Mapping[str, object], *, on: bool) -> dict[str, object]:
-        by = asked.get("by")
-        who = by if isinstance(by, str) and by else catalogue.BY_CONSOLE.en
+    async def _switch(self, asked: Mapping[str, object], *, on: bool) -> Halted:
+        who = word_of(asked, "by") or catalogue.BY_CONSOLE.en
         halt = Halt(by=who, at=self._foundation.clock.now()) if on else None
         await self._foundation.store.commit(
             Commit(point=DurablePoint.HOUSEKEEPING, writes=(halt_put(halt),))
         )
         await self.services.take_halt(halt)
-        return {"halted": on}
+        return Halted(halted=on)
 
-    async def _log_out(self, _asked: Mapping[str, object]) -> dict[str, object]:
-        return {"sessions": await self.services.channels.log_out()}
+    async def _log_out(self, _asked: Mapping[str, object]) -> LoggedOut:
+        return LoggedOut(sessions=await self.services.channels.log_out())
 
-    async def _reload(self, _asked: Mapping[str, object]) -> dict[str, object]:
+    async def _reload(self, _asked: Mapping[str, object]) -> Reloaded:
         try:
-            done = await self.services.reloader.again()
+            return await self.services.reloader.again()
         except ConfigError as error:
-            return {"faults": list(error.faults)}
-        file = str(self._foundation.start.places.config)
-        return {
-            "file": file,
-            "live": list(done.live),
-            "waiting": list(done.waiting),
-            "warnings": list(done.warnings),
-        }
+            return Reloaded(faults=error.faults)
+
+    async def _receipts(self, asked: Mapping[str, object]) -> Receipts:
+        found = await self.services.receipts_in(word_of(asked, "text"))
+        return Receipts(receipts=tuple(found))
 
     async def _hear(self) -> None:
         """Reload at each SIGHUP; what came of it is in the log."""
@@ -257,10 +258,6 @@ class Daemon:
             wish.clear()
             with suppress(ConfigError, Refused):
                 await self.services.reloader.again()
-
-    async def _receipts(self, asked: Mapping[str, object]) -> dict[str, object]:
-        text = asked.get("text")
-        return {"receipts": await self.services.receipts_in(text if isinstance(text, str) else "")}
 
     # --- the end -------------------------------------------------------------------------------
 

@@ -11,9 +11,9 @@ from zeroclaw.daemon.config_check import CheckedConfig
 from zeroclaw.daemon.foundation import Foundation, Fresh, warn_of
 from zeroclaw.daemon.live_config import LivePolicy, allowed_of
 from zeroclaw.errors import ConfigError, Refused
+from zeroclaw.host.answers import Reloaded
 from zeroclaw.inbound.identity import People
 from zeroclaw.inbound.revocation import Revocation
-from zeroclaw.value import Value
 
 NO_FILE = (
     "this zeroclaw was started without a configuration file, so there is none to read; "
@@ -23,20 +23,6 @@ NO_FILE = (
 
 class NothingToRead(Refused):
     """Raised when the daemon runs on its built-in defaults."""
-
-
-class Reloaded(Value):
-    """What became of a configuration that was read again.
-
-    Attributes:
-        live: The keys that hold now, and didn't before.
-        waiting: The keys that differ and hold from the next start on.
-        warnings: What is odd about it.
-    """
-
-    live: tuple[str, ...]
-    waiting: tuple[str, ...]
-    warnings: tuple[str, ...] = ()
 
 
 class Reloader:
@@ -102,7 +88,12 @@ class Reloader:
         self._policy.configured()
         self._revocation.begin()
         self.waiting = (*others, *(key for key in secrets if key not in others))
-        return Reloaded(live=live, waiting=self.waiting, warnings=fresh.checked.warnings)
+        return Reloaded(
+            file=str(self._foundation.start.places.config),
+            live=live,
+            waiting=self.waiting,
+            warnings=fresh.checked.warnings,
+        )
 
 
 def replaced_secrets(before: CheckedConfig, after: CheckedConfig) -> tuple[str, ...]:

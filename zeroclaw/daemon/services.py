@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 
 from zeroclaw.daemon.channel_host import ChannelHost
@@ -14,6 +14,8 @@ from zeroclaw.delivery.live import Live
 from zeroclaw.events import Bus
 from zeroclaw.foreign import Raised, call
 from zeroclaw.gate.receipt_screen import screen_shown
+from zeroclaw.host.answers import ChannelSeen, Status
+from zeroclaw.host.control import Call
 from zeroclaw.host.logs import EventLog
 from zeroclaw.inbound.anchors import Anchors
 from zeroclaw.inbound.approvals import Approvals
@@ -21,7 +23,7 @@ from zeroclaw.inbound.commands.grants import GrantCommands
 from zeroclaw.inbound.commands.halt import HALTS, Halt, read_halt
 from zeroclaw.inbound.commands.pair import PairCommand
 from zeroclaw.inbound.commands.registry import Commands, menu_of
-from zeroclaw.inbound.commands.status import Report, StatusOf
+from zeroclaw.inbound.commands.status import StatusOf
 from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.conversations import Conversations
 from zeroclaw.inbound.deadlines import Deadlines
@@ -46,8 +48,6 @@ from zeroclaw.store import Delete, Put, RowKind, Write
 from zeroclaw.text import catalogue
 from zeroclaw.turn.runner import TurnRunner
 from zeroclaw.turn.session import Leases
-
-Answer = Callable[[Mapping[str, object]], Awaitable[Mapping[str, object]]]
 
 _OF_PEOPLE = frozenset({RowKind.PERSON, RowKind.LANGUAGE, RowKind.STRANGER})
 
@@ -244,7 +244,7 @@ class Services:
 
     # --- the life ------------------------------------------------------------------------------
 
-    async def start(self, control: Mapping[str, Answer]) -> None:
+    async def start(self, control: Mapping[str, Call]) -> None:
         """Start listeners and channels; returns when the listeners answer."""
         foundation = self.foundation
         for name, answer in control.items():
@@ -301,11 +301,14 @@ class Services:
             self.foundation.log("model_failed", why=loaded.line, level="error")
             await self.notices.tell(catalogue.MODEL_UNUSABLE.about(why=loaded.line))
 
-    def _report(self) -> Report:
-        return Report(
+    def _report(self) -> Status:
+        return Status(
             version=self.foundation.start.version,
             model=self.foundation.provider.facts.model,
-            channels=dict(self.supervisor.states),
+            channels={
+                name: ChannelSeen(condition=one.condition, since=one.since, why=one.why)
+                for name, one in self.supervisor.states.items()
+            },
             busy=len(self.mailboxes),
             halted=self.policy.halted_by,
             restart_for=self.reloader.waiting,

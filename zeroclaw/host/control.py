@@ -12,12 +12,16 @@ import os
 import socket
 import struct
 from collections.abc import Awaitable, Callable, Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import cast
+
+from msgspec import to_builtins
 
 from zeroclaw.channel import ChannelLog
 from zeroclaw.errors import ConfigError, NeedsOperator, ZeroclawError
 from zeroclaw.foreign import Raised, call
+from zeroclaw.host.answers import Answer
 from zeroclaw.host.connections import close_stream
 from zeroclaw.mount import LineStream
 
@@ -29,7 +33,7 @@ _CREDENTIALS = struct.Struct("iII")
 _LONGEST_PATH = 107
 """Bytes of a unix socket's path (`sockaddr_un`, unix(7))."""
 
-Answer = Callable[[Mapping[str, object]], Awaitable[Mapping[str, object]]]
+Call = Callable[[Mapping[str, object]], Awaitable[Answer | Mapping[str, object]]]
 Serve = Callable[[LineStream], Awaitable[None]]
 
 
@@ -60,19 +64,24 @@ class Lines:
         # A JSON object has text keys only.
         return cast("Mapping[str, object]", found) if isinstance(found, dict) else None
 
-    async def send(self, line: Mapping[str, object]) -> None:
+    async def send(self, line: Answer | Mapping[str, object]) -> None:
         """Write one object.
 
         Raises:
             ConnectionError: The peer is gone.
         """
-        # ASCII only, so that half a character, which JSON escapes can make, can be sent too.
-        self._writer.write(json.dumps(line).encode() + b"\n")
+        self._writer.write(written(line))
         await self._writer.drain()
 
     async def aclose(self) -> None:
         """Close the connection; see `close_stream`."""
         await close_stream(self._writer)
+
+
+def written(line: Answer | Mapping[str, object]) -> bytes:
+    """Return an object as a line; ASCII, so that half a character, which JSON can make, is sent."""
+    plain = cast("object", to_builtins(line, builtin_types=(datetime,)))
+    return json.dumps(plain, default=datetime.isoformat).encode() + b"\n"
 
 
 class Control:
@@ -82,14 +91,14 @@ class Control:
         """Serve in this data directory, which is the operator's alone (0700)."""
         self.path = directory / FILE
         self._log = log
-        self._answers: dict[str, Answer] = {}
+        self._calls: dict[str, Call] = {}
         self._streams: dict[str, Serve] = {}
         self._count = 0
         self._is_closing = False
 
-    def call(self, name: str, answer: Answer) -> None:
+    def call(self, name: str, answer: Call) -> None:
         """Answer `{"call": name, …}` with one object."""
-        self._answers[name] = answer
+        self._calls[name] = answer
 
     def stream(self, name: str, serve: Serve) -> None:
         """Hand connections that open with `name` to `serve`, until it returns."""
@@ -146,7 +155,7 @@ class Control:
         if first is None:
             return
         called, opened = first.get("call"), first.get("open")
-        if isinstance(called, str) and (answer := self._answers.get(called)):
+        if isinstance(called, str) and (answer := self._calls.get(called)):
             try:
                 reply = await answer(first)
             except ZeroclawError as error:

@@ -14,7 +14,7 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import Literal, TextIO
 
-from zeroclaw.value import Value
+from zeroclaw.host.answers import Trouble
 
 Redact = Callable[[str], str]
 LineForm = Literal["json", "lines"]
@@ -82,14 +82,6 @@ def set_up(
     root.setLevel(logging.WARNING)
     logging.getLogger("zeroclaw").setLevel(_LEVELS[level])
     return handler.close
-
-
-class Trouble(Value):
-    """A warning or an error, redacted: the room, the event and its fields as a person reads them."""
-
-    at: datetime
-    level: str
-    text: str
 
 
 def troubles() -> tuple[Trouble, ...]:

@@ -5,7 +5,6 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from zeroclaw.cli.answers import ChannelSeen, Errors, ModelSeen, Status, Trouble
 from zeroclaw.cli.doctor.checks import (
     Disk,
     Facts,
@@ -21,6 +20,7 @@ from zeroclaw.cli.doctor.checks import (
 from zeroclaw.cli.doctor.health import Failing, Health
 from zeroclaw.cli.doctor.probes import versions
 from zeroclaw.envelope import ConversationId
+from zeroclaw.host.answers import ChannelSeen, Errors, ModelSeen, Status, Trouble
 from zeroclaw.inbound.commands.halt import Halt
 from zeroclaw.value import replace
 

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from zeroclaw.cli.answers import Reloaded
 from zeroclaw.cli.client import read
 from zeroclaw.cli.configuration import rereading
 from zeroclaw.cli.operator import reload_lines as lines
 from zeroclaw.errors import ConfigError
+from zeroclaw.host.answers import Reloaded
 
 SCRIPTED = '[provider]\nkind = "scripted"\nscript = "s.toml"\n'
 

@@ -27,13 +27,13 @@ from zeroclaw import (
     Pressed,
     Said,
 )
-from zeroclaw.cli.answers import Status
 from zeroclaw.cli.chat import connection as link_room
 from zeroclaw.cli.chat.connection import Link, NoTerminal
 from zeroclaw.cli.chat.keyboard import Ended, Event, Interrupted, Typed
 from zeroclaw.cli.chat.screen import Ink, View
 from zeroclaw.cli.chat.session import Session, Unanswered
 from zeroclaw.errors import ZeroclawError
+from zeroclaw.host.answers import Status
 from zeroclaw.host.clock import SystemClock
 from zeroclaw.host.control import Unreachable
 

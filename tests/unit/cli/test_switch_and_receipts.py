@@ -12,11 +12,11 @@ from click.testing import CliRunner
 
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw.cli import root
-from zeroclaw.cli.answers import Status
 from zeroclaw.cli.client import DaemonRefused, answer, read
 from zeroclaw.cli.operator import status_lines as lines
 from zeroclaw.cli.receipts import line, receipts_in
 from zeroclaw.errors import StoreUnusable
+from zeroclaw.host.answers import Status
 from zeroclaw.host.control import Control
 from zeroclaw.host.local_listener import SESSIONS
 from zeroclaw.host.login import Logins, read_sessions, write_sessions

@@ -13,13 +13,13 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
-from zeroclaw.cli.answers import Status
 from zeroclaw.cli.chat.connection import Line, Link
 from zeroclaw.cli.chat.keyboard import Ended, Event, Interrupted, Typed, typed
 from zeroclaw.cli.chat.screen import KEYS, Ink, View
 from zeroclaw.cli.client import ask
 from zeroclaw.clock import Clock
 from zeroclaw.errors import Refused, ZeroclawError, first_of
+from zeroclaw.host.answers import Status
 from zeroclaw.host.clock import SystemClock
 
 HISTORY = 10

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Literal
 
-from zeroclaw.cli.answers import ChannelSeen, Errors, Status
 from zeroclaw.cli.doctor.health import AGAIN, Health
+from zeroclaw.host.answers import ChannelSeen, Errors, Status
 from zeroclaw.value import Value, field
 
 Verdict = Literal["ok", "warn", "fail"]

@@ -14,7 +14,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import cast
 
-from zeroclaw.cli.answers import Errors, Status
 from zeroclaw.cli.client import DaemonRefused, ask
 from zeroclaw.cli.configuration import ask_platform, faults_in, load, start_of
 from zeroclaw.cli.doctor.checks import Disk, Facts, Line, fail, ok, warn
@@ -26,6 +25,7 @@ from zeroclaw.daemon.config_check import ChannelPart, CheckedConfig, missing_sec
 from zeroclaw.daemon.foundation import Start, open_provider
 from zeroclaw.errors import ConfigError, StoreUnusable, ZeroclawError, system_words
 from zeroclaw.foreign import Raised
+from zeroclaw.host.answers import Errors, Status
 from zeroclaw.host.clock import SystemClock
 from zeroclaw.host.control import FILE as SOCKET
 from zeroclaw.host.control import Unreachable

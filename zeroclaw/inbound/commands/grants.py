@@ -11,6 +11,7 @@ from zeroclaw.envelope import Address, ConversationId, Principal, chosen_name
 from zeroclaw.gate import grant as grants
 from zeroclaw.gate.grant import GRANTS, Grant
 from zeroclaw.gate.wording import MOST_NUMBERS
+from zeroclaw.host.answers import Grants, Text, word_of
 from zeroclaw.inbound.commands.invocation import AT_CONSOLE, Invocation, Reply, at_console
 from zeroclaw.inbound.context import InboundContext
 from zeroclaw.inbound.conversations import CONVERSATIONS
@@ -92,16 +93,16 @@ class GrantCommands:
             left=" ".join(left),
         )
 
-    async def console(self, asked: Mapping[str, object]) -> dict[str, object]:
+    async def console(self, asked: Mapping[str, object]) -> Text:
         """Do what `zeroclaw grants` asks for over the control socket; see `at_console`."""
-        given = asked.get("words")
-        word, _, rest = (given if isinstance(given, str) else "").strip().partition(" ")
+        word, _, rest = word_of(asked, "words").strip().partition(" ")
         if word == "revoke" and rest.strip():
             return await at_console(self._context, self.revoke, "revoke", {"words": rest})
         if word not in ("", "list") or rest.strip():
-            return {"text": USAGE, "changed": False}
-        every = [self._as_json(one) for one, _ in await self._held()]
-        return {**await at_console(self._context, self.listed, "grants", {}), "grants": every}
+            return Text(text=USAGE)
+        every = tuple([self._as_json(one) for one, _ in await self._held()])
+        told = await at_console(self._context, self.listed, "grants", {})
+        return Grants(text=told.text, grants=every)
 
     async def _held(self) -> list[tuple[Grant, int]]:
         now = self._context.clock.now()

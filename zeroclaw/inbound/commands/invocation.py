@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 
 from zeroclaw.envelope import Address, Command, ConversationId, Principal
+from zeroclaw.host.answers import Text, word_of
 from zeroclaw.inbound.context import Found, InboundContext, Plan
 from zeroclaw.inbound.pairing import CONSOLE
 from zeroclaw.store import DurablePoint, Reads, Write
@@ -62,7 +63,7 @@ Handler = Callable[[Invocation], Awaitable[Reply]]
 
 async def at_console(
     context: InboundContext, handler: Handler, name: str, asked: Mapping[str, object]
-) -> dict[str, object]:
+) -> Text:
     """Do what the command line asks for over the control socket, each conversation by itself.
 
     Args:
@@ -76,8 +77,7 @@ async def at_console(
     """
     told: list[str] = []
     is_changed = False
-    words = asked.get("words")
-    left = words if isinstance(words, str) else ""
+    left = word_of(asked, "words")
     while left or not told:
         given = Invocation(
             command=Command(name=name, rest=left),
@@ -97,4 +97,4 @@ async def at_console(
         made = await context.transact(planned, DurablePoint.ANSWERED)
         told.append(made.toast)
         is_changed = is_changed or bool(made.writes)
-    return {"text": "\n".join(told), "changed": is_changed}
+    return Text(text="\n".join(told), changed=is_changed)

@@ -14,6 +14,7 @@ from typing import Literal, get_args
 
 from zeroclaw.card_words import by_whom
 from zeroclaw.envelope import Choice, Principal, chosen_name, labelled
+from zeroclaw.host.answers import Text
 from zeroclaw.inbound import pairing
 from zeroclaw.inbound.approvals import Approvals, strangers_of
 from zeroclaw.inbound.commands.invocation import Invocation, Reply, at_console
@@ -58,7 +59,7 @@ class PairCommand:
             case _:
                 return Reply(text=catalogue.PAIR_USAGE.to(language))
 
-    async def console(self, asked: Mapping[str, object]) -> dict[str, object]:
+    async def console(self, asked: Mapping[str, object]) -> Text:
         """Do what `zeroclaw pair` asks for over the control socket; see `at_console`."""
         return await at_console(self._context, self.plan, "pair", asked)
 

@@ -4,13 +4,13 @@ from collections.abc import Callable, Mapping
 
 from zeroclaw.card_words import by_whom
 from zeroclaw.envelope import ConversationId
-from zeroclaw.inbound.supervisor import ChannelState, Condition
+from zeroclaw.host.answers import Status
 from zeroclaw.store import Query, RowKind, Store
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import ENGLISH, Language, Sentence, decimal
-from zeroclaw.value import Value, replace
+from zeroclaw.value import replace
 
-CONDITIONS: Mapping[Condition, Sentence] = {
+CONDITIONS: Mapping[str, Sentence] = {
     "starting": catalogue.CHANNEL_IS_STARTING,
     "up": catalogue.CHANNEL_IS_UP,
     "waiting": catalogue.CHANNEL_IS_WAITING,
@@ -18,67 +18,15 @@ CONDITIONS: Mapping[Condition, Sentence] = {
 }
 
 
-class Report(Value):
-    """One look at the daemon.
-
-    Attributes:
-        model: The model's name, and its note if it has one.
-        channels: By name.
-        busy: Conversations that have something to do.
-        waiting: Messages that wait for their turn.
-        pending: Questions that wait for an answer, about calls and about strangers.
-        disk_bytes: What the store takes.
-        halted: Who halted everything, empty for nobody.
-        restart_for: Keys of the configuration that a reload found changed, and that need a restart.
-        dropped: Events of strangers, by channel, since the start.
-        refused: Messages over a limit, by channel, since the start.
-    """
-
-    version: str
-    model: str
-    channels: Mapping[str, ChannelState]
-    busy: int
-    halted: str
-    restart_for: tuple[str, ...]
-    dropped: Mapping[str, int]
-    refused: Mapping[str, int]
-    waiting: int = 0
-    pending: int = 0
-    disk_bytes: int = 0
-
-    def as_json(self) -> dict[str, object]:
-        """Return the report as plain JSON."""
-        return {
-            "version": self.version,
-            "model": self.model,
-            "channels": {
-                name: {
-                    "condition": state.condition,
-                    "since": state.since.isoformat(),
-                    "why": state.why,
-                }
-                for name, state in self.channels.items()
-            },
-            "busy": self.busy,
-            "waiting": self.waiting,
-            "pending": self.pending,
-            "disk_bytes": self.disk_bytes,
-            "halted": self.halted,
-            "restart_for": list(self.restart_for),
-            "dropped": dict(self.dropped),
-            "refused": dict(self.refused),
-        }
-
-
 class StatusOf:
     """Looks at the daemon."""
 
-    def __init__(self, store: Store, live: Callable[[], Report]) -> None:
+    def __init__(self, store: Store, live: Callable[[], Status]) -> None:
         """Hold where to look; `live` reports what is in memory."""
         self._store = store
         self._live = live
 
-    async def report(self) -> Report:
+    async def report(self) -> Status:
         """Return one look."""
         return replace(
             self._live(),

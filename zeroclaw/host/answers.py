@@ -1,4 +1,8 @@
-"""What the running daemon answers, as values; what an older one does not say keeps its default."""
+"""What the running daemon answers over its control socket, as both sides of it know it.
+
+A daemon and a command may be of two releases: what the other does not say keeps its default, and
+what it says beside is passed over.
+"""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -7,14 +11,13 @@ from msgspec import Struct
 
 
 class Answer(Struct, frozen=True, kw_only=True):
-    """An answer of the daemon; what a later one says beside is passed over."""
+    """An answer of the daemon."""
 
 
 class ChannelSeen(Answer, frozen=True):
     """A channel of the daemon, see `inbound.supervisor.ChannelState`.
 
     Attributes:
-        condition: As the daemon calls it.
         since: None when the daemon did not say.
         why: What it last failed with; empty while all is well.
     """
@@ -25,28 +28,38 @@ class ChannelSeen(Answer, frozen=True):
 
 
 class Status(Answer, frozen=True):
-    """`{"call": "status"}`, see `inbound.commands.status.Report`.
+    """`{"call": "status"}`: one look at the daemon.
 
     Attributes:
+        model: The model's name.
+        channels: By name.
+        busy: Conversations that have something to do.
+        waiting: Messages that wait for their turn.
+        pending: Questions that wait for an answer, about calls and about strangers.
+        disk_bytes: What the store takes.
+        halted: Who halted everything, empty for nobody.
+        restart_for: Keys of the configuration that a reload found changed, and that need a restart.
+        dropped: Events of strangers, by channel, since the start.
+        refused: Messages over a limit, by channel, since the start.
         login_url: Logs one browser in; empty where no page is served.
     """
 
     version: str = ""
     model: str = ""
-    halted: str = ""
-    restart_for: tuple[str, ...] = ()
     channels: Mapping[str, ChannelSeen] = {}
     busy: int = 0
     waiting: int = 0
     pending: int = 0
+    disk_bytes: int = 0
+    halted: str = ""
+    restart_for: tuple[str, ...] = ()
     dropped: Mapping[str, int] = {}
     refused: Mapping[str, int] = {}
-    disk_bytes: int = 0
     login_url: str = ""
 
 
 class Trouble(Answer, frozen=True):
-    """A warning or an error that the daemon wrote to its log, redacted."""
+    """A warning or an error of the log, redacted: room, event and fields as a person reads them."""
 
     at: datetime
     level: str
@@ -115,6 +128,12 @@ class Redacted(Answer, frozen=True):
     texts: tuple[str, ...] = ()
 
 
+class Halted(Answer, frozen=True):
+    """Whether everything is halted now."""
+
+    halted: bool = False
+
+
 class LoggedOut(Answer, frozen=True):
     """How many browsers were logged in."""
 
@@ -126,8 +145,9 @@ class Reloaded(Answer, frozen=True):
 
     Attributes:
         file: That was read.
-        live: Keys that hold now.
-        waiting: Keys that need a restart.
+        live: The keys that hold now, and didn't before.
+        waiting: The keys that differ and hold from the next start on.
+        warnings: What is odd about it.
         faults: Why nothing was changed.
     """
 
@@ -136,3 +156,9 @@ class Reloaded(Answer, frozen=True):
     waiting: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     faults: tuple[str, ...] = ()
+
+
+def word_of(asked: Mapping[str, object], name: str) -> str:
+    """Return a text of a call, empty where it has none."""
+    given = asked.get(name)
+    return given if isinstance(given, str) else ""
