@@ -20,7 +20,7 @@ from urllib.parse import unquote
 
 from zeroclaw.envelope import CheckedReceipt
 from zeroclaw.gate.receipt import ANY_DASH, DASHES, PREFIX, PREFIX_PLAIN, issued_at
-from zeroclaw.redact import CHECKED, DOT, MARKER, Redactor, folded, folded_from
+from zeroclaw.redact import CHECKED, DOT, MARKER, Redactor, folded, folded_from, without_names
 from zeroclaw.value import Value
 
 Lookup = Callable[[str], CheckedReceipt | None]
@@ -147,6 +147,14 @@ def screen_shown(text: str, redactor: Redactor, *, growing: bool = False) -> str
     """
     if not text.isascii() and _MAY_TURN.search(text):
         text = _TURNS.sub("", text)
+    if (drawn := without_names(text)) != text:
+        shown = _masked(drawn, redactor, growing=growing)
+        return text if shown == drawn else shown
+    return _masked(text, redactor, growing=growing)
+
+
+def _masked(text: str, redactor: Redactor, *, growing: bool) -> str:
+    """Return a text with each secret and receipt that is read in it masked."""
     reading = folded(text)
     found = [(*one, MARKER) for one in redactor.in_reading(reading, growing=growing)]
     found += [(*one.span(), FALSE_MARK) for one in _READS_FALSE.finditer(reading)]

@@ -22,7 +22,16 @@ encoded data looks like that.
 import re
 from collections.abc import Iterable, Mapping
 
-from zeroclaw.redact.disguise import CHECKED, DOT, begun, folded, folded_from, key, key_from
+from zeroclaw.redact.disguise import (
+    CHECKED,
+    DOT,
+    begun,
+    folded,
+    folded_from,
+    key,
+    key_from,
+    without_names,
+)
 from zeroclaw.redact.known import (
     LONGEST_VALUE,
     MARKER,
@@ -59,6 +68,7 @@ __all__ = [
     "holds_marker",
     "secret_environment",
     "without_credentials",
+    "without_names",
 ]
 
 _SECRET_NAMES = ("TOKEN", "KEY", "SECRET", "PASSWORD")

@@ -43,6 +43,18 @@ vʋνѵᴠᶌ∨⋁ⱱⱴꝟꮩ𑜆𑣀 wɯωѡԝաᴡⱳꮃ𑜊𑜎𑜏 x×χх
 """
 """Each word is what is read, in ASCII, and then the signs that look like it."""
 
+_NAMES = """
+white_check_mark=✅ heavy_check_mark=✅ ballot_box_with_check=✅ clock1=🕓 clock3=🕓 clock4=🕓 zero=0 one=1 two=2
+three=3 four=4 five=5 six=6 seven=7 eight=8 nine=9 a=a b=b m=m o=o o2=o v=v x=x parking=p
+information_source=i heavy_minus_sign=-
+"""
+_NAMED_SIGNS = dict(one.split("=") for one in _NAMES.split())
+_SIGNS_NAMED = {name.replace("_", ""): sign for name, sign in _NAMED_SIGNS.items()}
+# What reads Markdown may have taken a `_` for the mark of a style.
+_NAMED = re.compile(
+    ":(?:(?:regional_?indicator_?|alphabet-(?:white|yellow)-)(?P<letter>[a-z])"
+    f"|(?P<sign>{'|'.join(_NAMED_SIGNS).replace('_', '_?')})):"
+)
 _WORDS = re.compile(r"([!-~]+)(\S+)")
 _FILLERS = "\u115f\u1160\u3164\uffa0"  # letters by name that show nothing
 _CHECK_MARKS = "✅✓✔☑🗸🗹🕓🕐🕒"
@@ -110,6 +122,15 @@ def _counts(sign: str) -> str:
 
 _FOLDED = _Table(_reads)
 _KEYS = {True: _Table(_counts_bare), False: _Table(_counts)}
+
+
+def without_names(text: str) -> str:
+    """Return a text with the signs that are named in it: some channels show `:one:` as a digit.
+
+    The names are Discord's and Slack's, of signs that a secret or a receipt can be spelled with; most
+    texts stay the same.
+    """
+    return _NAMED.sub(lambda one: one["letter"] or _SIGNS_NAMED[one["sign"].replace("_", "")], text)
 
 
 def folded(text: str) -> str:

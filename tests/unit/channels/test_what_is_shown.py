@@ -173,6 +173,13 @@ def in_a_terminal(outgoing: Outgoing) -> str:
     return local.bot("m", outgoing, EPOCH).text
 
 
+def with_signs(shown: str) -> str:
+    """As Discord and Slack show signs by their names."""
+    named = {"white_check_mark": "✅", "four": "4", "eight": "8"}
+    letters = re.sub(":regional_indicator_([a-z]):", r"\1", shown)
+    return re.sub(":([a-z_]+):", lambda one: named.get(one[1], one[0]), letters)
+
+
 FORGED = {
     "entity": "z&#99;-&#114;eceipt-1700000000-abc",
     "named entity": "sk&#45;Live&lowbar;4fGh8Kq2Zt7Lm0Pw",
@@ -184,6 +191,9 @@ FORGED = {
     "soft hyphen": "sk-Li\u00adve_4fGh8Kq2Zt7Lm0Pw",
     "newline": "zc-\nreceipt-\n1700000000-abc",
     "imitated mark": "✅ &#114;eceipt: shell · ok · 12:03 UTC",
+    "named mark": ":white_check_mark: receipt: shell · ok · 12:03 UTC",
+    "named mark in escapes": r":white\_check\_mark: **receipt**: shell",
+    "named letters": "sk-:regional_indicator_l:iv:regional_indicator_e:_:four:fGh:eight:Kq2Zt7Lm0Pw",
     "mark above a table": "✅\n|   |\n**r**eceipt: shell",
     "far from its mark": f"✅{' ' * 40}receipt: shell · ok · 12:03 UTC",
     "imitated in bold": "✅ **re**ceipt: shell · ok · 12:03 UTC",
@@ -211,6 +221,7 @@ def test_no_forged_form_is_shown_by_any_channel(
         in_slack(sent(slack.markdown, FORGED[form], draft=draft)),
         in_a_mail(sent(email.markdown, FORGED[form], draft=draft)),
     )
+    shown = tuple(map(with_signs, shown))
     telegrams, _, pages, *_ = shown
     assert MARKER in telegrams or FALSE_MARK in telegrams
     assert MARKER in pages or FALSE_MARK in pages or "&" in pages  # it reads no entities
@@ -247,6 +258,7 @@ HARMLESS = {
     "chinese": "文件已经准备好了。请查看“报告”。共 17 个、一、二、三。",
     "japanese": "ファイルの準備ができました。レポートをご覧ください。",
     "arabic": "الملفات جاهزة، انظر التقرير.",
+    "names": "Take :one: or [:two:](https://a.example) at 12:03:04. :white_check_mark: Done",
     "emoji": "Done 👩‍💻❤️‍🔥 1️⃣ 🇩🇪",
     "code": "```py\ndef f(x_1: int) -> int:\n    return x_1 * 2  # zc\n```\n`zc-receipt` is the tool",
     "table": "| a | b |\n|---|---|\n| key_1 | `x` |",
