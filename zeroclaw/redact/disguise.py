@@ -48,7 +48,7 @@ white_check_mark=✅ heavy_check_mark=✅ ballot_box_with_check=✅ clock1=🕓 
 three=3 four=4 five=5 six=6 seven=7 eight=8 nine=9 a=a b=b m=m o=o o2=o v=v x=x parking=p
 information_source=i heavy_minus_sign=-
 """
-_NAMED_SIGNS = dict(one.split("=") for one in _NAMES.split())
+_NAMED_SIGNS = {name: sign for name, _, sign in (one.partition("=") for one in _NAMES.split())}
 _SIGNS_NAMED = {name.replace("_", ""): sign for name, sign in _NAMED_SIGNS.items()}
 # What reads Markdown may have taken a `_` for the mark of a style.
 _NAMED = re.compile(
