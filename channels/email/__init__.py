@@ -78,6 +78,8 @@ class EmailSettings(BaseModel):
     mx.google.com; while it is empty every sender is a stranger."""
     plus_tags: Literal["kept", "dropped"] = "kept"
     """Whether ann+x@ is somebody else than ann@."""
+    threads: Literal["ids", "subject"] = "ids"
+    """What makes a thread: the ids that replies carry, or one person's mails with the same subject."""
     subject: str = Field(default="zeroclaw", min_length=1, max_length=100, pattern=_LINE)
     """Of mails that answer none."""
     poll_s: float = Field(default=120.0, ge=5, le=1_500)

@@ -84,6 +84,7 @@ class EmailChannel:
             authserv_id=settings.authserv_id,
             plus_tags=settings.plus_tags == "kept",
             mailbox=settings.mailbox,
+            by_subject=settings.threads == "subject",
         )
         self._caps = Caps(of_sender=settings.sender_per_hour, of_all=settings.account_per_hour)
         self._parents: Known[Parent] = Known(MOST_PARENTS)

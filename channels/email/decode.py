@@ -90,6 +90,7 @@ class Me(Value):
         authserv_id: As which our own server vouches for senders; empty for none.
         plus_tags: `ann+x@` is somebody else than `ann@`.
         mailbox: Which is read.
+        by_subject: The same subject makes a thread, for programs that leave the ids out.
     """
 
     channel: str
@@ -97,6 +98,7 @@ class Me(Value):
     authserv_id: str = ""
     plus_tags: bool = True
     mailbox: str = "INBOX"
+    by_subject: bool = False
 
     @property
     def domain(self) -> str:
@@ -211,6 +213,8 @@ def _thread(parent: Parent, me: Me) -> str | None:
         ours = own_thread(one, me.domain)
         if ours is not None:
             return ours or None
+    if me.by_subject and (title := _REPLY.sub("", parent.subject, count=1)):
+        return f"#{_hash('subject', title.casefold())}"
     return thread_of(root) if root else None
 
 

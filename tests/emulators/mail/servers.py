@@ -23,6 +23,8 @@ from itertools import count
 from pathlib import Path
 from threading import Event
 
+from aiosmtplib import SMTP
+
 DOMAIN = "zero.test"
 PASSWORD = "of-every-mailbox"
 AUTHSERV_ID = "mx.zero.test"
@@ -144,6 +146,11 @@ MASTER = """
 127.0.0.1:{submission} inet n - n - - smtpd
   -o smtpd_tls_security_level=encrypt
   -o smtpd_tls_auth_only=yes
+127.0.0.1:{mx} inet n - n - - smtpd
+  -o smtpd_recipient_restrictions=permit_auth_destination,reject
+  -o smtpd_sasl_auth_enable=no
+  -o smtpd_milters=inet:127.0.0.1:{milter}
+  -o milter_default_action=tempfail
 cleanup unix n - n - 0 cleanup
 qmgr unix n - n 300 1 qmgr
 rewrite unix - - n - - trivial-rewrite
@@ -170,6 +177,8 @@ class Servers:
         imaps: Where mailboxes are read, by TLS.
         submission: Where mail is handed over, by STARTTLS and with a login.
         lmtp: Where mail is delivered as by the world outside, with any headers.
+        mx: Where the world outside hands mail over; what came that way bears what the milter says.
+        milter: Where postfix asks about it; see `tests.emulators.mail.milter`.
         tokens: Where dovecot asks whose an access token is; see `tests.emulators.mail.tokens`.
     """
 
@@ -178,6 +187,8 @@ class Servers:
     submission: int
     lmtp: int
     sasl: int
+    mx: int
+    milter: int
     tokens: int
     processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
     numbers: "count[int]" = field(default_factory=count)
@@ -203,6 +214,11 @@ class Servers:
         await _answer(reader)
         writer.close()
         await writer.wait_closed()
+
+    async def receive(self, to: str, mail: bytes, *, sender: str) -> None:
+        """Let the world outside hand a mail over, by SMTP and past the milter."""
+        async with SMTP(hostname="127.0.0.1", port=self.mx, start_tls=False) as client:
+            await client.sendmail(sender, [to], mail)
 
     async def has_seen(self, address: str, mails: int) -> None:
         """Wait until so many mails of a mailbox are marked as seen."""
@@ -285,7 +301,16 @@ class Servers:
         names = {
             **{
                 name: getattr(self, name)
-                for name in ("home", "imaps", "submission", "lmtp", "sasl", "tokens")
+                for name in (
+                    "home",
+                    "imaps",
+                    "submission",
+                    "lmtp",
+                    "sasl",
+                    "mx",
+                    "milter",
+                    "tokens",
+                )
             },
             "password": PASSWORD,
             "domain": DOMAIN,
@@ -312,7 +337,7 @@ class Servers:
                     subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
                 )
         atexit.register(self.stop)
-        for port in (self.imaps, self.submission, self.lmtp):
+        for port in (self.imaps, self.submission, self.lmtp, self.mx):
             _until(lambda port=port: _answers(port))
 
     def stop(self) -> None:
@@ -336,6 +361,8 @@ def servers() -> Servers:
         submission=free_port(),
         lmtp=free_port(),
         sasl=free_port(),
+        mx=free_port(),
+        milter=free_port(),
         tokens=free_port(),
     )
     found.start()

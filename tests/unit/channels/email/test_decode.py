@@ -124,6 +124,33 @@ def test_what_no_person_wrote_is_passed_over() -> None:
     assert passed(letter(head=HEAD.replace("Ann <ann@a.example>", "nobody"))) == "no one sender"
 
 
+BY_SUBJECT = replace(ME, by_subject=True)
+SAME_SUBJECT = (
+    letter(),
+    letter(head=HEAD.replace("one@", "two@").replace("the sums", "AW: Re:  The  sums")),
+    reply("and 3+3?", subject="Re: the sums"),
+)
+
+
+@pytest.mark.parametrize("mail", SAME_SUBJECT)
+def test_a_subject_may_name_the_thread_where_programs_leave_the_ids_out(mail: str) -> None:
+    """By option, and for each person apart, for each has a chat of their own."""
+    named = taken(letter(), BY_SUBJECT).address
+    assert named.thread is not None
+    assert named.thread.startswith("#")
+    assert taken(mail, BY_SUBJECT).address == named
+    assert taken(mail).address != named
+    bobs = taken(letter(head=HEAD.replace("ann@", "bob@")), BY_SUBJECT).address
+    assert (bobs.thread, bobs.chat) == (named.thread, "bob@a.example")
+
+
+def test_a_reply_to_one_of_ours_stays_in_its_thread_whatever_its_subject() -> None:
+    ours = f"In-Reply-To: <{own_id('root@a.example', 'k', 'zero.test')}>"
+    assert taken(letter(more=ours), BY_SUBJECT).address.thread == "root@a.example"
+    bare = HEAD.replace("Subject: the sums", "Subject: Re:")
+    assert taken(letter(head=bare), BY_SUBJECT).address.thread == "one@a.example"
+
+
 # --- words ---------------------------------------------------------------------------------------
 
 

@@ -20,6 +20,7 @@ from tests.contract.email_harness import (
     email_settings,
     mail_from,
 )
+from tests.emulators.mail.milter import milter
 from tests.emulators.mail.servers import DOMAIN, PASSWORD, VOUCHED
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw import (
@@ -218,6 +219,24 @@ async def test_a_forged_sender_is_a_stranger_to_the_runtime(place: EmailPlace) -
             await write(place, mail)
         await desk.holds(len(forged))
     assert [one.sender.verified for one in desk.stored] == [False] * len(forged)
+
+
+async def test_who_somebody_is_says_our_own_servers_milter_alone(place: EmailPlace) -> None:
+    """Through postfix, as the world's mail comes: what a writer puts there themselves is taken out. P4."""
+    desk = Desk()
+    async with milter(place.mail.milter), place.life(desk.admit, {}):
+        for text, sender in (("honest", place.ann), ("forged", "eve@evil.test")):
+            mail = mail_from(place.ann, place.bot, text, vouched="")
+            if text == "forged":
+                mail["Authentication-Results"] = VOUCHED
+                mail["authentication-results"] = VOUCHED.upper()
+            await place.mail.receive(place.bot, mail.as_bytes(), sender=sender)
+        await desk.holds(2)
+        await place.mail.all_delivered()
+    assert [(one.sender.id, one.sender.verified) for one in desk.stored] == [
+        (place.ann, True),
+        (place.ann, False),
+    ]
 
 
 async def test_a_sender_is_answered_so_often_within_an_hour_and_others_go_on(
