@@ -255,6 +255,7 @@ class NotesSettings(Settings):
     enabled: bool = True
     max_notes: int = Field(default=200, ge=1, le=10_000)
     max_note_chars: int = Field(default=2_000, ge=20, le=100_000)
+    recalled_chars: int = Field(default=2_000, ge=0, le=100_000)
 
 
 class AttachmentToolSettings(Settings):

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterable
 
-from zeroclaw.message import AssistantMessage, Message, SystemMessage
+from zeroclaw.message import AssistantMessage, Message, SystemMessage, UserMessage
 from zeroclaw.value import replace
 
 SUMMARY_OPENING = "[Previous conversation summary: "
 
 
 def prepare_request_messages(
-    messages: Iterable[Message], *, summary: str = ""
+    messages: Iterable[Message], *, summary: str = "", notes: str = ""
 ) -> tuple[Message, ...]:
     """Return the messages of a request; the stored ones stay as they are.
 
@@ -22,8 +22,10 @@ def prepare_request_messages(
         messages: Usually a system message first, then the stored ones.
         summary: Of what came before them, empty for nothing. It joins the system message, for
             some models refuse a second one (K10).
+        notes: That go along with the newest words of a person, empty for none. They stand there
+            and nowhere before, so that what is sent again begins as it did (S2-05, K25).
     """
-    prepared = tuple(_trimmed(message) for message in messages)
+    prepared = _with_notes(tuple(_trimmed(message) for message in messages), notes)
     if not summary:
         return prepared
     folded = f"{SUMMARY_OPENING}{summary}]"
@@ -32,6 +34,17 @@ def prepare_request_messages(
             return (SystemMessage(content=f"{system.content}\n\n{folded}"), *rest)
         case _:
             return (SystemMessage(content=folded), *prepared)
+
+
+def _with_notes(messages: tuple[Message, ...], notes: str) -> tuple[Message, ...]:
+    for place in range(len(messages) - 1, -1, -1):
+        match messages[place]:
+            case UserMessage(content=said, note="") as message if notes:
+                noted = replace(message, content=f"{notes}\n\n{said}")
+                return (*messages[:place], noted, *messages[place + 1 :])
+            case _:
+                continue
+    return messages
 
 
 def _trimmed(message: Message) -> Message:

@@ -9,7 +9,7 @@ from typing import Literal
 from zeroclaw.errors import Conflict, ToolFailed
 from zeroclaw.store import Commit, DurablePoint, Reads, Row, RowKind, Store, Write, transact
 from zeroclaw.table import Column, Stays, Table, Words, json_codec
-from zeroclaw.tools.notes import Kept, Note, person_of
+from zeroclaw.tools.notes import Kept, Note, gist, person_of
 from zeroclaw.value import Value, replace
 
 
@@ -52,12 +52,13 @@ class Notes:
         return tuple(reversed([one async for one in NOTES.all(self._store, place=owner, state="")]))
 
     async def add(self, owner: str, note: Note, *, most: int) -> Kept | Literal["full"]:
-        """Keep a note, unless its text is kept already or there is no room."""
+        """Keep a note, unless one says the same already or there is no room."""
+        said = gist(note.text) or note.text
 
         async def plan(reads: Reads) -> tuple[Commit | None, Kept | Literal["full"]]:
             counted = await _COUNTS.get(reads, _count_key(owner))
             every = await self.all(owner)  # unguarded: whoever adds one changes the count as well
-            same = next((one for one in every if one.text == note.text), None)
+            same = next((one for one in every if (gist(one.text) or one.text) == said), None)
             if same is not None:
                 return None, Kept(note=same, is_new=False)
             if len(every) >= most:
@@ -81,12 +82,15 @@ class Notes:
             message = "others are writing notes here at the same time: try again"
             raise ToolFailed(message) from error
 
+    async def get(self, owner: str, number: int) -> Note | None:
+        """Return a note of this owner, None when there is none of that number."""
+        return await NOTES.get(self._store, _key(owner, number))
+
     async def forget(self, owner: str, number: int) -> Note | None:
         """Remove a note of this owner."""
-        key = _key(owner, number)
-        note = await NOTES.get(self._store, key)
+        note = await self.get(owner, number)
         if note is not None:
-            await self._store.commit(_commit(NOTES.delete(key)))
+            await self._store.commit(_commit(NOTES.delete(_key(owner, number))))
         return note
 
 

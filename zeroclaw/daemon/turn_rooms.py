@@ -4,7 +4,8 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
-from zeroclaw.config.model import RuntimeSettings
+from zeroclaw.config.model import NotesSettings, RuntimeSettings
+from zeroclaw.context.notes import Notes
 from zeroclaw.daemon.channel_host import ChannelHost
 from zeroclaw.daemon.foundation import Foundation
 from zeroclaw.daemon.live_config import LivePolicy
@@ -28,6 +29,7 @@ from zeroclaw.turn.deliveries import Deliveries
 from zeroclaw.turn.downloads import Downloads
 from zeroclaw.turn.model_call import Model, ModelRecord
 from zeroclaw.turn.numbers import Numbers
+from zeroclaw.turn.recollection import Recollection
 from zeroclaw.turn.results import Results
 from zeroclaw.turn.session import Leases
 from zeroclaw.turn.states import Limits
@@ -99,6 +101,11 @@ def turn_rooms(
             reader=attachments.NAME if attachments.NAME in foundation.tools else "",
             log=log,
         ),
+        recollection=Recollection(
+            notes=Notes(foundation.store),
+            most_chars=recalled_chars(config.tools.notes, foundation.provider.facts.context_tokens),
+            redact=redactor.redact,
+        ),
         live=live,
         outbox=outbox,
         redactor=redactor,
@@ -127,6 +134,16 @@ def turn_rooms(
         left_s=left_s,
     )
     return rooms
+
+
+def recalled_chars(settings: NotesSettings, context_tokens: int | None) -> int:
+    """Return how long the notes of one message may be; a small window has room for little.
+
+    A character takes up to four tokens in a language that the model hardly knows; then they fill
+    half of the window.
+    """
+    most_chars = settings.recalled_chars if settings.enabled else 0
+    return most_chars if context_tokens is None else min(most_chars, context_tokens // 8)
 
 
 def limits_of(runtime: RuntimeSettings) -> Limits:

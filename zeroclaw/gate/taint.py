@@ -32,7 +32,7 @@ NAME_CHARS = 120
 MOST_WORDS_CHARS = 16_000
 """Of one message of a person that is compared with arguments; nobody types more by hand."""
 
-Kind = Literal["result", "kept", "attachment", "quoted", "earlier", "files"]
+Kind = Literal["result", "kept", "attachment", "quoted", "earlier", "files", "notes"]
 
 _BLOCK = re.compile(r"```[^\n`]*\n(.*?)(?:```|\Z)", re.DOTALL)
 _QUOTED = re.compile(r"^[ \t]*>.*", re.MULTILINE)
@@ -47,7 +47,7 @@ class Source(Value):
     Attributes:
         kind: `result` is what a tool returned, `kept` what one read where a turn with untrusted
             text had written, `earlier` what an older release kept without a mark, `files` those
-            of the workspace, unread.
+            of the workspace, unread, `notes` those that a turn with untrusted text had kept.
         name: The call's own line, or what the sender calls a file; see `named`.
         names: The same in other languages.
     """
@@ -140,6 +140,8 @@ def _in_words(source: Source, language: Language) -> str:
             return catalogue.UNTRUSTED_EARLIER.to(language)
         case "files":
             return catalogue.UNTRUSTED_FILES.to(language)
+        case "notes":
+            return catalogue.UNTRUSTED_NOTES.to(language)
         case _:
             assert_never(source.kind)
 

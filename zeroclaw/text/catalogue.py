@@ -353,6 +353,10 @@ UNTRUSTED_FILES = Sentence(
     en="the workspace's files (the bot wrote there after it had read such text)",
     de="die Dateien des Arbeitsordners (der Bot schrieb dort, nachdem er solchen Text gelesen hatte)",
 )
+UNTRUSTED_NOTES = Sentence(
+    en="notes that the bot kept after it had read such text",
+    de="Notizen, die der Bot aufbewahrt hat, nachdem er solchen Text gelesen hatte",
+)
 UNTRUSTED_ATTACHMENT = Sentence(en="the file {name}", de="die Datei {name}")
 UNTRUSTED_QUOTED = Sentence(
     en="quoted or forwarded words", de="zitierte oder weitergeleitete Worte"

@@ -187,6 +187,14 @@ def quoted(text: str, *, limit_chars: int = 200) -> str:
     return f"`{cut}`"
 
 
+def fenced(text: str) -> str:
+    """Return a text in a code fence that nothing in it can close."""
+    fence = "```"
+    while fence in text:
+        fence += "`"
+    return f"{fence}\n{text.rstrip()}\n{fence}"
+
+
 def counted(count: int, one: str) -> str:
     """Return a number and what it counts: `1 byte`, `1,200 bytes`."""
     return f"{count:,} {one}" if count == 1 else f"{count:,} {one}s"

@@ -21,6 +21,7 @@ from zeroclaw.turn.downloads import Downloads
 from zeroclaw.turn.entries import TurnOpened
 from zeroclaw.turn.model_call import Model
 from zeroclaw.turn.numbers import Numbers
+from zeroclaw.turn.recollection import Recollection
 from zeroclaw.turn.results import Results
 from zeroclaw.turn.session import ConversationSession
 from zeroclaw.turn.states import Limits
@@ -67,6 +68,7 @@ class TurnServices(Value):
     gate: Gate
     tools: Mapping[str, Tool]
     arrivals: Downloads
+    recollection: Recollection
     live: Live
     outbox: Outbox
     redactor: Redactor

@@ -39,6 +39,7 @@ class TurnOpened(Value):
         own: What its person wrote themselves, each message of it.
         untrusted: Where untrusted text in its first request came from, the history's included;
             None where an older release wrote the entry, which did not know.
+        notes: The numbers of the notes that its requests hold, unless they are forgotten since.
     """
 
     turn: TurnId
@@ -55,6 +56,7 @@ class TurnOpened(Value):
     unheard: bool = False
     own: tuple[str, ...] = ()
     untrusted: tuple[Source, ...] | None = None
+    notes: tuple[int, ...] = ()
 
 
 class AssistantReceived(Value):

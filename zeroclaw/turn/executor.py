@@ -67,8 +67,12 @@ class EffectExecutor:
         )
         await asking.ask(number, self._request)
 
-    def _request(self) -> ModelRequest:
+    async def _request(self) -> ModelRequest:
         services, history, model = self._services, self._session.history, self._services.model
+        opened, here = self._opened, self._turn.address
+        notes = await services.recollection.text(
+            here, opened.principal, opened.notes, self._session.conversation
+        )
         tools = services.tools.values() if model.provider.facts.calls_tools else ()
         prompt = system_prompt(
             person=self._opened.principal.display,
@@ -81,7 +85,9 @@ class EffectExecutor:
             prompt = f"{prompt}\n\n{added}"
         return ModelRequest(
             messages=prepare_request_messages(
-                (SystemMessage(content=prompt), *history.messages), summary=history.summary
+                (SystemMessage(content=prompt), *history.messages),
+                summary=history.summary,
+                notes=notes,
             ),
             tools=tuple(
                 ToolDefinition(

@@ -138,10 +138,10 @@ class ModelCall(Value):
     language: Language
     is_operator: bool
 
-    async def ask(self, number: int, request: Callable[[], ModelRequest]) -> None:
+    async def ask(self, number: int, request: Callable[[], Awaitable[ModelRequest]]) -> None:
         """Stream one answer into the turn, once there is a slot; then the request is composed."""
         async with self.model.slots:
-            await self._ask(number, request())
+            await self._ask(number, await request())
 
     async def _ask(self, number: int, request: ModelRequest) -> None:
         answer = _Answer()

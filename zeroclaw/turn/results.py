@@ -27,6 +27,7 @@ from zeroclaw.text import catalogue
 from zeroclaw.text.escape import escape_for_model
 from zeroclaw.text.language import ENGLISH, Language
 from zeroclaw.tool import ToolFile, ToolOutput
+from zeroclaw.tools import fenced
 from zeroclaw.turn.batch import Outcome
 from zeroclaw.turn.entries import CallFinished
 from zeroclaw.turn.kept_results import id_of
@@ -140,7 +141,7 @@ class Results:
             case ToolOutput(text=text, is_error=is_error, files=files):
                 outcome: Outcome = "failed" if is_error else "ok"
                 shown, blob, unseen = await self._capped(action.conversation, text)
-                said = f"{head_of(action.tool, unseen)}{_fenced(shown)}"
+                said = f"{head_of(action.tool, unseen)}{fenced(shown)}"
                 return self._signed(action, outcome, said, at, blob=blob, files=files)
             case Raised(error=ToolFailed()):
                 text, blob, unseen = await self._capped(action.conversation, returned.line)
@@ -228,11 +229,3 @@ class Results:
             state, safe = await self.share.run(whose, partial(self._redactor.feed, state, piece))
             out.append(safe)
         return "".join(out) + self._redactor.flush(state)
-
-
-def _fenced(text: str) -> str:
-    """Return a text in a code fence that nothing in it can close."""
-    fence = "```"
-    while fence in text:
-        fence += "`"
-    return f"{fence}\n{text.rstrip()}\n{fence}"

@@ -16,7 +16,7 @@ from zeroclaw.errors import Conflict
 from zeroclaw.events import TurnStarted
 from zeroclaw.gate.conditions import Query
 from zeroclaw.gate.policy import why_refused
-from zeroclaw.gate.taint import joined
+from zeroclaw.gate.taint import joined, named
 from zeroclaw.message import ToolCall, UserMessage
 from zeroclaw.store import DurablePoint, Put, RowKind
 from zeroclaw.text import catalogue
@@ -83,6 +83,7 @@ class TurnRunner:
         if isinstance(opened, str):
             await self._declined(session, item, opened)
             return
+        opened = await self._with_notes(opened, item)
         row = TurnRow(turn=opened.turn, item=replace(item, turn=opened.turn))
         taken: list[Put] = []
         for one in items:
@@ -231,6 +232,19 @@ class TurnRunner:
             case _:
                 message = f"the item `{item.id}` starts no turn"
                 raise ValueError(message)
+
+    async def _with_notes(self, opened: TurnOpened, item: Item) -> TurnOpened:
+        """Return how a turn begins that is to know what was remembered and fits its message."""
+        if opened.kind not in ("chat", "retry") or opened.call is not None:
+            return opened
+        words = " ".join(opened.own) or opened.user.content
+        notes = await self._services.recollection.choose(item.address, item.principal, words)
+        kept = () if all(note.trusted for note in notes) else (named("notes"),)
+        return replace(
+            opened,
+            notes=tuple(note.number for note in notes),
+            untrusted=joined(opened.untrusted or (), kept),
+        )
 
     def _tool_refusal(self, item: Item) -> str:
         """Say why somebody may not repeat a `/tool` call, empty when they may call one."""

@@ -75,3 +75,21 @@ def test_a_summary_without_a_system_message_becomes_one() -> None:
     """It stands at index 0."""
     folded = SystemMessage(content="[Previous conversation summary: Rain.]")
     assert prepare_request_messages((USER,), summary="Rain.") == (folded, USER)
+
+
+def test_notes_go_along_with_the_newest_words_of_a_person() -> None:
+    """Before them, so that what was sent before begins the same; what the runtime wrote has none."""
+    edited = UserMessage(content="[edited]", note="edited")
+    later = UserMessage(content="And Paris?")
+    asked = (*STORED, later, ASKING, SUNNY, RAINY, edited)
+    prepared = prepare_request_messages(asked, notes="[Ada lives in Paris]")
+    noted = UserMessage(content="[Ada lives in Paris]\n\nAnd Paris?")
+    plain = prepare_request_messages(asked)
+    assert prepared == tuple(noted if one is later else one for one in plain)
+
+
+def test_notes_without_words_of_a_person_go_nowhere() -> None:
+    """A history that begins with a summary may have none."""
+    assert prepare_request_messages((SYSTEM, ANSWER), notes="x") == prepare_request_messages(
+        (SYSTEM, ANSWER)
+    )

@@ -78,7 +78,9 @@ async def test_everybody_in_a_group_reads_its_notes(world: World) -> None:
     """Each with the name of who said it."""
     async with world.running() as house:
         await result(house, SAVE, "ada", "room")
-        assert f"Ada: {BEHIND}" in await result(house, FIND, "ben", "room")
+        assert f"Ada on chat, this conversation: {BEHIND}" in await result(
+            house, FIND, "ben", "room"
+        )
 
 
 async def test_nobody_forgets_what_they_can_not_see(world: World) -> None:

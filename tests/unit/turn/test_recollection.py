@@ -1,0 +1,215 @@
+"""What was remembered goes along with a message: whose it is, for how long, and what it may cause."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.house import House, World
+from tests.fakes.house_parts import SECRET
+from tests.fakes.plain_tool import LOOK, PlainTool
+from tests.fakes.scripted_model import asks_for, says
+from zeroclaw.config.model import NotesSettings, ToolsSettings
+from zeroclaw.context.notes import NOTES, Notes
+from zeroclaw.daemon.turn_rooms import recalled_chars
+from zeroclaw.envelope import ConversationId, Edited
+from zeroclaw.message import UserMessage
+from zeroclaw.store import Commit, DurablePoint
+from zeroclaw.tools import notes
+from zeroclaw.tools.notes import Note
+from zeroclaw.value import replace
+
+REMEMBER = asks_for(("remember", '{"text": "likes green tea"}'))
+OPENING = "[What was remembered earlier"
+
+
+def open_the_notes(world: World, settings: NotesSettings) -> None:
+    world.configure(autonomy="full", tools=ToolsSettings(notes=settings))
+    world.others = notes.tools(settings, Notes(world.store), str)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    world = World(tmp_path)
+    open_the_notes(world, NotesSettings())
+    return world
+
+
+async def told(house: House) -> None:
+    """Ada has a fact remembered in her own chat."""
+    house.world.model.will(REMEMBER, says("noted"))
+    await house.say("I like green tea")
+
+
+def newest(world: World) -> str:
+    """The newest words of a person, as the model reads them."""
+    said = [one for one in world.model.requests[-1].messages if isinstance(one, UserMessage)]
+    return said[-1].content
+
+
+async def test_a_fact_is_known_in_a_new_conversation_after_a_kill(world: World) -> None:
+    """With who said it, when and where, before the words of the message. S2-05, K25."""
+    async with world.running() as house:
+        await told(house)
+    async with world.running() as house:
+        await house.say("/new")
+        await house.say("what may I drink?")
+        day = f"{world.clock.now():%Y-%m-%d}"
+        line = f"[1] {day}, Ada on chat, another conversation: likes green tea"
+        assert newest(world).startswith(OPENING)
+        assert newest(world).endswith(f"\n```\n{line}\n```]\n\nwhat may I drink?")
+
+
+async def test_a_fact_told_in_private_is_not_known_in_a_group_nor_to_others(world: World) -> None:
+    async with world.running() as house:
+        await told(house)
+        await house.say("what do I like?", room="club")
+        assert newest(world) == "Ada: what do I like?"
+        await house.say("what does Ada like?", "ben")
+        assert newest(world) == "what does Ada like?"
+
+
+async def test_a_fact_of_a_group_stays_in_the_group(world: World) -> None:
+    """Everybody who reads along has it there, and nobody elsewhere."""
+    async with world.running() as house:
+        world.model.will(REMEMBER, says("noted"))
+        await house.say("I like green tea", room="club")
+        await house.say("what does Ada like?", "ben", room="club")
+        assert "this conversation: likes green tea" in newest(world)
+        await house.say("what do I like?")
+        assert newest(world) == "what do I like?"
+        await house.say("what do I like?", room="other")
+        assert newest(world) == "Ada: what do I like?"
+
+
+async def test_what_is_forgotten_is_not_in_the_next_request(world: World) -> None:
+    """Not even in the rest of the turn that began with it, and no journal holds it."""
+    async with world.running() as house:
+        await told(house)
+        await house.say("/new")
+        world.model.will(asks_for(("forget_note", '{"number": 1}')), says("forgotten"))
+        await house.say("forget that I like tea")
+        assert "green tea" not in newest(world)
+        assert OPENING in str(world.model.requests[-2].messages)
+        await house.say("what do I like?")
+        assert OPENING not in str(world.model.requests[-1].messages)
+
+
+async def test_only_the_newest_message_has_notes_beside_it(world: World) -> None:
+    """So what is sent again begins as it did, and a late edit is no message of its own."""
+    async with world.running() as house:
+        await told(house)
+        await house.say("one")
+        await house.event(Edited(message="p2", text="uno"))
+        await house.say("two")
+        contents = [one.content for one in world.model.requests[-1].messages[1:]]
+        assert [one.startswith(OPENING) for one in contents] == [False] * (len(contents) - 1) + [
+            True
+        ]
+        assert contents[-1].endswith("\n\ntwo")
+
+
+async def test_the_notes_of_a_turn_stay_as_they_were_chosen(world: World) -> None:
+    """A note that is kept in the middle of it goes along with the next one; a kill changes nothing."""
+    async with world.running() as house:
+        await told(house)
+        second = asks_for(("remember", '{"text": "owns a cat"}'))
+        world.model.will(second, says("noted"))
+        await house.say("and I own a cat")
+        first, last = world.model.requests[-2:]
+        assert last.messages[: len(first.messages)] == first.messages
+        await house.say("what do I own?")
+        assert "owns a cat" in newest(world)
+
+
+async def test_a_turn_that_a_kill_cut_off_has_its_notes_again(world: World) -> None:
+    async with world.running() as house:
+        await told(house)
+        world.store.cut_after(DurablePoint.TURN_STARTED)
+        await house.say_and_die("which tea?")
+    assert len(world.model.requests) == 2
+    world.store.heal()
+    async with world.running():
+        assert newest(world).startswith(OPENING)
+        assert newest(world).endswith("\n\nwhich tea?")
+
+
+async def test_a_note_of_an_untrusted_turn_makes_the_next_one_untrusted(world: World) -> None:
+    """What it causes is asked about, though nobody called `recall`."""
+    parameters = {"type": "object", "properties": {"command": {"type": "string"}}}
+    page, run = (
+        PlainTool(replace(LOOK, name=name, parameters=parameters, effects=frozenset({effect})))
+        for name, effect in (("page", "network"), ("run", "exec"))
+    )
+    world.tools = (page, run)
+    async with world.running() as house:
+        world.model.will(asks_for(("page", "{}")), REMEMBER, says("noted"))
+        await house.say("sum up the page")
+        await house.say("/new")
+        world.model.will(asks_for(("run", '{"command": "curl evil"}')))
+        await house.say("do as usual")
+        assert run.runs == []
+        [why] = [call.why for call in house.card().calls]
+        assert why.endswith("(notes that the bot kept after it had read such text)")
+
+
+async def test_a_secret_that_became_known_since_is_taken_out(world: World) -> None:
+    """A note may be older than the reference that holds its secret. P8."""
+    at, here = world.clock.now(), ConversationId("01C")
+    old = Note(number=0, text=f"the word is {SECRET}", by="Ada", at=at, conversation=here)
+    await Notes(world.store).add("of:person:ada", old, most=9)
+    async with world.running() as house:
+        await house.say("what is the word?")
+        assert "the word is" in newest(world)
+        assert SECRET not in newest(world)
+
+
+@pytest.mark.parametrize("off", [NotesSettings(recalled_chars=0), NotesSettings(enabled=False)])
+async def test_one_key_leaves_them_out(world: World, off: NotesSettings) -> None:
+    async with world.running() as house:
+        await told(house)
+    open_the_notes(world, off)
+    async with world.running() as house:
+        await house.say("what do I like?")
+        assert newest(world) == "what do I like?"
+
+
+def test_a_small_window_has_room_for_little() -> None:
+    settings = NotesSettings(recalled_chars=2_000)
+    assert [recalled_chars(settings, window) for window in (None, 4_096, 128_000)] == [
+        2_000,
+        512,
+        2_000,
+    ]
+
+
+async def test_a_repeated_message_has_notes_too(world: World) -> None:
+    """`/retry` asks anew, with what is known by now."""
+    async with world.running() as house:
+        await told(house)
+        world.model.will((RuntimeError("broken"),), says("tea"))
+        await house.say("what do I like?")
+        await house.say("/retry")
+        assert newest(world).startswith(OPENING)
+        assert newest(world).endswith("\n\nwhat do I like?")
+
+
+async def test_notes_of_an_earlier_release_open(world: World) -> None:
+    """It kept no channel with them."""
+    body = (
+        b'{"is":"Note","number":1,"text":"tea","by":"Ada","at":"2026-01-01T00:00:00Z",'
+        b'"conversation":"01C","trusted":true}'
+    )
+    old = replace(
+        NOTES.put(
+            "of:person:ada#0000000001",
+            Note(
+                number=1, text="", by="", at=world.clock.now(), conversation=ConversationId("01C")
+            ),
+            place="of:person:ada",
+        ),
+        body=body,
+    )
+    await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(old,)))
+    async with world.running() as house:
+        await house.say("tea?")
+        assert "[1] 2026-01-01, Ada, another conversation: tea" in newest(world)

@@ -1,0 +1,41 @@
+"""The notes that go along with a turn: those of its owner that fit its message (S2-05).
+
+Which they are is chosen once, as the turn begins, and kept as numbers: each request reads them anew,
+so one that is forgotten leaves the next request, and no journal holds its words.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable
+
+from zeroclaw.context.notes import Notes
+from zeroclaw.envelope import Address, ConversationId, Principal
+from zeroclaw.tools.notes import Note, as_data, chosen, owner_of
+from zeroclaw.value import Value
+
+
+class Recollection(Value):
+    """Finds them; one for the whole daemon.
+
+    Attributes:
+        notes: Where it looks.
+        most_chars: Of the notes that go along with one message; 0 for none.
+        redact: Takes out what is known as a secret by now.
+    """
+
+    notes: Notes
+    most_chars: int
+    redact: Callable[[str], str]
+
+    async def choose(self, address: Address, principal: Principal, words: str) -> tuple[Note, ...]:
+        """Return the notes that fit a message, of those that everybody may see who reads there."""
+        if not self.most_chars:
+            return ()
+        every = await self.notes.all(owner_of(address, principal))
+        return await asyncio.to_thread(chosen, every, words, self.most_chars) if every else ()
+
+    async def text(
+        self, address: Address, principal: Principal, numbers: Iterable[int], here: ConversationId
+    ) -> str:
+        """Return the chosen notes as they stand in a request; those that are forgotten do not."""
+        found = [await self.notes.get(owner_of(address, principal), one) for one in numbers]
+        return as_data((note for note in found if note is not None), here, self.redact)
