@@ -32,6 +32,8 @@ _IMAGE = re.compile(r"!(?=\[[^\]\n]{0,200}\]\(https?://)")
 _OTHER_LINK = re.compile(
     r"\]\((?=\s{0,20}<?(?:https?|discord|mailto|tel|sms):)(?!https?://[^\s()<>\\]*\))"
 )
+# A server's own sign may be a picture of nothing.
+_EMOJI = re.compile(r"<a?:\w{2,32}:\d{1,25}>")
 _MARKS = re.compile(r"([\\*_~`|>#\[\]()<@-])")
 _LEFT = re.compile(r"[\\*_~`|>#\[\]<@]")
 
@@ -40,7 +42,7 @@ def markdown(text: str) -> Rendered:
     """Return a text as Discord takes it; the plain form has its words alone."""
     clean = _DROPPED.sub("", text.replace("\r\n", "\n"))
     body = _OTHER_LINK.sub("]\\(", "\n".join(_lines(clean.split("\n")))).strip()
-    return Rendered(body=body, plain=without_markup(body).strip())
+    return Rendered(body=body, plain=without_markup(_EMOJI.sub("", body)).strip())
 
 
 def measure(rendered: Rendered) -> int:

@@ -44,7 +44,7 @@ vʋνѵᴠᶌ∨⋁ⱱⱴꝟꮩ𑜆𑣀 wɯωѡԝաᴡⱳꮃ𑜊𑜎𑜏 x×χх
 """Each word is what is read, in ASCII, and then the signs that look like it."""
 
 _NAMES = """
-white_check_mark=✅ heavy_check_mark=✅ ballot_box_with_check=✅ clock1=🕓 clock3=🕓 clock4=🕓 zero=0 one=1 two=2
+white_check_mark=✅ heavy_check_mark=✅ ballot_box_with_check=✅ zero=0 one=1 two=2
 three=3 four=4 five=5 six=6 seven=7 eight=8 nine=9 a=a b=b m=m o=o o2=o v=v x=x parking=p
 information_source=i heavy_minus_sign=-
 """
@@ -53,11 +53,14 @@ _SIGNS_NAMED = {name.replace("_", ""): sign for name, sign in _NAMED_SIGNS.items
 # What reads Markdown may have taken a `_` for the mark of a style.
 _NAMED = re.compile(
     ":(?:(?:regional_?indicator_?|alphabet-(?:white|yellow)-)(?P<letter>[a-z])"
+    r"|(?P<clock>clock\d{1,4})"
     f"|(?P<sign>{'|'.join(_NAMED_SIGNS).replace('_', '_?')})):"
 )
 _WORDS = re.compile(r"([!-~]+)(\S+)")
 _FILLERS = "\u115f\u1160\u3164\uffa0"  # letters by name that show nothing
-_CHECK_MARKS = "✅✓✔☑🗸🗹🕓🕐🕒"
+_CHECK_MARKS = "✅✓✔☑🗸🗹🮱√" + "".join(
+    map(chr, range(0x1F550, 0x1F568))
+)  # and each full and half hour
 _DOTS = "\u00b7\u0387\u2022\u2027\u2219\u22c5\u30fb\ua78f"
 _ZEROS = "٠۰߀०০੦૦୦௦౦೦൦๐໐༠၀០᠐"
 _ONES = "❶➀➊"
@@ -130,7 +133,13 @@ def without_names(text: str) -> str:
     The names are Discord's and Slack's, of signs that a secret or a receipt can be spelled with; most
     texts stay the same.
     """
-    return _NAMED.sub(lambda one: one["letter"] or _SIGNS_NAMED[one["sign"].replace("_", "")], text)
+
+    def sign(found: re.Match[str]) -> str:
+        if found["clock"]:
+            return "🕓"
+        return found["letter"] or _SIGNS_NAMED[found["sign"].replace("_", "")]
+
+    return _NAMED.sub(sign, text)
 
 
 def folded(text: str) -> str:

@@ -193,6 +193,9 @@ FORGED = {
     "imitated mark": "✅ &#114;eceipt: shell · ok · 12:03 UTC",
     "named mark": ":white_check_mark: receipt: shell · ok · 12:03 UTC",
     "named mark in escapes": r":white\_check\_mark: **receipt**: shell",
+    "any hour": "🕗 receipt of an earlier run: shell",
+    "any hour by name": ":clock1030: receipt of an earlier run: shell",
+    "light check mark": "🮱 receipt: shell · ok",
     "named letters": "sk-:regional_indicator_l:iv:regional_indicator_e:_:four:fGh:eight:Kq2Zt7Lm0Pw",
     "mark above a table": "✅\n|   |\n**r**eceipt: shell",
     "far from its mark": f"✅{' ' * 40}receipt: shell · ok · 12:03 UTC",
@@ -226,6 +229,7 @@ def test_no_forged_form_is_shown_by_any_channel(
     assert MARKER in telegrams or FALSE_MARK in telegrams
     assert MARKER in pages or FALSE_MARK in pages or "&" in pages  # it reads no entities
     assert [one for one in map(read, shown) if "receipt17" in one or read(SECRET) in one] == []
+    assert [one for one in shown if re.search("[✅🕓🕗🮱].{0,50}receipt", one, re.IGNORECASE)] == []
 
 
 @pytest.mark.parametrize("word", WORDS)
@@ -349,6 +353,12 @@ def test_discord_hides_no_target_but_of_plain_links(link: str) -> None:
     """It knows more forms of them than are looked through, and a secret could be cut by one (P6)."""
     outgoing = sent(discord.markdown, f"`x sk-Li[ve]{link}_4fGh8Kq2Zt7Lm0Pw")
     assert read(SECRET) not in read(in_discord(outgoing))
+
+
+@pytest.mark.parametrize("emoji", ["<:nothing:1234567890>", "<a:nothing:1>"])
+def test_a_picture_parts_no_secret_on_discord(emoji: str) -> None:
+    outgoing = sent(discord.markdown, f"sk-Live_4f{emoji}Gh8Kq2Zt7{emoji}Lm0Pw")
+    assert (outgoing.rendered.plain, outgoing.plain) == (MARKER, True)
 
 
 @OTHER_LINKS
