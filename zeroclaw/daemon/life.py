@@ -247,7 +247,7 @@ class Daemon:
             return Reloaded(faults=error.faults)
 
     async def _receipts(self, asked: Mapping[str, object]) -> Receipts:
-        found = await self.services.receipts_in(word_of(asked, "text"))
+        found = await self.services.receipts.verify(word_of(asked, "text"))
         return Receipts(receipts=tuple(found))
 
     async def _hear(self) -> None:

@@ -4,16 +4,22 @@ import asyncio
 import os
 from collections.abc import Mapping
 from functools import partial
+from pathlib import Path
 
+from zeroclaw.config.model import NotesSettings
+from zeroclaw.context.notes import Notes
 from zeroclaw.daemon.channel_host import ChannelHost
 from zeroclaw.daemon.foundation import Foundation, ReadyFacts
 from zeroclaw.daemon.live_config import LivePolicy, learn_stored, people_of
 from zeroclaw.daemon.reload import Reloader
-from zeroclaw.daemon.turn_rooms import turn_rooms
 from zeroclaw.delivery.live import Live
+from zeroclaw.delivery.outbox import Outbox
+from zeroclaw.envelope import Address, ConversationId
 from zeroclaw.events import Bus
 from zeroclaw.foreign import Raised, call
+from zeroclaw.gate.decide import Gate
 from zeroclaw.gate.receipt_screen import screen_shown
+from zeroclaw.gate.verdict import Refusals
 from zeroclaw.host.answers import ChannelSeen, Status
 from zeroclaw.host.control import Call
 from zeroclaw.host.logs import EventLog
@@ -26,7 +32,7 @@ from zeroclaw.inbound.commands.registry import Commands, menu_of
 from zeroclaw.inbound.commands.status import StatusOf
 from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.conversations import Conversations
-from zeroclaw.inbound.deadlines import Deadlines
+from zeroclaw.inbound.deadlines import CardHooks, Deadlines
 from zeroclaw.inbound.identity import LANGUAGE_CHOICES, PEOPLE
 from zeroclaw.inbound.ingress import Ingress
 from zeroclaw.inbound.limiter import RateLimiter
@@ -43,11 +49,22 @@ from zeroclaw.menu import Menu
 from zeroclaw.provider import Preloading
 from zeroclaw.retention.disk import DiskWatch
 from zeroclaw.retention.erase import Erasure
+from zeroclaw.retention.policy import is_over
 from zeroclaw.retention.sweep import Sweep
 from zeroclaw.store import Delete, Put, RowKind, Write
 from zeroclaw.text import catalogue
+from zeroclaw.tools import attachments, results
+from zeroclaw.turn.context import TurnServices
+from zeroclaw.turn.deliveries import Deliveries
+from zeroclaw.turn.downloads import Downloads
+from zeroclaw.turn.model_call import Model, ModelRecord
+from zeroclaw.turn.numbers import Numbers
+from zeroclaw.turn.recollection import Recollection
+from zeroclaw.turn.results import Results
 from zeroclaw.turn.runner import TurnRunner
 from zeroclaw.turn.session import Leases
+from zeroclaw.turn.states import Limits
+from zeroclaw.turn.turn_row import open_drafts
 
 _OF_PEOPLE = frozenset({RowKind.PERSON, RowKind.LANGUAGE, RowKind.STRANGER})
 
@@ -59,27 +76,26 @@ class Services:
         """Wire them; nothing runs before `remember`."""
         self.foundation = foundation
         self._group = group
-        config, checked = foundation.start.config, foundation.start.checked
+        store, clock, settings = foundation.store, foundation.clock, foundation.settings
+        checked = foundation.start.checked
         self.channels = ChannelHost(foundation, group)
-        settings = foundation.settings
         self.policy = LivePolicy(settings)
         self.people = people_of(
-            config, (part.name for part in checked.channels if part.manifest.local_operator)
+            foundation.start.config,
+            (part.name for part in checked.channels if part.manifest.local_operator),
         )
         self.operators = Operators(
-            self.people,
-            self.channels.channel_of,
-            settings=lambda: settings.config.approvals,
+            self.people, self.channels.channel_of, settings=lambda: settings.config.approvals
         )
-        leases = Leases(foundation.store)
+        self._leases = Leases(store)
         self.live = Live(account_of=self.channels.shows_drafts, group=group)
-        turn_log = EventLog("turn")
+        self._turn_log = EventLog("turn")
         self.bus = Bus(
-            lambda raised: turn_log("subscriber_failed", why=raised.line, level="warning")
+            lambda raised: self._turn_log("subscriber_failed", why=raised.line, level="warning")
         )
         context = InboundContext(
-            store=foundation.store,
-            clock=foundation.clock,
+            store=store,
+            clock=clock,
             ids=foundation.ids,
             settings=settings,
             policy=self.policy,
@@ -90,47 +106,42 @@ class Services:
         )
         self.notices = Notices(context, self.operators, group)
         self.reassembly = Reassembly(context)
-        rooms = turn_rooms(
-            foundation,
-            group,
-            serving=self.channels,
-            leases=leases,
-            live=self.live,
-            policy=self.policy,
-            people=self.people,
-            operators=self.operators,
-            requests=lambda: (self.requests, self.deadlines),
-            left_s=self.reassembly.left_s,
-            failed=self.notices.line,
-            publish=self.bus.publish,
-            log=turn_log,
+        self._numbers = Numbers(store)
+        self.requests = Approvals(context, self._numbers)
+        self.deadlines = Deadlines(context, group, requests=self.requests)
+        self.outbox = Outbox(
+            store=store,
+            account_of=self.channels.account_of,
+            clock=clock,
+            group=group,
+            fence_of=self._leases.fence_of,
+            hooks=CardHooks(Deliveries(lambda: self._turns), self.requests, self.deadlines),
+            jitter=foundation.jitter,
+            drafts=lambda: open_drafts(store),
         )
-        self.outbox = rooms.outbox
-        self.model_record = rooms.model.record
-        self.runner = TurnRunner(rooms, on_parked=self._look_again)
+        self.model_record = ModelRecord(clock, self._turn_log)
+        self._turns = self._turn_services()
+        self.runner = TurnRunner(self._turns, on_parked=self._look_again)
         self.conversations = Conversations(context)
         self.rate_limiter = RateLimiter(context, self.conversations)
         self.mailboxes = Mailboxes(
-            store=foundation.store,
-            leases=leases,
+            store=store,
+            leases=self._leases,
             turns=self.runner,
             group=group,
-            clock=foundation.clock,
+            clock=clock,
             log=EventLog("mailbox"),
             predecessor=self.conversations.predecessor,
             debounce=Debounce(context, self.reassembly.left_s),
         )
-        self.requests = Approvals(context, rooms.numbers)
-        self.deadlines = Deadlines(context, group, requests=self.requests)
-        self.strangers = Strangers(context, rooms.numbers, self.operators.readers)
+        self.strangers = Strangers(context, self._numbers, self.operators.readers)
         self.pair = PairCommand(context, self.requests)
         self.grants = GrantCommands(context)
         self.revocation = Revocation(context, group)
         self.reloader = Reloader(
             foundation, policy=self.policy, people=self.people, revocation=self.revocation
         )
-        self.supervisor: Supervisor
-        self.status = StatusOf(foundation.store, self._report)
+        self.status = StatusOf(store, self._report)
         commands = Commands(
             context,
             conversations=self.conversations,
@@ -159,35 +170,132 @@ class Services:
         )
         self.supervisor = Supervisor(
             admit=self.channels.noting(self.ingress.admit),
-            clock=foundation.clock,
+            clock=clock,
             tell_operators=lambda name, says: self.notices.tell(says, but_channel=name),
             log=EventLog("channels"),
         )
         self.transcript = Transcript(
-            foundation.store,
-            self.live,
-            partial(screen_shown, redactor=foundation.start.checked.redactor),
+            store, self.live, partial(screen_shown, redactor=checked.redactor)
         )
-        self.anchors = Anchors(foundation.store, foundation.clock)
+        self.anchors = Anchors(store, clock)
         self.retention = Sweep(
-            store=foundation.store,
+            store=store,
             anchors=self.anchors,
-            clock=foundation.clock,
+            clock=clock,
             settings=lambda: settings.config.retention,
             log=EventLog("retention"),
         )
         self.erasure = Erasure(
-            store=foundation.store,
-            leases=leases,
+            store=store,
+            leases=self._leases,
             mailboxes=self.mailboxes,
-            clock=foundation.clock,
+            clock=clock,
             ids=foundation.ids,
             ids_of=self.people.ids_of,
             announce=self.announce,
             log=EventLog("forgetting"),
         )
-        self._disk = DiskWatch(foundation.start.places.data, foundation.clock, self.notices.tell)
-        self._receipts = Receipts(foundation.store, foundation.keys)
+        self._disk = DiskWatch(foundation.start.places.data, clock, self.notices.tell)
+        self.receipts = Receipts(store, foundation.keys)
+
+    def _turn_services(self) -> TurnServices:
+        """Return what every turn works with."""
+        foundation, settings, log = self.foundation, self.foundation.settings, self._turn_log
+        config, redactor = foundation.start.config, foundation.start.checked.redactor
+        return TurnServices(
+            store=foundation.store,
+            model=Model(
+                provider=foundation.provider,
+                redactor=redactor,
+                record=self.model_record,
+                slots=asyncio.Semaphore(config.runtime.model_concurrency),
+                prompt=lambda: settings.config.runtime.prompt,
+                max_output_tokens=config.provider.max_output_tokens,
+            ),
+            gate=Gate(
+                tools=foundation.tools,
+                policy=self.policy,
+                protected=foundation.protected,
+                redactor=redactor,
+                refusals=Refusals(redactor, foundation.keys.current),
+                clock=foundation.clock,
+                ids=foundation.ids,
+                settings=lambda: settings.config.approvals,
+                approvers=self.operators.approvers,
+            ),
+            tools=foundation.tools,
+            arrivals=Downloads(
+                store=foundation.store,
+                account_of=self.channels.account_of,
+                clock=foundation.clock,
+                settings=config.attachments,
+                has_room=self._has_room,
+                reader=attachments.NAME if attachments.NAME in foundation.tools else "",
+                log=log,
+            ),
+            recollection=Recollection(
+                notes=Notes(foundation.store),
+                most_chars=recalled_chars(
+                    config.tools.notes, foundation.provider.facts.context_tokens
+                ),
+                redact=redactor.redact,
+            ),
+            live=self.live,
+            outbox=self.outbox,
+            redactor=redactor,
+            keys=foundation.keys,
+            results=Results(
+                keys=foundation.keys,
+                redactor=redactor,
+                cap_chars=lambda: settings.config.runtime.result_chars,
+                reader=results.NAME if results.NAME in foundation.tools else "",
+            ),
+            numbers=self._numbers,
+            clock=foundation.clock,
+            ids=foundation.ids,
+            publish=self.bus.publish,
+            log=log,
+            limits=self._limits,
+            each_approver=self.operators.each_approver,
+            operators=self.operators.readers,
+            failed=self.notices.line,
+            policy=self.policy,
+            halted=lambda: self.policy.halted_by,
+            known=self.people.by_now,
+            revoked=self.people.put_out_by,
+            workspace=self._workspace,
+            max_file_bytes=self._max_file_bytes,
+            left_s=self.reassembly.left_s,
+        )
+
+    # --- what turns ask for ----------------------------------------------------------------------
+
+    async def _look_again(self) -> None:
+        """Let a stop see that a turn has come to wait for a person."""
+        await self.mailboxes.look_again()
+
+    def _limits(self) -> Limits:
+        runtime = self.foundation.settings.config.runtime
+        tokens = runtime.max_session_tokens or None
+        return Limits(max_rounds=runtime.max_iterations, max_tokens=tokens)
+
+    async def _has_room(self) -> bool:
+        settings = self.foundation.settings.config.retention
+        return not is_over(settings, await self.foundation.store.used_bytes())
+
+    def _max_file_bytes(self, address: Address) -> int:
+        """Return what a chat takes; one whose channel is not there yet can't be asked."""
+        account = self.channels.account_of(address.channel)
+        return 0 if account is None else account.capabilities.max_file_bytes
+
+    async def _workspace(self, conversation: ConversationId) -> Path:
+        """Return a workspace's real path, as tools name what is below it; conversations may share it."""
+
+        def made(workspace: Path) -> Path:
+            workspace.mkdir(mode=0o700, parents=True, exist_ok=True)
+            return workspace.resolve()
+
+        return await asyncio.to_thread(made, self.foundation.start.places.workspaces / conversation)
 
     # --- what is stored ------------------------------------------------------------------------
 
@@ -250,16 +358,20 @@ class Services:
         for name, answer in control.items():
             foundation.control.call(name, answer)
         ready = asyncio.Event()
-        self._group.create_task(foundation.control.serve(ready.set), name="control")
+        served = {
+            "control": foundation.control.serve(ready.set),
+            "anchors": self.anchors.keep(),
+            "retention": self.retention.keep(),
+            "disk": self._disk.keep(),
+            "erasure": self.erasure.keep(),
+            "mailboxes": self.mailboxes.keep(),
+        }
         if foundation.listener is not None:
-            self._group.create_task(foundation.listener.serve(), name="listener")
+            served["listener"] = foundation.listener.serve()
         if foundation.public is not None:
-            self._group.create_task(foundation.public.serve(), name="public listener")
-        self._group.create_task(self.anchors.keep(), name="anchors")
-        self._group.create_task(self.retention.keep(), name="retention")
-        self._group.create_task(self._disk.keep(), name="disk")
-        self._group.create_task(self.erasure.keep(), name="erasure")
-        self._group.create_task(self.mailboxes.keep(), name="mailboxes")
+            served["public listener"] = foundation.public.serve()
+        for name, kept in served.items():
+            self._group.create_task(kept, name=name)
         await self.channels.start(self.supervisor, self.transcript, self._menu)
         # Last, because what is wrong with a model is told by the channels.
         if isinstance(foundation.provider, Preloading):
@@ -281,15 +393,7 @@ class Services:
             claim=self.strangers.open_claim(part.name for part in checked.channels),
         )
 
-    async def receipts_in(self, text: str) -> list[dict[str, object]]:
-        """Return every receipt of a text, verified."""
-        return await self._receipts.verify(text)
-
     # --- what rooms call above themselves ------------------------------------------------------
-
-    async def _look_again(self) -> None:
-        """Let a stop see that a turn has come to wait for a person."""
-        await self.mailboxes.look_again()
 
     def _menu(self, channel: str) -> Menu:
         return menu_of(channel, self.policy(), self.people.operators(), self.foundation.clock.now())
@@ -315,3 +419,13 @@ class Services:
             dropped=dict(self.ingress.dropped),
             refused=dict(self.rate_limiter.refused),
         )
+
+
+def recalled_chars(settings: NotesSettings, context_tokens: int | None) -> int:
+    """Return how long the notes of one message may be; a small window has room for little.
+
+    A character takes up to four tokens in a language that the model hardly knows; then they fill
+    half of the window.
+    """
+    most_chars = settings.recalled_chars if settings.enabled else 0
+    return most_chars if context_tokens is None else min(most_chars, context_tokens // 8)

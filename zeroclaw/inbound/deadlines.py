@@ -171,22 +171,21 @@ class Deadlines:
 class CardHooks:
     """The outbox's hooks: cards of every kind are known here, all else by the turn's hooks."""
 
-    def __init__(self, turns: Deliveries, made: Callable[[], tuple[Approvals, Deadlines]]) -> None:
-        """Stand before the turn's hooks; what is `made` is made after the outbox."""
+    def __init__(self, turns: Deliveries, requests: Approvals, deadlines: Deadlines) -> None:
+        """Stand before the turn's hooks."""
         self._turns = turns
-        self._made = made
+        self._requests = requests
+        self._deadlines = deadlines
 
     async def asked(self, row: Row, item: Ask, ref: MessageRef) -> tuple[Write, ...]:
         """See `outbox.Hooks`; a card that is shown is watched, one that ended meanwhile is settled."""
-        requests, deadlines = self._made()
         if row.conversation is not None:
-            deadlines.shown(item)
-        return await requests.shown(item.approvals, ref)
+            self._deadlines.shown(item)
+        return await self._requests.shown(item.approvals, ref)
 
     async def pressed(self, row: Row, item: Ask) -> MessageRef | None:  # noqa: ARG002
         """See `outbox.Hooks`."""
-        requests, _ = self._made()
-        return await requests.stands(item.approvals, item.address)
+        return await self._requests.stands(item.approvals, item.address)
 
     async def refused(self, row: Row, item: Item, why: str) -> tuple[Write, ...]:
         """See `outbox.Hooks`."""

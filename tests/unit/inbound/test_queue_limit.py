@@ -104,7 +104,7 @@ async def test_a_chat_that_is_forgotten_just_now_refuses_no_event(
     async with world.running() as house:
         await house.say("one")
         await house.say("two")
-        monkeypatch.setattr(world.store, "count", count_and_forget)
+        monkeypatch.setattr(house.services.foundation.store, "count", count_and_forget)
         assert await house.say("three") == Accepted()
         assert await house.states() == ["failed"]
         assert house.texts()[0].startswith("I am busy: a message waits here already.")

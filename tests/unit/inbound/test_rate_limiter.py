@@ -497,8 +497,8 @@ async def test_what_is_turned_away_again_reads_few_rows(
             await house.advance(20)
         for _ in range(3):
             await house.say("hello", "ben")
-        monkeypatch.setattr(world.store, "select", counted)
+        monkeypatch.setattr(house.services.foundation.store, "select", counted)
         await house.services.ingress.admit(house.envelope(Said(text="hello"), "ben"))
-        assert sum(read) <= 4
+        assert 0 < sum(read) <= 4
         [row] = await house.rows(RowKind.INBOX, "failed")
         assert INBOX.of(row).content == Unread(over="person", count=2)

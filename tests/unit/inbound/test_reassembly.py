@@ -330,7 +330,7 @@ async def test_the_last_piece_may_come_while_the_others_are_read(
             return rows
 
         await send(house, "one ", MORE)
-        monkeypatch.setattr(world.store, "select", overtaken)
+        monkeypatch.setattr(house.services.foundation.store, "select", overtaken)
         await send(house, "two ", MORE)
         assert world.model.asked() == ["user: one two three"]
 

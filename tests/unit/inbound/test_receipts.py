@@ -35,10 +35,10 @@ async def test_a_receipt_is_true_earlier_or_false(world: World) -> None:
                 {"token": FORGED, "verdict": "false", "tool": "", "outcome": "", "at": ""},
             ]
         }
-        [found] = await house.services.receipts_in(token)
+        [found] = await house.services.receipts.verify(token)
         assert found["verdict"] == "valid"
     async with world.running() as house:
-        [found] = await house.services.receipts_in(token)
+        [found] = await house.services.receipts.verify(token)
         assert found["verdict"] == "earlier"
         assert await house.ask("receipts") == {"receipts": []}
 
@@ -111,7 +111,7 @@ async def test_a_receipt_outlives_the_result_that_it_stood_under(
     async with world.running() as house:
         await house.advance(2)
         assert await world.store.streams(LogKind.JOURNAL) == ()
-        [found] = await house.services.receipts_in(token)
+        [found] = await house.services.receipts.verify(token)
         assert (found["verdict"], found["tool"], found["outcome"]) == verdict
 
 

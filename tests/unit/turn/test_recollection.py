@@ -10,7 +10,7 @@ from tests.fakes.plain_tool import LOOK, PlainTool
 from tests.fakes.scripted_model import asks_for, says
 from zeroclaw.config.model import NotesSettings, ToolsSettings
 from zeroclaw.context.notes import NOTES, Notes
-from zeroclaw.daemon.turn_rooms import recalled_chars
+from zeroclaw.daemon.services import recalled_chars
 from zeroclaw.envelope import ConversationId, Edited
 from zeroclaw.message import UserMessage
 from zeroclaw.store import Commit, DurablePoint
