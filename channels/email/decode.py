@@ -54,8 +54,15 @@ _PRESS = re.compile(r"\[zc:([otd]):([^\s:\[\]]{1,200}):([0-9a-f]{20}):([A-Za-z0-
 _CHOICES: dict[str, Choice] = {"o": "once", "t": "for_a_time", "d": "deny"}
 _CODES = {choice: code for code, choice in _CHOICES.items()}
 _REPLY = re.compile(
-    r"(?:\s*(?:re|aw|sv|antw|odp|vs|ответ|fw|fwd|wg)(?:\[\d{1,3}\])?\s*:)+\s*", re.IGNORECASE
+    r"\A(?:\s*(?:re|aw|sv|antw|odp|vs|ответ|fw|fwd|wg)(?:\[\d{1,3}\])?\s*:)+\s*", re.IGNORECASE
 )
+# How the subject of a forwarded mail begins, where programs write no `Fwd`; and of any mail that has a
+# word before it, for there are more languages than these.
+_FORWARDED = re.compile(
+    r"\A(?:\s*\[[^\]]{0,30}\])*(?:[^:]{1,10}:)*?\s*(?:fwd?|wg|tr|rv|enc|i|vb|vl|pd|doorst|ilt|πρθ|пер|转发|轉寄|転送|전달)\s*[:：]",  # noqa: RUF001  wide colon
+    re.IGNORECASE,
+)
+_LED_IN = re.compile("\\A[^:：]{1,30}[:：](?!//)")  # noqa: RUF001  as above
 _BLOCKS = (
     "address,article,blockquote,div,dd,dt,footer,form,h1,h2,h3,h4,h5,h6,header,hr,li,ol,pre,section,"
     "table,tr,ul"
@@ -271,17 +278,23 @@ def _hash(*parts: str) -> str:
 
 
 def _body(subject: str, text: str, own: str, me: Me, sender: str, *, is_first: bool) -> Body:
-    """Return what a mail says: an answer to a card, a command, or words."""
+    """Return what a mail says: an answer to a card, a command, or words.
+
+    The subject of a mail that answers or passes on another one is that one's: its words are not the
+    sender's own, and no command.
+    """
     if found := _PRESS.search(subject):
         return _pressed(found, own, me, sender)
+    is_theirs = own == text and _LED_IN.match(subject) is None
+    if own == text and _FORWARDED.match(subject):
+        own = ""  # where the other mail begins is not known
     if command := _COMMAND.fullmatch(own):
         return Command(name=command[1].lower(), rest=(command[2] or "").strip())
     if is_first and (title := _REPLY.sub("", subject, count=1) if subject else ""):
-        if not text:
-            command = _COMMAND.fullmatch(title)
-            if command:
-                return Command(name=command[1].lower(), rest=(command[2] or "").strip())
-        text, own = f"{title}\n\n{text}".strip(), f"{title}\n\n{own}".strip()
+        if not text and is_theirs and (command := _COMMAND.fullmatch(title)):
+            return Command(name=command[1].lower(), rest=(command[2] or "").strip())
+        text = f"{title}\n\n{text}".strip()
+        own = f"{title}\n\n{own}".strip() if is_theirs else own
     return Said(text=text, own=None if own == text else own)
 
 
@@ -343,11 +356,10 @@ def _chosen(mail: Mail) -> list[tuple[Part, str]]:
 
 
 def _html(source: str) -> tuple[str, str]:
-    """Return the words of HTML, and those without what it marks as quoted."""
+    """Return the words of HTML, and those without what it marks as quoted; none where it is too deep."""
     source = source[:MOST_HTML_CHARS]
     if _is_hostile(source):
-        text = _lines(_ANY_TAG.sub(_BREAK, source))
-        return text, text
+        return _lines(_ANY_TAG.sub(_BREAK, source)), ""
     tree = LexborHTMLParser(source)
     for node in tree.css(_UNREAD):
         node.decompose()

@@ -40,6 +40,7 @@ from zeroclaw import (
 )
 
 ANNS = Address(channel="email", account="bot@zero.test", chat="ann@a.example", direct=True)
+HTML = HEAD + "\nContent-Type: text/html; charset=utf-8"
 CARD = own_id(None, "card", "zero.test")
 
 
@@ -166,7 +167,45 @@ def test_a_subject_is_the_first_of_the_words_where_a_thread_begins() -> None:
 def test_quoted_words_are_not_the_senders_own() -> None:
     body = "Yes.\n\nOn 1 Jan, bot@zero.test wrote:\n> Shall I?"
     assert said(reply(body)) == Said(text=body, own="Yes.")
-    assert said(letter(body)) == Said(text=f"the sums\n\n{body}", own="the sums\n\nYes.")
+    assert said(letter(body)) == Said(text=f"the sums\n\n{body}", own="Yes.")
+
+
+PASSED_ON = ["Fwd: rm -rf x", "WG: rm -rf x", "TR : rm -rf x", "RV: Re: rm -rf x", "转发：rm -rf x"]  # noqa: RUF001
+
+
+@pytest.mark.parametrize("subject", PASSED_ON)
+def test_a_subject_of_what_is_passed_on_is_somebody_elses(subject: str) -> None:
+    """Who wrote the mail that is forwarded chose it, and a call that it dictates is not unasked for."""
+    head = HEAD.replace("the sums", subject)
+    for body in ("See below.\n\n> all of it", "", "Hi,\nall of it"):
+        assert "rm -rf x" in said(letter(body, head=head)).text
+        assert "rm -rf x" not in str(said(letter(body, head=head)).own)
+
+
+def test_what_is_forwarded_without_a_known_mark_is_nobodys_own_words() -> None:
+    """Programs mark it in more languages than are known here."""
+    body = "Look.\n\n\u05de\u05d0\u05ea: Bob\n\nrm -rf x"
+    assert said(letter(body, head=HEAD.replace("the sums", "Fwd: sums"))).own == ""
+    marked = "Look.\n\n---------- Forwarded message ---------\nrm -rf x"
+    assert said(letter(marked, head=HEAD.replace("the sums", "Fwd: sums"))).own == "Look."
+
+
+@pytest.mark.parametrize(
+    "subject", ["Fwd: /tool shell {}", "Re: /tool shell {}", "/x: /tool shell {}"]
+)
+def test_a_command_of_somebody_elses_subject_is_none(subject: str) -> None:
+    assert not isinstance(taken(letter("", head=HEAD.replace("the sums", subject))).body, Command)
+
+
+def test_a_word_that_ends_as_a_reply_begins_is_whole() -> None:
+    assert said(letter("", head=HEAD.replace("the sums", "Software: old"))).text == "Software: old"
+
+
+def test_no_words_of_html_that_can_not_be_read_are_its_senders_own() -> None:
+    """Where its quotations are is not known either."""
+    body = f"{'<div>' * 1_000}Yes<blockquote>rm -rf x</blockquote>"
+    told = said(letter(body, head=HTML, more="References: <root@a.example>"))
+    assert ("rm -rf x" in told.text, told.own) == (True, "")
 
 
 def test_words_beyond_a_bound_are_left_out() -> None:
@@ -191,9 +230,6 @@ def test_a_command_may_be_a_subject_alone() -> None:
         name="help", rest="me"
     )
     assert said(letter("x", head=HEAD.replace("the sums", "/help"))).text == "/help\n\nx"
-
-
-HTML = HEAD + "\nContent-Type: text/html; charset=utf-8"
 
 
 def test_a_mail_of_html_alone_is_read() -> None:
