@@ -23,7 +23,6 @@ from zeroclaw import Hidden, Value
 
 MOST_HEADER_BYTES = 65_536
 """Of one block of headers; Postfix takes 102,400 of a whole mail (header_size_limit, read 2026-11)."""
-MOST_HEADERS = 1_000
 MOST_VALUE_CHARS = 8_000
 """Of one header, unfolded; one that is longer reads as empty, so that none is believed in part."""
 MOST_LEVELS = 20
@@ -33,6 +32,9 @@ MOST_NAME_CHARS = 200
 # Whose decoders take time that grows with the square of the text, or read what is no text.
 _NO_CHARSETS = frozenset({"idna", "punycode", "undefined", "unicode-escape", "raw-unicode-escape"})
 _AFTER_BOUNDARY = frozenset({b"", b"-", b"\r", b"\n", b" ", b"\t"})
+# Both repeat what begins with a sign that the other can't, so that nothing is tried twice.
+_HEADERS = re.compile(rb"(?:[!-9;-~]+[ \t]*:[^\n]*(?:\n|\Z)|[ \t][^\n]*(?:\n|\Z))*")
+_EMPTY = re.compile(rb"\r?\n")
 _NOT_BASE64 = re.compile(rb"[^A-Za-z0-9+/]+")
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
@@ -159,15 +161,16 @@ def _boundary(raw: bytes, line: bytes, start: int, end: int) -> int:
 
 
 def _block(raw: bytes, start: int, end: int) -> tuple[Message, int]:
-    """Return the headers that begin somewhere, and where what they are about begins."""
-    most = min(end, start + MOST_HEADER_BYTES)
-    if raw.startswith((b"\n", b"\r\n"), start):  # no headers at all
-        return Message(), raw.index(b"\n", start) + 1
-    ends = [
-        at + len(gap) for gap in (b"\r\n\r\n", b"\n\n") if (at := raw.find(gap, start, most)) >= 0
-    ]
-    body = min(ends, default=most)
-    return BytesHeaderParser().parsebytes(raw[start:body]), body
+    """Return the headers that begin somewhere, and where what they are about begins.
+
+    They end at the first line that is none, empty or not, as they do for Postfix. A lone CR ends no
+    line: the server that took the mail in saw one header there, and left all of it to its writer.
+    """
+    found = _HEADERS.match(raw, start, min(end, start + MOST_HEADER_BYTES))
+    block, body = (found[0], found.end()) if found else (b"", start)
+    empty = _EMPTY.match(raw, body, end)
+    lines = block.replace(b"\r\n", b"\n").replace(b"\r", b" ")
+    return BytesHeaderParser().parsebytes(lines), empty.end() if empty else body
 
 
 def _leaf(message: Message, start: int, end: int, choice: int) -> Part:
