@@ -7,12 +7,11 @@ from functools import partial
 from pathlib import Path
 
 from zeroclaw.channel import Admit, Channel, ChannelContext
-from zeroclaw.daemon.config_check import ChannelPart, load
+from zeroclaw.daemon.config_check import ChannelPart
 from zeroclaw.daemon.foundation import Foundation
 from zeroclaw.delivery.account import Account
 from zeroclaw.envelope import Accepted, Admission, Answered, Envelope
 from zeroclaw.errors import ConfigError, PortInUse
-from zeroclaw.foreign import call_now
 from zeroclaw.gate.receipt_screen import screen_shown
 from zeroclaw.host.logs import EventLog
 from zeroclaw.inbound.ingress import POSITIONS
@@ -49,10 +48,6 @@ class ChannelHost:
         directories = {
             part.name: await asyncio.to_thread(_directory, data, part.name) for part in channels
         }
-        for part in channels:
-            # Before any is made: what is asked of people meanwhile finds its channel. What fails here
-            # fails again as the channel is made, and is told of there.
-            await asyncio.to_thread(call_now, partial(load, part))
         # No await from here: one that fails at once is told about on those that come after it.
         for part in channels:
             mine = [row for row in positions if row.key.startswith(f"{part.name}/")]

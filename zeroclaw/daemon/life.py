@@ -13,15 +13,18 @@ import signal
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, suppress
+from functools import partial
 from typing import cast
 
 from zeroclaw.console.pulse import Pulse
+from zeroclaw.daemon.config_check import ChannelPart, load
 from zeroclaw.daemon.foundation import Foundation, Openers, ReadyFacts, Start, open_foundation
 from zeroclaw.daemon.operator_page import OperatorPage
 from zeroclaw.daemon.services import Services
 from zeroclaw.daemon.store_watch import WatchedStore
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import ConfigError, Refused, StoreUnusable, ZeroclawError, first_of
+from zeroclaw.foreign import call_now
 from zeroclaw.host.answers import (
     Errors,
     Halted,
@@ -121,8 +124,12 @@ async def serve(start: Start, hooks: Hooks, openers: Openers) -> None:
         NeedsOperator: It can't start, or can't go on.
     """
     async with AsyncExitStack() as stack:
+        # Half of a start; the other half waits for disks and processes meanwhile.
+        loop = asyncio.get_running_loop()
+        loading = loop.run_in_executor(None, _load, start.checked.channels)
         foundation = await open_foundation(start, openers, stack)
         await _clean_up(foundation)
+        await loading
         try:
             async with asyncio.TaskGroup() as group:
                 daemon = Daemon(foundation, hooks, group)
@@ -298,6 +305,15 @@ def _stop_at_the_end(lifeline: int, stop: asyncio.Event) -> None:
     if not said:
         asyncio.get_running_loop().remove_reader(lifeline)
         stop.set()
+
+
+def _load(channels: Iterable[ChannelPart]) -> None:
+    """Import what makes the channels, before any is made: what is asked of people finds its channel.
+
+    What fails here fails again as the channel is made, and is told of there.
+    """
+    for part in channels:
+        call_now(partial(load, part))
 
 
 async def _clean_up(foundation: Foundation) -> None:
