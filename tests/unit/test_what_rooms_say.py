@@ -29,6 +29,7 @@ ELSEWHERE = {
     "turn/downloads.py": "what became of a file",
     "turn/batch.py": "what is read in place of a result",
     "turn/control.py:_told": "an edit, as a message",
+    "turn/loops.py": "what is repeated",
     "turn/message_text.py:late_for_the_model": "when a message was written",
     "turn/outgoing_files.py": "what is read in place of a result",
     "turn/attachments.py": "what files came",

@@ -96,6 +96,8 @@ class RuntimeSettings(Settings):
     """`[runtime]`: bounds of a turn and of the daemon."""
 
     max_iterations: Live[int] = Field(default=50, ge=1)
+    max_repeats: Live[int] = Field(default=8, ge=0, le=60)
+    warn_repeats: Live[int] = Field(default=5, ge=0, le=60)
     max_session_tokens: Live[int] = Field(default=0, ge=0)
     model_concurrency: int = Field(default=64, ge=1)
     backlog: Live[int] = Field(default=100, ge=1, le=10_000)

@@ -276,8 +276,12 @@ class Services:
 
     def _limits(self) -> Limits:
         runtime = self.foundation.settings.config.runtime
-        tokens = runtime.max_session_tokens or None
-        return Limits(max_rounds=runtime.max_iterations, max_tokens=tokens)
+        return Limits(
+            max_rounds=runtime.max_iterations,
+            max_tokens=runtime.max_session_tokens or None,
+            max_repeats=runtime.max_repeats,
+            warn_repeats=runtime.warn_repeats,
+        )
 
     async def _has_room(self) -> bool:
         settings = self.foundation.settings.config.retention

@@ -103,6 +103,12 @@ MOST_ROUNDS = Sentence(
     de="nach {rounds} Runden mit Werkzeugaufrufen beendet, mehr sind für eine Antwort nicht "
     "erlaubt; was bis dahin aufgerufen wurde, kann schon etwas bewirkt haben",
 )
+WENT_IN_CIRCLES = Sentence(
+    en="stopped: I called {tools} again and again and learned nothing new; send `/retry`, or tell "
+    "me more, and I go on",
+    de="beendet: Ich habe immer wieder {tools} aufgerufen und nichts Neues erfahren; mit `/retry` "
+    "oder einem weiteren Hinweis mache ich weiter",
+)
 MOST_TOKENS = Sentence(
     en="stopped at {used} tokens, the limit of one turn is {limit}; earlier tool calls may "
     "already have completed successfully",

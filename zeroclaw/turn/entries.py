@@ -122,10 +122,17 @@ class CallFinished(Value):
 
 
 class BatchAppended(Value):
-    """The results of the open batch joined the history, in request order."""
+    """The results of the open batch joined the history, in request order.
+
+    Attributes:
+        word: What the runtime tells the model behind them, empty for nothing.
+        loop: The tools whose calls went in circles, which ends the turn; empty for none.
+    """
 
     at: datetime
     context_heavy: bool = False
+    word: str = ""
+    loop: tuple[str, ...] = ()
 
 
 class Steered(Value):

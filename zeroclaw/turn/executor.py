@@ -11,13 +11,14 @@ from zeroclaw.context.history import prepare_request_messages
 from zeroclaw.context.prompt import system_prompt
 from zeroclaw.delivery.rows import File, outbox_row, quiet_notes
 from zeroclaw.envelope import ActionId, ApprovalId, Reader
+from zeroclaw.gate.conditions import facts_of
 from zeroclaw.gate.verdict import Stopped
 from zeroclaw.message import SystemMessage, ToolCall, ToolDefinition
 from zeroclaw.provider import ModelRequest
 from zeroclaw.store import DurablePoint, PutBlob, Write
 from zeroclaw.text import catalogue
 from zeroclaw.tool import ToolFile
-from zeroclaw.turn import batch, entries
+from zeroclaw.turn import batch, entries, loops
 from zeroclaw.turn.approvals import ApprovalRequests
 from zeroclaw.turn.context import TurnContext
 from zeroclaw.turn.control import ControlLane
@@ -31,6 +32,7 @@ from zeroclaw.turn.signals import (
     RequestEvent,
     ResponseReceived,
 )
+from zeroclaw.turn.states import Calling
 from zeroclaw.turn.tool_calls import ToolCalls, refused
 from zeroclaw.value import replace
 
@@ -256,7 +258,9 @@ class EffectExecutor:
         words, joined = (
             await self._controls.steering(self._opened.principal) if steered else ((), ())
         )
-        complete = entries.BatchAppended(at=self._services.clock.now())
+        # Whoever says something has news for a model that goes in circles.
+        plain = entries.BatchAppended(at=self._services.clock.now())
+        complete = plain if edits else self._judged(plain)
         appended = Transition(
             event=complete,
             point=DurablePoint.STEERED if edits else DurablePoint.BATCH_APPENDED,
@@ -267,9 +271,24 @@ class EffectExecutor:
             # One of them may be edited or withdrawn just now; the next batch looks again.
             appended = replace(
                 appended,
+                event=plain,
                 point=DurablePoint.STEERED,
-                journal=(*appended.journal, *words),
+                journal=(plain, *edits, *words),
                 writes=(*appended.writes, *joined),
                 otherwise=appended,
             )
         await self._tell(appended)
+
+    def _judged(self, complete: entries.BatchAppended) -> entries.BatchAppended:
+        """Return the entry of a batch with what is to be said of calls that repeat (S4-04)."""
+        turn = self._session.history.turn
+        if turn is None or not isinstance(turn.state, Calling):
+            return complete
+        calls = loops.extended(turn.calls, turn.state.batch.slots)
+        found = loops.judged(calls, self._opened.limits, self._changes)
+        return replace(complete, word=found.word, loop=found.loop)
+
+    def _changes(self, tool: str) -> bool:
+        """Tell whether calls of a tool may change something, as those do that declare nothing."""
+        known = self._services.tools.get(tool)
+        return known is not None and not facts_of(known.spec).effects.isdisjoint({"write", "exec"})

@@ -14,7 +14,7 @@ from zeroclaw.gate.taint import Source, joined, named
 from zeroclaw.gate.verdict import Denied
 from zeroclaw.message import AssistantMessage, Message, ToolMessage, UserMessage
 from zeroclaw.text import catalogue
-from zeroclaw.turn import entries, signals
+from zeroclaw.turn import entries, loops, signals
 from zeroclaw.turn.batch import Fill, Outcome, closed
 from zeroclaw.turn.entries import Entry
 from zeroclaw.turn.machine import Step, begin, begin_tool, said, step
@@ -30,12 +30,14 @@ class OpenTurn(Value):
         state: Where it stands; hand it to `machine.resume` after a restart.
         resumed: Restarts since the newest entry that brought it further.
         own: What its person has written themselves, each message of the turn.
+        calls: Its rounds since they wrote last.
     """
 
     opened: entries.TurnOpened
     state: State
     resumed: int = 0
     own: tuple[str, ...] = ()
+    calls: loops.Log = ()
 
 
 class Issued(Value):
@@ -132,15 +134,14 @@ def _within(history: History, turn: OpenTurn, entry: Entry) -> History:
     state = advance(turn.state, entry)
     # A call that starts once more has come no further than it was before the restart.
     resumed = turn.resumed if state == turn.state else 0
+    own = (*turn.own, *entry.own) if isinstance(entry, entries.Steered) else turn.own
+    calls = _calls(turn, state, entry)
     after = replace(
         _joined(history, _brought(turn.state, state, entry)),
-        turn=replace(turn, state=state, resumed=resumed),
+        turn=replace(turn, state=state, resumed=resumed, own=own, calls=calls),
         receipts=history.receipts + issued(turn.state, entry),
     )
     match entry:
-        case entries.Steered():
-            whole = (*turn.own, *entry.own)
-            return replace(after, turn=replace(turn, state=state, resumed=resumed, own=whole))
         case entries.Compacted():
             kept = _kept(after.messages, entry.kept)
             return replace(after, messages=kept, summary=entry.summary)
@@ -157,7 +158,8 @@ def _brought(before: State, after: State, entry: Entry) -> tuple[Message, ...]:
             # Without calls it is part of the turn's end.
             return (entry.message,) if entry.message.tool_calls else ()
         case entries.BatchAppended() if before != after:
-            return _unappended(before)
+            word = (UserMessage(content=entry.word, note="repeats"),) if entry.word else ()
+            return (*_unappended(before), *word)
         case entries.Steered():
             return (entry.user,)
         case entries.TurnFinished():
@@ -165,6 +167,17 @@ def _brought(before: State, after: State, entry: Entry) -> tuple[Message, ...]:
             return (*_filled(before, entry.fills), *last)
         case _:
             return ()
+
+
+def _calls(turn: OpenTurn, after: State, entry: Entry) -> loops.Log:
+    """Return the rounds of a turn since its person said something."""
+    match entry:
+        case entries.BatchAppended() if isinstance(turn.state, Calling) and after != turn.state:
+            return loops.extended(turn.calls, turn.state.batch.slots, warned=bool(entry.word))
+        case entries.Steered():
+            return ()
+        case _:
+            return turn.calls
 
 
 def _finished(history: History, turn: OpenTurn, entry: entries.TurnFinished) -> History:

@@ -57,7 +57,6 @@ from zeroclaw.turn.signals import (
     Event,
     Finish,
     GateBatch,
-    LoopDetected,
     RecordUnknown,
     RequestEvent,
     RequestFailed,
@@ -126,8 +125,6 @@ def step(state: State, event: Event) -> Step:
             mark = "interrupted" if event.cause == "interrupt" else "stopped"
             note = abort_note(event, state.progress.language)
             return finish(state, "user_abort", note, mark)
-        case LoopDetected():
-            return finish(state, "loop_detected", event.text, "stopped")
         case TurnFailed():
             return finish(state, "error", event.text)
         case _:
@@ -345,6 +342,10 @@ def _appended(state: Calling, event: BatchAppended) -> Step:
         told = slots.results(state.batch)
         text = "\n".join(result_for_people(one, progress.language) for one in told)
         return finished(Done(reason="model_stop", usage=progress.usage, text=text))
+    if event.loop:
+        tools = ", ".join(f"`{tool}`" for tool in event.loop)
+        note = catalogue.WENT_IN_CIRCLES.to(progress.language, tools=tools)
+        return finish(Thinking(progress=progress), "loop_detected", note)
     if progress.rounds >= bound:
         note = catalogue.MOST_ROUNDS.to(progress.language, rounds=bound)
         return finish(Thinking(progress=progress), "max_turns", note)

@@ -98,16 +98,6 @@ class AbortRequested(Value):
     by: str = ""
 
 
-class LoopDetected(Value):
-    """The model goes in circles.
-
-    Attributes:
-        text: What it repeats, in one sentence for the person.
-    """
-
-    text: str
-
-
 class TurnFailed(Value):
     """The runtime gives the turn up: a fault of its own, or too many restarts.
 
@@ -123,7 +113,7 @@ RequestEvent = (
 )
 """About one request to the model; news of an older one is ignored by its number."""
 
-Event = RequestEvent | Recorded | CompactionFailed | AbortRequested | LoopDetected | TurnFailed
+Event = RequestEvent | Recorded | CompactionFailed | AbortRequested | TurnFailed
 
 
 # --- effects -------------------------------------------------------------------------------------

@@ -22,10 +22,15 @@ class Limits(Value):
     Attributes:
         max_rounds: Batches of tool calls; with N of them run, model call N+1 is refused (K1).
         max_tokens: Input and output of the whole turn, sub-agents included; None for no cap.
+        max_repeats: Rounds that tell the model nothing new until the turn ends (K22), see `loops`; 0
+            for never.
+        warn_repeats: Until the model is told; 0 for never.
     """
 
     max_rounds: int = 50
     max_tokens: int | None = None
+    max_repeats: int = 0
+    warn_repeats: int = 0
 
 
 class Progress(Value):

@@ -84,9 +84,11 @@ TAKEN_UP = frozenset(
         "runtime.backlog",
         "runtime.grace_s",
         "runtime.max_iterations",
+        "runtime.max_repeats",
         "runtime.max_session_tokens",
         "runtime.prompt",
         "runtime.result_chars",
+        "runtime.warn_repeats",
     }
 )
 

@@ -233,11 +233,16 @@ class World(Watch):
         self.happened(entry, entry)
 
     def the_batch_is_appended(self, luck: Luck) -> None:
-        heavy = luck.pick < 25
+        heavy, goes_round = luck.pick < 25, luck.pick >= 95
         self.append = False
         self.appended += 1
         self._forget_batch()
-        entry = entries.BatchAppended(at=parts.AT, context_heavy=heavy)
+        entry = entries.BatchAppended(
+            at=parts.AT,
+            context_heavy=heavy,
+            word="again" if luck.yes else "",
+            loop=("shell",) if goes_round else (),
+        )
         self.happened(entry, entry)
 
     def the_end_is_recorded(self, luck: Luck) -> None:
@@ -261,15 +266,13 @@ class World(Watch):
         self._forget_outstanding()
 
     @precondition(lambda self: self.state is not None and self.end is None)
-    @rule(cause=rarely("stop", "new", "halt", "interrupt", "loop", "fault"))
+    @rule(cause=rarely("stop", "new", "halt", "interrupt", "fault"))
     def the_turn_is_ended(self, cause: str) -> None:
         match cause:
             case "":
                 return
             case "stop" | "new" | "halt" | "interrupt":
                 self.happened(signals.AbortRequested(cause=cause, by="Sam"))
-            case "loop":
-                self.happened(signals.LoopDetected(text="round and round"))
             case _:
                 self.happened(signals.TurnFailed(text="resumed too often"))
         self.promise("an abort ends the turn", kept=self.end is not None)

@@ -27,7 +27,6 @@ from zeroclaw.turn.signals import (
     CancelCalls,
     Event,
     Finish,
-    LoopDetected,
     TurnFailed,
 )
 from zeroclaw.turn.states import Done, DoneReason, Progress, State, Streaming
@@ -59,7 +58,6 @@ def texts(state: State) -> list[str]:
     ("event", "reason"),
     [
         (STOP, "user_abort"),
-        (LoopDetected(text="`search` again and again"), "loop_detected"),
         (TurnFailed(text="restarted three times without getting further"), "error"),
     ],
 )

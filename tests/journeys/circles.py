@@ -1,0 +1,312 @@
+"""Scripts of a model that goes in circles, and of one that only seems to, on the product's tools.
+
+`SEEN` were written before the thresholds of `turn/loops.py` were fixed, `UNSEEN` afterwards. Of those
+two were missed, and one honest one was stopped, the ten words; since then a near-equal call counts
+half. A script is what the model asks for, round by round; whatever it reads, it goes on.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import cycle, islice
+
+from zeroclaw.value import Value
+
+Call = tuple[str, Mapping[str, object] | str]
+Round = Sequence[Call]
+LENGTH = 45
+"""Rounds of a script that goes round; a turn has 50."""
+
+
+class Scripts(Value):
+    """Both kinds, by name."""
+
+    looping: Mapping[str, Sequence[Round]]
+    honest: Mapping[str, Sequence[Round]]
+
+
+def write(path: str, text: str) -> Call:
+    return "write_file", {"path": path, "content": text}
+
+
+def read(path: str, **more: int) -> Call:
+    return "read_file", {"path": path, **more}
+
+
+def edit(path: str, old: str, new: str) -> Call:
+    return "edit_file", {"path": path, "old_text": old, "new_text": new}
+
+
+def search(pattern: str, **more: object) -> Call:
+    return "search_files", {"pattern": pattern, **more}
+
+
+def shell(command: str) -> Call:
+    return "shell", {"command": command}
+
+
+def remember(text: str) -> Call:
+    return "remember", {"text": text}
+
+
+def recall(words: str, **more: int) -> Call:
+    return "recall", {"words": words, **more}
+
+
+def round_and_round(*rounds: Round, after: Iterable[Round] = ()) -> list[Round]:
+    """Return a script that never ends by itself."""
+    return [*after, *islice(cycle(rounds), LENGTH)]
+
+
+def each(calls: Iterable[Call]) -> list[Round]:
+    """Return a script with one call a round."""
+    return [(call,) for call in calls]
+
+
+HELLO: Round = (write("a.txt", "hello\n"), write("b.txt", "bye\n"), write("c.txt", "hm\n"))
+POEM = "".join(f"line {number}\n" for number in range(1, 1001))
+PROGRAM = "n = 0\nassert n == 7, n\n"
+
+SEEN = Scripts(
+    looping={
+        "reads one file": round_and_round((read("a.txt"),), after=[HELLO]),
+        "reads what is not there": round_and_round((read("missing.txt"),)),
+        "lists by a command": round_and_round((shell("ls"),), after=[HELLO]),
+        "fails by a command": round_and_round((shell("cat nothing-here"),)),
+        "searches for the same": round_and_round((search("needle"),), after=[HELLO]),
+        "searches in other words": [
+            (search(f"needle {number}", path="."),) for number in range(LENGTH)
+        ],
+        "two files in turn": round_and_round((read("a.txt"),), (read("b.txt"),), after=[HELLO]),
+        "a command and a file": round_and_round((shell("ls"),), (read("a.txt"),), after=[HELLO]),
+        "three files in turn": round_and_round(
+            (read("a.txt"),), (read("b.txt"),), (read("c.txt"),), after=[HELLO]
+        ),
+        "a tool that is not there": round_and_round((("browse", {"url": "https://x.example"}),)),
+        "no JSON": round_and_round((("read_file", '{"path": "a.txt'),)),
+        "a wrong argument": round_and_round((("read_file", {"file": "a.txt"}),)),
+        "writes the same": round_and_round((write("a.txt", "the same\n"),)),
+        "edits what is not there": round_and_round((edit("a.txt", "good", "bad"),), after=[HELLO]),
+        "recalls the same": round_and_round((recall("birthday"),)),
+        "forgets what is forgotten": round_and_round((("forget_note", {"number": 7}),)),
+        "the same two side by side": round_and_round((read("a.txt"), read("b.txt")), after=[HELLO]),
+        "lists a directory": round_and_round((("list_files", {"path": "."}),), after=[HELLO]),
+        "with case and without": round_and_round(
+            (search("needle", ignore_case=True),), (search("needle", ignore_case=False),)
+        ),
+        "to and fro": round_and_round(
+            (shell("mv a.txt d.txt && ls"),), (shell("mv d.txt a.txt && ls"),), after=[HELLO]
+        ),
+    },
+    honest={
+        "answers at once": [],
+        "reads ten files": [
+            [write(f"{number}.txt", f"text {number}\n") for number in range(10)],
+            *each(read(f"{number}.txt") for number in range(10)),
+        ],
+        "reads a long file": [
+            (write("poem.txt", POEM),),
+            *each(read("poem.txt", first_line=first, max_lines=50) for first in range(1, 1001, 50)),
+        ],
+        "reads beyond the end": [
+            HELLO,
+            *each(read("a.txt", first_line=first) for first in range(2, 22)),
+        ],
+        "writes and reads back": [
+            one
+            for number in range(12)
+            for one in ((write(f"{number}.txt", "same\n"),), (read(f"{number}.txt"),))
+        ],
+        "mends until it works": [
+            (write("t.py", PROGRAM),),
+            *(
+                one
+                for number in range(7)
+                for one in (
+                    (shell("python3 t.py"),),
+                    (edit("t.py", f"n = {number}\n", f"n = {number + 1}\n"),),
+                )
+            ),
+            (shell("python3 t.py"),),
+        ],
+        "mends in vain for a while": [
+            (write("t.sh", "# 0\nfalse\n"),),
+            *(
+                one
+                for number in range(10)
+                for one in (
+                    (shell("sh t.sh"),),
+                    (edit("t.sh", f"# {number}\n", f"# {number + 1}\n"),),
+                )
+            ),
+        ],
+        "waits for a job that gets on": each(
+            shell("echo x >> job; wc -l < job") for _ in range(20)
+        ),
+        "waits for a job that does not for a while": [
+            *each(shell("cat state") for _ in range(4)),
+            (write("state", "ready\n"),),
+            *each(shell("cat state") for _ in range(4)),
+        ],
+        "makes twenty files alike": each(write(f"{n}/empty.txt", "") for n in range(20)),
+        "labels twenty things": each(shell(f"true {number}") for number in range(20)),
+        "looks for ten things": [
+            HELLO, *each(search(word) for word in ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"])
+        ],
+        "looks for six things in one place": [
+            HELLO, *each(search(word, path=".") for word in ["one", "two", "three", "four", "five", "six"])
+        ],
+        "remembers twelve things": each(remember(f"number {number}") for number in range(12)),
+        "tidies ten files and tests each time": [
+            one
+            for number in range(10)
+            for one in ((write(f"{number}.py", "pass\n"),), (shell("true"),), (shell("echo ok"),))
+        ],
+        "guesses where it is": each(read(f"{name}/readme") for name in "abcdefghijkl"),
+        "looks again after each change": [
+            one
+            for number in range(9)
+            for one in ((write("a.txt", f"{number}\n"),), (read("a.txt"),), (shell("ls"),))
+        ],
+        "asks for many things side by side": [
+            [write(f"{number}.txt", f"{number}\n") for number in range(12)],
+            [read(f"{number}.txt") for number in range(12)],
+            [read(f"{number}.txt") for number in range(12)],
+        ],
+        "reads what was cut": [
+            (write("poem.txt", POEM * 3),),
+            *each(read("poem.txt", first_line=first) for first in range(1, 3001, 500)),
+        ],
+        "tries three times": [
+            *each(shell("cat nothing-here") for _ in range(3)), (write("nothing-here", "x"),),
+            *each(shell("cat nothing-here") for _ in range(2)),
+        ],
+    },
+)  # fmt: skip
+UNSEEN = Scripts(
+    looping={
+        "shows the date": round_and_round((shell("date +%Y"),)),
+        "who am i": round_and_round((shell("id"),), (shell("pwd"),), (shell("uname"),)),
+        "greps in other words": [
+            (search(f"todo|fixme {number}", regex=True, path="."),) for number in range(LENGTH)
+        ],
+        "reads with other spelling": round_and_round(
+            (("read_file", '{"path":"a.txt"}'),), (("read_file", '{ "path" : "a.txt" }'),),
+            after=[HELLO],
+        ),
+        "a read and a failing edit": round_and_round(
+            (read("a.txt"),), (edit("a.txt", "nope", "yes"),), after=[HELLO]
+        ),
+        "writes and reads the same": round_and_round(
+            (write("a.txt", "x\n"),), (read("a.txt"),)
+        ),
+        "does much first": round_and_round(
+            (read("a.txt"),), after=[HELLO, *each(write(f"{n}.md", f"{n}\n") for n in range(20))]
+        ),
+        "does something in between once": [
+            HELLO, *[(read("a.txt"),)] * 4, (write("d.txt", "new\n"),), *[(read("a.txt"),)] * 40
+        ],
+        "recalls nothing in other words": round_and_round(*each(
+            recall(words) for words in ("birthday", "born", "date of birth", "age", "when born")
+        )),
+        "remembers the same": round_and_round((remember("Ann likes tea."),), after=[HELLO]),
+        "five files in turn": round_and_round(*each(read(f"{n}.txt") for n in range(5))),
+        "a bad regular expression": round_and_round((search("(", regex=True),)),
+        "an unknown tool in other words": [
+            (("browse", {"url": "https://x.example", "try": number}),) for number in range(LENGTH)
+        ],
+        "outside the workspace": [
+            (("write_file", {"path": "/etc/motd", "content": f"hi {n}"}),) for n in range(LENGTH)
+        ],
+        "sees the same by two commands": round_and_round(
+            (shell("ls"), shell("ls -a")), (shell("ls -a"), shell("ls")), after=[HELLO]
+        ),
+        "empty arguments": round_and_round((("list_files", {}),), after=[HELLO]),
+        "waits for what never comes": round_and_round((shell("test -f ready && echo yes"),)),
+        "turns a switch": round_and_round(
+            (write("switch", "on\n"),), (write("switch", "off\n"),)
+        ),
+        "reads one file and writes a diary": [
+            HELLO,
+            *(
+                one
+                for number in range(22)
+                for one in ((read("a.txt"),), (write("diary.txt", f"day {number}\n" * number),))
+            ),
+        ],
+        "asks for the time": round_and_round((shell("date +%s%N"),)),
+    },
+    honest={
+        "one call": each([shell("ls")]),
+        "compares versions": [
+            HELLO, *each(read(name) for name in ("a.txt", "b.txt", "a.txt", "b.txt", "c.txt"))
+        ],
+        "goes through pages of results": [
+            (write("poem.txt", POEM),),
+            *each(
+                ("read_file", {"path": "poem.txt", "first_line": 1 + 10 * n, "max_lines": 10})
+                for n in range(30)
+            ),
+        ],
+        "renames twenty files": [
+            [write(f"{number}.old", "") for number in range(20)],
+            *each(shell(f"mv {number}.old {number}.new") for number in range(20)),
+        ],
+        "counts words in many files": [
+            [write(f"{number}.txt", "three words here\n") for number in range(15)],
+            *each(shell(f"wc -w < {number}.txt") for number in range(15)),
+        ],
+        "fixes lint in many files": [
+            one
+            for number in range(8)
+            for one in ((write(f"{number}.py", "x = 1\n"),), (shell("python3 -m compileall -q ."),))
+        ],
+        "builds up a file": [
+            one
+            for number in range(10)
+            for one in ((shell(f"echo {number} >> log"),), (read("log"),))
+        ],
+        "waits for a download": each(shell("echo >> f; wc -c < f; test -s f") for _ in range(12)),
+        "waits a while for nothing": [*each(shell("test -f done") for _ in range(6)),
+            (write("done", ""),), (shell("test -f done && echo there"),)],
+        "bisects": each(
+            shell(f"test {number} -lt 37 && echo good || echo bad")
+            for number in (50, 25, 37, 31, 34, 36, 35)
+        ),
+        "searches and reads": [
+            HELLO,
+            *(
+                one
+                for name in ("a.txt", "b.txt", "c.txt")
+                for one in ((search("h", path=name),), (read(name),), (shell(f"wc {name}"),))
+            ),
+        ],
+        "writes a book": [
+            (write(f"chapter {number}.md", f"# Chapter {number}\n"),) for number in range(25)
+        ],
+        "rewrites one page": [(write("page.md", f"draft {number}\n"),) for number in range(20)],
+        "remembers and checks": [
+            one
+            for fact in ("tea", "cats", "rain", "chess", "trains", "books")
+            for one in ((remember(f"Ann likes {fact}."),), (recall(fact),))
+        ],
+        "tries other ways": each(
+            shell(command)
+            for command in ("foo", "command -v foo", "ls /opt", "foo --version", "sh foo", "./foo")
+        ),
+        "reads everything twice": [
+            HELLO, *each(read(name) for name in ("a.txt", "b.txt", "c.txt") * 2)
+        ],
+        "looks for eight words that are not there": [
+            HELLO, *each(search(word, names="*.txt") for word in ["k", "l", "q", "v", "w", "x", "y", "z"])
+        ],
+        "looks for ten words that are not there": [
+            HELLO, *each(search(word, path=".") for word in ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"])
+        ],
+        "removes many notes": [
+            [remember(f"fact {number}") for number in range(10)],
+            *each(("forget_note", {"number": number}) for number in range(1, 11)),
+        ],
+        "sets many keys alike": [
+            (shell(f"printf 'colour{number}=red\\n' >> conf"),) for number in range(25)
+        ],
+    },
+)  # fmt: skip

@@ -1,0 +1,105 @@
+"""A turn that goes in circles is told so and then ended; one that gets on is left alone (K22)."""
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+import tomli_w
+
+from tests.journeys.circles import SEEN, UNSEEN, Round, Scripts
+from tests.journeys.world import world
+
+pytestmark = [pytest.mark.slow, pytest.mark.needs("bwrap")]
+DONE = "That was all."
+STOPPED = "again and again"
+
+
+def script_of(scripts: Mapping[str, Sequence[Round]]) -> str:
+    """Return the script of a model that plays each of these for the message of its name."""
+    turns = [
+        {
+            "when": f"<{name}>",
+            "answer": [
+                *(
+                    {"steps": [{"call": tool, "arguments": with_} for tool, with_ in one]}
+                    for one in rounds
+                ),
+                {"steps": [{"say": DONE}]},
+            ],
+        }
+        for name, rounds in scripts.items()
+    ]
+    return tomli_w.dumps({"turn": turns})
+
+
+async def played(directory: Path, scripts: Mapping[str, Sequence[Round]]) -> dict[str, str]:
+    """Return what a person is told at the end of each script."""
+    (directory / "script.toml").write_text(script_of(scripts), encoding="utf-8")
+    provider = {"kind": "scripted", "script": str(directory / "script.toml")}
+    told: dict[str, str] = {}
+    async with world(
+        directory, autonomy="full", policy={"ask_when_untrusted": False}, provider=provider
+    ) as here:
+        for name in scripts:
+            before = len(here.chat("ann").answers)
+            await here.say("ann", f"<{name}>")
+            await here.until(
+                lambda before=before: any(
+                    DONE in text or "_" in text for text in here.chat("ann").answers[before:]
+                )
+            )
+            told[name] = here.chat("ann").answers[-1]
+            new = await here.say("ann", "/new")
+            await here.until(lambda new=new: new.confirmed)
+    return told
+
+
+async def test_a_few_of_each(tmp_path: Path) -> None:
+    """One process plays them, on the tools that people have; the rest are among the long tests."""
+    looping = ("two files in turn", "searches in other words")
+    honest = ("reads a long file", "mends until it works")
+    told = await played(
+        tmp_path,
+        {name: SEEN.looping[name] for name in looping}
+        | {name: SEEN.honest[name] for name in honest},
+    )
+    assert [STOPPED in told[name] for name in (*looping, *honest)] == [True, True, False, False]
+
+
+@pytest.mark.long("plays eighty conversations")
+@pytest.mark.parametrize(
+    ("scripts", "when", "missed"),
+    [
+        pytest.param(SEEN, "before", [], id="seen"),
+        # Each of their rounds tells something new; the bound of rounds ends them.
+        pytest.param(
+            UNSEEN,
+            "after",
+            ["reads one file and writes a diary", "asks for the time"],
+            id="unseen",
+        ),
+    ],
+)
+async def test_false_stops_and_misses_are_counted(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    scripts: Scripts,
+    when: str,
+    missed: list[str],
+) -> None:
+    """No honest script is stopped, and what goes round is, but for what is told here (K22)."""
+    told = await played(tmp_path, {**scripts.looping, **scripts.honest})
+    misses = [name for name in scripts.looping if STOPPED not in told[name]]
+    stops = [name for name in scripts.honest if STOPPED in told[name]]
+    counts = {
+        "scripts written": f"{when} the thresholds",
+        "looping": len(scripts.looping),
+        "misses": misses,
+        "honest": len(scripts.honest),
+        "false stops": stops,
+    }
+    with capsys.disabled():
+        sys.stdout.write(f"\n{json.dumps(counts)}\n")
+    assert (misses, stops) == (missed, [])

@@ -1,0 +1,182 @@
+"""Tells that a turn goes in circles, from the turn's own log of calls.
+
+A round (one batch of calls) is stale when none of its calls told the model anything new: each
+repeats an earlier call and came to the same result. Stale rounds in a row are counted, with one
+more for what they repeat: a call that is made eight times counts eight, and two that alternate, or
+three that go round, count as well. One new result, or a word of the person, and the count begins
+anew.
+
+    repeats    equal: every argument is the same; and near-equal: the same keys, and at least half of
+               the values. Calls that differ in nothing but paging never repeat each other (S4-18).
+    same       the result says the same, its receipt apart. A call whose result changed is progress:
+               what waits for a job and reads `40 %`, then `60 %`, goes in no circle, and a search in
+               other words that finds something else does not either.
+
+A round with a near-equal call counts half: whoever looks for ten words that are nowhere reads
+`nothing found` ten times. And one that changed something is new though its result reads like the
+others': whoever labels twenty issues reads `done` twenty times.
+
+What is counted is folded from the journal, and what follows from it is an entry of it
+(`BatchAppended`): a restart finds both, and a later release that counts otherwise reads no old turn
+otherwise.
+"""
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Literal
+
+from zeroclaw.errors import ToolArgumentsInvalid
+from zeroclaw.gate.action import canonical_json, parse_arguments
+from zeroclaw.gate.receipt import detach
+from zeroclaw.text.escape import escape_invisible
+from zeroclaw.turn.batch import Slot
+from zeroclaw.turn.states import Limits
+from zeroclaw.value import Value, replace
+
+PAGING = frozenset(
+    {
+        "offset", "limit", "page", "start_line", "end_line", "cursor", "after", "before",
+        "next_page_token", "page_token", "skip", "first_line", "max_lines",
+    }
+)  # fmt: skip
+"""Arguments that say which part of a thing is wanted (S4-18); the last two are `read_file`'s."""
+MOST_ROUNDS = 64
+"""Rounds of the log; a turn has 50 unless configured otherwise."""
+MOST_CALLS = 32
+"""Of one round; what a model asks for beyond them is not looked at."""
+MOST_SHOWN, SHOWN_CHARS = 3, 160
+"""Calls that the model is reminded of, and characters of each one's arguments."""
+
+
+class Made(Value):
+    """One call, and what it came to.
+
+    Attributes:
+        values: A digest of each argument, by name.
+        result: A digest of what the model read.
+        did_run: It ran and did not fail, so it may have changed something.
+        shown: The beginning of its arguments.
+        repeats: What it is to an earlier call with the same result.
+    """
+
+    tool: str
+    values: tuple[tuple[str, str], ...]
+    result: str
+    did_run: bool
+    shown: str
+    repeats: Literal["", "equal", "near"] = ""
+
+
+class Round(Value):
+    """The calls of one batch; `warned` when the model was told that they repeat."""
+
+    calls: tuple[Made, ...]
+    warned: bool = False
+
+
+Log = tuple[Round, ...]
+
+
+class Judgement(Value):
+    """What is to be done about the newest round; both empty for nothing.
+
+    Attributes:
+        word: What the model is told.
+        loop: The tools whose calls end the turn.
+    """
+
+    word: str = ""
+    loop: tuple[str, ...] = ()
+
+
+def extended(log: Log, slots: Iterable[Slot], *, warned: bool = False) -> Log:
+    """Return the log with a complete batch."""
+    earlier = [one for made in log for one in made.calls]
+    calls = tuple(_made(slot, earlier) for slot, _ in zip(slots, range(MOST_CALLS), strict=False))
+    return (*log, Round(calls=calls, warned=warned))[-MOST_ROUNDS:]
+
+
+def judged(log: Log, limits: Limits, changes: Callable[[str], bool]) -> Judgement:
+    """Return what is to be done, now that the newest round of the log is complete.
+
+    Args:
+        log: Since the person said something.
+        limits: Of the turn; `max_repeats` 0 for none of this.
+        changes: Tells whether calls of a tool may change something.
+    """
+    stale: list[Round] = []
+    for made in reversed(log):
+        if not all(_is_stale(one, changes) for one in made.calls):
+            break
+        stale.append(made)
+    # In halves, see above; the two are for what the first of them repeats.
+    count = 2 + sum(2 if _is_equal(made) else 1 for made in stale)
+    calls = Counter((one.tool, one.shown) for made in stale for one in made.calls)
+    if stale and 0 < 2 * limits.max_repeats <= count:
+        return Judgement(loop=tuple(dict.fromkeys(tool for tool, _ in calls)))
+    is_due = limits.max_repeats and 0 < 2 * limits.warn_repeats <= count
+    if stale and is_due and not any(made.warned for made in stale):
+        lines = "".join(
+            f"\n- `{tool}` with {shown} ({times} times)"
+            for (tool, shown), times in calls.most_common(MOST_SHOWN)
+        )
+        return Judgement(word=_WORD.format(count=len(stale) + 1, lines=lines))
+    return Judgement()
+
+
+_WORD = (
+    "[From the runtime, not from a person: the last {count} rounds of calls told you nothing new. "
+    "You repeated, with the same result:{lines}\n"
+    "Do something else, or answer with what you have and say what is missing. If it goes on like "
+    "this, the turn is ended.]"
+)
+
+
+def _is_equal(made: Round) -> bool:
+    return all(one.repeats == "equal" for one in made.calls)
+
+
+def _is_stale(one: Made, changes: Callable[[str], bool]) -> bool:
+    if one.repeats == "near":
+        return not (one.did_run and changes(one.tool))
+    return one.repeats == "equal"
+
+
+def _made(slot: Slot, earlier: Iterable[Made]) -> Made:
+    call, result = slot.call, slot.result
+    text, _ = detach("" if result is None else result.content)
+    shown = escape_invisible(" ".join(call.arguments.split())) or "{}"
+    made = Made(
+        tool=call.name,
+        values=_values(call.arguments),
+        result=_digest(text),
+        did_run=slot.outcome == "ok",
+        shown=shown if len(shown) <= SHOWN_CHARS else f"{shown[:SHOWN_CHARS]}…",
+    )
+    alike = [one for one in earlier if (one.tool, one.result) == (made.tool, made.result)]
+    if any(one.values == made.values for one in alike):
+        return replace(made, repeats="equal")
+    if any(_is_near(one.values, made.values) for one in alike):
+        return replace(made, repeats="near")
+    return made
+
+
+def _values(arguments: str) -> tuple[tuple[str, str], ...]:
+    try:
+        parsed = parse_arguments(arguments)
+    except ToolArgumentsInvalid:
+        return (("", _digest(arguments)),)
+    return tuple((key, _digest(canonical_json(parsed[key]))) for key in sorted(parsed))
+
+
+def _is_near(one: tuple[tuple[str, str], ...], other: tuple[tuple[str, str], ...]) -> bool:
+    if [key for key, _ in one] != [key for key, _ in other]:
+        return False
+    pairs = zip(one, other, strict=True)
+    same = [mine == theirs for mine, theirs in pairs if mine[0] not in PAGING]
+    return not all(same) and 2 * sum(same) >= len(same)
+
+
+def _digest(text: str) -> str:
+    return hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=12).hexdigest()
