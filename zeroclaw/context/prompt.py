@@ -34,8 +34,8 @@ def system_prompt(
     """Return the system prompt, the same for the same facts.
 
     Args:
-        person: The display name of whom the turn belongs to, empty when unknown. It is theirs to
-            choose, so it is quoted and cut to one short line.
+        person: Whom the turn belongs to, empty when unknown. The name is theirs to choose, so it is
+            quoted and cut to one short line.
         channel: Where the talk takes place.
         today: The person's date.
         has_tools: Tools are sent along.

@@ -263,7 +263,7 @@ def _origins(item: Item) -> tuple[Source, ...]:
 
 def _told(item: Item) -> str:
     """Say an edit as the model reads it."""
-    who = item.principal.display or item.principal.id
+    who = item.principal.label
     match item.content:
         case Amend(text=text):
             return f"[{who} edited their message. It now reads:]\n{text}"

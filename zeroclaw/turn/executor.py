@@ -77,7 +77,7 @@ class EffectExecutor:
         )
         tools = services.tools.values() if model.provider.facts.calls_tools else ()
         prompt = system_prompt(
-            person=self._opened.principal.display,
+            person=opened.principal.display if here.direct else opened.principal.label,
             channel=self._turn.address.channel,
             today=services.clock.now().date(),
             has_tools=bool(tools),

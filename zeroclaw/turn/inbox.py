@@ -16,7 +16,6 @@ from zeroclaw.envelope import (
     ItemId,
     Principal,
     TurnId,
-    chosen_name,
 )
 from zeroclaw.store import Put, RowKind
 from zeroclaw.table import Age, Ages, Column, Table, Whose, Words, json_codec
@@ -224,8 +223,8 @@ def item_put(item: Item, state: State, *, expect: int | None = None) -> Put:
 def said_by(item: Item, *texts: str) -> str:
     """Return what the model reads of messages of one person: who speaks where several do.
 
-    A name that somebody chose may hold whole lines, or what nobody sees.
+    A name that somebody chose may be another person's, so it follows what the operator calls them,
+    or their id, in quotes.
     """
-    speaker = chosen_name(item.principal.display) or item.principal.id
-    who = "" if item.address.direct else f"{speaker}: "
+    who = "" if item.address.direct else f"{item.principal.label}: "
     return who + "\n\n".join(texts)

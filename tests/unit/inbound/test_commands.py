@@ -152,7 +152,7 @@ async def test_new_leaves_somebody_elses_turn_running(world: World) -> None:
         held.set()
         await house.settle()
         assert house.texts(room="lobby")[-2:] == ["to ben", "to cleo"]
-        assert world.model.asked() == ["user: Cleo: two"]
+        assert world.model.asked() == ["user: chat:cleo: two"]
         assert await house.states() == ["answered", "answered", "answered"]
 
 
