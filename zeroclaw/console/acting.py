@@ -37,7 +37,7 @@ class Acts:
         self,
         *,
         admit: Callable[[Envelope], Awaitable[Admission]],
-        seat: Address,
+        chat: Address,
         pair: Asked,
         grants: Asked,
         ids: Ids,
@@ -46,13 +46,13 @@ class Acts:
 
         Args:
             admit: Ingress; raises `ZeroclawError` when one could not be stored.
-            seat: The operator's chat on the web channel, whose login opens this page too.
+            chat: The operator's chat on the web channel, whose login opens this page too.
             pair: As `zeroclaw pair` asks it.
             grants: As `zeroclaw grants` asks it.
             ids: For the keys by which an event is taken once.
         """
         self._admit = admit
-        self._seat = seat
+        self._chat = chat
         self._pair = pair
         self._grants = grants
         self._ids = ids
@@ -73,8 +73,8 @@ class Acts:
             reason=fields.get("reason", "").strip()[:MOST_REASON],
         )
         envelope = Envelope(
-            address=self._seat,
-            sender=Sender(id=self._seat.chat, verified=True, display=OPERATOR),
+            address=self._chat,
+            sender=Sender(id=self._chat.chat, verified=True, display=OPERATOR),
             dedup=(f"console/{self._ids.token()}",),
             body=pressed,
         )
@@ -95,7 +95,7 @@ class Acts:
         return (await self._grants({"words": f"revoke {grant}"})).text
 
     async def decide(self, fields: Fields) -> str:
-        """Let somebody in, refuse them, or put them out.
+        """Let somebody in, refuse them, or revoke them.
 
         Raises:
             ZeroclawError: It could not be stored.

@@ -1,4 +1,4 @@
-"""Shows who wants in, who is in, and who was put out, with what can be done about it.
+"""Shows who wants in, who is in, and who was revoked, with what can be done about it.
 
 Pure. A name on a platform is chosen by whoever bears it; the id beside it is what decides.
 """
@@ -122,21 +122,21 @@ def _stranger(place: Place, one: Stranger) -> Html:
     )
 
 
-# --- who was let in or put out -------------------------------------------------------------------
+# --- who was let in or revoked -------------------------------------------------------------------
 
 
 def _decided(place: Place, known: Sequence[Known]) -> Html:
     if not known:
         nothing = empty(
-            "Nobody was let in or put out since the configuration was written.",
+            "Nobody was let in or revoked since the configuration was written.",
             coded("`zeroclaw pair` and `/pair` in a chat do the same as this page."),
         )
-        return panel("Let in and put out", nothing, id_="decided")
+        return panel("Let in and revoked", nothing, id_="decided")
     rows = (_known(place, one) for one in known[:MOST_SHOWN])
     more = len(known) - MOST_SHOWN
     note = tag("p", coded(f"{more} more; `zeroclaw pair list` shows all."), class_="note")
     return panel(
-        "Let in and put out",
+        "Let in and revoked",
         listing(*rows, id_="known"),
         *([note] if more > 0 else []),
         id_="decided",

@@ -72,9 +72,9 @@ class Look:
         chains: Chains,
         redact: Callable[[str], str],
         halted: Callable[[], str],
-        seat: str,
+        chat: str,
     ) -> None:
-        """Hold where to look; `seat` is the address key of the chat beside the page."""
+        """Hold where to look; `chat` is the address key of the chat beside the page."""
         self._store = store
         self._clock = clock
         self._config = config
@@ -83,7 +83,7 @@ class Look:
         self._chains = chains
         self._redact = redact
         self._halted = halted
-        self._seat = seat
+        self._chat = chat
 
     async def standing(self, told: str) -> Standing:
         """Return what every page shows; `told` is what the last form came to."""
@@ -133,7 +133,7 @@ class Look:
         return Asked(
             approval=one,
             where=await self._where(one.conversation),
-            number=approvals.number_of(one, self._seat),
+            number=approvals.number_of(one, self._chat),
         )
 
     async def _where(self, conversation: str) -> str:

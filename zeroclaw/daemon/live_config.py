@@ -1,4 +1,4 @@
-"""What is in force now: the settings, the policy with the halt and those who were put out, the people.
+"""What is in force now: the settings, the policy with the halt and those who were revoked, the people.
 
 Both are replaced whole, in one step without an await, so that nobody sees half of a new
 configuration. Rooms are handed a way to ask, and ask each time.
@@ -70,7 +70,7 @@ class LivePolicy:
 
 
 async def learn_stored(rows: Rows, people: People) -> None:
-    """Take up who was let in and put out since."""
+    """Take up who was let in and revoked since."""
     async for known in PEOPLE.all(rows):
         people.learn(known)
 

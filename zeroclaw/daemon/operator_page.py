@@ -83,7 +83,7 @@ class OperatorPage:
         services, log = self._services, EventLog("console")
         foundation = services.foundation
         chains = Chains(foundation.store, foundation.clock, changed=self.pulse.beat, log=log)
-        seat = Address(channel=self._web, account="local", chat=OPERATOR, direct=True)
+        chat = Address(channel=self._web, account="local", chat=OPERATOR, direct=True)
         look = Look(
             store=foundation.store,
             clock=foundation.clock,
@@ -93,7 +93,7 @@ class OperatorPage:
             chains=chains,
             redact=foundation.start.checked.redactor.redact,
             halted=lambda: services.policy.halted_by,
-            seat=seat.key(),
+            chat=chat.key(),
         )
         explainer = Explainer(
             config=lambda: foundation.settings.config,
@@ -116,7 +116,7 @@ class OperatorPage:
             sections=Sections(place=place, look=look, chains=chains, explainer=explainer),
             acts=Acts(
                 admit=services.ingress.admit,
-                seat=seat,
+                chat=chat,
                 pair=services.pair.console,
                 grants=services.grants.console,
                 ids=foundation.ids,

@@ -262,7 +262,7 @@ class Services:
             policy=self.policy,
             halted=lambda: self.policy.halted_by,
             known=self.people.by_now,
-            revoked=self.people.put_out_by,
+            revoked=self.people.excluded_by,
             workspace=self._workspace,
             max_file_bytes=self._max_file_bytes,
             left_s=self.reassembly.left_s,
@@ -338,7 +338,7 @@ class Services:
             self.mailboxes.wake(conversation)
 
     def learn_people(self, writes: tuple[Write, ...]) -> None:
-        """Keep ingress and gate in step with who is in, who wants in, and who was put out."""
+        """Keep ingress and gate in step with who is in, who wants in, and who was revoked."""
         self.deadlines.written(writes)
         self.strangers.written(writes)
         before = self.people.revoked

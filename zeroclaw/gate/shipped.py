@@ -159,13 +159,13 @@ def halt_statement(by: str, at: datetime) -> Statement:
 
 
 def revoked_statement(people: frozenset[str]) -> Statement:
-    """Return the deny on everything for people who were put out, at least one, by their ids."""
+    """Return the deny on everything for people who were revoked, at least one, by their ids."""
     return Statement(
         id="revoked.people",
         effect="deny",
         principals=tuple(sorted(people)),
         actions=("*",),
-        note="they were put out; an operator takes that back with `/pair approve`",
+        note="they were revoked; an operator takes that back with `/pair approve`",
     )
 
 

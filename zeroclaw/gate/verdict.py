@@ -31,7 +31,7 @@ class Setting(Value):
         direct: Exactly one person reads the chat.
         grants: All of the conversation; ended ones are passed over.
         known: Who the principal is by now; roles come and go. None for as the turn began.
-        out: Who put the principal out since, empty for nobody.
+        out: Who revoked the principal since, empty for nobody.
         taint: Where the text of the turn came from, by now.
     """
 

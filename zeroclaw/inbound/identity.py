@@ -23,11 +23,11 @@ from zeroclaw.value import Value
 
 OPERATOR = "operator"
 CONFIGURATION = catalogue.BY_CONFIGURATION.en
-"""Stands where a name would: it put somebody out."""
+"""Stands where a name would: it revoked somebody."""
 _LOCAL = (f"role:{OPERATOR}", f"person:{OPERATOR}")
 
 
-class Seat(Value):
+class Contact(Value):
     """Where a person can be reached: a sender id on a channel.
 
     Attributes:
@@ -52,7 +52,7 @@ class Known(Value):
         by: Who decided, for people.
         at: When.
         roles: What they may be called in the policy, `operator` for the first one.
-        ids: The ids that were theirs when somebody of the configuration was put out: they stay out,
+        ids: The ids that were theirs when somebody of the configuration was revoked: they stay out,
             whatever name it gives them later, or none.
     """
 
@@ -195,17 +195,17 @@ class People:
 
     @property
     def revoked(self) -> frozenset[str]:
-        """The ids of all who were put out."""
+        """The ids of all who were revoked."""
         out = (one for one in self._stored.values() if one.state == "revoked")
         return frozenset(id_ for one in out for id_ in (one.id, *one.ids))
 
     def revoked_by(self, id: str) -> str:  # noqa: A002  as `Principal.id`
-        """Return who put this person out, for people; empty for nobody."""
+        """Return who revoked this person, for people; empty for nobody."""
         found = self._out(id)
         return "" if found is None else found.by
 
-    def put_out_as(self, id: str) -> str:  # noqa: A002  as `Principal.id`
-        """Return the id that somebody was put out under; empty for whoever was not."""
+    def revoked_as(self, id: str) -> str:  # noqa: A002  as `Principal.id`
+        """Return the id that somebody was revoked under; empty for whoever was not."""
         found = self._out(id)
         return "" if found is None else found.id
 
@@ -218,28 +218,28 @@ class People:
         """Return the ids that the configuration gives to a person, none to anybody else."""
         return tuple(one for one, person in self._known.items() if id == f"person:{person.name}")
 
-    def put_out_by(self, principal: Principal) -> str:
-        """Return who put somebody out who was let in once, for people; empty for nobody.
+    def excluded_by(self, principal: Principal) -> str:
+        """Return who revoked somebody who was let in once, for people; empty for nobody.
 
-        Somebody whom the configuration lets in no more, by the id that they wrote with, was put out
+        Somebody whom the configuration lets in no more, by the id that they wrote with, was revoked
         by it. Of a channel that was taken out nothing can be said, so nobody was.
         """
         by = self.revoked_by(principal.id)
         is_known_of = principal.channel in self._allowed
         return by or (CONFIGURATION if is_known_of and self._found(principal) is None else "")
 
-    def id_put_out_by(self, id: str) -> str:  # noqa: A002  as `Principal.id`
+    def id_excluded_by(self, id: str) -> str:  # noqa: A002  as `Principal.id`
         """Return the same by an id alone, as grants have it: out is whom no sender can be."""
         by = self.revoked_by(id)
         if by or id == f"person:{OPERATOR}":
             return by
-        seats = map(identity_parts, self.ids_of(id) if id.startswith("person:") else (id,))
+        contacts = map(identity_parts, self.ids_of(id) if id.startswith("person:") else (id,))
         may = any(
             channel not in self._allowed
             or channel in self._local
             or self._is_allowed(channel, sender)
             or self._admitted(f"{channel}:{sender}") is not None
-            for channel, sender in seats
+            for channel, sender in contacts
         )
         return "" if may else CONFIGURATION
 
@@ -252,7 +252,7 @@ class People:
         return self.admit(principal.channel, sender)
 
     def is_revoked(self, channel: str, sender: str) -> bool:
-        """Whether this sender was put out, under their own id or as a person with others."""
+        """Whether this sender was revoked, under their own id or as a person with others."""
         identity = f"{channel}:{sender}"
         return any(map(self._out, (identity, self._principal_id(identity))))
 
@@ -311,7 +311,7 @@ class People:
             language=self.language_of(id_),
         )
 
-    def seats(self, names: Iterable[str]) -> tuple[Seat, ...]:
+    def contacts(self, names: Iterable[str]) -> tuple[Contact, ...]:
         """Return where those are reached that a policy names: people, then the local channels.
 
         Args:
@@ -330,32 +330,32 @@ class People:
             *(id_ for id_ in nameless if identity_parts(id_)[0] in self._allowed),
             *(one.id for one in met),
         )
-        seats: dict[tuple[str, str], Seat] = {}
+        contacts: dict[tuple[str, str], Contact] = {}
         for identity in identities:
             if not self.is_revoked(*identity_parts(identity)):
-                seat = self._seat(self._principal_id(identity), *identity_parts(identity))
-                seats.setdefault((seat.channel, seat.sender), seat)
+                contact = self._contact(self._principal_id(identity), *identity_parts(identity))
+                contacts.setdefault((contact.channel, contact.sender), contact)
         if not wanted.isdisjoint(_LOCAL):
             for channel in self._local:
-                seat = self._seat(f"person:{OPERATOR}", channel, OPERATOR)
-                seats.setdefault((seat.channel, seat.sender), seat)
-        return tuple(seats.values())
+                contact = self._contact(f"person:{OPERATOR}", channel, OPERATOR)
+                contacts.setdefault((contact.channel, contact.sender), contact)
+        return tuple(contacts.values())
 
-    def operators(self) -> tuple[Seat, ...]:
+    def operators(self) -> tuple[Contact, ...]:
         """Return where operators can be reached: people first, then the local channels."""
-        return self.seats((f"role:{OPERATOR}",))
+        return self.contacts((f"role:{OPERATOR}",))
 
     def can_be_reached(self, channels: Iterable[str]) -> bool:
-        """Whether an operator who would be let in sits on one of these, but for the local ones."""
+        """Whether an operator who would be let in can be reached on one of these, but for the local ones."""
         far = frozenset(channels) - frozenset(self._local)
         return any(
-            seat.channel in far
-            and self.admit(seat.channel, Sender(id=seat.sender, verified=True)) is not None
-            for seat in self.operators()
+            contact.channel in far
+            and self.admit(contact.channel, Sender(id=contact.sender, verified=True)) is not None
+            for contact in self.operators()
         )
 
-    def _seat(self, person: str, channel: str, sender: str) -> Seat:
-        return Seat(
+    def _contact(self, person: str, channel: str, sender: str) -> Contact:
+        return Contact(
             person=person, channel=channel, sender=sender, language=self.language_of(person)
         )
 

@@ -20,7 +20,7 @@ from zeroclaw.delivery.rows import quiet_notes
 from zeroclaw.envelope import Address, Principal, Reader
 from zeroclaw.foreign import call_now
 from zeroclaw.inbound.context import InboundContext, Plan
-from zeroclaw.inbound.identity import People, Seat
+from zeroclaw.inbound.identity import Contact, People
 from zeroclaw.store import DurablePoint, Put, Reads
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Localized
@@ -42,7 +42,7 @@ class Operators:
         """Hold who they are.
 
         Args:
-            people: Where they sit.
+            people: Where they can be reached.
             channel_of: Returns a channel that can send, by name.
             settings: Who is asked by now, and whether whoever sets a call off may approve it.
         """
@@ -54,7 +54,7 @@ class Operators:
         """Return where a question is put: the best chats, and a group only where one is configured.
 
         An approver who asks in private answers in that very chat. Else the chat that is configured,
-        else the approvers on the channel that asked, else those anywhere, else whoever sits at this
+        else the approvers on the channel that asked, else those anywhere, else the operator at this
         machine.
         """
         own = {principal.id, *(f"role:{role}" for role in principal.roles)}
@@ -76,8 +76,10 @@ class Operators:
             but: The key of an address that is left out.
             but_channel: The name of a channel that is left out.
         """
-        seats = (seat for seat in self._people.operators() if seat.channel != but_channel)
-        reached = self._reached(seats)
+        contacts = (
+            contact for contact in self._people.operators() if contact.channel != but_channel
+        )
+        reached = self._reached(contacts)
         return self._best(tuple(one for one in reached if one.address.key() != but))
 
     def _routed(self, reached: tuple[Reader, ...]) -> tuple[Reader, ...]:
@@ -95,10 +97,12 @@ class Operators:
 
     def _who_may_answer(self, principal: Principal) -> tuple[Reader, ...]:
         settings = self._settings()
-        seats = self._people.seats(settings.approvers)
+        contacts = self._people.contacts(settings.approvers)
         if not settings.requester_may_answer:
-            seats = tuple(seat for seat in seats if not _is_seat_of(principal, seat))
-        return self._reached(seats)
+            contacts = tuple(
+                contact for contact in contacts if not _is_contact_of(principal, contact)
+            )
+        return self._reached(contacts)
 
     def _nearest(self, reached: tuple[Reader, ...], here: Address) -> tuple[Reader, ...]:
         near = tuple(one for one in reached if one.address.channel == here.channel)
@@ -108,23 +112,23 @@ class Operators:
         far = tuple(one for one in reached if one.address.channel not in self._people.local)
         return far or reached[:1]
 
-    def _reached(self, seats: Iterable[Seat]) -> tuple[Reader, ...]:
+    def _reached(self, contacts: Iterable[Contact]) -> tuple[Reader, ...]:
         found: dict[str, Reader] = {}
-        for seat in seats:
-            channel = self._channel_of(seat.channel)
+        for contact in contacts:
+            channel = self._channel_of(contact.channel)
             if channel is None:
                 continue
             # An adapter that breaks down here reaches nobody, and stops nobody else's turn.
             address = call_now(
-                lambda channel=channel, seat=seat: channel.direct_address(seat.sender)
+                lambda channel=channel, contact=contact: channel.direct_address(contact.sender)
             )
             if isinstance(address, Address):
-                found[address.key()] = Reader(address=address, language=seat.language)
+                found[address.key()] = Reader(address=address, language=contact.language)
         return tuple(found.values())
 
 
-def _is_seat_of(principal: Principal, seat: Seat) -> bool:
-    return seat.person == principal.id or (seat.channel, seat.sender) == (
+def _is_contact_of(principal: Principal, contact: Contact) -> bool:
+    return contact.person == principal.id or (contact.channel, contact.sender) == (
         principal.channel,
         principal.sender,
     )

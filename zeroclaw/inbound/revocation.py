@@ -1,6 +1,6 @@
-"""What ends with a person who is put out: their turns, what they wrote, their grants.
+"""What ends with a person who is revoked: their turns, what they wrote, their grants.
 
-Operators put people out, and so does a configuration that lets somebody in no more. That closes
+Operators revoke people, and so does a configuration that lets somebody in no more. That closes
 ingress and the gate at once, in memory, with the commit or the reload that says so. This room
 then ends what was under way. It looks until there is nothing left, and once more at each start, so
 a kill in between leaves nothing running.
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 class Revocation:
-    """Ends what people had under way who were put out."""
+    """Ends what people had under way who were revoked."""
 
     def __init__(self, context: InboundContext, group: asyncio.TaskGroup) -> None:
         """Hold what is needed; `group` owns the work."""
@@ -36,16 +36,16 @@ class Revocation:
         self._group = group
 
     def begin(self) -> None:
-        """End what people have under way who are put out by now; never waits."""
+        """End what people have under way who are revoked by now; never waits."""
         self._group.create_task(self.sweep(), name="revoked")
 
     def end_what_is_left_of(self, principal: Principal) -> None:
-        """Begin if somebody was put out between the look at who they are and their commit."""
-        if self._people.put_out_by(principal):
+        """Begin if somebody was revoked between the look at who they are and their commit."""
+        if self._people.excluded_by(principal):
             self.begin()
 
     async def sweep(self) -> None:
-        """End whatever is under way of anybody who is put out."""
+        """End whatever is under way of anybody who is revoked."""
         await self._end_grants()
         # What waits before what runs: an item that is taken meanwhile is found as a turn.
         while not await self._withdraw():
@@ -54,7 +54,7 @@ class Revocation:
 
     async def _end_grants(self) -> None:
         found = [row async for row in scan(self._store, GRANTS.where())]
-        out_by = self._people.id_put_out_by
+        out_by = self._people.id_excluded_by
         for one, version in _readable(found, lambda row: (GRANTS.of(row), row.version)):
             if by := out_by(one.holder) or out_by(one.granter):
                 writes = ending(self._context, one, version, AT_CONSOLE, _operator(AT_CONSOLE, by))
@@ -65,7 +65,7 @@ class Revocation:
         """End what waits for its turn; false when something was taken meanwhile."""
         found = [row async for row in scan(self._store, INBOX.where(state="queued"))]
         for row, item in _readable(found, lambda row: (row, INBOX.of(row))):
-            if self._people.put_out_by(item.principal):
+            if self._people.excluded_by(item.principal):
                 ended = item_put(item, "stopped", expect=row.version)
                 try:
                     await self._commit(item.conversation, ended)
@@ -76,7 +76,7 @@ class Revocation:
     async def _stop(self) -> None:
         found = [row async for row in scan(self._store, TURNS.where(state="open"))]
         for item in _readable(found, lambda row: TURNS.of(row).item):
-            if by := self._people.put_out_by(item.principal):
+            if by := self._people.excluded_by(item.principal):
                 address, here = item.address, item.conversation
                 stop = Stop(cause="revoked")
                 made = self._context.item(stop, here, address, _operator(address, by))
@@ -100,7 +100,7 @@ def _readable(rows: Iterable[Row], read: Callable[[Row], T]) -> Iterator[T]:
 
 
 def _operator(address: Address, display: str) -> Principal:
-    """Return whoever put somebody out, as far as it is known: by the name they go by."""
+    """Return whoever revoked somebody, as far as it is known: by the name they go by."""
     return Principal(
         id=f"person:{OPERATOR}",
         roles=frozenset({OPERATOR}),

@@ -86,7 +86,7 @@ class Strangers:
     # --- somebody whom nobody knows ------------------------------------------------------------
 
     def hears(self, envelope: Envelope) -> bool:
-        """Whether an event may come to anything: a message, in private, of who wasn't put out.
+        """Whether an event may come to anything: a message, in private, of who wasn't revoked.
 
         Ids that no platform gives out are not stored, because a stranger's row has a bound (P4).
         """

@@ -735,7 +735,7 @@ PAIR_LET_IN_AGAIN = Sentence(
     en="approved: `{name}` is let in again", de="freigegeben: `{name}` ist wieder dabei"
 )
 PAIR_NOBODY = Sentence(
-    en="Nobody waits, and nobody was let in or put out.",
+    en="Nobody waits, and nobody was let in or revoked.",
     de="Niemand wartet, und niemand wurde aufgenommen oder ausgeschlossen.",
 )
 PAIR_ADMITTED = Sentence(

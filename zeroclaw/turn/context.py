@@ -56,7 +56,7 @@ class TurnServices(Value):
         policy: The one in force now, `/halt` included.
         halted: Who halted everything, empty when nobody did.
         known: Who this principal is by now.
-        revoked: Who put this principal out, empty when nobody did.
+        revoked: Who revoked this principal, empty when nobody did.
         limits: Of a turn that begins now.
         workspace: Makes and returns a conversation's own directory.
         max_file_bytes: Of one file that a chat takes, 0 where it takes none.

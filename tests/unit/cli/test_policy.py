@@ -265,7 +265,7 @@ def test_a_question_that_cannot_be_put_is_one_line(
 
 
 async def test_what_was_decided_since_is_part_of_the_answer(config: str, tmp_path: Path) -> None:
-    """Somebody paired is no stranger, somebody put out is, and a halt holds, with no daemon (P4)."""
+    """Somebody paired is no stranger, somebody revoked is, and a halt holds, with no daemon (P4)."""
     data = tmp_path / "data"
     known = Known(id="telegram:99", display="Ben", state="admitted", by="Ada", at=EPOCH)
     out = Known(id="person:ann", display="Ann", state="revoked", by="Ada", at=EPOCH)
@@ -288,7 +288,7 @@ async def test_what_was_decided_since_is_part_of_the_answer(config: str, tmp_pat
         "policy",
         "`halt.active` denies it: `Ada` halted everything at 2026-01-01 12:00 UTC, until `/resume`",
     )
-    assert await of("person:ann") == ("people", "they were put out by Ada")
+    assert await of("person:ann") == ("people", "they were revoked by Ada")
 
 
 def list_of(value: object) -> list[object]:

@@ -130,7 +130,7 @@ async def test_a_grant_is_listed_and_revoked(world: World) -> None:
         assert await house.rows(RowKind.GRANT) == ()
 
 
-async def test_people_are_put_out_and_let_in_again(world: World) -> None:
+async def test_people_are_revoked_and_let_in_again(world: World) -> None:
     """By the same path as `zeroclaw pair`, at once."""
     async with visiting(world) as visitor:
         page = await visitor.page("people")

@@ -129,7 +129,7 @@ def test_a_stranger_is_answered_by_code_or_by_id() -> None:
     assert "secret-s" not in page.by_id("main").text
 
 
-def test_everybody_who_is_known_can_be_put_out_or_let_in_again() -> None:
+def test_everybody_who_is_known_can_be_revoked_or_let_in_again() -> None:
     """Revoking beats the configuration, so somebody revoked has no such button there."""
     faces = Faces(
         waiting=[],

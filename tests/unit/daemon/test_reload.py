@@ -78,7 +78,7 @@ async def test_a_call_that_waits_may_run_once_more_is_allowed(world: World) -> N
 
 
 async def test_a_halt_holds_over_a_reload(world: World) -> None:
-    """And so does that somebody was put out."""
+    """And so does that somebody was revoked."""
     async with world.running() as house:
         await house.say("/halt")
         await house.ask("pair", words="revoke ben")
@@ -121,7 +121,7 @@ async def test_who_was_taken_out_is_a_stranger(world: World) -> None:
 
 
 async def test_what_they_had_running_is_stopped(world: World) -> None:
-    """As if an operator had put them out: the answer, what waits behind it, their question."""
+    """As if an operator had revoked them: the answer, what waits behind it, their question."""
     world.model.will(POKE)
     async with world.running() as house:
         await house.say("poke it", "ben")

@@ -154,7 +154,7 @@ async def through_the_gate(
         approvers=lambda _principal, here: (Reader(address=here),),
     )
     asked = ToolCall(id="1", name=call[0], arguments=call[1])
-    out = people().put_out_by(principal)
+    out = people().excluded_by(principal)
     batch = await gate.gate_batch([asked], replace(SETTING, context=context, out=out))
     (entry,) = [one for one in batch.audited if one.kind is Kind.EVALUATED]
     return entry.decision, entry.by, entry.statements
@@ -209,7 +209,7 @@ async def test_an_explanation_knows_no_more_of_a_call_than_the_gate(
     [
         ("pigeon:1", "there is no channel `pigeon`; the configuration has"),
         ("off:1", "the channel `off` is switched off"),
-        ("chat:3", "they were put out by Ada"),
+        ("chat:3", "they were revoked by Ada"),
         ("chat:77", "`chat:77` is a stranger: not in `channels.chat.allowed_users`"),
         ("person:ben", "`chat:99` is a stranger"),
         ("person:nobody", "the configuration gives them no id on any channel"),

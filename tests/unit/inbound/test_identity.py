@@ -7,7 +7,7 @@ import pytest
 
 from zeroclaw.config.model import PersonSettings
 from zeroclaw.envelope import Principal, Sender
-from zeroclaw.inbound.identity import PEOPLE, Known, People, Seat, known_put
+from zeroclaw.inbound.identity import PEOPLE, Contact, Known, People, known_put
 from zeroclaw.store import Claim
 from zeroclaw.value import replace
 
@@ -63,22 +63,22 @@ WHO: dict[str, tuple[People, str, str, Found]] = {
         "ben",
         ("person:ben", ["operator"]),
     ),
-    "put out": (people(known("chat:cleo", "revoked")), "chat", "cleo", None),
-    "put out by name": (people(known("person:ben", "revoked")), "chat", "ben", None),
-    "put out by id before they had a name": (
+    "revoked": (people(known("chat:cleo", "revoked")), "chat", "cleo", None),
+    "revoked by name": (people(known("person:ben", "revoked")), "chat", "ben", None),
+    "revoked by id before they had a name": (
         people(known("chat:ben", "revoked")),
         "chat",
         "ben",
         None,
     ),
-    "let in and put out by name": (
+    "let in and revoked by name": (
         people(known("chat:ben"), known("person:ben", "revoked")),
         "chat",
         "ben",
         None,
     ),
     "named, at this machine": (people(), "web", "ben", ("person:ben", ["operator"])),
-    "put out, at this machine": (
+    "revoked, at this machine": (
         people(known("person:ben", "revoked")),
         "web",
         "ben",
@@ -89,7 +89,7 @@ WHO: dict[str, tuple[People, str, str, Found]] = {
 
 @pytest.mark.parametrize(("made", "channel", "sender", "is_"), WHO.values(), ids=WHO)
 def test_who_somebody_is(made: People, channel: str, sender: str, is_: Found) -> None:
-    """The configuration names, pairing adds, being put out beats both; this machine is the operator.
+    """The configuration names, pairing adds, being revoked beats both; this machine is the operator.
 
     S2-03.
     """
@@ -153,28 +153,28 @@ def test_who_needs_nothing_stored(who: str, is_: bool) -> None:
 
 
 def test_operators_sit_where_they_were_let_in() -> None:
-    """Configured ones first, the first operator with them, nobody who was put out (P5)."""
-    local = Seat(person="person:operator", channel="web", sender="operator")
-    dora = Seat(person="chat:dora", channel="chat", sender="dora")
+    """Configured ones first, the first operator with them, nobody who was revoked (P5)."""
+    local = Contact(person="person:operator", channel="web", sender="operator")
+    dora = Contact(person="chat:dora", channel="chat", sender="dora")
     made = people(known("chat:dora", roles=("operator",)), known("person:ada", "revoked"))
     assert made.operators() == (dora, local)
-    ben = Seat(person="person:ben", channel="chat", sender="ben")
+    ben = Contact(person="person:ben", channel="chat", sender="ben")
     assert people(known("chat:ben", roles=("operator",))).operators() == (
-        Seat(person="person:ada", channel="chat", sender="ada"),
-        Seat(person="person:ada", channel="mail", sender="ada@x"),
+        Contact(person="person:ada", channel="chat", sender="ada"),
+        Contact(person="person:ada", channel="mail", sender="ada@x"),
         ben,
         local,
     )
     both = people(known("chat:ben", roles=("operator",)), known("person:ben", "revoked"))
     assert ben not in both.operators()
-    assert people(known("chat:cleo", "revoked")).seats(("chat:cleo",)) == ()
+    assert people(known("chat:cleo", "revoked")).contacts(("chat:cleo",)) == ()
 
 
 REACHED = {
     "an operator who is let in": (people(), ("chat", "web"), True),
     "only at this machine": (people(), ("web",), False),
     "one who is not let in": (people(allowed=()), ("chat",), False),
-    "one who was put out": (people(known("person:ada", "revoked")), ("chat", "mail"), False),
+    "one who was revoked": (people(known("person:ada", "revoked")), ("chat", "mail"), False),
     "one who was let in with the printed code": (
         people(known("person:ada", "revoked"), known("chat:dora", roles=("operator",))),
         ("chat",),
@@ -191,7 +191,7 @@ def test_whether_an_operator_can_be_reached(
     assert made.can_be_reached(channels) == can
 
 
-# --- who was put out since ------------------------------------------------------------------------
+# --- who was revoked since ------------------------------------------------------------------------
 
 
 def principal(sender: str, channel: str = "chat", name: str = "") -> Principal:
@@ -217,9 +217,9 @@ OUT: dict[str, tuple[People, Principal, str]] = {
 
 
 @pytest.mark.parametrize(("made", "who", "by"), OUT.values(), ids=OUT)
-def test_who_is_let_in_no_more_was_put_out(made: People, who: Principal, by: str) -> None:
+def test_who_is_let_in_no_more_was_revoked(made: People, who: Principal, by: str) -> None:
     """By an operator, or by the configuration that is silent about what they wrote with."""
-    assert made.put_out_by(who) == by
+    assert made.excluded_by(who) == by
 
 
 IDS: dict[str, tuple[People, str, str]] = {
@@ -236,13 +236,13 @@ IDS: dict[str, tuple[People, str, str]] = {
 
 
 @pytest.mark.parametrize(("made", "id_", "by"), IDS.values(), ids=IDS)
-def test_an_id_is_put_out_when_nobody_can_be_it(made: People, id_: str, by: str) -> None:
+def test_an_id_is_revoked_when_nobody_can_be_it(made: People, id_: str, by: str) -> None:
     """Grants know ids only, and one of a person's is enough."""
-    assert made.id_put_out_by(id_) == by
+    assert made.id_excluded_by(id_) == by
 
 
 @pytest.mark.parametrize("named", [(), (PersonSettings(name="benno", ids=BEN.ids),)])
-def test_who_was_put_out_by_name_comes_back_under_no_other(
+def test_who_was_revoked_by_name_comes_back_under_no_other(
     named: tuple[PersonSettings, ...],
 ) -> None:
     """A configuration that calls them otherwise, or by no name, was not meant to let them in (P4)."""
@@ -250,7 +250,7 @@ def test_who_was_put_out_by_name_comes_back_under_no_other(
     made.configured(named, allowed={"chat": ("ben", "cleo"), "web": ()}, language="en")
     assert admitted(made, "ben") is None
     assert admitted(made, "cleo") == ("chat:cleo", [])
-    assert made.put_out_as("chat:ben") == "person:ben"
+    assert made.revoked_as("chat:ben") == "person:ben"
     assert {"person:ben", "chat:ben"} <= made.revoked
 
 

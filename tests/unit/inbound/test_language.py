@@ -89,7 +89,7 @@ def test_everybody_else_reads_the_default() -> None:
 def test_whoever_is_told_without_having_written_is_told_in_their_language() -> None:
     house = people()
     house.chose(Chosen(person="person:operator", language="de"))
-    assert {(seat.channel, seat.language) for seat in house.operators()} == {
+    assert {(contact.channel, contact.language) for contact in house.operators()} == {
         ("chat", "en"),
         ("chat", "de"),
         ("mail", "de"),

@@ -4,12 +4,12 @@ from tests.fakes.manual_clock import EPOCH
 from zeroclaw.gate.policy import Statement
 from zeroclaw.gate.shipped import assemble
 from zeroclaw.inbound.commands.registry import COMMANDS, menu_of
-from zeroclaw.inbound.identity import Seat
+from zeroclaw.inbound.identity import Contact
 
 SEATS = (
-    Seat(person="person:ada", channel="chat", sender="7"),
-    Seat(person="person:ada", channel="other", sender="8"),
-    Seat(person="person:bo", channel="chat", sender="7"),
+    Contact(person="person:ada", channel="chat", sender="7"),
+    Contact(person="person:ada", channel="other", sender="8"),
+    Contact(person="person:bo", channel="chat", sender="7"),
 )
 DENY_FORGET = Statement(
     id="no-forget", effect="deny", principals=("anyone",), actions=("command:forget",)

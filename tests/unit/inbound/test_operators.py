@@ -11,7 +11,7 @@ from tests.fakes.scripted_channel import ScriptedChannel
 from zeroclaw.channel import Channel
 from zeroclaw.config.model import ApprovalSettings, ChannelSettings, Config, PersonSettings
 from zeroclaw.envelope import Address, Principal, Reader, Sender
-from zeroclaw.inbound.identity import People, Seat
+from zeroclaw.inbound.identity import Contact, People
 from zeroclaw.inbound.operators import Operators
 from zeroclaw.text.language import Sentence
 from zeroclaw.value import replace
@@ -162,10 +162,12 @@ def test_a_person_at_this_machine_is_the_operator_by_name() -> None:
         sender="operator",
         display="D",
     )
-    assert people.operators() == (Seat(person="person:operator", channel="web", sender="operator"),)
+    assert people.operators() == (
+        Contact(person="person:operator", channel="web", sender="operator"),
+    )
     named = PersonSettings(name="dora", ids=("web:operator",), roles=("operator",))
     once = People((named,), allowed={"web": ()}, local=("web",)).operators()
-    assert once == (Seat(person="person:dora", channel="web", sender="operator"),)
+    assert once == (Contact(person="person:dora", channel="web", sender="operator"),)
 
 
 async def test_an_operator_without_a_chat_is_told_nothing(tmp_path: Path) -> None:

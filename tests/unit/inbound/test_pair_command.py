@@ -1,4 +1,4 @@
-"""`/pair` and `zeroclaw pair`: lists, answers by code or id, and who is put out."""
+"""`/pair` and `zeroclaw pair`: lists, answers by code or id, and who is revoked."""
 
 from pathlib import Path
 
@@ -107,7 +107,7 @@ async def test_only_operators_may_use_it(world: World) -> None:
 async def test_the_list_shows_who_waits_and_what_was_decided(world: World) -> None:
     """Without codes, because nobody keeps them (P4)."""
     async with world.running() as house:
-        assert (await console(house, ""))[0] == "Nobody waits, and nobody was let in or put out."
+        assert (await console(house, ""))[0] == "Nobody waits, and nobody was let in or revoked."
         await house.say("let me in", "mallory")
         await house.say("/pair approve chat:mallory")
         await house.say("me too", "trudy")
@@ -170,7 +170,7 @@ WHOM = {
 
 
 @pytest.mark.parametrize(("what", "name", "who"), WHOM.values(), ids=WHOM)
-async def test_who_is_put_out_meets_silence_and_may_come_back(
+async def test_who_is_revoked_meets_silence_and_may_come_back(
     world: World, what: str, name: str, who: str
 ) -> None:
     """It beats the configuration, also after a restart, and gets no code; an operator takes it back."""
@@ -207,7 +207,7 @@ async def test_a_new_name_brings_nobody_back(world: World) -> None:
         assert house.texts("ben") == ["ok"]
 
 
-async def test_who_was_paired_and_put_out_may_come_back(world: World) -> None:
+async def test_who_was_paired_and_revoked_may_come_back(world: World) -> None:
     """As who they were, but without a role (P4)."""
     async with world.running() as house:
         await house.say("let me in", "mallory")
@@ -230,7 +230,7 @@ async def test_nobody_locks_themselves_out(world: World) -> None:
         assert len(world.ready[1].claim) == 8
 
 
-async def test_who_was_put_out_before_they_had_a_name_may_come_back(world: World) -> None:
+async def test_who_was_revoked_before_they_had_a_name_may_come_back(world: World) -> None:
     """The configuration names them since; the row is still found by the id that it was made for."""
     async with world.running() as house:
         await console(house, "revoke chat:cleo")
@@ -272,7 +272,7 @@ async def test_an_id_that_no_platform_gives_out_meets_silence(world: World) -> N
         assert await house.rows(RowKind.STRANGER) == ()
 
 
-async def test_an_older_card_does_not_let_in_who_was_put_out(world: World) -> None:
+async def test_an_older_card_does_not_let_in_who_was_revoked(world: World) -> None:
     """Revoking answers what is still asked about them; whoever presses is told so (P5)."""
     async with world.running() as house:
         await house.say("let me in", "mallory")

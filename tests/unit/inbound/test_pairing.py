@@ -122,7 +122,7 @@ ASKING = {
         (replace(DENIED, asked_at=NOW - 24 * HOUR, at=NOW - 24 * HOUR),),
         True,
     ),
-    "they were let in, and put out": (
+    "they were let in, and revoked": (
         (replace(APPROVED, asked_at=NOW - HOUR, at=NOW - HOUR),),
         True,
     ),

@@ -1,4 +1,4 @@
-"""What ends with a person who is put out: their turn, their questions, their grants, at once."""
+"""What ends with a person who is revoked: their turn, their questions, their grants, at once."""
 
 import asyncio
 
@@ -17,7 +17,7 @@ BEN = Principal(id="person:ben", roles=frozenset(), channel="chat", sender="ben"
 
 
 def out_by_ada(world: World) -> Known:
-    """What is stored about Ben when Ada has put him out."""
+    """What is stored about Ben when Ada has revoked him."""
     return Known(id=BEN.id, display="", state="revoked", by="Ada", at=world.clock.now())
 
 
@@ -110,7 +110,7 @@ async def test_others_go_on(world: World) -> None:
         assert house.texts("cleo") == ["Once upon a time", "ok"]
 
 
-async def test_an_operator_who_is_put_out_answers_nothing_more(world: World) -> None:
+async def test_an_operator_who_is_revoked_answers_nothing_more(world: World) -> None:
     """Neither by pressing nor as one who is asked (P5)."""
     world.model.will(POKE)
     async with world.running() as house:
@@ -122,7 +122,7 @@ async def test_an_operator_who_is_put_out_answers_nothing_more(world: World) -> 
 
 
 async def test_a_kill_in_between_leaves_nothing_running(world: World) -> None:
-    """Who was put out has nothing taken up again after a restart."""
+    """Who was revoked has nothing taken up again after a restart."""
     more = asyncio.Event()
     world.model.will((*says("Once upon")[:1], more, *says(" a time")))
     async with world.running() as house:
@@ -150,7 +150,7 @@ async def test_a_message_that_comes_in_at_that_instant_is_not_answered(world: Wo
         assert await house.rows(RowKind.TURN, "open") == ()
 
 
-async def test_a_damaged_row_keeps_nobody_from_being_put_out(world: World) -> None:
+async def test_a_damaged_row_keeps_nobody_from_being_revoked(world: World) -> None:
     """It is its own conversation's trouble; the start and the others are not held up."""
     world.model.will((*says("Once upon")[:1], asyncio.Event()))
     kinds = ((RowKind.INBOX, "queued"), (RowKind.TURN, "open"), (RowKind.GRANT, ""))

@@ -61,7 +61,7 @@ def explain(
 ) -> None:
     """Answer "may X do Y, and why", with every statement that was considered.
 
-    The answer is the gate's: who is let in, what is protected, a halt and people who were put out
+    The answer is the gate's: who is let in, what is protected, a halt and people who were revoked
     are part of it. Works with and without a running daemon.
 
     \b

@@ -252,7 +252,7 @@ def _sender(config: Config, people: People, channel: str, sender: str) -> Asker:
     elif not settings.enabled:
         why = f"the channel `{channel}` is switched off"
     elif by := people.revoked_by(stranger.id) or people.revoked_by(identity):
-        why = f"they were put out by {by}"
+        why = f"they were revoked by {by}"
     else:
         why = (
             f"`{identity}` is a stranger: not in `channels.{channel}.allowed_users`, and not let "

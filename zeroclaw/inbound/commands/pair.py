@@ -1,4 +1,4 @@
-"""`/pair` and `zeroclaw pair`: who wants in, who is in, and who is put out again.
+"""`/pair` and `zeroclaw pair`: who wants in, who is in, and who is revoked again.
 
     pair                        lists
     pair approve CODE|PERSON    lets in who waits, or takes back that somebody was revoked
@@ -122,7 +122,7 @@ class PairCommand:
 
     async def _take_back(self, what: str, principal: Principal) -> Reply:
         # The configuration may name them since, or otherwise, or no more.
-        name = self._people.put_out_as(what) or self._people.named(what)
+        name = self._people.revoked_as(what) or self._people.named(what)
         before, version = await PEOPLE.read(self._store, name)
         if before is None or before.state != "revoked":
             text = catalogue.PAIR_NOTHING_TO_APPROVE.to(principal.language, name=chosen_name(what))

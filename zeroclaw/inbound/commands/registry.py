@@ -21,7 +21,7 @@ from zeroclaw.inbound.commands.invocation import Handler, Invocation, Reply
 from zeroclaw.inbound.commands.pair import PairCommand
 from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.conversations import Conversations
-from zeroclaw.inbound.identity import LANGUAGE_CHOICES, OPERATOR, Chosen, Seat
+from zeroclaw.inbound.identity import LANGUAGE_CHOICES, OPERATOR, Chosen, Contact
 from zeroclaw.menu import Menu, MenuEntry
 from zeroclaw.store import Write
 from zeroclaw.text import catalogue
@@ -246,7 +246,7 @@ async def _whoami(given: Invocation) -> Reply:
 # --- the menu ------------------------------------------------------------------------------------
 
 
-def menu_of(channel: str, policy: PolicySet, operators: Iterable[Seat], now: datetime) -> Menu:
+def menu_of(channel: str, policy: PolicySet, operators: Iterable[Contact], now: datetime) -> Menu:
     """Return the menu of a channel: the commands that the policy lets its people use.
 
     Args:
@@ -259,7 +259,7 @@ def menu_of(channel: str, policy: PolicySet, operators: Iterable[Seat], now: dat
         everyone=_entries(channel, frozenset(), policy, now),
         operators=_entries(channel, frozenset({OPERATOR}), policy, now),
         operator_senders=tuple(
-            dict.fromkeys(seat.sender for seat in operators if seat.channel == channel)
+            dict.fromkeys(contact.sender for contact in operators if contact.channel == channel)
         ),
         ask={one: catalogue.DOES_ASK.to(one) for one in LANGUAGES},
         typed={one: catalogue.TYPED_BEHIND_A_COMMAND.to(one) for one in LANGUAGES},
