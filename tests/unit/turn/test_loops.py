@@ -111,7 +111,9 @@ def test_a_round_is_stale_when_all_of_it_is() -> None:
     "slots",
     [
         pytest.param([search("a", f"{n} %") for n in range(30)], id="a job that gets on"),
-        pytest.param([slot(json.dumps({"words": "a", f"key_{n}": 1})) for n in range(30)], id="other keys"),
+        pytest.param(
+            [slot(json.dumps({"words": "a", f"key_{n}": 1})) for n in range(30)], id="other keys"
+        ),
         pytest.param([search(f"{n}", f"page {n}", lang="en") for n in range(30)], id="new answers"),
         pytest.param(
             [slot(json.dumps({"label": "bug", "issue": n}), "done", "write") for n in range(30)],
