@@ -34,8 +34,8 @@ def system_prompt(
     """Return the system prompt, the same for the same facts.
 
     Args:
-        person: Whom the turn belongs to, empty when unknown. The name is theirs to choose, so it is
-            quoted and cut to one short line.
+        person: Whom the turn belongs to, empty when unknown; not told in a
+            group. The name is theirs to choose, so it is quoted and cut to one short line.
         channel: Where the talk takes place.
         today: The person's date.
         has_tools: Tools are sent along.
@@ -50,7 +50,14 @@ def system_prompt(
 
 
 def _scene(person: str, channel: str, today: date, *, group: bool) -> str:
+    day = f"Today is {today.isoformat()}."
+    if group:
+        # Not whose turn it is: what changes with each message would change all that stands behind
+        # it, for an endpoint that keeps what it did for an equal beginning.
+        return (
+            f"You talk on {channel}, in a group where others read along; each message begins with "
+            f"its writer's name. {day}"
+        )
     name = escape_invisible(" ".join(person.replace("`", "'").split()))[:64]
     whom = f"You talk to `{name}`" if name else "You talk to somebody"
-    place = "in a group where others read along" if group else "in private"
-    return f"{whom} on {channel}, {place}. Today is {today.isoformat()}."
+    return f"{whom} on {channel}, in private. {day}"

@@ -119,6 +119,12 @@ BROKE_OFF_TWICE = Sentence(
     en="the model's answer broke off twice; send `/retry` to ask again",
     de="die Antwort des Modells ist zweimal abgebrochen; mit `/retry` wird es noch einmal gefragt",
 )
+CUT_WITHOUT_SUMMARY = Sentence(
+    en="_This conversation is longer than the model can read at once, so I answer without its oldest "
+    "part. Nothing of it is deleted._",
+    de="_Dieses Gespräch ist länger, als das Modell auf einmal lesen kann; ich antworte ohne seinen "
+    "ältesten Teil. Gelöscht wird nichts._",
+)
 TOO_LONG = Sentence(
     en="the conversation is too long for the model; use `/new`",
     de="das Gespräch ist zu lang für das Modell; `/new` beginnt ein neues",

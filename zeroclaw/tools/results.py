@@ -1,6 +1,7 @@
 """The tool that reads on in a result that was too long: `read_result`.
 
-A result that was cut names the id of its whole text. Only results of the same conversation can be
+A result that was cut names the id of its whole text, and so does the line that stands for an old one.
+Only results of the same conversation can be
 read; an id of another one looks as if it didn't exist. The call's only resource is
 `results:<conversation>`.
 """
@@ -45,7 +46,7 @@ class ResultsStore(Protocol):
 class ReadArguments(ToolArguments):
     """What `read_result` takes."""
 
-    id: str = Field(min_length=1, max_length=200, description="As the cut result names it.")
+    id: str = Field(min_length=1, max_length=200, description="As the result names it.")
     offset: int = Field(default=0, ge=0, le=1_000_000_000, description="In characters.")
     limit: int = Field(default=0, ge=0, le=1_000_000_000, description="0 for the most.")
     word: str = Field(default="", max_length=200, description="Show the places that hold it.")
@@ -58,7 +59,7 @@ def tools(
     """Return the tool; one answer has `answer_chars`, by now: the runtime cuts longer ones again."""
     spec = ToolSpec(
         name=NAME,
-        description="Read on in an earlier result of this conversation that was cut.",
+        description="Read on in an earlier result of this conversation that was cut or left out.",
         parameters=schema(ReadArguments),
         effects=frozenset({"read"}),
         idempotent=True,

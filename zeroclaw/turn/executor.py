@@ -7,19 +7,18 @@ its event.
 import hashlib
 from collections.abc import Awaitable, Callable
 
-from zeroclaw.context.history import prepare_request_messages
-from zeroclaw.context.prompt import system_prompt
-from zeroclaw.delivery.rows import File, outbox_row, quiet_notes
+from zeroclaw.delivery.rows import File, Text, outbox_row, quiet_notes
 from zeroclaw.envelope import ActionId, ApprovalId, Reader
 from zeroclaw.gate.conditions import facts_of
 from zeroclaw.gate.verdict import Stopped
-from zeroclaw.message import SystemMessage, ToolCall, ToolDefinition
+from zeroclaw.message import ToolCall
 from zeroclaw.provider import ModelRequest
 from zeroclaw.store import DurablePoint, PutBlob, Write
 from zeroclaw.text import catalogue
 from zeroclaw.tool import ToolFile
 from zeroclaw.turn import batch, entries, loops
 from zeroclaw.turn.approvals import ApprovalRequests
+from zeroclaw.turn.composer import Composer
 from zeroclaw.turn.context import TurnContext
 from zeroclaw.turn.control import ControlLane
 from zeroclaw.turn.kept_results import kept_put
@@ -29,6 +28,7 @@ from zeroclaw.turn.results import Settled
 from zeroclaw.turn.session import Transition
 from zeroclaw.turn.signals import (
     CompactionFailed,
+    ContextOverflowed,
     RequestEvent,
     ResponseReceived,
 )
@@ -53,6 +53,7 @@ class EffectExecutor:
         self._tell = tell
         self._asks = ApprovalRequests(services, session.conversation)
         self._verdicts = ReceiptLookup(services, session)
+        self._composer = Composer(services, session, turn.opened.principal, turn.address)
         self.calls = ToolCalls(turn)
 
     # --- the model -----------------------------------------------------------------------------
@@ -70,44 +71,31 @@ class EffectExecutor:
         await asking.ask(number, self._request)
 
     async def _request(self) -> ModelRequest:
-        services, history, model = self._services, self._session.history, self._services.model
-        opened, here = self._opened, self._turn.address
-        notes = await services.recollection.text(
-            here, opened.principal, opened.notes, self._session.conversation
+        opened, here = self._opened, self._session.conversation
+        notes = await self._services.recollection.text(
+            self._turn.address, opened.principal, opened.notes, here
         )
-        tools = services.tools.values() if model.provider.facts.calls_tools else ()
-        prompt = system_prompt(
-            person=opened.principal.display if here.direct else opened.principal.label,
-            channel=self._turn.address.channel,
-            today=services.clock.now().date(),
-            has_tools=bool(tools),
-            group=not self._turn.address.direct,
-        )
-        if added := model.prompt():
-            prompt = f"{prompt}\n\n{added}"
-        return ModelRequest(
-            messages=prepare_request_messages(
-                (SystemMessage(content=prompt), *history.messages),
-                summary=history.summary,
-                notes=notes,
-            ),
-            tools=tuple(
-                ToolDefinition(
-                    name=tool.spec.name,
-                    description=tool.spec.description,
-                    parameters=dict(tool.spec.parameters),
-                )
-                for tool in tools
-            ),
-            max_output_tokens=model.max_output_tokens,
-            correlation=self._opened.correlation,
-        )
+        request, is_cut = self._composer.request(opened.correlation, notes)
+        if is_cut and not self._session.is_cut:
+            self._session.is_cut = True
+            await self._note(catalogue.CUT_WITHOUT_SUMMARY.to(self._turn.language))
+        return request
+
+    async def _note(self, text: str) -> None:
+        """Say something in the chat beside the answer."""
+        says = Text(address=self._turn.address, text=text, language=self._turn.language)
+        note = outbox_row(self._services.ids.ulid(), says, self._session.conversation)
+        await self._tell(Transition(point=DurablePoint.HOUSEKEEPING, writes=(note,)))
 
     def as_shown(self, text: str) -> str:
         """Return a text of the model without its receipts: a draft proves nothing yet."""
         return self._verdicts.without_receipts(text, self._turn.language)
 
     async def _answered(self, event: RequestEvent) -> None:
+        if isinstance(event, ResponseReceived):
+            self._composer.answered(event.usage)
+        elif isinstance(event, ContextOverflowed):
+            self._composer.overflowed()
         if isinstance(event, ResponseReceived) and event.message.tool_calls:
             received = entries.AssistantReceived(
                 message=event.message,

@@ -1,14 +1,19 @@
-"""The whole output of a call whose result was cut: kept as a blob, found by conversation and id.
+"""What a call returned, to be read again: found by conversation and id.
 
-A row stands between the two, written in the commit of the result: without it a blob could be read
-by whoever knows its digest, from any conversation.
+The whole output of one whose result was cut is kept as a blob. A row stands between the two, written
+in the commit of the result: without it a blob could be read by whoever knows its digest, from any
+conversation. A result that was not cut stands in the conversation's journal, and its id is its
+receipt: a request may hold no more of it than a line.
 """
 
 from datetime import datetime
 
 from zeroclaw.envelope import ConversationId, TurnId
-from zeroclaw.store import Put, PutBlob, RowKind, Store
+from zeroclaw.gate.receipt import PREFIX_PLAIN, detach
+from zeroclaw.store import LogKind, Put, PutBlob, RowKind, Store, read_all
 from zeroclaw.table import Age, Ages, Column, Table, Whose, Words, json_codec
+from zeroclaw.turn import entries
+from zeroclaw.turn.entries import CallFinished
 from zeroclaw.value import Value
 
 ID_CHARS = 16
@@ -74,18 +79,38 @@ class KeptResults:
 
     async def has(self, conversation: ConversationId, name: str) -> bool:
         """Tell whether a result of this conversation is called so, its text kept or gone."""
-        return await self._store.get(RowKind.RESULT, _key(conversation, name)) is not None
+        if await self._store.get(RowKind.RESULT, _key(conversation, name)) is not None:
+            return True
+        return await self._journaled(conversation, name) is not None
 
     async def text(self, conversation: ConversationId, name: str) -> str | None:
         """Return the whole output, None when this conversation has none of that id any more."""
         kept = await RESULTS.get(self._store, _key(conversation, name))
         body = None if kept is None else await self._store.blob(kept.digest)
-        return None if body is None else body.decode()
+        if body is not None:
+            return body.decode()
+        found = await self._journaled(conversation, name)
+        return None if found is None else detach(found.result.content)[0]
 
     async def is_trusted(self, conversation: ConversationId, name: str) -> bool:
         """Tell whether it was known to hold no untrusted text when it was kept."""
         kept = await RESULTS.get(self._store, _key(conversation, name))
-        return kept is not None and kept.trusted
+        if kept is not None:
+            return kept.trusted
+        found = await self._journaled(conversation, name)
+        return found is not None and not found.untrusted
+
+    async def _journaled(self, conversation: ConversationId, name: str) -> CallFinished | None:
+        """Return the end of the call whose receipt this is."""
+        if not name.startswith(PREFIX_PLAIN):
+            return None
+        wanted = name.encode(errors="replace")
+        async for one in read_all(self._store, LogKind.JOURNAL, conversation):
+            if wanted in one.body:
+                entry = entries.decode(one.body)
+                if isinstance(entry, CallFinished) and entry.receipt == name:
+                    return entry
+        return None
 
 
 def _key(conversation: ConversationId, name: str) -> str:

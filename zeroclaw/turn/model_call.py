@@ -15,6 +15,7 @@ from datetime import datetime
 
 from zeroclaw.channel import ChannelLog
 from zeroclaw.clock import Clock
+from zeroclaw.context.tokens import Learned
 from zeroclaw.errors import (
     ContextOverflow,
     NeedsOperator,
@@ -78,6 +79,7 @@ class ModelRecord:
         failures: In a row, the newest included.
         at: When the newest of them failed; None before the first.
         why: Why, in one line for operators.
+        learned: How it counts tokens.
     """
 
     def __init__(self, clock: Clock, log: ChannelLog) -> None:
@@ -85,6 +87,7 @@ class ModelRecord:
         self.failures = 0
         self.at: datetime | None = None
         self.why = ""
+        self.learned = Learned()
         self._clock = clock
         self._log = log
 

@@ -109,6 +109,7 @@ class Results:
 
     Attributes:
         share: The places for the slow part of this, one a conversation.
+        reader: The tool that reads a result again, empty when there is none.
     """
 
     def __init__(
@@ -126,6 +127,7 @@ class Results:
         self._redactor = redactor
         self._cap_chars = cap_chars
         self.share = FairShare("results", at_once=2)
+        self.reader = reader
         self._reading = f"; read on with `{reader}` and this id" if reader else ""
 
     async def of_run(

@@ -9,6 +9,7 @@ from collections import OrderedDict
 from weakref import WeakValueDictionary
 
 from zeroclaw.clock import Clock
+from zeroclaw.context.tokens import Weighed
 from zeroclaw.envelope import CheckedReceipt, ConversationId
 from zeroclaw.errors import StoreUnusable
 from zeroclaw.gate import audit
@@ -107,6 +108,8 @@ class ConversationSession:
         audit_is_longer: Something left the journal, by its age or by a wish, that the audit knows;
             cleared by who has read it there.
         journal_bytes: Of the entries that the history was made of.
+        weighed: What is known of its newest request to the model.
+        is_cut: Its person was told that a request leaves something out.
     """
 
     def __init__(
@@ -130,6 +133,8 @@ class ConversationSession:
         self.verdicts: dict[str, CheckedReceipt | None] = {}
         self.audit_is_longer = audit_is_longer
         self.journal_bytes = journal_bytes
+        self.weighed = Weighed()
+        self.is_cut = False
 
     @property
     def conversation(self) -> ConversationId:

@@ -6,8 +6,10 @@ import pytest
 
 from tests.fakes.manual_clock import EPOCH
 from tests.fakes.memory_store import MemoryStore
-from zeroclaw.envelope import ConversationId
-from zeroclaw.store import Commit, DurablePoint, PutBlob
+from zeroclaw.envelope import ActionId, ConversationId
+from zeroclaw.message import ToolMessage
+from zeroclaw.store import Append, Commit, DurablePoint, LogKind, PutBlob
+from zeroclaw.turn.entries import CallFinished, Noted, encode
 from zeroclaw.turn.kept_results import KeptResults, id_of, kept_put
 
 OURS, THEIRS = ConversationId("01OURS"), ConversationId("01THEIRS")
@@ -47,3 +49,33 @@ async def test_a_blob_that_is_gone_is_told_from_one_that_never_was() -> None:
         True,
     )
     assert (await results.text(OURS, "other"), await results.has(OURS, "other")) == (None, False)
+
+
+async def test_a_result_that_was_not_cut_is_read_again_by_its_receipt() -> None:
+    """Out of the journal, of this conversation alone; the receipt is no part of the text."""
+    store = MemoryStore()
+    token = "zc-receipt-1700000000-" + "A" * 43
+    told = f"`peek` returned:\nthe sky\n[receipt: {token}]"
+    ended = CallFinished(
+        action=ActionId("a"),
+        result=ToolMessage(content=told, tool_call_id="call_0", tool_name="peek"),
+        outcome="ok",
+        at=EPOCH,
+        receipt=token,
+    )
+    # A text that only speaks of the receipt is none of its results.
+    about = Noted(text=f"what is {token}?", why="edit", at=EPOCH)
+    fence = await store.lease(OURS)
+    journal = tuple(
+        Append(log=LogKind.JOURNAL, stream=OURS, body=encode(entry)) for entry in (about, ended)
+    )
+    await store.commit(
+        Commit(point=DurablePoint.CALL_FINISHED, writes=journal, conversation=OURS, fence=fence)
+    )
+    results = KeptResults(store)
+    assert await results.text(OURS, token) == "`peek` returned:\nthe sky"
+    assert await results.has(OURS, token)
+    assert await results.is_trusted(OURS, token)
+    assert await results.text(THEIRS, token) is None
+    assert not await results.has(OURS, token.replace("A", "B"))
+    assert not await results.is_trusted(OURS, token.replace("A", "B"))

@@ -1,0 +1,314 @@
+"""One request: its parts in their places, within the window. S0-13 to S0-16, S0-19, S3-06."""
+
+from datetime import date
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from zeroclaw.context.assembly import (
+    Assembled,
+    Part,
+    Scene,
+    Tail,
+    assemble,
+    laid_out,
+    reserve_of,
+    room_of,
+    shares,
+    tails,
+)
+from zeroclaw.context.prompt import system_prompt
+from zeroclaw.context.tokens import Learned, Weighed, of_text
+from zeroclaw.gate.receipt import detach
+from zeroclaw.message import (
+    AssistantMessage,
+    Message,
+    SystemMessage,
+    ToolCall,
+    ToolDefinition,
+    ToolMessage,
+    UserMessage,
+)
+from zeroclaw.provider import ModelRequest
+from zeroclaw.providers.openai.request import alternating, encode_request
+from zeroclaw.value import replace
+
+WORDS = "The quick brown fox jumps over the lazy dog. "
+PROMPT = Part(name="prompt", text="You are zeroclaw.")
+TOOL = ToolDefinition(name="peek", description="Look at something.", parameters={})
+
+
+def said(number: int, words: int = 1) -> UserMessage:
+    return UserMessage(content=f"{number}: {WORDS * words}")
+
+
+def calls(number: int, *sizes: int) -> tuple[Message, ...]:
+    """Make a round of calls, each with a result of so many words."""
+    made = tuple(
+        ToolCall(id=f"c{n}", name="peek", arguments=f'{{"{number}":{n}}}')
+        for n in range(len(sizes))
+    )
+    results = (
+        ToolMessage(content=f"{number}.{n} {WORDS * size}", tool_call_id=f"c{n}", tool_name="peek")
+        for n, size in enumerate(sizes)
+    )
+    return (AssistantMessage(tool_calls=made), *results)
+
+
+def talk(turns: int, words: int = 1) -> tuple[Message, ...]:
+    """Make turns without calls, and the newest one's own message."""
+    past = (
+        one for n in range(turns) for one in (said(n, words), AssistantMessage(content=f"yes {n}"))
+    )
+    return (*past, said(turns))
+
+
+def scene(messages: tuple[Message, ...], *, start: int | None = None, **more: object) -> Scene:
+    at = len(messages) - 1 if start is None else start
+    return replace(Scene(parts=(PROMPT,), messages=messages, start=at), **more)
+
+
+def made(one: Scene) -> Assembled:
+    return assemble(one, Weighed(), Learned(), detach)
+
+
+def window_for(room: int) -> int:
+    """Return the window that leaves so much beside its reserve."""
+    return next(window for window in range(512, 20_000) if window - window // 4 == room)
+
+
+def test_the_parts_stand_in_their_order() -> None:
+    """What is of this turn alone stands before its message, everything else before the history."""
+    facts = Part(name="facts", text="Ann likes tea.", place="turn")
+    operator, nothing = Part(name="operator", text="Be brief."), Part(name="none", text="")
+    whole = made(
+        scene(talk(1), parts=(PROMPT, operator, nothing, facts), summary="They met.", tools=(TOOL,))
+    )
+    system, first, answer, newest = whole.messages
+    assert isinstance(system, SystemMessage)
+    assert system.content.startswith(
+        "You are zeroclaw.\n\nBe brief.\n\n[Previous conversation summary: They met.\n(A model wrote"
+    )
+    assert (first, answer) == talk(1)[:2]
+    assert newest.content == f"Ann likes tea.\n\n{talk(1)[2].content}"
+    assert not whole.is_cut
+
+
+def test_a_part_is_cut_at_its_budget() -> None:
+    """The rest of the request is not its business."""
+    notes = Part(name="notes", text=WORDS * 50, most_tokens=60)
+    system = made(scene(talk(0), parts=(PROMPT, notes))).messages[0]
+    text = system.content.removeprefix("You are zeroclaw.\n\n")
+    assert text.startswith("The quick brown fox")
+    assert text.endswith("…")
+    assert of_text(text) <= 60
+    none = replace(notes, most_tokens=1)
+    assert made(scene(talk(0), parts=(PROMPT, none))).messages[0].content == "You are zeroclaw.\n\n"
+
+
+@pytest.mark.parametrize(
+    ("window", "output", "reserve"),
+    [(4_096, None, 1_024), (200_000, None, 4_096), (32_000, 8_000, 8_000), (4_096, 4_096, 2_048)],
+)
+def test_a_quarter_of_the_window_is_kept_for_the_answer(
+    window: int, output: int | None, reserve: int
+) -> None:
+    """And at most 4,096 tokens, unless answers may be longer; never more than half."""
+    assert reserve_of(window, output) == reserve
+
+
+def test_the_room_is_the_least_that_is_known() -> None:
+    """The window's, and what a refusal taught."""
+    assert room_of(scene(()), Learned()) is None
+    assert room_of(scene((), window=4_096), Learned()) == 3_072
+    assert room_of(scene((), window=4_096), Learned(overflows_at=2_000)) == 1_500
+    assert room_of(scene(()), Learned(overflows_at=2_000)) == 1_500
+
+
+def test_without_a_window_nothing_is_cut() -> None:
+    """Nobody knows what for; the endpoint will say."""
+    whole = made(scene(talk(400, 20)))
+    assert (len(whole.messages), whole.is_cut) == (802, False)
+
+
+def test_the_oldest_turns_are_left_out_first() -> None:
+    """The prompt, the summary and the newest turns stay; the history itself is left alone."""
+    history = talk(40, 4)
+    whole = made(scene(history, window=2_000, summary="They met."))
+    assert whole.is_cut
+    assert whole.tokens <= 1_500
+    assert "They met." in whole.messages[0].content
+    kept = whole.messages[1:]
+    assert kept == history[-len(kept) :]
+    longer = made(scene(history[-len(kept) - 2 :], window=2_000, summary="They met."))
+    assert longer.messages == whole.messages, "as much as there is room for"
+
+
+def test_optional_parts_go_before_the_history() -> None:
+    """The one with the highest number first."""
+    notes = Part(name="notes", text="n " * 300, priority=2)
+    skills = Part(name="skills", text="s " * 300, priority=1)
+    history = talk(6, 4)
+    whole = scene(history, parts=(PROMPT, skills, notes))
+    small = made(replace(whole, window=window_for(made(whole).tokens - 10)))
+    assert "n n" not in small.messages[0].content
+    assert "s s" in small.messages[0].content
+    assert small.messages[1:] == history
+    smaller = made(replace(whole, window=window_for(small.tokens - 10)))
+    assert smaller.messages == (SystemMessage(content="You are zeroclaw."), *history)
+
+
+def test_old_results_become_a_line_before_a_turn_is_left_out() -> None:
+    """The newest turn's results stay as they are as long as they can."""
+    history = (said(0), *calls(0, 60), AssistantMessage(content="ok"), said(1), *calls(1, 60))
+    whole = made(scene(history, start=4, window=2_600))
+    assert len(whole.messages) == len(history) + 1
+    assert whole.messages[3].content.startswith("[an earlier result of `peek`;")
+    assert whole.messages[7] == history[6]
+
+
+def test_a_turn_too_large_is_cut_between_rounds() -> None:
+    """Its own message and the last two rounds stay, and every call has its result (K12)."""
+    rounds = tuple(one for n in range(12) for one in calls(n, 6, 6))
+    history = (*talk(3)[:-1], said(9), *rounds)
+    whole = made(scene(history, start=6, window=1_700))
+    assert whole.tokens <= 1_275
+    assert whole.messages[1] == said(9)
+    assert whole.messages[2:] == rounds[-9:]
+    less = made(scene(history, start=6, window=window_for(whole.tokens - 10)))
+    assert less.messages[2:] == rounds[-6:]
+
+
+def test_the_last_results_lose_their_middle_when_nothing_else_is_left() -> None:
+    """Whatever tools return, the request fits; the receipt stays at the end."""
+    token = "zc-receipt-1700000000-" + "A" * 43
+    (asked, result) = calls(0, 900)
+    signed = replace(result, content=f"{result.content}\n[receipt: {token}]")
+    whole = made(scene((said(0), asked, signed, *calls(1, 1)), start=0, window=4_096))
+    assert whole.tokens <= 3_072
+    assert "characters left out for lack of room" in whole.messages[3].content
+    assert whole.messages[3].content.endswith(f"\n[receipt: {token}]")
+    assert whole.messages[5].content == calls(1, 1)[1].content
+
+
+def test_what_can_not_be_made_to_fit_is_sent_as_small_as_it_gets() -> None:
+    """A person's own words are never cut; the endpoint says that they are too many."""
+    whole = made(scene((*talk(3), said(5, 900)), window=1_000))
+    assert whole.is_cut
+    assert whole.messages[1:] == (said(5, 900),)
+
+
+def test_a_history_is_cut_where_a_person_speaks_or_a_round_begins() -> None:
+    """Not at the runtime's notes, and never between a call and its result."""
+    note = UserMessage(content="edited", note="edit")
+    history = (
+        said(0),
+        AssistantMessage(content="ok"),
+        note,
+        said(1),
+        *calls(0, 1, 1),
+        *calls(1, 1),
+        *calls(2, 1),
+        *calls(3, 1),
+    )
+    assert [*tails(history, 3)] == [Tail(start=3), Tail(start=7, pinned=3), Tail(start=9, pinned=3)]
+    assert [*tails(history[:9], 3)] == [Tail(start=3)]
+    assert [*tails((), 0)] == []
+    assert Tail(start=9, pinned=3).of(history) == (said(1), *history[9:])
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> tuple[tuple[Message, ...], int]:
+    """Any history, and where its newest turn begins."""
+    messages: tuple[Message, ...] = ()
+    start = 0
+    for number in range(draw(st.integers(1, 12))):
+        start = len(messages)
+        messages += (said(number, draw(st.integers(1, 4))),)
+        for at in range(draw(st.integers(0, 6))):
+            sizes = draw(st.lists(st.integers(1, 40), min_size=1, max_size=3))
+            messages += calls(number * 10 + at, *sizes)
+        if draw(st.booleans()):
+            messages += (AssistantMessage(content="done"),)
+    return messages, start
+
+
+@given(histories(), st.integers(900, 8_000))
+def test_every_request_fits_and_pairs(
+    history: tuple[tuple[Message, ...], int], window: int
+) -> None:
+    """Whatever was said: the newest message is there, no result has lost its call. S1-17, K12."""
+    messages, start = history
+    whole = made(scene(messages, start=start, window=window, tools=(TOOL,)))
+    assert whole.tokens <= window - reserve_of(window) or not _could_shrink(whole)
+    assert messages[start] in whole.messages
+    owed = 0
+    for one in whole.messages:
+        assert (owed > 0) == isinstance(one, ToolMessage)
+        owed = len(one.tool_calls) if isinstance(one, AssistantMessage) else owed - (owed > 0)
+
+
+def _could_shrink(whole: Assembled) -> bool:
+    results = [one for one in whole.messages if isinstance(one, ToolMessage)]
+    people = [one for one in whole.messages if isinstance(one, UserMessage)]
+    return len(people) > 1 or any(len(one.content) > 500 for one in results)
+
+
+def test_what_fills_the_window_adds_up() -> None:
+    """The estimates of the parts are brought to the expected sum."""
+    one = scene((*talk(2), *calls(0, 3)), start=4, tools=(TOOL,), summary="They met.", window=9_000)
+    whole = made(one)
+    found = shares(one, whole)
+    assert list(found) == ["prompt", "summary", "messages", "results", "tools"]
+    assert whole.tokens - 5 <= sum(found.values()) <= whole.tokens
+    assert "summary" not in shares(replace(one, summary=""), whole)
+
+
+@pytest.mark.parametrize("group", [False, True])
+def test_thirty_turns_share_their_beginning(group: bool) -> None:
+    """Each request begins as the last one did, but for a step of old results now and then.
+
+    In a group another person speaks each time.
+    """
+    bodies: list[bytes] = []
+    history: tuple[Message, ...] = ()
+    for number in range(30):
+        person = f"person {number % 3}"
+        prompt = system_prompt(
+            person=person if group else "Ann",
+            channel="telegram",
+            today=date(2026, 11, 24),
+            has_tools=True,
+            group=group,
+        )
+        start = len(history)
+        history += (UserMessage(content=f"{person}: {WORDS}{number}"),)
+        for more in (calls(number, 12), (AssistantMessage(content=f"Done {number}."),)):
+            one = scene(
+                history, parts=(Part(name="prompt", text=prompt),), start=start, window=60_000
+            )
+            request = ModelRequest(
+                messages=laid_out(one, Weighed(), Learned(), detach).messages, tools=(TOOL,)
+            )
+            bodies.append(_told(request))
+            history += more
+    lost = [1 - _common(before, after) / len(before) for before, after in pairwise(bodies)]
+    assert sum(share > 0 for share in lost) <= 30 // 4
+    assert sum(lost) / len(lost) < 0.06, "of what an endpoint could have kept, on average"
+
+
+def _told(request: ModelRequest) -> bytes:
+    """Return what a model reads of a request, in its order: tools, then messages."""
+    body = encode_request(
+        replace(request, messages=tuple(alternating(request.messages))), model="m", options={}
+    )
+    messages, tools = body.split(b'"tools":')
+    return tools + messages.removesuffix(b"],")
+
+
+def _common(before: bytes, after: bytes) -> int:
+    return next(
+        (at for at, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), len(before)
+    )

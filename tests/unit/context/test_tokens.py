@@ -1,0 +1,148 @@
+"""Counting tokens: never fewer than there are, and close once an endpoint has reported."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.unit.context.samples import COUNTED, TEXTS, VOCABULARIES
+from zeroclaw.context.tokens import (
+    Learned,
+    Weighed,
+    of_message,
+    of_request,
+    of_text,
+    of_tools,
+    overflowed,
+    report,
+    weighed,
+)
+from zeroclaw.message import (
+    AssistantMessage,
+    Message,
+    SystemMessage,
+    ToolCall,
+    ToolDefinition,
+    ToolMessage,
+    UserMessage,
+)
+
+MESSAGES: tuple[Message, ...] = (
+    SystemMessage(content=TEXTS["English"]),
+    UserMessage(content=TEXTS["German"]),
+    AssistantMessage(tool_calls=(ToolCall(id="call_0", name="fetch", arguments='{"url": "x"}'),)),
+    ToolMessage(content=TEXTS["JSON"], tool_call_id="call_0", tool_name="fetch"),
+    AssistantMessage(content=TEXTS["Chinese"]),
+)
+MORE = UserMessage(content=TEXTS["code"])
+NEW = Learned()
+
+
+@pytest.mark.parametrize("vocabulary", VOCABULARIES)
+@pytest.mark.parametrize("name", TEXTS)
+def test_an_estimate_is_never_below_the_truth(name: str, vocabulary: str) -> None:
+    """For none of five vocabularies."""
+    assert of_text(TEXTS[name]) >= COUNTED[name][VOCABULARIES.index(vocabulary)]
+
+
+@pytest.mark.parametrize("name", ["English", "German", "Chinese", "code", "JSON", "base64", "log"])
+def test_an_estimate_is_not_far_above_the_vocabulary_that_counts_most(name: str) -> None:
+    """Else a conversation would be summed up long before it must."""
+    assert of_text(TEXTS[name]) <= 2 * max(COUNTED[name])
+
+
+@given(st.text())
+def test_a_text_takes_something_and_no_more_than_its_bytes(text: str) -> None:
+    """A tokenizer that works on bytes never makes more of them; only nothing takes nothing."""
+    assert (of_text(text) > 0) == bool(text)
+    assert of_text(text) <= len(text.encode()) + 2
+
+
+def test_half_of_a_surrogate_pair_is_weighed() -> None:
+    """A model's broken text reaches the scale as it is."""
+    assert of_text("\ud83d") > 0
+
+
+def test_a_message_takes_more_than_its_text() -> None:
+    """Its marks, the calls in it, and its reasoning in one of two forms."""
+    plain = AssistantMessage(content="Yes.")
+    assert of_message(plain) > of_text("Yes.")
+    calls = (ToolCall(id="call_0", name="shell", arguments='{"command": "ls"}'),)
+    assert of_message(AssistantMessage(content="Yes.", tool_calls=calls)) > of_message(plain)
+    flat = AssistantMessage(content="Yes.", reasoning="because of this")
+    both = AssistantMessage(
+        content="Yes.", reasoning="because of this", reasoning_details=('{"text": "because"}',)
+    )
+    assert of_message(plain) < of_message(flat) <= of_message(both)
+
+
+def test_tools_take_their_schema() -> None:
+    """With every word that a model reads of it."""
+    schema: dict[str, object] = {"type": "object", "properties": {"url": {"type": "string"}}}
+    tool = ToolDefinition(name="fetch", description="Read a page.", parameters=schema)
+    assert of_tools((tool,)) > of_text(f"fetchRead a page.{json.dumps(schema)}") / 2
+    assert of_tools((tool, tool)) == 2 * of_tools((tool,))
+    assert of_tools(()) == 0
+
+
+def test_no_message_is_weighed_twice() -> None:
+    """What lay on the scale keeps its weight, and what has gone is forgotten."""
+    first = weighed(Weighed(sizes={MORE: 7}), (*MESSAGES, MORE))
+    assert first.sizes[MORE] == 7
+    assert first.sizes[MESSAGES[0]] == of_message(MESSAGES[0])
+    assert set(weighed(first, MESSAGES).sizes) == set(MESSAGES)
+
+
+def test_what_was_reported_bounds_the_next_request() -> None:
+    """It takes what the last one took, and the estimate of what was added."""
+    known = weighed(Weighed(), MESSAGES)
+    guess = of_request(known, NEW, MESSAGES, 100)
+    known, learned = report(known, NEW, MESSAGES, 100, guess // 2)
+    assert learned == NEW
+    longer = (*MESSAGES, MORE)
+    known = weighed(known, longer)
+    assert of_request(known, learned, longer, 100) == guess // 2 + of_message(MORE)
+    assert of_request(known, learned, longer, 130) == guess // 2 + of_message(MORE) + 30
+    assert of_request(known, learned, longer, 70) == guess // 2 + of_message(MORE)
+    # One message twice is two messages.
+    twice = (*longer, MORE)
+    assert of_request(known, learned, twice, 100) == guess // 2 + 2 * of_message(MORE)
+
+
+def test_a_request_that_lost_its_beginning_is_bounded_by_both() -> None:
+    """By the estimate of what is left, where that is less than what was reported."""
+    known = weighed(Weighed(), MESSAGES)
+    guess = of_request(known, NEW, MESSAGES, 0)
+    known, learned = report(known, NEW, MESSAGES, 0, guess - 10)
+    rest = MESSAGES[4:]
+    assert of_request(known, learned, rest, 0) == of_request(weighed(Weighed(), rest), NEW, rest, 0)
+
+
+def test_a_report_that_can_not_be_true_is_not_believed() -> None:
+    """Some endpoints count only what they had not kept, and some say nothing."""
+    known, learned = report(weighed(Weighed(), MESSAGES), NEW, MESSAGES, 0, 1)
+    assert (known.reported, learned) == (None, NEW)
+
+
+def test_a_tokenizer_that_counts_more_is_learned_at_once_and_unlearned_slowly() -> None:
+    """One small request with a hidden prompt in front teaches nothing."""
+    known = weighed(Weighed(), MESSAGES)
+    guess = of_request(known, NEW, MESSAGES, 0)
+    _, learned = report(known, NEW, MESSAGES, 0, guess * 3 // 2)
+    assert learned.ratio == pytest.approx(1.5, rel=0.01)
+    assert of_request(known, learned, MESSAGES, 0) >= guess * 3 // 2
+    _, less = report(known, learned, MESSAGES, 0, guess)
+    assert less.ratio == pytest.approx(1.45, rel=0.01)
+    _, most = report(known, learned, MESSAGES, 0, guess * 100)
+    assert most.ratio == 4.0
+    small = MESSAGES[:1]
+    assert report(weighed(Weighed(), small), NEW, small, 0, 5_000)[1] == NEW
+
+
+def test_a_request_that_was_too_large_bounds_all_that_follow() -> None:
+    """By its estimate, or by the window where the endpoint named it; the least of them stays."""
+    assert overflowed(NEW, 9_000) == Learned(overflows_at=9_000)
+    assert overflowed(NEW, 9_000, 8_192) == Learned(overflows_at=8_192)
+    assert overflowed(Learned(overflows_at=8_000), 9_000) == Learned(overflows_at=8_000)
+    assert overflowed(Learned(ratio=2.0, overflows_at=8_000), 500).overflows_at == 500

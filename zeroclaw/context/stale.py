@@ -1,0 +1,73 @@
+"""Old results of tools, as one line each: what the model is shown of them, and no more (K14).
+
+Pure, and a view: the journal keeps every result as it was. A result is stale when its turn is four
+turns of people old, or when more than fifteen results are there and it is not among the last five.
+What is stale is replaced in steps, each of several turns or results, so that the beginning of the
+request stays the same, byte for byte, from one request to the next: endpoints keep the work that
+they did for an equal beginning.
+"""
+
+from collections.abc import Callable, Sequence
+
+from zeroclaw.message import Message, ToolMessage, UserMessage
+from zeroclaw.value import replace
+
+OLD_TURNS = 4
+STEP_TURNS = 4
+MOST_RESULTS = 15
+LEFT_RESULTS = 5
+STEP_RESULTS = 10
+SHORT_CHARS = 240
+"""A result that is shorter is shown as it is: the line in its place would be as long."""
+_LINE_CHARS = 200
+_FENCE = "```"
+_OPENING = "[an earlier result of "
+
+Detach = Callable[[str], tuple[str, str | None]]
+"""Returns a result's text and its receipt's token; see `gate/receipt.py`."""
+
+
+def with_stale_results(
+    messages: Sequence[Message], detach: Detach, *, reader: str = ""
+) -> tuple[Message, ...]:
+    """Return the same messages, the stale results among them as one line each.
+
+    Args:
+        messages: Without a system message; left alone.
+        detach: Takes a result apart.
+        reader: The tool that reads a result again, empty for none.
+    """
+    turns = [at for at, one in enumerate(messages) if isinstance(one, UserMessage) and not one.note]
+    results = [at for at, one in enumerate(messages) if isinstance(one, ToolMessage)]
+    old = max(len(turns) - OLD_TURNS, 0) // STEP_TURNS * STEP_TURNS
+    end = turns[old] if old else 0
+    if len(results) > MOST_RESULTS:
+        many = (len(results) - LEFT_RESULTS) // STEP_RESULTS * STEP_RESULTS
+        end = max(end, results[many - 1] + 1)
+    return (*(in_one_line(one, detach, reader=reader) for one in messages[:end]), *messages[end:])
+
+
+def in_one_line(message: Message, detach: Detach, *, reader: str = "") -> Message:
+    """Return a result as one line above its receipt; short ones, and other messages, as they are."""
+    if not isinstance(message, ToolMessage):
+        return message
+    text, token = detach(message.content)
+    if len(text) <= SHORT_CHARS or text.startswith(_OPENING):
+        return message
+    said = f": {_first_line(text)}" if message.is_error else ""
+    again = f"; `{reader}` with id `{token}` reads it again" if reader and token else ""
+    lines = text.count("\n") + 1
+    line = (
+        f"{_OPENING}`{message.tool_name}`{said}; its {len(text):,} characters in "
+        f"{lines:,} lines are left out here{again}]"
+    )
+    receipt = message.content[len(text) :]
+    return replace(message, content=f"{line}{receipt}")
+
+
+def _first_line(text: str) -> str:
+    """Return the first line of what a tool said, without the line and the fence around it."""
+    head, _, body = text.partition("\n")
+    if body.startswith(_FENCE):
+        head = body.partition("\n")[2].partition("\n")[0]
+    return head if len(head) <= _LINE_CHARS else f"{head[: _LINE_CHARS - 1]}…"
