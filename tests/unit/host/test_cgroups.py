@@ -1,11 +1,15 @@
-"""Cgroups of commands, on a tree that imitates a delegated one: the kernel's own is not here to have.
+"""Cgroups of commands, on a tree that imitates a delegated one: few machines lend a real one.
 
-What the kernel makes of it was tried on Linux 6.1 with systemd, beside the limits and the watch.
+What the kernel makes of the bounds was tried on Linux 6.1 with systemd, beside the limits and the
+watch; what it makes of the end of a group is tried here, where a group can be made.
 """
 
 import asyncio
 import os
+import secrets
 import shutil
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -191,6 +195,36 @@ def test_a_closed_group_says_what_the_kernel_ended_it_for(
     assert group.close() == Closed(excess=excess)
     assert not group.place.exists()
     assert group.close() == Closed()  # safe twice
+
+
+@pytest.fixture
+def group() -> Iterator[Group]:
+    """A group of the kernel's own, without controllers."""
+    places = (Path("/sys/fs/cgroup/unified"), Path("/sys/fs/cgroup"))
+    own = next((one for one in places if (one / "cgroup.procs").exists()), places[0])
+    made = Group(place=own / f"{RUN}{secrets.token_hex(8)}", memory_bytes=0)
+    try:
+        made.place.mkdir()
+    except OSError as error:
+        pytest.skip(f"no group can be made here: {error.strerror}")
+    yield made
+    made.close()
+
+
+def test_the_kernel_ends_all_that_began_in_a_group(group: Group) -> None:
+    """Sessions of their own and lost parents too; only a real process shows it."""
+    run = "read go; setsid sleep 60 & (setsid sleep 60 &); echo ready; wait"
+    with subprocess.Popen(["sh", "-c", run], stdin=-1, stdout=-1, text=True) as started:
+        assert started.stdin is not None
+        assert started.stdout is not None
+        group.enter(started.pid)
+        started.stdin.write("\n")
+        started.stdin.flush()
+        assert started.stdout.readline() == "ready\n"
+        assert len((group.place / "cgroup.procs").read_text().split()) > 2
+        assert group.close() == Closed()
+        assert (started.wait(), group.place.exists()) == (-9, False)
+    assert group.close() == Closed()
 
 
 def test_a_group_that_can_not_be_removed_is_told(
