@@ -5,13 +5,11 @@ reader is; a grant ends as by `zeroclaw grants revoke`, and people are decided a
 pair`. What each comes to is one line for whoever sent the form.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import get_args
 
-from zeroclaw.clock import Ids
+from zeroclaw.console.context import ConsoleContext
 from zeroclaw.envelope import (
-    Address,
-    Admission,
     Answered,
     ApprovalId,
     Choice,
@@ -19,11 +17,9 @@ from zeroclaw.envelope import (
     Pressed,
     Sender,
 )
-from zeroclaw.host.answers import Text
 from zeroclaw.inbound.identity import OPERATOR
 
 Fields = Mapping[str, str]
-Asked = Callable[[Mapping[str, object]], Awaitable[Text]]
 CHOICES: Mapping[str, Choice] = {one: one for one in get_args(Choice)}
 DOINGS = frozenset({"approve", "deny", "revoke"})
 MOST_REASON = 2_000
@@ -33,29 +29,9 @@ UNREADABLE = "this form is not one of this page's; reload it and try again"
 class Acts:
     """What can be done from the page; one for the whole daemon."""
 
-    def __init__(
-        self,
-        *,
-        admit: Callable[[Envelope], Awaitable[Admission]],
-        chat: Address,
-        pair: Asked,
-        grants: Asked,
-        ids: Ids,
-    ) -> None:
-        """Hold the doors.
-
-        Args:
-            admit: Ingress; raises `ZeroclawError` when one could not be stored.
-            chat: The operator's chat on the web channel, whose login opens this page too.
-            pair: As `zeroclaw pair` asks it.
-            grants: As `zeroclaw grants` asks it.
-            ids: For the keys by which an event is taken once.
-        """
-        self._admit = admit
-        self._chat = chat
-        self._pair = pair
-        self._grants = grants
-        self._ids = ids
+    def __init__(self, context: ConsoleContext) -> None:
+        """Hold the doors."""
+        self._context = context
 
     async def answer(self, fields: Fields) -> str:
         """Answer an approval.
@@ -73,12 +49,12 @@ class Acts:
             reason=fields.get("reason", "").strip()[:MOST_REASON],
         )
         envelope = Envelope(
-            address=self._chat,
-            sender=Sender(id=self._chat.chat, verified=True, display=OPERATOR),
-            dedup=(f"console/{self._ids.token()}",),
+            address=self._context.chat,
+            sender=Sender(id=self._context.chat.chat, verified=True, display=OPERATOR),
+            dedup=(f"console/{self._context.ids.token()}",),
             body=pressed,
         )
-        admission = await self._admit(envelope)
+        admission = await self._context.admit(envelope)
         if isinstance(admission, Answered):
             return admission.text
         return "nobody asks this any more"
@@ -92,7 +68,7 @@ class Acts:
         grant = _word(fields.get("revoke", ""))
         if not grant:
             return UNREADABLE
-        return (await self._grants({"words": f"revoke {grant}"})).text
+        return (await self._context.grants({"words": f"revoke {grant}"})).text
 
     async def decide(self, fields: Fields) -> str:
         """Let somebody in, refuse them, or revoke them.
@@ -103,7 +79,7 @@ class Acts:
         do, who = fields.get("do", ""), fields.get("who", "").strip()
         if do not in DOINGS or not who:
             return UNREADABLE
-        return (await self._pair({"words": f"{do} {who}"})).text
+        return (await self._context.pair({"words": f"{do} {who}"})).text
 
 
 def _word(text: str) -> str:

@@ -4,6 +4,7 @@ Pure. What is shown of a call is what its card shows: whole, with its hash.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 
 from zeroclaw.card_words import CardWords
 from zeroclaw.console.frame import Place, button, form
@@ -11,9 +12,12 @@ from zeroclaw.console.markup import (
     Html,
     Node,
     coded,
+    cut,
     deadline,
     empty,
+    field,
     instant,
+    joined,
     listing,
     panel,
     pill,
@@ -45,23 +49,16 @@ class Asked(Value):
 
 def approvals(place: Place, waiting: Sequence[Asked], ended: Sequence[Asked]) -> Html:
     """Return the section; both are shown in the order they come in."""
-    first: Html
-    if waiting:
-        cards = (_card(place, one) for one in waiting[:MOST_SHOWN])
-        first = listing(*cards, id_="cards")
-    else:
-        first = empty(
-            "Nothing waits for you.",
-            "A call that the policy asks about stands here, whole, until you or another approver"
-            " answers, in whatever chat it was asked.",
-            coded('Try it in the chat: `/tool shell {"command": "date"}`'),
-        )
-    more = len(waiting) - MOST_SHOWN
-    note = (tag("p", f"{more} more come up as these are answered.", class_="note"),)
-    return Html(
-        panel("Waiting", first, *(note if more > 0 else ()), id_="waiting").text
-        + _ended(place, ended).text
+    nothing = empty(
+        "Nothing waits for you.",
+        "A call that the policy asks about stands here, whole, until you or another approver"
+        " answers, in whatever chat it was asked.",
+        coded('Try it in the chat: `/tool shell {"command": "date"}`'),
     )
+    show = partial(_card, place)
+    shown = cut(show, waiting, MOST_SHOWN, "more come up as these are answered.", id_="cards")
+    first = panel("Waiting", *(shown if waiting else (nothing,)), id_="waiting")
+    return joined((first, _ended(place, ended)))
 
 
 def _card(place: Place, asked: Asked) -> Html:
@@ -115,23 +112,20 @@ def _answers(place: Place, one: Approval) -> Html:
         for choice, look in _LOOKS_OF_ANSWERS.items()
         if choice in one.choices
     ]
-    field = f"reason-{one.action}"
+    id_ = f"reason-{one.action}"
     reason = tag(
         "details",
         tag("summary", _WORDS.label("deny_with_reason")),
         form(
             place,
             "approvals",
-            tag("label", "Reason", for_=field, class_="unseen"),
-            tag(
-                "input",
-                type="text",
-                id=field,
+            tag("label", "Reason", for_=id_, class_="unseen"),
+            field(
+                id_,
                 name="reason",
                 required=True,
                 maxlength=2000,
                 placeholder="why not, for the bot to read",
-                autocomplete="off",
             ),
             button(_WORDS.label("deny"), name="choice", value="deny_with_reason", look="no"),
             label="deny, because",

@@ -16,6 +16,7 @@ from zeroclaw.console.markup import (
     empty,
     instant,
     joined,
+    line,
     listing,
     pages,
     panel,
@@ -119,15 +120,10 @@ def chains(place: Place, shown: Sequence[Chain], *, older: str, first: bool) -> 
 
 def _row(place: Place, one: Chain) -> Html:
     link = tag("a", tag("bdi", _name(one)), href=_path(place, one.stream))
-    return tag(
-        "li",
-        tag(
-            "div",
-            tag("h3", _mark(one.check), " ", link),
-            tag("p", counted(one.last, "entry", "entries"), *_when(one.check), class_="aside"),
-        ),
-        id=f"chain-{one.stream}",
-        class_="line",
+    return line(
+        (_mark(one.check), " ", link),
+        (counted(one.last, "entry", "entries"), *_when(one.check)),
+        id_=f"chain-{one.stream}",
     )
 
 

@@ -18,6 +18,7 @@ from zeroclaw.console.markup import (
     empty,
     instant,
     joined,
+    line,
     listing,
     pages,
     panel,
@@ -108,21 +109,12 @@ def at_work(place: Place, told: Sequence[Told]) -> Html:
 
 def _row(place: Place, one: Told, row: str) -> Html:
     path = place.to("conversations", one.id)
-    return tag(
-        "li",
-        tag(
-            "div",
-            tag(
-                "h3",
-                pill(one.state, _KINDS[one.state]),
-                " ",
-                tag("a", tag("bdi", where(one.address)), href=path),
-            ),
-            tag("p", *_facts(one), class_="aside"),
-        ),
+    link = tag("a", tag("bdi", where(one.address)), href=path)
+    return line(
+        (pill(one.state, _KINDS[one.state]), " ", link),
+        tuple(_facts(one)),
         *([_audit(place, one)] if one.audited else []),
-        id=f"{row}-{one.id}",
-        class_="line",
+        id_=f"{row}-{one.id}",
     )
 
 

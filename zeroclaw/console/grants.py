@@ -4,9 +4,10 @@ Pure.
 """
 
 from collections.abc import Sequence
+from functools import partial
 
 from zeroclaw.console.frame import Place, button, form
-from zeroclaw.console.markup import Html, coded, deadline, empty, listing, panel, tag
+from zeroclaw.console.markup import Html, coded, cut, deadline, empty, line, panel, tag
 from zeroclaw.gate.grant import Grant, name_of
 from zeroclaw.value import Value
 
@@ -35,33 +36,19 @@ def grants(place: Place, held: Sequence[Held]) -> Html:
             " conversation without asking; it stands here while it holds.",
         )
         return panel("In force", nothing, id_="grants")
-    rows = (_row(place, one) for one in held[:MOST_SHOWN])
-    more = len(held) - MOST_SHOWN
-    note = tag("p", coded(f"{more} more are not shown; `/grants` lists them."), class_="note")
-    return panel(
-        "In force", listing(*rows, id_="held"), *([note] if more > 0 else []), id_="grants"
-    )
+    rest = "more are not shown; `/grants` lists them."
+    rows = cut(partial(_row, place), held, MOST_SHOWN, rest, id_="held")
+    return panel("In force", *rows, id_="grants")
 
 
 def _row(place: Place, held: Held) -> Html:
     one = held.grant
-    where = held.where or one.conversation
-    return tag(
-        "li",
-        tag(
-            "div",
-            tag("h3", tag("span", name_of(one), class_="number"), " ", coded(held.line)),
-            tag(
-                "p",
-                "for ",
-                tag("bdi", one.holder),
-                " in ",
-                tag("a", where, href=place.to("conversations", one.conversation)),
-                " · ",
-                deadline(one.until),
-                class_="aside",
-            ),
-        ),
+    where = tag(
+        "a", held.where or one.conversation, href=place.to("conversations", one.conversation)
+    )
+    return line(
+        (tag("span", name_of(one), class_="number"), " ", coded(held.line)),
+        ("for ", tag("bdi", one.holder), " in ", where, " · ", deadline(one.until)),
         form(
             place,
             "grants",
@@ -69,6 +56,5 @@ def _row(place: Place, held: Held) -> Html:
             label=f"revoke the grant of {one.tool}",
             revoke=one.id,
         ),
-        id=f"grant-{one.id}",
-        class_="line",
+        id_=f"grant-{one.id}",
     )

@@ -5,12 +5,15 @@ that forgetting to escape is not possible. What can't be seen in it is spelled o
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from html import escape
+from typing import TypeVar
 
 from zeroclaw.text.escape import escape_invisible
+
+T = TypeVar("T")
 
 _VOID = frozenset({"br", "hr", "img", "input", "link", "meta"})
 _CODE = re.compile("`([^`]+)`")
@@ -102,6 +105,28 @@ def panel(title: Node, *children: Node, id_: str) -> Html:
 def listing(*rows: Html, id_: str) -> Html:
     """Return rows under each other; the script renews each by its own id."""
     return tag("ul", *rows, id=id_, class_="rows")
+
+
+def line(
+    head: Sequence[Node], aside: Sequence[Node], *more: Html, id_: str, class_: str | None = "line"
+) -> Html:
+    """Return a row: a heading, what stands small below it, and beside both what can be done."""
+    said = tag("div", tag("h3", *head), tag("p", *aside, class_="aside"))
+    return tag("li", said, *more, id=id_, class_=class_)
+
+
+def cut(
+    show: Callable[[T], Html], every: Sequence[T], most: int, rest: str, *, id_: str
+) -> tuple[Html, ...]:
+    """Return a row for each of the first, and below them how many more there are, which `rest` says."""
+    shown = listing(*map(show, every[:most]), id_=id_)
+    more = len(every) - most
+    return (shown, tag("p", coded(f"{more} {rest}"), class_="note")) if more > 0 else (shown,)
+
+
+def field(id_: str, **attributes: Attribute) -> Html:
+    """Return a field for one line of text that no browser fills in by itself."""
+    return tag("input", type="text", id=id_, autocomplete="off", **attributes)
 
 
 def table(heads: Iterable[str], rows: Iterable[Html], *, caption: str) -> Html:

@@ -3,17 +3,22 @@
 Pure. A name on a platform is chosen by whoever bears it; the id beside it is what decides.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 
 from zeroclaw.config.model import PersonSettings
 from zeroclaw.console.frame import Place, button, form
 from zeroclaw.console.markup import (
     Html,
+    Node,
     coded,
+    cut,
     deadline,
     empty,
+    field,
     instant,
     joined,
+    line,
     listing,
     panel,
     pill,
@@ -68,17 +73,13 @@ def _waiting(place: Place, waiting: Sequence[Stranger]) -> Html:
             ),
         )
         return panel("Want in", nothing, id_="strangers")
-    rows = (_stranger(place, one) for one in waiting[:MOST_SHOWN])
-    field = tag(
-        "input",
-        type="text",
-        id="code",
+    code = field(
+        "code",
         name="who",
         required=True,
         minlength=CODE_CHARS,
         maxlength=CODE_CHARS + 2,
         pattern=f" ?[{ALPHABET}{ALPHABET.lower()}]{{{CODE_CHARS}}} ?",
-        autocomplete="off",
         autocapitalize="characters",
         spellcheck="false",
         placeholder="8 characters",
@@ -87,28 +88,18 @@ def _waiting(place: Place, waiting: Sequence[Stranger]) -> Html:
         place,
         "people",
         tag("label", "The code that somebody tells you", for_="code"),
-        tag("span", field, button("Let in", look="yes"), class_="together"),
+        tag("span", code, button("Let in", look="yes"), class_="together"),
         label="let in by code",
         do="approve",
     )
+    rows = (_stranger(place, one) for one in waiting[:MOST_SHOWN])
     return panel("Want in", by_code, listing(*rows, id_="asking"), id_="strangers")
 
 
 def _stranger(place: Place, one: Stranger) -> Html:
-    return tag(
-        "li",
-        tag(
-            "div",
-            tag("h3", tag("bdi", one.label)),
-            tag(
-                "p",
-                "asked ",
-                instant(one.asked_at),
-                " · ",
-                deadline(one.deadline_at),
-                class_="aside",
-            ),
-        ),
+    return line(
+        (tag("bdi", one.label),),
+        ("asked ", instant(one.asked_at), " · ", deadline(one.deadline_at)),
         form(
             place,
             "people",
@@ -117,8 +108,7 @@ def _stranger(place: Place, one: Stranger) -> Html:
             label=f"answer {one.label}",
             who=one.identity,
         ),
-        id=f"stranger-{one.code_hash[:16]}",
-        class_="line",
+        id_=f"stranger-{one.code_hash[:16]}",
     )
 
 
@@ -132,42 +122,34 @@ def _decided(place: Place, known: Sequence[Known]) -> Html:
             coded("`zeroclaw pair` and `/pair` in a chat do the same as this page."),
         )
         return panel("Let in and revoked", nothing, id_="decided")
-    rows = (_known(place, one) for one in known[:MOST_SHOWN])
-    more = len(known) - MOST_SHOWN
-    note = tag("p", coded(f"{more} more; `zeroclaw pair list` shows all."), class_="note")
-    return panel(
-        "Let in and revoked",
-        listing(*rows, id_="known"),
-        *([note] if more > 0 else []),
-        id_="decided",
-    )
+    rest = "more; `zeroclaw pair list` shows all."
+    rows = cut(partial(_known, place), known, MOST_SHOWN, rest, id_="known")
+    return panel("Let in and revoked", *rows, id_="decided")
 
 
 def _known(place: Place, one: Known) -> Html:
     is_in = one.state == "admitted"
-    roles = [pill(role, "quiet") for role in one.roles]
     act = button("Revoke", name="do", value="revoke", look="no")
     if not is_in:
         act = button("Let in again", name="do", value="approve")
-    return tag(
-        "li",
-        tag(
-            "div",
-            tag(
-                "h3",
-                pill("in" if is_in else "revoked", "good" if is_in else "bad"),
-                " ",
-                tag("code", one.id),
-                " ",
-                tag("bdi", f'"{one.display}"' if one.display else ""),
-                *(node for role in roles for node in (" ", role)),
-            ),
-            tag("p", "by ", tag("bdi", one.by), " · ", instant(one.at), class_="aside"),
+    return line(
+        (
+            pill("in" if is_in else "revoked", "good" if is_in else "bad"),
+            " ",
+            tag("code", one.id),
+            " ",
+            tag("bdi", f'"{one.display}"' if one.display else ""),
+            *_roles(one.roles),
         ),
+        ("by ", tag("bdi", one.by), " · ", instant(one.at)),
         form(place, "people", act, label=f"decide about {one.id}", who=one.id),
-        id=f"known-{one.id}",
-        class_="line",
+        id_=f"known-{one.id}",
     )
+
+
+def _roles(roles: Iterable[str]) -> Iterator[Node]:
+    for role in roles:
+        yield from (" ", pill(role, "quiet"))
 
 
 # --- who the configuration knows -----------------------------------------------------------------
@@ -178,14 +160,11 @@ def _configured(place: Place, faces: Faces) -> Html:
     rows = [_person(place, one, out=f"person:{one.name}" in out) for one in faces.configured]
     rows += [_channel(name, ids) for name, ids in faces.allowed if name not in faces.local]
     rows += [
-        tag(
-            "li",
-            tag(
-                "div",
-                tag("h3", "Whoever holds the login of ", tag("code", name)),
-                tag("p", "the operator, from this machine", class_="aside"),
-            ),
-            id=f"local-{name}",
+        line(
+            ("Whoever holds the login of ", tag("code", name)),
+            ("the operator, from this machine",),
+            id_=f"local-{name}",
+            class_=None,
         )
         for name in faces.local
     ]
@@ -198,7 +177,6 @@ def _configured(place: Place, faces: Faces) -> Html:
 
 
 def _person(place: Place, one: PersonSettings, *, out: bool) -> Html:
-    ids = [tag("code", id_) for id_ in one.ids]
     act = form(
         place,
         "people",
@@ -206,33 +184,25 @@ def _person(place: Place, one: PersonSettings, *, out: bool) -> Html:
         label=f"revoke {one.name}",
         who=f"person:{one.name}",
     )
-    return tag(
-        "li",
-        tag(
-            "div",
-            tag(
-                "h3",
-                one.name,
-                *(node for role in one.roles for node in (" ", pill(role, "quiet"))),
-                *([" ", pill("revoked", "bad")] if out else []),
-            ),
-            tag("p", *(node for id_ in ids for node in (id_, " ")), class_="aside"),
-        ),
+    revoked = (" ", pill("revoked", "bad")) if out else ()
+    return line(
+        (one.name, *_roles(one.roles), *revoked),
+        tuple(_codes(one.ids)),
         *([] if out else [act]),
-        id=f"person-{one.name}",
-        class_="line",
+        id_=f"person-{one.name}",
     )
 
 
 def _channel(name: str, ids: tuple[str, ...]) -> Html:
-    listed = [tag("code", one) for one in ids[:MOST_SHOWN]]
     said = "everybody" if "*" in ids else "nobody by name" if not ids else ""
-    return tag(
-        "li",
-        tag(
-            "div",
-            tag("h3", "Let in on ", tag("code", name)),
-            tag("p", said, *(node for one in listed for node in (one, " ")), class_="aside"),
-        ),
-        id=f"channel-{name}",
+    return line(
+        ("Let in on ", tag("code", name)),
+        (said, *_codes(ids[:MOST_SHOWN])),
+        id_=f"channel-{name}",
+        class_=None,
     )
+
+
+def _codes(ids: Iterable[str]) -> Iterator[Node]:
+    for one in ids:
+        yield from (tag("code", one), " ")

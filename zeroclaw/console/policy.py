@@ -9,7 +9,7 @@ from typing import assert_never
 
 from zeroclaw.codec import to_json
 from zeroclaw.console.frame import Place, button
-from zeroclaw.console.markup import Html, Node, coded, joined, panel, pill, table, tag
+from zeroclaw.console.markup import Html, Node, coded, field, joined, panel, pill, table, tag
 from zeroclaw.gate.policy import Considered, Statement, StatementEffect
 from zeroclaw.gate.ruling import Explained
 from zeroclaw.value import Value
@@ -99,17 +99,14 @@ def _field(name: str, label: str, value: str, known: Sequence[str], *, hint: str
     return tag(
         "p",
         tag("label", label, for_=name),
-        tag(
-            "input",
-            type="text",
-            id=name,
+        field(
+            name,
             name=name,
             value=value,
             list=f"{name}-known",
             required=True,
             maxlength=300,
             placeholder=hint,
-            autocomplete="off",
             autocapitalize="none",
             spellcheck="false",
         ),

@@ -1,13 +1,13 @@
 """Reads what the sections show; every read is bounded, whatever the store holds."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from zeroclaw.channel import TranscriptItem
-from zeroclaw.clock import Clock, made_at
-from zeroclaw.config.model import Config
+from zeroclaw.clock import made_at
 from zeroclaw.console.approvals import Asked
 from zeroclaw.console.audit import Chain, Numbered
 from zeroclaw.console.checking import Chains
+from zeroclaw.console.context import ConsoleContext
 from zeroclaw.console.conversations import Line, State, Told, where
 from zeroclaw.console.frame import Standing
 from zeroclaw.console.grants import Held
@@ -24,10 +24,8 @@ from zeroclaw.gate.grant import GRANTS
 from zeroclaw.inbound import pairing
 from zeroclaw.inbound.anchors import STREAM
 from zeroclaw.inbound.conversations import CONVERSATIONS, Conversation
-from zeroclaw.inbound.identity import People
 from zeroclaw.inbound.pairing import STRANGERS
-from zeroclaw.inbound.transcript import Transcript
-from zeroclaw.store import LogKind, Row, RowKind, Store
+from zeroclaw.store import LogKind, Row, RowKind
 from zeroclaw.turn.inbox import INBOX, Again, Ask, UseTool
 from zeroclaw.turn.turn_row import TURNS
 from zeroclaw.value import Value, replace
@@ -61,29 +59,11 @@ class Page(Value):
 class Look:
     """Reads for the console; one for the whole daemon."""
 
-    def __init__(
-        self,
-        *,
-        store: Store,
-        clock: Clock,
-        config: Callable[[], Config],
-        people: People,
-        transcript: Transcript,
-        chains: Chains,
-        redact: Callable[[str], str],
-        halted: Callable[[], str],
-        chat: str,
-    ) -> None:
-        """Hold where to look; `chat` is the address key of the chat beside the page."""
-        self._store = store
-        self._clock = clock
-        self._config = config
-        self._people = people
-        self._transcript = transcript
+    def __init__(self, context: ConsoleContext, chains: Chains) -> None:
+        """Hold where to look."""
+        self._context = context
+        self._store = context.store
         self._chains = chains
-        self._redact = redact
-        self._halted = halted
-        self._chat = chat
 
     async def standing(self, told: str) -> Standing:
         """Return what every page shows; `told` is what the last form came to."""
@@ -91,7 +71,7 @@ class Look:
         asked = await self._store.select(pending)
         strangers = await self._strangers()
         waiting = {"approvals": len(asked), "people": len(strangers)}
-        return Standing(waiting=waiting, halted=self._halted(), told=told)
+        return Standing(waiting=waiting, halted=self._context.halted(), told=told)
 
     # --- approvals, grants, people -------------------------------------------------------------
 
@@ -133,7 +113,7 @@ class Look:
         return Asked(
             approval=one,
             where=await self._where(one.conversation),
-            number=approvals.number_of(one, self._chat),
+            number=approvals.number_of(one, self._context.chat.key()),
         )
 
     async def _where(self, conversation: str) -> str:
@@ -142,7 +122,7 @@ class Look:
 
     async def grants(self) -> tuple[Held, ...]:
         """Return what is granted and holds, the one that ends next first."""
-        now = self._clock.now()
+        now = self._context.explainer.clock.now()
         found = await self._store.select(GRANTS.where(limit=MOST_OPEN))
         read = [GRANTS.of(row) for row in found]
         holding = sorted((one for one in read if now < one.until), key=lambda one: one.until)
@@ -150,7 +130,7 @@ class Look:
             [
                 Held(
                     grant=one,
-                    line=self._redact(grants.describe(one, "en")),
+                    line=self._context.redact(grants.describe(one, "en")),
                     where=await self._where(one.conversation),
                 )
                 for one in holding
@@ -159,17 +139,17 @@ class Look:
 
     async def faces(self) -> Faces:
         """Return all who are known."""
-        config = self._config()
+        config = self._context.explainer.config()
         return Faces(
             waiting=await self._strangers(),
-            known=self._people.stored,
+            known=self._context.explainer.people.stored,
             configured=config.people,
             allowed=[(name, one.allowed_users) for name, one in config.channels.items()],
-            local=self._people.local,
+            local=self._context.explainer.people.local,
         )
 
     async def _strangers(self) -> tuple[pairing.Stranger, ...]:
-        now = self._clock.now()
+        now = self._context.explainer.clock.now()
         found = await self._store.select(STRANGERS.where(state="waiting", limit=MOST_COUNTED))
         read = (STRANGERS.of(row) for row in found)
         is_open = (one for one in read if pairing.is_open(one, now))
@@ -199,12 +179,12 @@ class Look:
 
     async def said(self, conversation: ConversationId, before: str) -> tuple[tuple[Line, ...], str]:
         """Return a page of what was said, and before which cursor the next one ends."""
-        part = await self._transcript.part(conversation, before=before, limit=SAID)
+        part = await self._context.transcript.part(conversation, before=before, limit=SAID)
         return tuple(self._line(one.item, one.by) for one in part.spoken), part.before
 
     def _line(self, item: TranscriptItem, by: str) -> Line:
         # People's own words are kept as they were said.
-        return Line(item=replace(item, text=self._redact(item.text)), by=by)
+        return Line(item=replace(item, text=self._context.redact(item.text)), by=by)
 
     async def _told(self, one: Conversation) -> Told:
         store, here = self._store, one.id

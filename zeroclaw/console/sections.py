@@ -5,12 +5,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from zeroclaw.console import approvals, audit, conversations, frame, grants, people, policy
 from zeroclaw.console.acting import Fields
 from zeroclaw.console.checking import GROWN, Chains, within
-from zeroclaw.console.frame import Place
+from zeroclaw.console.context import ConsoleContext
 from zeroclaw.console.markup import Html, joined
 from zeroclaw.console.reading import A_PAGE, Look
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import ConfigError, ToolArgumentsInvalid
-from zeroclaw.inbound.commands.explain import Explainer
 from zeroclaw.inbound.commands.registry import COMMANDS
 from zeroclaw.inbound.identity import OPERATOR
 from zeroclaw.value import Value, field
@@ -34,12 +33,12 @@ class Shown(Value):
 class Sections:
     """The sections of the console; one for the whole daemon."""
 
-    def __init__(self, *, place: Place, look: Look, chains: Chains, explainer: Explainer) -> None:
+    def __init__(self, context: ConsoleContext, chains: Chains) -> None:
         """Hold what they read."""
-        self._place = place
-        self._look = look
+        self._place = context.place
+        self._look = Look(context, chains)
         self._chains = chains
-        self._explainer = explainer
+        self._explainer = context.explainer
         self._made: dict[str, Callable[[Fields], Awaitable[tuple[str, Html]]]] = {
             "approvals": self._approvals,
             "grants": self._grants,

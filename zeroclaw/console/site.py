@@ -20,10 +20,9 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response, S
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from zeroclaw.channel import ChannelLog
-from zeroclaw.clock import Ids
 from zeroclaw.console.acting import UNREADABLE, Acts, Fields
-from zeroclaw.console.frame import Place
+from zeroclaw.console.checking import Chains
+from zeroclaw.console.context import ConsoleContext
 from zeroclaw.console.pulse import Pulse
 from zeroclaw.console.sections import NotThere, Sections, Shown
 from zeroclaw.errors import ZeroclawError
@@ -52,33 +51,31 @@ def _kind(name: str) -> str | None:
 
 
 class Site:
-    """Answers the requests of the console's pages."""
+    """Answers the requests of the console's pages.
 
-    def __init__(
-        self,
-        *,
-        place: Place,
-        sections: Sections,
-        acts: Acts,
-        pulse: Pulse,
-        files: Mapping[str, bytes],
-        ids: Ids,
-        log: ChannelLog,
-    ) -> None:
+    Attributes:
+        chains: The audit chains; kept looked through by whoever made the site.
+    """
+
+    def __init__(self, context: ConsoleContext, files: Mapping[str, bytes]) -> None:
         """Hold what is needed; `files` are those of `load_page`."""
-        self._place = place
-        self._sections = sections
-        self._pulse = pulse
+        self._place = context.place
+        self._pulse = context.pulse
+        self._ids = context.ids
+        self._log = context.log
         self._files = files
-        self._ids = ids
-        self._log = log
+        self.chains = Chains(
+            context.store, context.explainer.clock, changed=context.pulse.beat, log=context.log
+        )
+        self._sections = Sections(context, self.chains)
         self._told: OrderedDict[str, str] = OrderedDict()
         self._slots = Semaphore(AT_ONCE)
+        acts = Acts(context)
         self._acts: dict[str, Act] = {
             "approvals": acts.answer,
             "grants": acts.revoke,
             "people": acts.decide,
-            "audit": sections.check,
+            "audit": self._sections.check,
         }
 
     def application(self) -> Starlette:

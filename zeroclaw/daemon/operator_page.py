@@ -72,59 +72,41 @@ class OperatorPage:
         Returns:
             The page, and what keeps its audit chains looked through.
         """
-        from zeroclaw.console.acting import Acts
-        from zeroclaw.console.checking import Chains
+        from zeroclaw.console.context import ConsoleContext
         from zeroclaw.console.frame import Place
-        from zeroclaw.console.reading import Look
-        from zeroclaw.console.sections import Sections
         from zeroclaw.console.site import Site, load_page
         from zeroclaw.inbound.commands.explain import Explainer
 
-        services, log = self._services, EventLog("console")
-        foundation = services.foundation
-        chains = Chains(foundation.store, foundation.clock, changed=self.pulse.beat, log=log)
-        chat = Address(channel=self._web, account="local", chat=OPERATOR, direct=True)
-        look = Look(
-            store=foundation.store,
-            clock=foundation.clock,
-            config=lambda: foundation.settings.config,
-            people=services.people,
-            transcript=services.transcript,
-            chains=chains,
-            redact=foundation.start.checked.redactor.redact,
-            halted=lambda: services.policy.halted_by,
-            chat=chat.key(),
-        )
-        explainer = Explainer(
-            config=lambda: foundation.settings.config,
-            people=services.people,
-            policy=services.policy,
-            protected=foundation.protected,
-            tools=foundation.tools,
-            workspaces=foundation.start.places.workspaces.resolve(),
-            clock=foundation.clock,
-        )
+        services, foundation = self._services, self._services.foundation
         beside = root.removesuffix(PREFIX)
-        place = Place(
-            root=root,
-            chat=f"{beside}/{self._web}/",
-            log_out=f"{beside}{LOG_OUT}",
-            token=foundation.ids.token(),
-        )
-        site = Site(
-            place=place,
-            sections=Sections(place=place, look=look, chains=chains, explainer=explainer),
-            acts=Acts(
-                admit=services.ingress.admit,
-                chat=chat,
-                pair=services.pair.console,
-                grants=services.grants.console,
-                ids=foundation.ids,
+        context = ConsoleContext(
+            place=Place(
+                root=root,
+                chat=f"{beside}/{self._web}/",
+                log_out=f"{beside}{LOG_OUT}",
+                token=foundation.ids.token(),
             ),
+            chat=Address(channel=self._web, account="local", chat=OPERATOR, direct=True),
             pulse=self.pulse,
-            files=load_page(),
+            store=foundation.store,
+            explainer=Explainer(
+                config=lambda: foundation.settings.config,
+                people=services.people,
+                policy=services.policy,
+                protected=foundation.protected,
+                tools=foundation.tools,
+                workspaces=foundation.start.places.workspaces.resolve(),
+                clock=foundation.clock,
+            ),
+            transcript=services.transcript,
+            halted=lambda: services.policy.halted_by,
+            redact=foundation.start.checked.redactor.redact,
+            admit=services.ingress.admit,
+            pair=services.pair.console,
+            grants=services.grants.console,
             ids=foundation.ids,
-            log=log,
+            log=EventLog("console"),
         )
+        site = Site(context, load_page())
         # Starlette spells ASGI's three arguments in types of its own.
-        return cast("ASGIApp", site.application()), chains.keep
+        return cast("ASGIApp", site.application()), site.chains.keep
