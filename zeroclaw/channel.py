@@ -132,7 +132,7 @@ class Ending(Value):
     Attributes:
         approval: Which.
         how: `approved`, `denied`, `expired`, or `stopped` (its turn ended first).
-        by: Who, for people; empty when nobody did.
+        by: Who, for people; empty when no person did.
         at: When.
         reason: The denial's reason, empty for none.
     """
@@ -242,7 +242,7 @@ class Channel(Protocol):
             apart: The platform's ids of messages that are known to be others.
             before: The platform's id of a message that was sent later, where there is one: what
                 has not been seen up to there does not stand. Without it the platform may have
-                put the message further on than anybody can tell.
+                put the message further on than can be told.
 
         Raises:
             DeliveryUnknown: It can't be told; looking it up again is no use.
@@ -278,7 +278,7 @@ class Channel(Protocol):
 
         It takes the place of what was previewed there, and counts as the same text that grows
         while the key stays the same. Beside what a capability lacks, `NotSupported` says here
-        that the platform knows no previews after all, and nobody need ask it again.
+        that the platform knows no previews after all, and it is not asked again.
         """
         ...
 

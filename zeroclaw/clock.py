@@ -29,7 +29,7 @@ class Clock(Protocol):
 
 
 class Ids(Protocol):
-    """Makes names that nobody has used before."""
+    """Makes names that were never used before."""
 
     def ulid(self) -> str:
         """Return 26 Crockford base-32 characters that sort by time of making."""

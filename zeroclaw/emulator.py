@@ -30,7 +30,7 @@ class Emulated(Value):
     """An emulator that is open.
 
     Attributes:
-        page: The address where a person acts, with a key that nobody guesses.
+        page: The address where a person acts, with a key that can't be guessed.
         tables: What to add to a configuration, as TOML holds it: the channel, and who is who.
         environment: The variables that these tables name as secrets.
     """

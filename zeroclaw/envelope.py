@@ -43,7 +43,7 @@ class Address(Value):
 
 
 class Reader(Value):
-    """Somebody's chat, and the language that they read.
+    """A person's chat, and the language that they read.
 
     Attributes:
         address: Where they are reached.
@@ -81,12 +81,12 @@ class Sender(Value):
 
 
 CHOSEN_CHARS = 60
-"""Of a name that somebody chose, where it is shown."""
+"""Of a name that a person chose for themselves, where it is shown."""
 _MARKS = frozenset('`*_[]<>|\\"')
 
 
 def chosen_name(name: str) -> str:
-    """Return a name that somebody chose so that it shows nothing but a name, on one line."""
+    """Return a name that a person chose so that it shows nothing but a name, on one line."""
     composed = unicodedata.normalize("NFC", name)
     plain = "".join(" " if sign in _MARKS or is_hidden(sign) else sign for sign in composed)
     line = " ".join(plain.split())
@@ -329,7 +329,7 @@ class CheckedReceipt(Value):
     earlier: bool = False
 
     def line(self) -> str:
-        """Return what a person reads; the same for everybody, so that it can be compared."""
+        """Return what a person reads; the same for all readers, so that it can be compared."""
         kind = "receipt of an earlier run" if self.earlier else "receipt"
         when = f"{self.at.astimezone(UTC):{'%Y-%m-%d %H:%M' if self.earlier else '%H:%M'}} UTC"
         said = (f"{kind}: {self.tool}", self.outcome, when, self.summary)
@@ -386,7 +386,7 @@ class Duplicate(Value):
 
 
 class Ignored(Value):
-    """The event is nobody's business; nothing is stored and nothing is answered."""
+    """The event concerns no room; nothing is stored and nothing is answered."""
 
 
 class Answered(Value):

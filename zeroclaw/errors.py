@@ -78,7 +78,7 @@ class ProviderUnreachable(TryAgain):
 
 
 class ShuttingDown(TryAgain):
-    """Raised by ingress when the daemon ends; whoever sent the event sends it again."""
+    """Raised by ingress when the daemon ends; the platform sends the event again."""
 
 
 class DeliveryUnknown(ZeroclawError):
@@ -160,7 +160,7 @@ class StoreUnusable(NeedsOperator):
 
 
 class PortInUse(NeedsOperator):
-    """Raised when a listener's address is taken by somebody else."""
+    """Raised when a listener's address is taken by another program."""
 
 
 class ToolFailed(ZeroclawError):
@@ -192,7 +192,7 @@ class Conflict(StoreRefused):
 
 
 class Fenced(StoreRefused):
-    """Raised when somebody newer holds the conversation."""
+    """Raised when a newer holder has the conversation."""
 
 
 class AlreadyClaimed(StoreRefused):

@@ -1,6 +1,6 @@
-"""What the runtime tells whoever watches; projection only (S0-52).
+"""What the runtime tells its subscribers; projection only (S0-52).
 
-Removing every subscriber changes no answer, and a slow or broken one delays nobody (P9): events
+Removing every subscriber changes no answer, and a slow or broken one delays no turn (P9): events
 are published without waiting, and a subscriber's own queue is its own affair.
 """
 
@@ -93,14 +93,14 @@ Event = (
     TurnStarted | StageEntered | TextStreamed | ToolDecided | ToolStarted | ToolEnded | TurnEnded
 )
 Publish = Callable[[Event], None]
-"""Tell everybody; never waits, never raises."""
+"""Tell all subscribers; never waits, never raises."""
 
 
 class Bus:
     """Hands each event to every subscriber, in the order that they subscribed."""
 
     def __init__(self, failed: Callable[[Raised], None]) -> None:
-        """Begin with nobody; `failed` is told what a subscriber raised."""
+        """Begin without subscribers; `failed` is told what one raised."""
         self._subscribers: tuple[Publish, ...] = ()
         self._failed = failed
 
@@ -114,7 +114,7 @@ class Bus:
         return unsubscribe
 
     def publish(self, event: Event) -> None:
-        """Tell everybody; what one of them raises stops nobody."""
+        """Tell all subscribers; what one of them raises stops no other."""
         for subscriber in self._subscribers:
             told = call_now(lambda one=subscriber: one(event))
             if isinstance(told, Raised):

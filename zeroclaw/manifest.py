@@ -14,7 +14,7 @@ class ChannelManifest(Value):
         prepare: `module:function`, empty for none; called without arguments in a thread before the
             adapter is made, to load what takes long: libraries, certificates. The adapter's own
             module is imported there as well.
-        local_operator: Whoever reaches this channel is the operator (login link, own uid).
+        local_operator: Every sender on this channel is the operator (login link, own uid).
         check: `module:coroutine function`, empty for none; asks the platform whether the settings
             and secrets are right, without receiving or sending anything. Called with the settings
             and with what `ChannelContext.secrets` would hold, returns one line about the account,

@@ -1,4 +1,4 @@
-"""What a platform may list of the commands: for everybody, and for operators in their own chats."""
+"""What a platform may list of the commands: for all people, and for operators in their own chats."""
 
 from collections.abc import Mapping
 
@@ -22,7 +22,7 @@ class Menu(Value):
     """The commands as they can be used in private chats.
 
     Attributes:
-        everyone: What everybody may use, in order; empty where nothing is to be listed.
+        everyone: What all people may use, in order; empty where nothing is to be listed.
         operators: What operators may use, in order.
         operator_senders: The platform's ids of the operators of this channel.
         ask: What a command does that asks the bot something, for platforms whose commands are no

@@ -28,7 +28,7 @@ def resource_form(resource: str) -> str:
     """Return a resource of a statement, or of a call, in its one form.
 
     Raises:
-        ValueError: It has none; why, for whoever wrote it.
+        ValueError: It has none; why, for its author.
     """
     kind, _, rest = resource.partition(":")
     match kind:
@@ -89,7 +89,7 @@ def host_pattern(text: str) -> str:
         text: `<name>:<port>`, with `*` for any run of characters; `*` alone means every host.
 
     Raises:
-        ValueError: It would never match; why, for whoever wrote it.
+        ValueError: It would never match; why, for its author.
     """
     if set(text) == {"*"}:
         return text
@@ -104,7 +104,7 @@ def path_pattern(text: str) -> str:
     """Return what stands behind `file:` in a statement, in its one form.
 
     Raises:
-        ValueError: It would never match; why, for whoever wrote it.
+        ValueError: It would never match; why, for its author.
     """
     plain = re.sub(r"/(\./)+", "/", re.sub(r"/+", "/", composed(text)))
     plain = plain.removesuffix("/.") or "/"
@@ -122,7 +122,7 @@ def path_pattern(text: str) -> str:
 
 
 def composed(text: str) -> str:
-    """Return a name in Unicode's form C: in which of its forms it was typed or stored, nobody sees."""
+    """Return a name in Unicode's form C: in which form it was typed or stored can't be seen."""
     return unicodedata.normalize("NFC", text)
 
 

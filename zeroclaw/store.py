@@ -211,8 +211,8 @@ Write = Claim | Put | Delete | Expect | Append | PutBlob | Trim | DropBlob
 class Fence(Value, weakref=True):
     """Proof that the holder has the conversation; newer ones make it worthless.
 
-    Held weakly by those who only look whether somebody has it: a conversation whose fence nobody
-    holds any more is nobody's, and nothing is left of it in memory.
+    Held weakly by those who only look whether it is held: once a conversation's fence is let go,
+    nothing is left of it in memory.
 
     Attributes:
         token: Grows with every lease of the conversation, across restarts too.
@@ -403,7 +403,7 @@ class Reads:
     async def select(self, query: Query) -> tuple[Row, ...]:
         """Return rows, see `Rows.select`.
 
-        One that somebody adds later, and that the query would have found, is not noticed: a plan
+        One that is added later, and that the query would have found, is not noticed: a plan
         that depends on that reads and writes one row which all who add such rows write too.
         """
         rows = await self.unguarded.select(query)
@@ -443,7 +443,7 @@ TRIES = 8
 
 
 async def transact(store: Store, plan: Plan[T], *, tries: int = TRIES) -> T:
-    """Commit what a plan comes to, planned anew as long as somebody else changes what it read.
+    """Commit what a plan comes to, planned anew as long as other writers change what it read.
 
         async def rename(reads: Reads) -> tuple[Commit | None, bool]:
             person = await PEOPLE.get(reads, key)

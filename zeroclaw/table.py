@@ -3,7 +3,7 @@
 A table says how a row's value is written, by which columns it is found, how long it stays, whose
 words it holds and which blobs it leads to. Retention, export and erasure walk the declarations
 (`retention/tables.py` lists all of them), so a room that stores something new says here what is to
-become of it, and nobody else looks into its bytes.
+become of it, and no other room looks into its bytes.
 
     HALTS = Table(
         kind=RowKind.SWITCH,

@@ -84,7 +84,7 @@ class ToolContext(Value):
             `file:/real/path`, and `file:/real/path/**` before that directory is entered. What it
             refuses is neither opened nor named, only counted. It answers for this call alone, from
             any thread; where no gate decided, it refuses everything.
-        untrusted: The turn holds text that nobody here vouches for. A tool that keeps text for
+        untrusted: The turn holds untrusted text. A tool that keeps text for
             later turns keeps that with it, and says so in `ToolOutput.untrusted`.
     """
 
@@ -123,7 +123,7 @@ class ToolOutput(Value):
         is_error: The call failed in a way the tool itself understood.
         files: For the people of the chat, in this order; a run that failed sends none. One that
             may not go out (it holds a secret, it is too large) makes the call fail.
-        untrusted: The text holds words of people whom nobody here vouches for. All that a tool
+        untrusted: The text holds words of people outside. All that a tool
             with the effect `network` returns counts so anyway.
     """
 

@@ -79,7 +79,7 @@ class Screen(Protocol):
     """The last look at what goes out, as a person will read it."""
 
     def __call__(self, text: str, *, growing: bool = False) -> str:
-        """Return the text with what nobody may read masked; of most texts the same."""
+        """Return the text with secrets and forgeries masked; of most texts the same."""
         ...
 
 
@@ -130,7 +130,7 @@ class Account:
     """Grants calls and makes them; shared by drafts and the outbox, so that finals go first.
 
     It outlives the adapters that are made of its channel one after another: the platform does not
-    forget what it asked for, and whoever waits or calls over one is paced with all others. An
+    forget what it asked for, and a call over any of them is paced with all others. An
     adapter is never trusted to come back: a call has a time-out, what it raises is an outcome.
     """
 
@@ -149,7 +149,7 @@ class Account:
         Args:
             channel: Whose account this is.
             clock: For pacing.
-            group: Owns the one alarm, and outlives whoever calls here.
+            group: Owns the one alarm, and outlives all callers.
             call_timeout_s: How long one call may take; then its outcome is unknown.
             calls_at_once: How many calls may be under way; more wait for one to end.
             screen: Looks at every text after it was rendered.
@@ -206,7 +206,7 @@ class Account:
         """Ask for one call; `granted` is called once, now or later, and must not wait.
 
         From then on the chat is held until `done`. So what a refusal says is known to the next
-        call, and a message that must be looked for is the only one there that nobody knows.
+        call, and a message that must be looked for is the only unknown one there.
 
         Args:
             name: Who asks; asking again under the name replaces what it asked before.
@@ -338,8 +338,8 @@ class Account:
     def outgoing(self, content: Markdown) -> Outgoing:
         """Return a text as it is shown: rendered, and looked at as a person will read it.
 
-        Where that finds something the text goes out without its markup: nobody needs the bold face
-        of a forgery, and nothing can be hidden in it once more.
+        Where that finds something the text goes out without its markup: a forgery needs no bold
+        face, and nothing can be hidden in it once more.
         """
         rendered, plain = self._render(content.text), content.plain
         shown = self._screen(rendered.plain, growing=content.draft)
@@ -494,7 +494,7 @@ class Account:
                 case pacing.WakeAt():
                     ring_at = effect.at
         self._set_alarm(ring_at)
-        # Last, because whoever is granted may ask again at once.
+        # Last, because a caller that is granted may ask again at once.
         for tell in granted:
             tell()
 
@@ -511,7 +511,7 @@ class Account:
         try:
             self._alarm = self._group.create_task(ring, name="pacing")
         except RuntimeError:
-            # The group is shutting down, and with it everybody who waits for a grant.
+            # The group is shutting down, and with it all that wait for a grant.
             ring.close()
         self._rings_at = at
 

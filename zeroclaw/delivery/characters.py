@@ -7,7 +7,7 @@ a surrogate pair that some platform's JSON left apart: the part of UAX #29 that 
 import unicodedata
 
 # Unicode's stream-safe format allows 30 combining characters in a row (UAX #15, read 2026-11);
-# whoever stacks more is cut between two of them.
+# a longer stack is cut between two of them.
 LONGEST_CLUSTER_CHARS = 32
 
 _ZERO_WIDTH_JOINER = "\u200d"

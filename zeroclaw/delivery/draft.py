@@ -28,7 +28,7 @@ from zeroclaw.text import catalogue
 from zeroclaw.value import Value, replace
 
 CONTINUED_ABOVE = catalogue.CONTINUED_ABOVE.en  # stands for it; shown in its reader's language
-# A message that somebody deleted is sent again this often in a draft's life.
+# A message that a person deleted is sent again this often in a draft's life.
 MOST_RESENT = 1
 
 
@@ -109,11 +109,11 @@ class Closed(Value):
 
 
 class Demanded(Value):
-    """What is shown must stand as messages: somebody is waited for, and a preview would vanish."""
+    """What is shown must stand as messages: the turn waits for a person, and a preview would vanish."""
 
 
 class Faded(Value):
-    """The preview may no longer be seen, though nobody asked for that."""
+    """The preview may no longer be seen, though that was not asked for."""
 
 
 Event = Showed | Granted | Landed | Demanded | Faded | Closed
@@ -124,7 +124,7 @@ class Ask(Value):
 
     Attributes:
         message: The message that it is about, empty for a new one; of a preview its key.
-        soon: Somebody waits for it.
+        soon: A person or a tool waits for it.
     """
 
     message: str
@@ -162,7 +162,7 @@ class Part(Value):
 
     Attributes:
         message: The platform's id, None for one that is gone and is left to the final.
-        text: What stands there, None when nobody knows.
+        text: What stands there, None when that is unknown.
         key: The key that it was sent with.
     """
 
@@ -182,12 +182,12 @@ class Draft(Value):
         is_last: They are all that will be, as far as the model was asked.
         parts: The messages that stand, in order.
         demanded: So many parts, from the first, must be messages.
-        previewed: What is seen of the next part, None for nothing, or when nobody knows.
+        previewed: What is seen of the next part, None for nothing, or when that is unknown.
         asked: What was asked for the next call, None for nothing.
         flight: The one call under way.
         calls: How many were made.
         sent: How many messages were posted, those of a former life included.
-        resent: How many messages were sent again after somebody deleted them.
+        resent: How many messages were sent again after a person deleted them.
         plain: The platform could not read the markup.
         muted: The platform refused the draft; nothing more is shown before the final.
         uncertain: A send may have arrived, unknown to us.
@@ -235,7 +235,7 @@ def opened(
         traits: Of its channel.
         messages: What a former life of the turn left; the first frame replaces their texts.
         resumed: The turn had a former life, though it may have left nothing.
-        lost: One more message may stand that nobody knows. The final looks for it, and until then
+        lost: One more message may stand, unrecorded. The final looks for it, and until then
             nothing is shown, as after a send that was lost in this life.
     """
     parts = tuple(

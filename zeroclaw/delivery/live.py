@@ -1,6 +1,6 @@
 """Show drafts: carry each machine's effects to the platform, and the outcomes back.
 
-`Live` knows those that are open, for turns that show them and for whoever reads along.
+`Live` knows those that are open, for turns that show them and for the transcript.
 """
 
 import asyncio
@@ -53,7 +53,7 @@ OnSending = Callable[[str], Awaitable[None]]
 
 
 async def nothing_kept(_mark: str) -> None:
-    """Keep nothing of a send that begins, where nobody will look for it."""
+    """Keep nothing of a send that begins, where it can't be looked for."""
 
 
 class NewDraft(Value):
@@ -436,7 +436,7 @@ class DraftHandle:
         try:
             await record
         except StoreRefused:
-            # Somebody newer has the conversation; what is shown here is no longer wanted.
+            # A newer holder has the conversation; what is shown here is no longer wanted.
             self._feed(Closed())
             return False
         return True

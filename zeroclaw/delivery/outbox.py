@@ -58,7 +58,7 @@ class Hooks(Protocol):
         ...
 
     async def pressed(self, row: Row, item: Ask) -> MessageRef | None:
-        """Return where a card stands whose send is not on record: where somebody pressed it."""
+        """Return where a card stands whose send is not on record: where a person pressed it."""
         ...
 
     async def refused(self, row: Row, item: Item, why: str) -> tuple[Write, ...]:
@@ -100,7 +100,7 @@ class Outbox:
                 wait for it.
             clock: For back-off.
             group: Owns the workers.
-            fence_of: The newest fence of a conversation, taken when nobody holds it.
+            fence_of: The newest fence of a conversation, taken when it is not held.
             hooks: What else to commit.
             jitter: A number from 0 to 1, another each time, that spreads retries.
             drafts: The messages of turns that are not over, as far as they are recorded.
@@ -134,7 +134,7 @@ class Outbox:
                     if row.conversation is not None and rows.is_final(row):
                         self._unsaid.setdefault(row.conversation, []).append(row.key)
                 left[row.key] = row.place
-        # Only now, because whoever is known goes out at once, and one that was being sent is older.
+        # Only now, because a row that is known goes out at once, and one that was being sent is older.
         for key in sorted(left):
             self._enqueue(key, left[key])
         return tuple(self._unsaid)
@@ -215,7 +215,7 @@ class Outbox:
         del self._lanes[place]
 
     async def _deliver(self, key: str) -> bool:
-        """Bring one row to its end; false when somebody newer does it instead."""
+        """Bring one row to its end; false when a newer holder does it instead."""
         try:
             while (row := await self._store.get(RowKind.OUTBOX, key)) is not None:
                 if row.state in rows.OPEN_STATES:
@@ -332,7 +332,7 @@ class Outbox:
 
         Raises:
             Conflict: The row has changed.
-            Fenced: Somebody newer has the conversation, or keeps taking it.
+            Fenced: A newer holder has the conversation, or others keep taking it.
         """
         tries_left = MOST_TRIES
         while True:

@@ -1,6 +1,6 @@
 """Decide who may call a platform next, and when.
 
-One `Pacing` for each account. Whoever wants to call says so (`Wanted`) and is granted, or waits:
+One `Pacing` for each account. A caller asks (`Wanted`) and is granted, or waits:
 
     Wanted ──▶ waiting ──▶ Granted ──▶ (the call) ──▶ Answered | Refused | Unreached
                   └─ Withdrawn
@@ -9,7 +9,7 @@ Five things hold a call back: the account's budget, its chat's budget, a call un
 the interval between two calls about one message, and what the platform asked for when it refused. A
 refusal is obeyed to the letter in its chat. Whether the limit was the account's is not said: where
 chats have no budget that is known, a second chat that is refused while a first still waits says so,
-and everybody waits; where they have, two may just be two busy groups, and it takes three whose waits
+and all callers wait; where they have, two may just be two busy groups, and it takes three whose waits
 end together.
 
 A platform that names no numbers is learned: each refusal doubles the chat's own gap between calls,
@@ -23,7 +23,7 @@ Finals and cards go before drafts, and find room: where a bucket allows a burst,
 it, so that an answer does not wait behind its own beginning; in the long run that costs drafts
 nothing. Nor does the interval hold a final where the chat's budget is known. Among drafts of an
 account the one that was served longest ago is next, so when the budget is short all of them thin
-out evenly. After a start each bucket counts as spent, because nobody knows what the process before
+out evenly. After a start each bucket counts as spent, because it is not known what the process before
 used.
 
 A platform counts a call when it arrives, which may be any instant from its grant to its end: on a
@@ -82,7 +82,7 @@ class Rank(IntEnum):
 
 
 class Request(Value):
-    """Somebody who wants to make one call.
+    """The wish of a caller to make one call.
 
     Attributes:
         id: Unique among those who wait; also the draft's id, by which drafts are served evenly.
@@ -99,14 +99,14 @@ class Request(Value):
 
 
 class Wanted(Value):
-    """Somebody wants to call."""
+    """A caller wants to make a call."""
 
     request: Request
     at: float
 
 
 class Withdrawn(Value):
-    """Somebody no longer wants to; for one who doesn't wait this changes nothing."""
+    """A caller no longer wants to; for one that doesn't wait this changes nothing."""
 
     id: str
     at: float
@@ -376,7 +376,7 @@ def _serve(state: Pacing, at: float) -> tuple[Pacing, tuple[Effect, ...]]:
     """Grant what may be granted at this instant."""
     effects: list[Effect] = []
     for rank in Rank:
-        # Asked first: when the account is spent, nobody who waits is looked at, however many do.
+        # Asked first: when the account is spent, no waiting caller is looked at, however many there are.
         if _account_ready_at(state, rank, at) > at + TOLERANCE_S:
             break
         for request in _in_order(state, rank):

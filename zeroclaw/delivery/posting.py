@@ -17,7 +17,7 @@ from zeroclaw.value import replace
 
 
 class Save(Protocol):
-    """Commit the item as it is now; raises when somebody else changed the row."""
+    """Commit the item as it is now; raises when another writer changed the row."""
 
     async def __call__(self, item: Item, state: State, point: DurablePoint, why: str = "") -> None:
         """Return when it is durable."""
@@ -70,8 +70,8 @@ class Posting:
         """Deliver it, or record that it was refused.
 
         Raises:
-            LaterError: Nothing arrived, or nobody knows; to be tried again.
-            Conflict: Somebody else changed the row; to be read again.
+            LaterError: Nothing arrived, or that is unknown; to be tried again.
+            Conflict: Another writer changed the row; to be read again.
         """
         try:
             match self._item:
@@ -143,7 +143,7 @@ class Posting:
         return self._plain_or_stop(item, outcome)
 
     async def _take_in(self, item: Text, text: str) -> Text:
-        """Return the item with the message of its draft that nobody recorded, if it is found."""
+        """Return the item with the unrecorded message of its draft, if it is found."""
         if self._may_have_draft(item):
             return await self._send_part(item, text)
         seen = await self._sends.find(_part(item, text, key=self._key))
@@ -219,7 +219,7 @@ class Posting:
     async def _deliver_outcome(self, item: Settle) -> None:
         async with self._account.permitted(item.ref.address, message=item.ref.message):
             outcome = await self._account.settle(item.ref, item.outcome)
-        # A card that somebody deleted has nothing left to show.
+        # A card that a person deleted has nothing left to show.
         gone = isinstance(outcome, Rejected) and outcome.gone
         if not isinstance(outcome, Delivered) and not gone:
             raise self._sends.error(outcome)

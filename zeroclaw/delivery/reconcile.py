@@ -1,6 +1,6 @@
 """Post each message once, or find out whether one stands whose answer, or whose record, was lost.
 
-Where none is found it is sent again, and nobody knows before that how far there was to look: the
+Where none is found it is sent again, and only then is it known how far there was to look: the
 platform may have put the first one further on. So the second says that it may be a repeat, until its
 id has told how far, and the first was looked up as far as there. Whenever a process dies, or a call
 is lost, in between, at most one message stands that does not say so.
@@ -208,7 +208,7 @@ class Reconciler:
         """
         apart = await self._others(to)
         while True:
-            # One that is on its way there has an id that nobody knows yet, and would be taken for it.
+            # One that is on its way there has an id that is not known yet, and would be taken for it.
             async with self._account.permitted(to):
                 outcome = await self._account.lookup(
                     to, content, since=since, apart=apart, before=before

@@ -1,6 +1,6 @@
 """What the outbox keeps: one row for each final, note, file, card and settled card.
 
-Whoever decides that something must be said puts such a row into the commit of the decision, and
+A room that decides that something must be said puts such a row into the commit of the decision, and
 hands its key to the outbox after it. Texts are redacted and screened before they come here. Keys
 are ulids, and idempotency keys come from them.
 """
@@ -83,7 +83,7 @@ class Text(Value):
         uncertainty: Of the next part, or of a message of the draft.
         posted: How many messages the turn has posted, those that are gone included; None: as many
             as there are refs. It numbers the key of the next one.
-        quiet: Nobody is told when this is refused; for what is said to the operator about that.
+        quiet: Operators are not told when this is refused; for what is said to the operator about that.
         reply_to: The message that this answers, empty for none.
         language: What is said in if the delivery itself has something to say.
         receipts: As in `Outgoing`; they stand with the first part.
@@ -276,7 +276,7 @@ OUTBOX: Table[Item] = Table(
 def part_key(key: str, item: Text) -> str:
     """Return the idempotency key of the next message that a text posts.
 
-    A final goes on with its draft's keys, so that a message of which nobody recorded that it
+    A final goes on with its draft's keys, so that a message of which it is not recorded that it
     arrived is found again instead of standing there twice.
 
     Args:
@@ -321,7 +321,7 @@ def messages(item: Item) -> tuple[MessageRef, ...]:
 
 
 def changed(row: Row, item: Item, state: State) -> Put:
-    """Return the write that moves a row on, if nobody else did meanwhile."""
+    """Return the write that moves a row on, unless another writer did meanwhile."""
     return OUTBOX.put(
         row.key,
         item,

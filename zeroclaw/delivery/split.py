@@ -7,7 +7,7 @@ above it. A part that begins inside a list loses the indentation it no
 longer has a parent for, so that it doesn't read as code.
 
 A cut depends on the text before it and on little of what comes after, so the parts of a growing
-text stay as they are, all but the last; whoever needs that for certain starts at the last cut.
+text stay as they are, all but the last; a caller that needs that for certain starts at the last cut.
 """
 
 import re
@@ -163,7 +163,7 @@ def pieces(
 def cutting(markdown: str, *, start: int = 0, reading: "Reading | None" = None) -> Cutting:
     """Cut as `pieces` does, one question at a time: yields a text, and is sent whether it fits.
 
-    So whoever asks a channel may let others go on between two questions.
+    So a caller that asks a channel may let others go on between two questions.
     """
     outline = (reading or Reading()).outline(markdown)
     found: list[Piece] = []

@@ -122,7 +122,7 @@ class Anchors:
         """Return what earlier processes noted, so that a start does not note all of it again."""
         found: dict[str, int] = {}
         async for entry in read_all(self._store, LogKind.AUDIT, STREAM):
-            # What can't be read is told of by whoever verifies the chain.
+            # Verifying the chain reports an entry that can't be read.
             with suppress(StoreUnusable):
                 note = audit.read(entry.body)
                 if isinstance(note, audit.Anchor):

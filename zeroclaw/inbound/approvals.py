@@ -1,7 +1,7 @@
 """Approval requests of every kind: answered in one commit, by compare-and-set, wherever (P5).
 
 About a call, the commit ends the row and puts a control item into the conversation that asked, so
-that whoever holds it goes on. About a stranger, it lets in who was approved, and every card that is
+that its holder goes on. About a stranger, it lets in who was approved, and every card that is
 known shows how it ended (P4); a conversation's policy never sees a stranger. A press on a card that
 was never recorded is how its ref becomes known; a press that comes too late runs nothing, and the
 card is shown as it ended.
@@ -73,7 +73,7 @@ class Approvals:
         self._numbers = numbers
 
     async def press(self, pressed: Pressed, principal: Principal, at: datetime) -> Plan | None:
-        """Return what a press comes to; None for a card of nobody's."""
+        """Return what a press comes to; None for a card without a request."""
         card, row = pressed.card, await request_row(self._context.store, pressed.approval)
         if row is None:
             return None
@@ -173,7 +173,7 @@ class Approvals:
         return Reply(text="\n".join(lines) or catalogue.NOTHING_WAITS.to(language))
 
     async def expired(self, row: Row) -> Plan:
-        """Return the end of a question about a call whose deadline passed while nobody looked."""
+        """Return the end of a question about a call whose deadline passed while no daemon ran."""
         now = self._context.clock.now()
         ended = approvals.expire(APPROVALS.of(row), now)
         here, late = ended.conversation, AnswerResult(request=ended, how="late")
@@ -185,7 +185,7 @@ class Approvals:
     async def answer_about_stranger(
         self, one: Stranger, version: int, choice: Choice, principal: Principal
     ) -> Reply:
-        """Return what an answer comes to of somebody who may give it: that was checked."""
+        """Return what an answer comes to; that its giver may answer was checked."""
         at = self._context.clock.now()
         result, toast = self._answer(one, principal, choice, at)
         writes = await self._ending(version, result, principal, at, None)
@@ -210,7 +210,7 @@ class Approvals:
         return found, wording.toast(found, principal.language)
 
     def may_pair(self, principal: Principal) -> bool:
-        """Whether somebody may answer for strangers; where they ask from does not matter."""
+        """Whether a person may answer pairing requests; where they ask from does not matter."""
         return self._context.may(principal, "command:pair")
 
     def _may(self, one: Approval, principal: Principal, at: datetime) -> bool:
@@ -331,7 +331,7 @@ async def let_in(
     by: str,
     roles: tuple[str, ...] = (),
 ) -> tuple[Write, ...]:
-    """Return the writes that let somebody in, and tell them.
+    """Return the writes that admit a person, and tell them.
 
     Without new roles they keep those that they have: whoever sent the printed code meanwhile stays
     the operator that it made them.

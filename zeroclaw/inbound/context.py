@@ -86,7 +86,7 @@ class Policy(Protocol):
 
     @property
     def halted_by(self) -> str:
-        """Return who halted everything, empty for nobody."""
+        """Return the name of who halted everything, empty when nothing is halted."""
         ...
 
     def __call__(self) -> PolicySet:
@@ -107,7 +107,7 @@ class InboundContext:
         people: Who is known.
         redact: For what people type.
         log: For facts.
-        announce: Tells everybody what has just been committed; never waits.
+        announce: Tells all other rooms what has just been committed; never waits.
     """
 
     store: Store
@@ -190,7 +190,7 @@ class InboundContext:
     def query(
         self, principal: Principal, action: str, *, direct: bool | None, own: bool | None
     ) -> Query:
-        """Return the question whether somebody may do something now."""
+        """Return the question whether a principal may do something now."""
         now = self.clock.now()
         return Query(principal=principal, action=action, now=now, direct=direct, own=own)
 
@@ -202,6 +202,6 @@ class InboundContext:
         direct: bool | None = None,
         own: bool | None = True,
     ) -> bool:
-        """Whether the policy lets somebody do something now."""
+        """Whether the policy lets a principal do something now."""
         asked = self.query(principal, action, direct=direct, own=own)
         return self.policy().decide(asked).effect == "allow"

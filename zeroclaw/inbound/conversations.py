@@ -75,7 +75,7 @@ class Conversations:
         pointer, version = await self._pointer(key)
         if pointer is None:
             return self._mint(key, address, NOWHERE, 0)
-        # Whoever meets a `/new` or a move is told by a conflict, and looks again.
+        # A planner that meets a `/new` or a move is told by a conflict, and looks again.
         return self._found(address, pointer, POINTERS.expect(key, version))
 
     async def choose(self, address: Address, principal: Principal, mode: WhileBusy) -> Found:

@@ -3,7 +3,7 @@
 A request about a stranger ends at its deadline, shows so on its cards, and is forgotten a day after
 its end. A request about a call is ended by the turn that waits for it; here its approvers are
 reminded, once, that it is about to end. A reminder is committed together with a claim that it was
-given, and only while nobody has answered: so a restart does not repeat it, and a kill between the
+given, and only while the request has no answer: so a restart does not repeat it, and a kill between the
 two leaves neither.
 """
 
@@ -27,7 +27,7 @@ from zeroclaw.turn.deliveries import Deliveries
 from zeroclaw.turn.message_text import span
 
 LEAST_S = 10.0
-"""With less time than this left, nobody would read a reminder before it is too late."""
+"""With less time than this left, an approver would read a reminder too late."""
 CLAIM_KEPT = timedelta(days=1)
 Look = tuple[tuple[Write, ...], float | None]
 """What to write now, and after how many seconds to look again; None for never."""
@@ -50,7 +50,7 @@ class Deadlines:
         self._watched: set[str] = set()
 
     async def resume(self) -> None:
-        """End what was due while nobody looked, and take up what waits; once, at a start."""
+        """End what was due while no daemon ran, and take up what waits; once, at a start."""
         store, now = self._context.store, self._context.clock.now()
         async for row in scan(store, APPROVALS.where(state="pending", due_before=now)):
 

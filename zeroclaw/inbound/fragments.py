@@ -19,11 +19,11 @@ MOST_PIECES = 32
 MOST_CHARS = 200_000
 """Of one message's text."""
 SENT_WITHIN = timedelta(seconds=10)
-"""Between two pieces, where the platform says when they were written: what piled up while nobody
-listened comes all at once, however far apart it was said."""
+"""Between two pieces, where the platform says when they were written: what piled up while the
+daemon was away comes all at once, however far apart it was said."""
 CUT_WITHIN = timedelta(seconds=2)
-"""Between a piece and one that reads like a command: nobody types one that fast, but a text that
-somebody else wrote and a person pastes can have a slash where it is cut."""
+"""Between a piece and one that reads like a command: a person can't type one that fast, but a
+text that they paste can have a slash where it is cut."""
 ALWAYS_OBEYED = frozenset({"stop", "halt"})
 """Commands that only end something."""
 

@@ -1,4 +1,4 @@
-"""Who somebody is: how ingress reads a platform's claim about a sender.
+"""Identity: how ingress reads a platform's claim about a sender.
 
 `allowed_users` and pairing admit, `[[people]]` identifies, only policy authorises, and revoking
 beats all three. Everybody on a local channel (the login link, the daemon's own uid) is the operator.
@@ -23,7 +23,7 @@ from zeroclaw.value import Value
 
 OPERATOR = "operator"
 CONFIGURATION = catalogue.BY_CONFIGURATION.en
-"""Stands where a name would: it revoked somebody."""
+"""Stands where a name would: the configuration lets a person in no more."""
 _LOCAL = (f"role:{OPERATOR}", f"person:{OPERATOR}")
 
 
@@ -52,7 +52,7 @@ class Known(Value):
         by: Who decided, for people.
         at: When.
         roles: What they may be called in the policy, `operator` for the first one.
-        ids: The ids that were theirs when somebody of the configuration was revoked: they stay out,
+        ids: The ids that were theirs when a person of the configuration was revoked: they stay out,
             whatever name it gives them later, or none.
     """
 
@@ -106,7 +106,7 @@ LANGUAGE_CHOICES = Table(
 class People:
     """The people of the configuration, and those that pairing and revoking made or unmade.
 
-    What is stored is kept current here by whoever commits it: see `written`.
+    The committer of a row keeps what is stored current here: see `written`.
 
     Attributes:
         version: Grows with each change of who may come in.
@@ -124,7 +124,7 @@ class People:
 
         Args:
             people: As configured.
-            allowed: The sender ids that each channel admits; `*` admits everybody.
+            allowed: The sender ids that each channel admits; `*` admits every sender.
             local: The channels whose every sender is the operator, best one first.
             language: What those read who neither chose one nor were given one.
         """
@@ -157,11 +157,11 @@ class People:
         self._stored[known.id] = known
 
     def chose(self, chosen: Chosen) -> None:
-        """Take in the language that somebody chose."""
+        """Take in the language that a person chose."""
         self._chosen[chosen.person] = chosen.language
 
     def language_of(self, id: str) -> Language:  # noqa: A002  as `Principal.id`
-        """Return what a person reads: what they chose, else were given, else everybody's."""
+        """Return what a person reads: what they chose, else were given, else the default."""
         return self._chosen.get(id, self._given.get(id, self.language))
 
     def written(self, writes: Iterable[Write]) -> bool:
@@ -200,36 +200,36 @@ class People:
         return frozenset(id_ for one in out for id_ in (one.id, *one.ids))
 
     def revoked_by(self, id: str) -> str:  # noqa: A002  as `Principal.id`
-        """Return who revoked this person, for people; empty for nobody."""
+        """Return the name of who revoked this person; empty when they are not revoked."""
         found = self._out(id)
         return "" if found is None else found.by
 
     def revoked_as(self, id: str) -> str:  # noqa: A002  as `Principal.id`
-        """Return the id that somebody was revoked under; empty for whoever was not."""
+        """Return the id that a person was revoked under; empty when they are not revoked."""
         found = self._out(id)
         return "" if found is None else found.id
 
     def _out(self, id: str) -> Known | None:  # noqa: A002  as `Principal.id`
-        """Return by which decision somebody is out: about them, or whose id this was then."""
+        """Return the decision that keeps a person out: about them, or whose id this was then."""
         out = (one for one in self._stored.values() if one.state == "revoked")
         return next((one for one in out if id in (one.id, *one.ids)), None)
 
     def ids_of(self, id: str) -> tuple[str, ...]:  # noqa: A002  as `Principal.id`
-        """Return the ids that the configuration gives to a person, none to anybody else."""
+        """Return the ids that the configuration gives to a person of its own, else none."""
         return tuple(one for one, person in self._known.items() if id == f"person:{person.name}")
 
     def excluded_by(self, principal: Principal) -> str:
-        """Return who revoked somebody who was let in once, for people; empty for nobody.
+        """Return the name of who excluded a person that was let in once; empty for none.
 
-        Somebody whom the configuration lets in no more, by the id that they wrote with, was revoked
-        by it. Of a channel that was taken out nothing can be said, so nobody was.
+        The configuration excludes a person whom it lets in no more by the id that they wrote with.
+        Of a channel that was taken out nothing can be said, so it excludes none of its people.
         """
         by = self.revoked_by(principal.id)
         is_known_of = principal.channel in self._allowed
         return by or (CONFIGURATION if is_known_of and self._found(principal) is None else "")
 
     def id_excluded_by(self, id: str) -> str:  # noqa: A002  as `Principal.id`
-        """Return the same by an id alone, as grants have it: out is whom no sender can be."""
+        """Return the same by an id alone, as grants have it: an id that no sender can have is out."""
         by = self.revoked_by(id)
         if by or id == f"person:{OPERATOR}":
             return by
@@ -244,7 +244,7 @@ class People:
         return "" if may else CONFIGURATION
 
     def by_now(self, principal: Principal) -> Principal:
-        """Return who somebody is by now: the configuration may have named them since."""
+        """Return who a person is by now: the configuration may have named them since."""
         return self._found(principal) or principal
 
     def _found(self, principal: Principal) -> Principal | None:
@@ -257,7 +257,7 @@ class People:
         return any(map(self._out, (identity, self._principal_id(identity))))
 
     def named(self, text: str) -> str:
-        """Return the id of whom an operator means, empty for nobody.
+        """Return the id of the person that an operator means, empty for none.
 
         Args:
             text: `ann` or `person:ann` for people of the configuration, `<channel>:<sender id>`
@@ -284,7 +284,7 @@ class People:
     def admit(self, channel: str, sender: Sender) -> Principal | None:
         """Return who this is, None for a stranger (P4).
 
-        A platform that doesn't vouch for the id makes everybody a stranger.
+        A sender whose id the platform doesn't vouch for is a stranger.
         """
         local = channel in self._local
         stored = self._admitted(f"{channel}:{sender.id}")

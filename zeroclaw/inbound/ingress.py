@@ -83,7 +83,7 @@ class Ingress:
         Raises:
             ShuttingDown: No more is taken; the platform delivers it again.
             StoreUnusable: Not all of it was stored; the platform must not be told otherwise.
-            Conflict: Somebody else kept changing what this event changes.
+            Conflict: Other writers kept changing what this event changes.
         """
         if not self.open:
             message = "zeroclaw is shutting down; the event is taken after the next start"
@@ -139,7 +139,7 @@ class Ingress:
         try:
             committed = await transact(self._context.store, plan_it)
         except AlreadyClaimed:
-            # A channel that was cut off at the commit has told nobody what it stored.
+            # A channel that was cut off at the commit has announced none of what it stored.
             wake = () if plan is None else plan.wake
             self._context.announce(Plan(conversation=None, wake=wake))
             return Duplicate()
@@ -161,7 +161,7 @@ class Ingress:
         """Return what an event does as things stand now: the first step that has something to say."""
         if passage is None:
             if isinstance(envelope.body, Moved):
-                # Whoever owns a group need not be known, and its people go with it.
+                # The owner of a group need not be known, and its people go with it.
                 return await self._conversations.move(envelope.address, envelope.body.to)
             return await self._strangers.plan(envelope, is_known=False)
         principal, passage.joined = passage.principal, False

@@ -1,6 +1,6 @@
 """What ingress turns away: over a rate limit, past the queue limit, or too old to answer.
 
-`rate_limits` decides what is over a limit. Whoever passes holds their own lock and their
+`rate_limits` decides what is over a limit. A sender who passes holds their own lock and their
 conversation's from the look to the commit, so that a crowd is counted. What a day holds is committed
 with the message it counts. The buckets are kept in memory only and are empty after a start: they are
 about seconds, and counting them as spent would refuse what people wrote while the daemon was down.
@@ -58,9 +58,9 @@ MOST_DROPPED = 8
 OPENING = frozenset({"tool", "retry"})
 """Commands that start a turn, and count like messages."""
 ALWAYS = frozenset({"stop", "halt", "resume", "approve", "deny", "revoke"})
-"""Commands that end something, or that somebody waits for; only those that did nothing count."""
+"""Commands that end something, or that a turn waits for; only those that did nothing count."""
 FIRST_LOOK, LOOK_BACK = 4, 50
-"""Events of a conversation among which somebody's last one is looked for: of a flood it is near."""
+"""Events of a conversation among which a sender's last one is looked for: of a flood it is near."""
 MOST_KEPT_CHARS = 16_000
 """Of what one person wrote that came too late; the rest is only counted."""
 
@@ -77,7 +77,7 @@ ALLOWANCES = Table(
 
 @dataclass(slots=True, kw_only=True)
 class Passage:
-    """One event of somebody who is known, on its way past the limits.
+    """One event of a known sender, on its way past the limits.
 
     Attributes:
         lane: What it is counted as; None for an event that is not counted. Answers pass when they
@@ -143,7 +143,7 @@ class RateLimiter:
         if passage.lane is None:
             yield passage
             return
-        # Held until the end: nobody else keeps them.
+        # Held until the end: the dictionary keeps them weakly.
         person = self._locks.setdefault(f"#{principal.id}", asyncio.Lock())
         conversation = self._locks.setdefault(passage.conversation, asyncio.Lock())
         async with person, conversation:
@@ -200,7 +200,7 @@ class RateLimiter:
         if isinstance(envelope.body, Pressed):
             plan = await self._turned_away(envelope, principal, content, "", is_new=over.tell)
             return replace(plan, toast=text)
-        # That somebody can't be told this is nobody's trouble.
+        # That a sender can't be told this needs no operator.
         return await self._turned_away(
             envelope, principal, content, text, is_new=over.tell, quiet=True
         )

@@ -1,4 +1,4 @@
-"""One conversation at a time: whoever holds it serves its two lanes, in order (P2).
+"""One conversation at a time: its holder serves its two lanes, in order (P2).
 
 A mailbox lives while there is something to do: it takes the conversation, takes up the turn that
 a restart left open, and then starts a turn for each waiting item, oldest first. What is in the
@@ -60,7 +60,7 @@ class Mailboxes:
         return len(self._open)
 
     def is_open(self, conversation: ConversationId) -> bool:
-        """Tell whether somebody holds the conversation now."""
+        """Tell whether a mailbox of the conversation is open."""
         return conversation in self._open
 
     def wake(self, conversation: ConversationId) -> None:
@@ -79,7 +79,7 @@ class Mailboxes:
     def start(self) -> None:
         """Open the mailboxes that were woken so far, in that order, and all others from now on.
 
-        Called when the channels are there: a turn that a restart cut off may have to ask somebody.
+        Called when the channels are there: a turn that a restart cut off may have to ask an approver.
         """
         early, self._early = self._early or {}, None
         for conversation in early:
@@ -102,7 +102,7 @@ class Mailboxes:
             news.set()
 
     async def look_again(self) -> None:
-        """Let whoever waits for mailboxes look whether they still have to."""
+        """Wake those that wait for mailboxes to close, so that they look again."""
         async with self._changed:
             self._changed.notify_all()
 

@@ -44,7 +44,7 @@ class Operators:
         Args:
             people: Where they can be reached.
             channel_of: Returns a channel that can send, by name.
-            settings: Who is asked by now, and whether whoever sets a call off may approve it.
+            settings: Who is asked by now, and whether the requester of a call may approve it.
         """
         self._people = people
         self._channel_of = channel_of
@@ -118,7 +118,7 @@ class Operators:
             channel = self._channel_of(contact.channel)
             if channel is None:
                 continue
-            # An adapter that breaks down here reaches nobody, and stops nobody else's turn.
+            # An adapter that breaks down here reaches no chat, and stops no other's turn.
             address = call_now(
                 lambda channel=channel, contact=contact: channel.direct_address(contact.sender)
             )
@@ -186,7 +186,7 @@ class Notices:
         """
         readers = self._operators.readers(failure.place)
         if not readers:
-            return ()  # whoever would be told wrote the message, and was told
+            return ()  # the only operator wrote the message, and was told
         if self._spell is None:
             self._spell = _Spell()
             self._group.create_task(self._count(self._spell), name="failures")

@@ -52,7 +52,7 @@ MOST_A_DAY = 3
 PAUSE = timedelta(minutes=10)
 """Between two codes of one stranger, where codes hold for less."""
 SILENT = timedelta(days=1)
-"""How long somebody who was denied gets no new code."""
+"""How long a stranger who was denied gets no new code."""
 KEPT = timedelta(days=1)
 """How long an ended question is remembered, for late answers and for the limits."""
 MOST_ID_CHARS = 320
@@ -67,7 +67,7 @@ CONSOLE = Principal(
     sender="operator",
     display=catalogue.BY_OPERATOR_HERE.en,
 )
-"""Whoever uses the command line on this machine."""
+"""The user of the command line on this machine."""
 
 _HOUR, _DAY = timedelta(hours=1), timedelta(days=1)
 _CODE = re.compile(f"[{ALPHABET}]{{{CODE_CHARS}}}")
@@ -76,7 +76,7 @@ State = Literal["waiting", "approved", "denied", "expired"]
 
 
 class Stranger(ApprovalRequest):
-    """The pairing request: whether somebody may talk to the bot, and how that ended.
+    """The pairing request: whether a stranger may talk to the bot, and how that ended.
 
     Attributes:
         id: Unguessable; the buttons of its cards carry it.
@@ -307,7 +307,7 @@ GUESSES_OF_A_SENDER = 5
 GUESSES_OF_A_CHANNEL = 20
 
 Guess = Literal["none", "wrong", "right"]
-"""`none`: nobody took it for one, because it does not look like a code or no code is open."""
+"""`none`: not taken for a guess, because it does not look like a code or no code is open."""
 
 
 class Claim(Value):
@@ -318,7 +318,7 @@ class Claim(Value):
         code_hash: Hex.
         until: When it ends.
         guesses: The channel and sender of each wrong one.
-        used: Somebody has sent it.
+        used: It was sent.
     """
 
     salt: str

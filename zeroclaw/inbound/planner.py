@@ -1,4 +1,4 @@
-"""What the event of somebody who is known does: say, command, press, edit, delete, move.
+"""What the event of a known sender does: say, command, press, edit, delete, move.
 
 A message that its writer edits or withdraws is changed in its place while it waits; what a turn has
 taken gets a control item.
@@ -176,7 +176,7 @@ class Planner:
 async def revised(
     context: InboundContext, envelope: Envelope, principal: Principal, revision: Edited | Deleted
 ) -> Plan | None:
-    """Replace or withdraw what still waits; None for a message that nobody took."""
+    """Replace or withdraw what still waits; None for a message that was not taken."""
     row = await _original(context, envelope, revision.message)
     if row is None:
         return None
@@ -201,10 +201,10 @@ async def revised(
 
 
 async def _original(context: InboundContext, envelope: Envelope, message: str) -> Row | None:
-    """Find the message that this sender wrote; somebody else's edit finds nothing.
+    """Find the message that this sender wrote; another sender's edit finds nothing.
 
     Nor does the edit of a command that was obeyed, for what it did is done, or of what was turned
-    away: nobody took it, over a limit or while too many waited.
+    away, over a limit or while too many waited.
     """
     rows = await context.store.select(
         INBOX.where(place=envelope.address.key(), newest_first=True, limit=LOOK_BACK)

@@ -4,10 +4,10 @@
 
 A bucket fills by one with each message and drains at its rate, so that in any stretch of time no
 more get through than its burst and what its rate gives. Once it overflows it takes nothing until
-it has drained: whoever was told "in 40 seconds" can then write a burst again, and a script that
+it has drained: a person who was told "in 40 seconds" can then write a burst again, and a script that
 never stops is told once a stretch instead of once for each second message.
 
-A day is the date in UTC: it is the same for everybody, and a restart does not begin it anew.
+A day is the date in UTC: it is the same for all people, and a restart does not begin it anew.
 """
 
 from datetime import UTC, datetime, time, timedelta
@@ -172,7 +172,7 @@ def step(
         now: UTC.
         place: The chat, for which a stretch is told once.
         sent_at: When the platform says that it was written; None for now. What piled up while
-            nobody listened was written slowly, and counts so.
+            the daemon was away was written slowly, and counts so.
     """
     message = _Message(now=now, sent_at=sent_at, place=place)
     person, over = _filled(tally.person, limits.person, "person", message)

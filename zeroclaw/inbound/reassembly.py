@@ -76,7 +76,7 @@ class Reassembly:
     def piece(self, envelope: Envelope, run: ItemId) -> Piece | None:
         """Return what a message is of one that its client sent in several; None for a whole one.
 
-        Until it is `settled`, its rest is waited for: nobody takes a fragment for whole who sees it
+        Until it is `settled`, its rest is waited for: a reader takes no fragment for whole that it sees
         before its commit has returned.
         """
         piece = piece_of(run, envelope.continues)
@@ -139,7 +139,7 @@ class Reassembly:
             self._runs.pop(run, None)
 
     def _let_go(self, now: float) -> None:
-        """Forget what nobody waits for any more."""
+        """Forget messages whose rest is too late."""
         self._runs = {one.id: one for one in self._runs.values() if one.until > now}
         self._newest = {key: run for key, run in self._newest.items() if run in self._runs}
 
@@ -225,7 +225,7 @@ class Debounce:
         since_newest = (now - items[-1].admitted_at).total_seconds()
         since_oldest = (now - items[0].admitted_at).total_seconds()
         if since_newest < 0:
-            return rest_s  # the clock was set back; nobody waits until it has caught up
+            return rest_s  # the clock was set back; a turn does not wait until it has caught up
         return max(min(window_s - since_newest, LONGEST * window_s - since_oldest), rest_s)
 
 

@@ -40,12 +40,12 @@ class Revocation:
         self._group.create_task(self.sweep(), name="revoked")
 
     def end_what_is_left_of(self, principal: Principal) -> None:
-        """Begin if somebody was revoked between the look at who they are and their commit."""
+        """Begin if the sender was revoked between their identification and their commit."""
         if self._people.excluded_by(principal):
             self.begin()
 
     async def sweep(self) -> None:
-        """End whatever is under way of anybody who is revoked."""
+        """End what revoked people have under way."""
         await self._end_grants()
         # What waits before what runs: an item that is taken meanwhile is found as a turn.
         while not await self._withdraw():
@@ -58,7 +58,7 @@ class Revocation:
         for one, version in _readable(found, lambda row: (GRANTS.of(row), row.version)):
             if by := out_by(one.holder) or out_by(one.granter):
                 writes = ending(self._context, one, version, AT_CONSOLE, _operator(AT_CONSOLE, by))
-                with suppress(Conflict):  # somebody else has just ended it
+                with suppress(Conflict):  # another writer has just ended it
                     await self._commit(one.conversation, *writes)
 
     async def _withdraw(self) -> bool:
@@ -100,7 +100,7 @@ def _readable(rows: Iterable[Row], read: Callable[[Row], T]) -> Iterator[T]:
 
 
 def _operator(address: Address, display: str) -> Principal:
-    """Return whoever revoked somebody, as far as it is known: by the name they go by."""
+    """Return the operator who revoked a person, known by name alone."""
     return Principal(
         id=f"person:{OPERATOR}",
         roles=frozenset({OPERATOR}),

@@ -61,7 +61,7 @@ class Strangers:
     # --- the first operator --------------------------------------------------------------------
 
     def open_claim(self, channels: Iterable[str]) -> str:
-        """Return a code that makes whoever sends it in private an operator; for an hour, once.
+        """Return a code that makes its first sender in private an operator; for an hour, once.
 
         Empty where no channel gives codes out, or where an operator can be reached anyway.
 
@@ -83,7 +83,7 @@ class Strangers:
             if isinstance(write, Put) and write.kind is RowKind.PERSON:
                 self.claim = None if OPERATOR in PEOPLE.of(write).roles else self.claim
 
-    # --- somebody whom nobody knows ------------------------------------------------------------
+    # --- an unknown sender ---------------------------------------------------------------------
 
     def hears(self, envelope: Envelope) -> bool:
         """Whether an event may come to anything: a message, in private, of who wasn't revoked.
@@ -111,7 +111,7 @@ class Strangers:
             yield
 
     async def plan(self, envelope: Envelope, *, is_known: bool) -> Plan | None:
-        """Return what an event comes to, None for silence; of somebody known, the code's alone."""
+        """Return what an event comes to, None for silence; of a known sender, the code's alone."""
         if not self.hears(envelope):
             return None
         match self._guess(envelope):
@@ -174,11 +174,11 @@ class Strangers:
             numbers=numbers,
             messages=keys,
         )
-        # Nobody knows yet what they read.
+        # Their language is not known yet.
         told = pairing.told_code(code, holds_s, self._people.language)
         writes: list[Write] = [
             pairing.to_put(one, expect=0),
-            # Quiet, because a stranger who can't be answered is nobody's trouble.
+            # Quiet, because a stranger who can't be answered needs no operator.
             outbox_row(keys[0], Text(address=address, text=told, quiet=True)),
         ]
         for key, reader, given in zip(keys[1:], readers, numbers, strict=True):

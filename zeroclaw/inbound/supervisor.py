@@ -9,7 +9,7 @@ on another channel, once for each time that it goes down.
 
 A poison message, an event that breaks our own code, holds its channel up for a while and not for
 ever. A platform delivers again what was not stored, and nothing behind it: so one such event would
-silence a whole channel until somebody looks. After enough tries the event is given up, and an
+silence a whole channel until an operator looks. After enough tries the event is given up, and an
 operator is told. A store that is away is no such fault: it is waited for.
 """
 
@@ -38,7 +38,7 @@ from zeroclaw.text.language import Localized
 from zeroclaw.value import Value
 
 AGAIN = BackOff(first_s=1.0, longest_s=15.0)
-"""Nobody is heard meanwhile, so no longer than somebody waits who has just written."""
+"""The channel is deaf meanwhile, so no longer than a person waits who has just written."""
 STEADY_S = 60.0
 """A channel that was up this long has earned a fresh back-off, and its failures are forgotten."""
 CLOSE_S = 5.0
@@ -221,7 +221,7 @@ class Supervisor:
 
 
 async def contain(work: Callable[[], Awaitable[None]]) -> Exception | None:
-    """Await one conversation's work, so that its fault ends nobody else's (P9)."""
+    """Await one conversation's work, so that its fault ends no other's (P9)."""
     try:
         await work()
     except Exception as error:  # noqa: BLE001  a conversation's fault stays in its conversation
@@ -233,7 +233,7 @@ async def pause(seconds: float, *, clock: Clock, group: asyncio.TaskGroup) -> No
     """Wait before something is tried again, unless `group`, which owns who waits, is ending.
 
     Before Python 3.13 a task group that fails while it is cancelled forgets that it was
-    (github.com/python/cpython/issues/116720, read 2026-11); whoever tried such work again would
+    (github.com/python/cpython/issues/116720, read 2026-11); a caller that tried such work again would
     never end. But a group that is ending takes no more tasks.
 
     Raises:

@@ -20,7 +20,7 @@ NEWEST = 200
 
 
 class Spoken(Value):
-    """One thing of a conversation, and by whom; `by` is empty for the bot."""
+    """One item of a conversation and its author; `by` is empty for the bot."""
 
     item: TranscriptItem
     by: str = ""

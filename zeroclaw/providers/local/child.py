@@ -19,7 +19,7 @@ LOOKS_BACK_TOKENS = 256  # for repetitions; a paragraph or two
 
 
 def die_with_the_parent(parent: int) -> None:
-    """Ask the kernel for it as well: while a model loads, nobody reads standard input."""
+    """Ask the kernel for it as well: while a model loads, standard input is not read."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:  # it went before we asked

@@ -50,7 +50,7 @@ PASSED_ON = ("PATH", "HOME", "LANG", "TMPDIR", "LD_LIBRARY_PATH", "PYTHONPATH")
 # machine whose processors have other work that work runs while they spin: 2 to 5 tokens a second on
 # two cores, where sleeping threads made 19 to 39 (SmolLM2-135M, 2026-11).
 SLEEP_WHILE_WAITING = {"OMP_WAIT_POLICY": "PASSIVE"}
-AGAIN = BackOff(first_s=0.5, longest_s=8.0)  # somebody waits for an answer
+AGAIN = BackOff(first_s=0.5, longest_s=8.0)  # a person waits for an answer
 # A cut connection is seen before the child's death is; the kernel tells both within milliseconds.
 DEATH_NOTICE_S = 3.0  # but a machine under load takes its time to free a model's memory
 STOP_S = 2.0
@@ -206,7 +206,7 @@ class LocalProvider:
             **asdict(rules),
             "model_file": str(rules.model_file),
             "model": rules.model_file.stem,
-            "api_key": key,  # through the pipe, for everybody can read a command line
+            "api_key": key,  # through the pipe, for every user can read a command line
         }
         url = ""
         try:

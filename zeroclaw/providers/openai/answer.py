@@ -113,7 +113,7 @@ class Assembly:
     def take(self, chunk: dict[str, object]) -> tuple[StreamEvent, ...]:
         """Take one chunk, or a whole answer; return what leaves now.
 
-        Chunks of other choices than the first, and chunks of kinds nobody asked for, are none.
+        Chunks of other choices than the first, and chunks of unrequested kinds, are none.
         """
         if "usage" in chunk or "x_groq" in chunk:
             usage = object_at(chunk, "usage") or object_at(object_at(chunk, "x_groq"), "usage")

@@ -61,7 +61,7 @@ def back_up(directory: Path, to: Path, *, files: Iterable[str], progress: Progre
 def restore(
     backup: Path, directory: Path, *, files: Iterable[str], overwrite: bool = False
 ) -> None:
-    """Put a backup in the place of a store that nobody uses.
+    """Put a backup in the place of a store that is not in use.
 
     The backup is checked whole before anything is touched. Files that go with the database are
     replaced where the backup has them, and removed where it has not: they were another store's.
@@ -139,7 +139,7 @@ def _reading(path: Path) -> sqlite3.Connection:
 def _check(copy: Path) -> None:
     """Refuse a database that is damaged, another program's, or of a newer release."""
     try:
-        # Nobody writes it, and beside it nothing may be made: it may be on a read-only disk.
+        # It is not written, and nothing may be made beside it: it may be on a read-only disk.
         uri = f"{copy.absolute().as_uri()}?mode=ro&immutable=1"
         with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as connection:
             schema = schema_of(connection, copy, shipped())

@@ -81,7 +81,7 @@ def lock_directory(directory: Path) -> int:
     """Lock the directory until the returned file descriptor is closed.
 
     Raises:
-        StoreUnusable: Somebody else holds it, or it can't be locked.
+        StoreUnusable: Another process holds it, or it can't be locked.
     """
     path = directory / LOCK_NAME
     try:
@@ -212,7 +212,7 @@ def _make_private(directory: Path) -> None:
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         found = directory.stat()
-        # A directory that somebody else gave us (a volume with a group) or that all share (/tmp)
+        # A directory that was given to us (a volume with a group) or that all share (/tmp)
         # stays as it is; the files in it are private anyway.
         is_own = found.st_uid == os.getuid() and not found.st_mode & stat.S_ISVTX
         if is_own and found.st_mode & 0o077:

@@ -1,6 +1,6 @@
 """The reads of a store: of the daemon's own, or of one that is only looked at.
 
-One thread runs them, one after the other, on a connection that can't write. Whoever only looks may
+One thread runs them, one after the other, on a connection that can't write. A command that only looks may
 do so while a daemon runs: nothing is written and no log is folded in.
 
 What takes few steps is read on the event loop itself, on a second such connection: a row by its key
@@ -71,7 +71,7 @@ class ReaderThread:
         """
         self._reads += 1
         if self._reads % READS_IN_A_ROW == 0:
-            await asyncio.sleep(0)  # whoever reads row after row lets others in
+            await asyncio.sleep(0)  # a caller that reads row after row lets others in
         try:
             if self._near is not None:
                 self._is_over = False
@@ -135,14 +135,14 @@ class ReaderThread:
             near.close()
 
     def _end(self) -> None:
-        # Nobody waits unless the thread died by a fault of our own.
+        # Reads wait here only if the thread died by a fault of our own.
         self._stopping = True
         self._close_near()
         for give_up in tuple(self._waiting):
             give_up(StoreUnusable("the store stopped by a fault; restart zeroclaw"))
 
     def _tell(self, callback: Callable[[], None]) -> None:
-        with suppress(RuntimeError):  # the loop is closed: nobody is left to tell
+        with suppress(RuntimeError):  # the loop is closed: no reader is left to tell
             self._loop.call_soon_threadsafe(callback)
 
     def _run(self) -> None:
@@ -176,7 +176,7 @@ class StoreReads:
     """`Rows`, `Logs` and `Blobs` over a reader's thread."""
 
     def __init__(self, reader: ReaderThread) -> None:
-        """Hold the reader, which somebody else starts and stops."""
+        """Hold the reader, which its owner starts and stops."""
         self._reader = reader
 
     async def get(self, kind: RowKind, key: str) -> Row | None:

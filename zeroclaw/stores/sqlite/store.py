@@ -26,7 +26,7 @@ from zeroclaw.stores.sqlite.writer import CommitJob, Job, LeaseJob, Statistics, 
 T = TypeVar("T")
 
 DEFAULT_BLOB_CAP_BYTES = 16 * 2**20
-_WAITING = 1024  # jobs and queries in the queues together; whoever comes then waits for a place
+_WAITING = 1024  # jobs and queries in the queues together; later callers wait for a place
 
 
 async def open_store(

@@ -5,7 +5,7 @@ its own inside one transaction, and answers all of them after COMMIT. So a refus
 its neighbours whole, and while one sync runs the next group gathers: on a disk that syncs 300
 times a second, 64 tasks commit thousands of times a second.
 
-Nobody is answered before COMMIT, the refused included: a duplicate of something that then failed
+No caller is answered before COMMIT, the refused included: a duplicate of something that then failed
 to reach the disk must not be told "already claimed". Leases take the same queue, so when a lease
 returns, every commit under an older fence is either on disk or will be refused.
 """
@@ -31,7 +31,7 @@ _LEASES_PER_EPOCH = 2**32  # epochs above, leases below; together they stay unde
 
 
 class Fences:
-    """The newest fence of each conversation, as long as somebody holds it.
+    """The newest fence of each conversation, as long as it is held.
 
     Without that one no older fence is worth anything, so it need not be remembered.
     """
@@ -41,7 +41,7 @@ class Fences:
         self._newest: WeakValueDictionary[ConversationId, Fence] = WeakValueDictionary()
 
     def __len__(self) -> int:
-        """How many conversations somebody holds."""
+        """How many conversations are held."""
         return len(self._newest)
 
     def lease(self, conversation: ConversationId) -> Fence:
@@ -68,7 +68,7 @@ class Fences:
 
 
 _GROUP = 256  # larger groups gained nothing when measured (2026-11)
-_GROUP_BYTES = 4 * 2**20  # so that a few large blobs don't keep everybody waiting
+_GROUP_BYTES = 4 * 2**20  # so that a few large blobs don't keep all others waiting
 _CLOSED = "the store is closed"
 
 
@@ -190,7 +190,7 @@ class Writer:
     # --- runs on the thread ---
 
     def _tell(self, callback: Callable[[], None]) -> None:
-        # A loop that was closed under us has nobody left to tell; what is committed stays so.
+        # A loop that was closed under us has no caller left to tell; what is committed stays so.
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(callback)
 
@@ -210,7 +210,7 @@ class Writer:
             if self._before_closing is not None:
                 self._before_closing()
         finally:
-            # Also on a fault of our own: whoever waits is answered, and the lock is let go.
+            # Also on a fault of our own: all callers are answered, and the lock is let go.
             files.close()
             self._tell(self._end)
 
@@ -235,7 +235,7 @@ class Writer:
         answers: list[tuple[Job, _Answer]] = []
         waiting: list[Job] = []
         for job in self._taken:
-            if job.done.cancelled():  # nobody wants it any more
+            if job.done.cancelled():  # its caller was cancelled
                 answers.append((job, None))
             else:
                 waiting.append(job)
@@ -263,7 +263,7 @@ class Writer:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             if is_full(error) and len(jobs) > 1:
-                # One large blob that does not fit must not refuse everybody else's words.
+                # One large blob that does not fit must not refuse the words of all others.
                 return [
                     answer
                     for job in jobs
