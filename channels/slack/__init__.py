@@ -69,6 +69,8 @@ class SlackSettings(BaseModel):
     channels: Literal["off", "mentioned", "all"] = "mentioned"
     """What is taken in channels: nothing, what mentions the bot or follows in its threads, or every
     message of the channels that it is in."""
+    prompts: tuple[str, ...] = Field(default=(), max_length=4)
+    """What Slack offers to ask where somebody opens the app's assistant; at most four."""
     drafts: Literal["streamed", "edited"] = "streamed"
     """What an answer in a thread is while it is written: one of Slack's streams, where it takes them,
     or a message that is edited, as it is everywhere else."""

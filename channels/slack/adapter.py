@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from hashlib import blake2b
 
-from channels._remote.fields import Json, inner, objects, text
+from channels._remote.fields import Json, inner, objects, text, whole
 from channels._remote.known import Known
 from channels._remote.lanes import Lanes
 from channels._remote.outgoing import check_size
@@ -17,6 +17,7 @@ from channels.slack.socket_mode import Envelope as Told
 from channels.slack.socket_mode import OnEnvelope, OnUp, SocketMode
 from channels.slack.streams import Streams
 from zeroclaw import (
+    Accepted,
     Address,
     Admission,
     Admit,
@@ -27,8 +28,11 @@ from zeroclaw import (
     ChannelRejected,
     ChannelUnavailable,
     DeliveryUnknown,
+    Duplicate,
+    Envelope,
     Ignored,
     LookupResult,
+    Membership,
     MessageRef,
     NotSupported,
     Outcome,
@@ -37,6 +41,7 @@ from zeroclaw import (
     Postable,
     Pressed,
     Rendered,
+    Said,
     Value,
     ZeroclawError,
     field,
@@ -52,6 +57,8 @@ MOST_PAGES = 10
 """Of one lookup: what stands further on can't be told."""
 MOST_ANSWERS = 64
 """Presses that are answered at the same time; what is lost beyond that is a line, no effect."""
+MOST_PROMPT, MOST_TITLE = 75, 100
+"""Characters of a prompt's button, and of a thread's name; Slack states no bounds."""
 MARK_SLACK_S = 600.0
 """By how much the clock here may run before Slack's."""
 _KEY_EVENT = "zeroclaw_message"
@@ -97,6 +104,8 @@ class SlackChannel:
         self._direct: Known[str] = Known(MOST_KNOWN)
         self._newest: Known[str] = Known(MOST_KNOWN)
         self._writers: Known[str] = Known(MOST_KNOWN)
+        self._assisted: Known[bool] = Known(MOST_KNOWN)
+        self._prompts = settings.prompts
         self._streams = Streams(
             self._calls, context.clock, context.log, has_limits=settings.limits == "published"
         )
@@ -172,12 +181,15 @@ class SlackChannel:
         payload = told.payload
         if decode.is_elsewhere(payload, self._me):
             return "", Event(told=told)
+        found: Taken | Passed = Passed(why="of another kind")
         if told.kind == "events_api":
             data = inner(payload, "event")
-            event = Event(told=told, data=data, event_id=text(payload, "event_id")[:100])
-            return decode.chat_of(data), event
-        found: Taken | Passed = Passed(why="of another kind")
-        if told.kind == "interactive":
+            event_id = text(payload, "event_id")[:100]
+            if text(data, "type") == "assistant_thread_started":
+                found = decode.opened(data, self._me, event_id)
+            else:
+                return decode.chat_of(data), Event(told=told, data=data, event_id=event_id)
+        elif told.kind == "interactive":
             found = decode.pressed(payload, self._me)
         elif told.kind == "slash_commands":
             found = decode.slash(payload, self._me)
@@ -208,7 +220,7 @@ class SlackChannel:
                 self._context.log("event_not_admitted", why=str(error), level="warning")
                 return False
             self._took(taken, admission, text(event.data, "channel"))
-            if isinstance(admission, Answered) and not self._answering.locked():
+            if not isinstance(admission, Duplicate | Ignored) and not self._answering.locked():
                 group.create_task(self._answer(taken, admission))
         if event.told is not None:
             await hearing.confirm(event.told)
@@ -225,12 +237,15 @@ class SlackChannel:
         if taken.ts and address.direct and channel:
             self._direct[address.chat] = channel
 
-    async def _answer(self, taken: Taken, admission: Answered) -> None:
-        """Show a person what came of their press, or ask for their reason; it may be lost."""
-        envelope, said = taken.envelope, admission.text
-        body = envelope.body
+    async def _answer(self, taken: Taken, admission: Accepted | Answered) -> None:
+        """Show a person what came of what they did, or ask for their reason; it may be lost."""
         async with self._answering:
             with suppress(ZeroclawError):
+                if isinstance(admission, Accepted):
+                    await self._assist(taken.envelope)
+                    return
+                envelope, said = taken.envelope, admission.text
+                body = envelope.body
                 channel = await self._channel_of(envelope.address)
                 is_asked = admission.reply_wanted and isinstance(body, Pressed)
                 if is_asked and isinstance(body, Pressed) and body.card and taken.trigger:
@@ -246,50 +261,60 @@ class SlackChannel:
                 }
                 await self._calls.call("chat.postEphemeral", told)
 
+    async def _assist(self, envelope: Envelope) -> None:
+        """Offer what to ask where somebody opened the assistant, and name the thread by its question."""
+        address, body = envelope.address, envelope.body
+        if isinstance(body, Membership):
+            self._assisted[_thread_of(address)] = True
+            asked = [{"title": one[:MOST_PROMPT], "message": one} for one in self._prompts]
+            method, shown = "setSuggestedPrompts", {"prompts": asked}
+        elif isinstance(body, Said) and self._assisted.pop(_thread_of(address), False):
+            method, shown = "setTitle", {"title": " ".join(body.text.split())[:MOST_TITLE]}
+        else:
+            return
+        if any(shown.values()):
+            place = {"channel_id": await self._channel_of(address), "thread_ts": address.thread}
+            await self._calls.call(f"assistant.threads.{method}", {**place, **shown})
+
     async def _missed(self, chat: str) -> Sequence[Event]:
         """Read what stands in a chat, and in its threads, after the last that was taken there."""
-        reading = self._reading.get(chat)
-        if reading is None:
-            return ()
-        try:
-            channel = await self._channel_of(
-                Address(channel=self.name, account=self._me.account, chat=chat)
-            )
-            missed = await self._history(channel, reading.top) if reading.top else []
-            for thread, last in reading.threads.items():
-                missed += await self._replies(channel, thread, last)
-        except DeliveryUnknown as error:
-            raise ChannelUnavailable(str(error)) from error
-        except ChannelRejected as error:
-            self._context.log("history_refused", why=str(error), level="warning")
-            return ()
+        reading = self._reading.get(chat, Reading())
+        place = Address(channel=self.name, account=self._me.account, chat=chat)
+        # With an assistant all is said in threads, and the chat itself holds their roots alone.
+        top = reading.top or max(reading.threads, key=order, default="")
+        missed: list[Json] = []
+        channel, threads = "", {"": top, **reading.threads}
+        while threads:
+            thread = next(iter(threads))
+            last = threads.pop(thread)
+            try:
+                channel = channel or await self._channel_of(place)
+                found = await self._since(last, channel, thread) if last else []
+                if not thread and chat.startswith(DIRECT):
+                    roots = [text(one, "ts") for one in found if whole(one, "reply_count")]
+                    threads |= {one: one for one in roots if one not in threads}
+                missed += found
+            except ChannelRejected as error:  # a thread that is gone costs its chat nothing
+                self._context.log("history_refused", why=str(error), level="warning")
         if missed:
             self._context.log("history_read", messages=len(missed))
         kind = {"channel": channel, "channel_type": "im" if chat.startswith(DIRECT) else "channel"}
-        found = (Event(data={"type": "message", **one, **kind}) for one in missed)
-        return tuple(sorted(found, key=lambda one: order(text(one.data, "ts"))))
+        events = (Event(data={"type": "message", **one, **kind}) for one in missed)
+        return tuple(sorted(events, key=lambda one: order(text(one.data, "ts"))))
 
-    async def _history(self, channel: str, after: str) -> list[Json]:
+    async def _since(self, after: str, channel: str, thread: str) -> list[Json]:
+        """Read a chat from its newest message back, or a thread from its oldest on."""
         found: list[Json] = []
-        cursor: str | None = None
-        while len(found) < MOST_MISSED:
-            asked = {"channel": channel, "oldest": after, "limit": PAGE, "cursor": cursor}
-            page = await self._calls.read("conversations.history", asked)
+        asked = {"channel": channel, "oldest": after, "limit": PAGE, "ts": thread or None}
+        method = "conversations.replies" if thread else "conversations.history"
+        cursor: str | None = ""
+        while cursor is not None and len(found) < MOST_MISSED:
+            page = await self._calls.read(method, {**asked, "cursor": cursor or None})
             found += [one for one in messages_of(page) if order(text(one, "ts")) > order(after)]
-            cursor = text(inner(page, "response_metadata"), "next_cursor")
-            if not cursor:
-                return found
-        self._context.log("history_cut", read=len(found), level="warning")
+            cursor = text(inner(page, "response_metadata"), "next_cursor") or None
+        if cursor is not None:
+            self._context.log("history_cut", read=len(found), level="warning")
         return found
-
-    async def _replies(self, channel: str, thread: str, after: str) -> list[Json]:
-        asked = {"channel": channel, "ts": thread, "oldest": after, "limit": PAGE}
-        page = await self._calls.read("conversations.replies", asked)
-        return [
-            one
-            for one in messages_of(page)
-            if order(text(one, "ts")) > order(after) and text(one, "ts") != thread
-        ]
 
     # --- outward ---------------------------------------------------------------------------------
 

@@ -23,6 +23,7 @@ from zeroclaw import (
     Deleted,
     Edited,
     Envelope,
+    Membership,
     MessageRef,
     Position,
     Pressed,
@@ -388,6 +389,21 @@ def form_data(approval: ApprovalId, card: MessageRef, channel: str) -> str:
     """Return what a form carries until it is sent."""
     said = {"approval": approval, "channel": channel, "ts": card.message}
     return json.dumps({**said, "thread": card.address.thread or ""})
+
+
+def opened(event: Json, me: Me, event_id: str) -> Taken | Passed:
+    """Return that somebody opened the assistant, which begins a thread of their direct chat."""
+    about = inner(event, "assistant_thread")
+    user, thread = text(about, "user_id"), text(about, "thread_ts")
+    if not is_id(user) or not is_ts(thread):
+        return Passed(why="nobody's assistant")
+    envelope = Envelope(
+        address=_address(me, f"{DIRECT}{user}", thread),
+        sender=Sender(id=user, verified=True),
+        dedup=(f"event/{event_id}",),
+        body=Membership(present=True),
+    )
+    return Taken(envelope=envelope)
 
 
 def slash(payload: Json, me: Me) -> Taken | Passed:

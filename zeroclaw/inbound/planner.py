@@ -91,7 +91,8 @@ class Planner:
                 return await self._conversations.move(envelope.address, to)
             case Membership(present=present):
                 context.log("membership_changed", channel=envelope.address.channel, present=present)
-                return None
+                # Nothing is to do, and a channel may want to know that somebody known did it.
+                return Plan(conversation=None)
 
     def join(self, envelope: Envelope, principal: Principal, found: Continuation) -> Plan:
         """Let an event wait with the message that it is the rest of."""

@@ -280,6 +280,13 @@ class Person:
         await deed.tell()
         return deed
 
+    async def opens(self, thread: str) -> Deed:
+        """Open the assistant, which begins a thread in the direct chat."""
+        about = {"user_id": self.id, "channel_id": self.direct, "thread_ts": thread}
+        deed = self.server.event({"type": "assistant_thread_started", "assistant_thread": about})
+        await deed.tell()
+        return deed
+
     async def commands(self, text: str, *, channel: str = "") -> Deed:
         """Use the app's slash command."""
         payload: Json = {
@@ -303,6 +310,8 @@ class SlackServer:
         views: The forms that it opened.
         waiting: What was told and not confirmed, by envelope.
         at_work: What is shown in threads until the bot's next message, by chat and thread.
+        prompts: What is offered to ask, by chat and thread.
+        titles: What threads are called, likewise.
         links: The files that the bot handed over, by what leads to them.
         holds: Methods whose calls wait until somebody lets them go on.
         unread: How often it is still to be said that a file was not looked into.
@@ -326,6 +335,8 @@ class SlackServer:
         self.about: dict[str, Json] = {}
         self.holds: dict[str, asyncio.Event] = {}
         self.at_work: dict[tuple[str, str], str] = {}
+        self.prompts: dict[tuple[str, str], list[Json]] = {}
+        self.titles: dict[tuple[str, str], str] = {}
         self.links: dict[str, Json] = {}
         self.unread = 0
         self.streams: dict[str, str] = {}
@@ -573,16 +584,17 @@ class SlackServer:
         match method:
             case "apps.connections.open":
                 return {"ok": True, "url": f"{self.origin.replace('http', 'ws', 1)}/link"}
-            case "views.open":
-                self.views.append(cast("Json", body["view"]))
-                return {"ok": True}
-            case "chat.postEphemeral":
-                self.ephemeral.append(body)
+            case "views.open" | "chat.postEphemeral":
+                self._see(body)
                 return {"ok": True, "message_ts": "1.1"}
-            case "assistant.threads.setStatus":
-                place = str(body["channel_id"]), str(body["thread_ts"])
-                self.at_work[place] = str(body["status"])
-                return {"ok": True}
+            case (
+                "assistant.threads.setStatus"
+                | "assistant.threads.setSuggestedPrompts"
+                | "assistant.threads.setTitle"
+            ):
+                return self._assisted(method, body)
+            case "conversations.replies":
+                return _paged(await self.up(method, token, **body), body)
             case "files.info" | "files.getUploadURLExternal" | "files.completeUploadExternal":
                 return await self._of_files(method, token, body)
             case "chat.startStream" | "chat.appendStream" | "chat.stopStream":
@@ -648,6 +660,24 @@ class SlackServer:
         """End every stream, as Slack does after some minutes."""
         self.streams.clear()
 
+    def _see(self, body: Json) -> None:
+        """Show a form, or a line for one person alone."""
+        if "view" in body:
+            self.views.append(cast("Json", body["view"]))
+        else:
+            self.ephemeral.append(body)
+
+    def _assisted(self, method: str, body: Json) -> Json:
+        place = str(body["channel_id"]), str(body["thread_ts"])
+        if "status" in body:
+            self.at_work[place] = str(body["status"])
+        elif "title" in body:
+            self.titles[place] = str(body["title"])
+        else:
+            self.prompts[place] = cast("list[Json]", body["prompts"])
+        assert method.endswith(("Status", "Title", "Prompts"))
+        return {"ok": True}
+
     async def _of_files(self, method: str, token: str, body: Json) -> Json:
         if method == "files.info":
             if about := self.about.get(str(body.get("file"))):
@@ -708,6 +738,25 @@ class SlackServer:
         if request.headers.get("Authorization") != f"Bearer {BOT}":
             return web.Response(status=302, headers={"Location": "/login"})
         return web.Response(status=404) if content is None else web.Response(body=content)
+
+
+def _paged(answer: Json, asked: Json) -> Json:
+    """Return a page of a thread, oldest first, its root in each ("conversations.replies", read 2026-11)."""
+    if not answer["ok"]:
+        return answer
+    root, *rest = cast("list[Json]", answer["messages"])
+    oldest, begin = str(asked.get("oldest", "")), int(str(asked.get("cursor") or 0))
+    is_inclusive = str(asked.get("inclusive")) == "true"
+    rest = [
+        one for one in rest if str(one["ts"]) > oldest or (is_inclusive and one["ts"] == oldest)
+    ]
+    end = begin + int(str(asked.get("limit", 1000)))
+    further = str(end) if end < len(rest) else ""
+    return {
+        "ok": True,
+        "messages": [root, *rest[begin:end]],
+        "response_metadata": {"next_cursor": further},
+    }
 
 
 def _no(error: str) -> Json:

@@ -22,7 +22,7 @@ from zeroclaw.envelope import (
     Sender,
 )
 from zeroclaw.errors import Conflict, ShuttingDown
-from zeroclaw.store import Commit, DurablePoint, RowKind
+from zeroclaw.store import Claim, Commit, DurablePoint, RowKind
 from zeroclaw.turn.inbox import INBOX, Obeyed
 
 
@@ -293,10 +293,12 @@ async def test_a_chat_without_a_conversation_moves_nothing(world: World) -> None
 
 
 async def test_being_invited_is_only_noted(world: World) -> None:
-    """Membership starts nothing."""
+    """Membership starts nothing; that its sender is known is all that a channel hears."""
     async with world.running() as house:
-        assert await house.event(Membership(present=True), room="lobby") == Ignored()
-        assert world.store.commits == []
+        assert await house.event(Membership(present=True), room="lobby") == Accepted()
+        assert await house.event(Membership(present=True), "mallory", room="lobby") == Ignored()
+        (commit,) = world.store.commits
+        assert [type(one) for one in commit.writes] == [Claim]
 
 
 async def test_a_press_on_a_card_of_nobodys_is_ignored(world: World) -> None:

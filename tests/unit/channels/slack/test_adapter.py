@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 from pydantic import ValidationError
 
-from channels.slack import SlackSettings, check, open_channel
+from channels.slack import SlackSettings, adapter, check, open_channel
 from channels.slack.calls import LOOK_S, MOST_LOOKS
 from channels.slack.render import linked, text_block
 from tests.contract.channel_suite import Desk, Standing, receiving
@@ -18,6 +18,7 @@ from tests.contract.slack_harness import SETTINGS, slack_context, standing
 from tests.emulators.slack.server import APP, BOT, Fault, Json, SlackServer
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw import (
+    Accepted,
     Address,
     Admission,
     Admit,
@@ -32,6 +33,7 @@ from zeroclaw import (
     DeliveryUnknown,
     Edited,
     Envelope,
+    Ignored,
     NotSupported,
     Outcome,
     Outgoing,
@@ -172,6 +174,101 @@ async def test_threads_are_read_back_after_a_restart() -> None:
             await desk.holds(2)
         assert said(desk)[1] == Said(text="are you there?")
         assert desk.stored[1].address == desk.stored[0].address
+
+
+async def test_a_long_thread_is_read_back_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Slack gives so much of a thread at once, oldest first, and its root each time."""
+    monkeypatch.setattr(adapter, "PAGE", 2)
+    desk = Desk()
+    async with SlackServer() as slack:
+        ann = await slack.person()
+        team = await slack.channel(ann)
+        async with stage(slack, desk.admit):
+            first = await ann.says("@zeroclaw hello", channel=team)
+            await first.confirmed.wait()
+        for number in range(5):
+            await ann.says(str(number), channel=team, thread=first.ts)
+        slack.waiting.clear()  # Slack has given up sending them
+        async with stage(slack, desk.admit, positions=desk.positions):
+            await desk.holds(6)
+        assert said(desk)[1:] == [Said(text=str(number)) for number in range(5)]
+
+
+async def test_a_thread_begun_with_the_assistant_while_nobody_listened_is_read_back() -> None:
+    """There all is said in threads, and a chat's history holds no more than their roots."""
+    desk = Desk()
+    async with SlackServer() as slack:
+        ann = await slack.person()
+        roots = [
+            str((await slack.up("chat.postMessage", BOT, channel=ann.direct, text="chat"))["ts"])
+            for _ in range(2)
+        ]
+        async with stage(slack, desk.admit):
+            await (await ann.says("one", thread=roots[0])).confirmed.wait()
+        await ann.says("two", thread=roots[1])
+        slack.waiting.clear()
+        async with stage(slack, desk.admit, positions=desk.positions):
+            await desk.holds(2)
+        assert [one.address.thread for one in desk.stored] == roots
+        assert said(desk)[1] == Said(text="two")
+
+
+async def test_a_thread_that_is_gone_costs_its_chat_nothing() -> None:
+    desk = Desk()
+    async with SlackServer() as slack:
+        ann = await slack.person()
+        team = await slack.channel(ann)
+        async with stage(slack, desk.admit):
+            await (await ann.says("@zeroclaw hello", channel=team)).confirmed.wait()
+        await ann.says("@zeroclaw and now?", channel=team)
+        slack.waiting.clear()
+        slack.will("conversations.replies", Fault(body={"ok": False, "error": "thread_not_found"}))
+        async with stage(slack, desk.admit, positions=desk.positions):
+            await desk.holds(2)
+        assert said(desk)[1] == Said(text="and now?")
+
+
+# --- threads with an assistant -----------------------------------------------------------------------
+
+PROMPTS = ("What is new?", "What can you do, and " + "what not " * 20)
+
+
+async def test_a_thread_with_the_assistant_has_prompts_and_a_title() -> None:
+    """Slack shows them where somebody opens the assistant; the first question names the thread."""
+    desk = Desk()
+    settings = SETTINGS.model_copy(update={"prompts": PROMPTS})
+    async with SlackServer() as slack, stage(slack, desk.admit, settings=settings):
+        ann = await slack.person()
+        opened = await ann.opens("1700000000.000001")
+        await opened.confirmed.wait()
+        await slack.until(lambda: slack.prompts)
+        shown = slack.prompts[ann.direct, "1700000000.000001"]
+        assert [one["message"] for one in shown] == list(PROMPTS)
+        assert [len(str(one["title"])) <= 75 for one in shown] == [True, True]
+        await (await ann.says("**Why**\nis it?", thread="1700000000.000001")).confirmed.wait()
+        await (await ann.says("And now?", thread="1700000000.000001")).confirmed.wait()
+        await slack.until(lambda: slack.titles)
+        assert slack.titles == {(ann.direct, "1700000000.000001"): "**Why** is it?"}
+        assert slack.calls.count("assistant.threads.setTitle") == 1
+
+
+async def test_a_stranger_who_opens_the_assistant_is_shown_nothing() -> None:
+    """And without prompts nobody is. P4."""
+    strange = await _shown_to_whoever_opens(Ignored(), PROMPTS)
+    bare = await _shown_to_whoever_opens(Accepted(), ())
+    assert (strange, bare) == ([], [])
+
+
+async def _shown_to_whoever_opens(admission: Admission, prompts: tuple[str, ...]) -> list[str]:
+    async def admit(_: Envelope) -> Admission:
+        return admission
+
+    settings = SETTINGS.model_copy(update={"prompts": prompts})
+    async with SlackServer() as slack, stage(slack, admit, settings=settings):
+        ann = await slack.person()
+        await (await ann.opens("1700000000.000001")).confirmed.wait()
+        await (await ann.says("hello")).confirmed.wait()
+        return [one for one in slack.calls if one.startswith("assistant")]
 
 
 # --- what is refused ---------------------------------------------------------------------------------

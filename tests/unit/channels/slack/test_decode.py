@@ -15,6 +15,7 @@ from zeroclaw import (
     Deleted,
     Edited,
     Envelope,
+    Membership,
     MessageRef,
     Position,
     Pressed,
@@ -429,3 +430,15 @@ def test_what_happened_in_another_workspace_is_told_apart(
 ) -> None:
     """There the same id is another person; a shared channel names the bot's own beside it (P4)."""
     assert decode.is_elsewhere(payload, ME) is is_elsewhere
+
+
+def test_who_opens_the_assistant_begins_a_thread_of_their_direct_chat() -> None:
+    about: Json = {"user_id": "U01", "channel_id": "D01", "thread_ts": "1700000000.000001"}
+    taken = decode.opened({"assistant_thread": about}, ME, "Ev1")
+    assert isinstance(taken, Taken)
+    envelope = taken.envelope
+    assert (envelope.address.chat, envelope.address.thread) == ("@U01", "1700000000.000001")
+    assert (envelope.body, envelope.dedup) == (Membership(present=True), ("event/Ev1",))
+    assert decode.opened({"assistant_thread": {**about, "user_id": 7}}, ME, "Ev1") == Passed(
+        why="nobody's assistant"
+    )
