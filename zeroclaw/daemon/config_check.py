@@ -170,40 +170,24 @@ def _key_path(channel: str) -> str:
 
 # --- the names in the policy ---------------------------------------------------------------------
 
-_FILE = frozenset({"file"})
-_NOTES = frozenset({"notes"})
-SHIPPED: Mapping[str, frozenset[str]] = {
-    "read_file": _FILE,
-    "list_files": _FILE,
-    "search_files": _FILE,
-    "write_file": _FILE,
-    "edit_file": _FILE,
-    "send_file": _FILE,
-    "shell": frozenset({"sandbox", "host"}),
-    "fetch": frozenset({"host"}),
-    "remember": _NOTES,
-    "recall": _NOTES,
-    "forget_note": _NOTES,
-    "read_result": frozenset({"results"}),
-    "read_attachment": frozenset({"attachment"}),
-}
+_OURS = (
+    ("read_file", "file", "path first_line max_lines"),
+    ("list_files", "file", "path depth"),
+    ("search_files", "file", "pattern path names regex ignore_case max_results"),
+    ("write_file", "file", "path content"),
+    ("edit_file", "file", "path old_text new_text"),
+    ("send_file", "file", "path caption name"),
+    ("shell", "sandbox host", "command timeout_s"),
+    ("fetch", "host", "url links"),
+    ("remember", "notes", "text"),
+    ("recall", "notes", "words limit"),
+    ("forget_note", "notes", "number"),
+    ("read_result", "results", "id offset limit word lines"),
+    ("read_attachment", "attachment", "id page offset limit"),
+)
+SHIPPED = {tool: frozenset(kinds.split()) for tool, kinds, _ in _OURS}
 """The tools of this house, switched on or not, each with the kinds of resources that it names."""
-_ARGUMENTS: Mapping[str, str] = {
-    "read_file": "path first_line max_lines",
-    "list_files": "path depth",
-    "search_files": "pattern path names regex ignore_case max_results",
-    "write_file": "path content",
-    "edit_file": "path old_text new_text",
-    "send_file": "path caption name",
-    "shell": "command timeout_s",
-    "fetch": "url links",
-    "remember": "text",
-    "recall": "words limit",
-    "forget_note": "number",
-    "read_result": "id offset limit word lines",
-    "read_attachment": "id page offset limit",
-}
-ARGUMENTS = {tool: frozenset(names.split()) for tool, names in _ARGUMENTS.items()}
+ARGUMENTS = {tool: frozenset(names.split()) for tool, _, names in _OURS}
 """What each of them takes; a test compares it with what they declare."""
 
 

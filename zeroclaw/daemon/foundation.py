@@ -41,10 +41,6 @@ class OpenStore(Protocol):
         ...
 
 
-async def _sqlite(directory: Path, *, clock: Clock, log: ChannelLog) -> Store:
-    return await open_store(directory, clock=clock, log=log)
-
-
 class Openers(Value):
     """What a composition root may replace; the product replaces nothing.
 
@@ -54,7 +50,7 @@ class Openers(Value):
         clock: What time it is.
     """
 
-    store: OpenStore = _sqlite
+    store: OpenStore = open_store
     clock: Clock = field(default_factory=SystemClock)
     channel: Callable[[Channel], Channel] = field(default=lambda channel: channel)
 

@@ -9,15 +9,17 @@ A key sends what people write to somebody else's machine and costs money, so a q
 and where nobody can be asked it is left alone.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from zeroclaw.config.model import ProviderSettings
 from zeroclaw.config.references import SecretReference
 from zeroclaw.host.models.listing import Server
 from zeroclaw.redact import without_credentials
-from zeroclaw.value import Value, field, replace
+from zeroclaw.value import Value, replace
 
 AUTO = "auto"
+Ask = Callable[[str], bool]
+"""Puts a whole question to a person, who says yes or no."""
 # Models that servers offer beside those that answer; by their names, for the list says no more.
 _NO_CHAT = ("embed", "rerank", "whisper", "bge-", "tts", "clip")
 
@@ -64,14 +66,10 @@ class Found(Value):
     Attributes:
         servers: Those on this machine that answered, in order of preference.
         keys: Those that stand in the environment, likewise.
-        can_ask: There is a person to ask.
-        answers: What the person said so far, by the variable's name.
     """
 
     servers: tuple[Server, ...] = ()
     keys: tuple[Key, ...] = ()
-    can_ask: bool = False
-    answers: Mapping[str, bool] = field(default_factory=dict[str, bool])
 
 
 class Choice(Value):
@@ -84,18 +82,6 @@ class Choice(Value):
 
     settings: ProviderSettings
     reason: str
-
-
-class Question(Value):
-    """What a person has to say yes to first.
-
-    Attributes:
-        key: The key in question.
-        text: A whole question.
-    """
-
-    key: Key
-    text: str
 
 
 def keys_in(environment: Mapping[str, str]) -> tuple[Key, ...]:
@@ -121,25 +107,26 @@ def named(settings: ProviderSettings) -> Choice | None:
     return None
 
 
-def choose(settings: ProviderSettings, found: Found) -> Choice | Question:
-    """Choose, or say what has to be asked first.
+def choose(settings: ProviderSettings, found: Found, ask: Ask | None = None) -> Choice:
+    """Choose, asking a person about each key until a yes.
 
     Args:
         settings: Of kind auto.
-        found: What there is; asked again with the answer, a question does not come twice.
+        found: What there is.
+        ask: None where nobody can be asked; then no key is taken.
     """
     if (choice := named(settings)) is not None:
         return choice
     for server in found.servers:
         if model := _model_of(server, settings.model):
             return _of_server(settings, server, model)
-    for key in found.keys:
-        answer = found.answers.get(key.variable)
-        if answer is None and found.can_ask:
-            return _question(settings, key)
-        if answer:
-            return _of_key(settings, key)
-    return _taken(settings, _why_nothing_else(settings, found), kind="local")
+    if ask is not None:
+        for key in found.keys:
+            if ask(_question(settings, key)):
+                return _of_key(settings, key)
+    wanted = f" offers `{settings.model}`" if settings.model else " answers"
+    reason = f"no model server on this machine{wanted}{_why_no_key(found.keys, ask)}"
+    return _taken(settings, reason, kind="local")
 
 
 def _model_of(server: Server, wanted: str) -> str:
@@ -161,13 +148,12 @@ def _of_server(settings: ProviderSettings, server: Server, model: str) -> Choice
     return _taken(settings, why, kind="openai", base_url=server.base_url, model=model)
 
 
-def _question(settings: ProviderSettings, key: Key) -> Question:
+def _question(settings: ProviderSettings, key: Key) -> str:
     model = settings.model or key.model
-    text = (
+    return (
         f"{key.variable} is set. Send conversations to {without_credentials(key.base_url)} and let "
         f"`{model}` answer, paid by that key?"
     )
-    return Question(key=key, text=text)
 
 
 def _of_key(settings: ProviderSettings, key: Key) -> Choice:
@@ -189,16 +175,13 @@ def _taken(settings: ProviderSettings, why: str, **chosen: object) -> Choice:
     return Choice(settings=settings.model_copy(update=chosen), reason=f"taken because {why}")
 
 
-def _why_nothing_else(settings: ProviderSettings, found: Found) -> str:
-    wanted = f" offers `{settings.model}`" if settings.model else " answers"
-    reasons = [f"no model server on this machine{wanted}"]
-    unasked = [key.variable for key in found.keys if key.variable not in found.answers]
-    refused = [key.variable for key in found.keys if key.variable in found.answers]
-    if refused:
-        reasons.append(f"you said no to {', '.join(refused)}")
-    if unasked:
-        reasons.append(
-            f"a key in the environment ({', '.join(unasked)}) is taken only after a yes on a "
-            "terminal, or in a [provider] that names it"
-        )
-    return ", and ".join(reasons)
+def _why_no_key(keys: Sequence[Key], ask: Ask | None) -> str:
+    names = ", ".join(key.variable for key in keys)
+    if not names:
+        return ""
+    if ask is not None:
+        return f", and you said no to {names}"
+    return (
+        f", and a key in the environment ({names}) is taken only after a yes on a terminal, or in a "
+        "[provider] that names it"
+    )

@@ -15,7 +15,6 @@ from zeroclaw.cli import root
 from zeroclaw.cli.configuration import load
 from zeroclaw.cli.models.provider import Taken, at_the_terminal, take_model
 from zeroclaw.cli.models.trial import TOOL
-from zeroclaw.daemon.model_choice import Question
 from zeroclaw.host.models.files import model_files
 from zeroclaw.providers.local.provider import SHIPPED_FILE
 
@@ -234,7 +233,7 @@ async def test_a_local_model_is_tested_by_its_name(models: Path) -> None:
 async def taken(config: str, *addresses: str, says: bool | None = None, **keys: str) -> Taken:
     """What is taken; a person says yes or no, or nobody is there."""
 
-    def ask(_question: Question) -> bool:
+    def ask(_question: str) -> bool:
         return bool(says)
 
     return await asyncio.to_thread(

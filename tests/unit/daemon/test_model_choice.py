@@ -3,10 +3,10 @@
 import pytest
 
 from tests.emulators.model_server import ModelServer
-from zeroclaw.cli.models.provider import look, settle
+from zeroclaw.cli.models.provider import look
 from zeroclaw.config.model import ProviderSettings
 from zeroclaw.config.references import SecretReference
-from zeroclaw.daemon.model_choice import Choice, Found, Key, Question, choose, keys_in
+from zeroclaw.daemon.model_choice import Ask, Choice, Found, Key, choose, keys_in
 from zeroclaw.host.models.listing import Server
 
 OLLAMA = Server(
@@ -21,37 +21,45 @@ PHI = ProviderSettings(kind="auto", model="phi")
 NO_SERVER = "taken because no model server on this machine answers"
 
 
-def taken(chosen: Choice | Question) -> tuple[str, str, str]:
+def says(*yes: str) -> Ask:
+    """Somebody who says yes to these keys alone."""
+    return lambda question: question.split()[0] in yes
+
+
+def taken(chosen: Choice) -> tuple[str, str, str]:
     """Kind, address and model of a choice."""
-    assert isinstance(chosen, Choice)
     settings = chosen.settings
     return settings.kind, settings.base_url, settings.model
 
 
 @pytest.mark.parametrize(
-    ("settings", "found", "choice", "reason"),
+    ("settings", "found", "ask", "choice", "reason"),
     [
         (
             ProviderSettings(kind="auto", base_url="http://me/v1", model="m"),
             Found(servers=(OLLAMA,)),
+            None,
             ("openai", "http://me/v1", "m"),
             "taken because the configuration names it: `provider.base_url`",
         ),
         (
             ProviderSettings(kind="auto", model_file="/m/big.gguf"),
-            Found(servers=(OLLAMA,), keys=(FIRST,), can_ask=True),
+            Found(servers=(OLLAMA,), keys=(FIRST,)),
+            says(),
             ("local", "", ""),
             "taken because the configuration names it: `provider.model_file`",
         ),
         (
             ProviderSettings(kind="auto", script="s.toml"),
             Found(servers=(OLLAMA,)),
+            None,
             ("scripted", "", ""),
             "taken because the configuration names it: `provider.script`",
         ),
         (
             AUTO,
-            Found(servers=(EMBEDS, OLLAMA, STUDIO), keys=(FIRST,), can_ask=True),
+            Found(servers=(EMBEDS, OLLAMA, STUDIO), keys=(FIRST,)),
+            says(),
             ("openai", "http://127.0.0.1:11434/v1", "qwen3:8b"),
             "taken because Ollama offers it on http://127.0.0.1:11434/v1, with 1 more to name in "
             "`provider.model`",
@@ -59,74 +67,87 @@ def taken(chosen: Choice | Question) -> tuple[str, str, str]:
         (
             PHI,
             Found(servers=(OLLAMA, STUDIO)),
+            None,
             ("openai", "http://127.0.0.1:1234/v1", "phi:latest"),
             "taken because LM Studio offers it on http://127.0.0.1:1234/v1",
         ),
         (
             PHI,
             Found(servers=(OLLAMA,)),
+            None,
             ("local", "", "phi"),
             "taken because no model server on this machine offers `phi`",
         ),
-        (AUTO, Found(), ("local", "", ""), NO_SERVER),
-        (AUTO, Found(servers=(EMBEDS,)), ("local", "", ""), NO_SERVER),
+        (AUTO, Found(), None, ("local", "", ""), NO_SERVER),
+        (AUTO, Found(servers=(EMBEDS,)), None, ("local", "", ""), NO_SERVER),
         (
             AUTO,
             Found(keys=(FIRST, SECOND)),
+            None,
             ("local", "", ""),
             f"{NO_SERVER}, and a key in the environment (A_KEY, B_KEY) is taken only after a yes on a "
             "terminal, or in a [provider] that names it",
         ),
         (
             AUTO,
-            Found(keys=(FIRST, SECOND), can_ask=True, answers={"A_KEY": False, "B_KEY": True}),
+            Found(keys=(FIRST, SECOND)),
+            says("B_KEY"),
             ("openai", "https://b/v1", "b-small"),
             "taken because you said yes to B_KEY, for https://b/v1; a [provider] that names it is "
             "not asked about",
         ),
         (
             PHI,
-            Found(keys=(FIRST,), can_ask=True, answers={"A_KEY": True}),
+            Found(keys=(FIRST,)),
+            says("A_KEY"),
             ("openai", "https://a/v1", "phi"),
             "taken because you said yes to A_KEY, for https://a/v1; a [provider] that names it is "
             "not asked about",
         ),
         (
             AUTO,
-            Found(keys=(FIRST, SECOND), can_ask=True, answers={"A_KEY": False, "B_KEY": False}),
+            Found(keys=(FIRST, SECOND)),
+            says(),
             ("local", "", ""),
             f"{NO_SERVER}, and you said no to A_KEY, B_KEY",
         ),
     ],
 )
 def test_what_was_found_makes_the_choice_and_its_reason(
-    settings: ProviderSettings, found: Found, choice: tuple[str, str, str], reason: str
+    settings: ProviderSettings,
+    found: Found,
+    ask: Ask | None,
+    choice: tuple[str, str, str],
+    reason: str,
 ) -> None:
     """The configuration, then this machine, then a key with a yes, then the local model."""
-    chosen = choose(settings, found)
+    chosen = choose(settings, found, ask)
     assert taken(chosen) == choice
-    assert isinstance(chosen, Choice)
     assert chosen.reason == reason
 
 
 def test_a_key_is_never_taken_silently() -> None:
-    """Where a person is there, a question comes first; it says where all goes, and who pays."""
-    asked = choose(AUTO, Found(keys=(FIRST, SECOND), can_ask=True))
-    assert asked == Question(
-        key=FIRST,
-        text="A_KEY is set. Send conversations to https://a/v1 and let `a-small` answer, paid by "
-        "that key?",
-    )
-    then = choose(AUTO, Found(keys=(FIRST, SECOND), can_ask=True, answers={"A_KEY": False}))
-    assert isinstance(then, Question)
-    assert then.key == SECOND
+    """A question comes first, one after the other until a yes; it says where all goes, who pays."""
+    asked: list[str] = []
+
+    def ask(question: str) -> bool:
+        asked.append(question)
+        return question.startswith(SECOND.variable)
+
+    third = Key(variable="C_KEY", base_url="https://c/v1", model="c")
+    chosen = choose(AUTO, Found(keys=(FIRST, SECOND, third)), ask)
+    assert taken(chosen) == ("openai", "https://b/v1", "b-small")
+    assert asked == [
+        "A_KEY is set. Send conversations to https://a/v1 and let `a-small` answer, paid by that "
+        "key?",
+        "B_KEY is set. Send conversations to https://b/v1 and let `b-small` answer, paid by that "
+        "key?",
+    ]
 
 
 def test_a_chosen_key_stays_a_reference() -> None:
     """P8: its value is fetched where all secrets are, and redacted like them."""
-    found = Found(keys=(FIRST,), can_ask=True, answers={"A_KEY": True})
-    chosen = choose(AUTO, found)
-    assert isinstance(chosen, Choice)
+    chosen = choose(AUTO, Found(keys=(FIRST,)), says("A_KEY"))
     assert chosen.settings.api_key == SecretReference(env="A_KEY")
 
 
@@ -143,27 +164,12 @@ def test_keys_are_found_by_name_and_belong_to_their_endpoint() -> None:
     ]
 
 
-def test_a_person_is_asked_until_a_yes() -> None:
-    """And no more after it."""
-    asked: list[str] = []
-
-    def ask(question: Question) -> bool:
-        asked.append(question.key.variable)
-        return question.key == SECOND
-
-    third = Key(variable="C_KEY", base_url="https://c/v1", model="c")
-    found = Found(keys=(FIRST, SECOND, third), can_ask=True)
-    assert taken(settle(AUTO, found, ask)) == ("openai", "https://b/v1", "b-small")
-    assert asked == ["A_KEY", "B_KEY"]
-
-
 @pytest.mark.slow
 async def test_servers_and_keys_are_looked_for() -> None:
     async with ModelServer() as server:
         found = await look(
             AUTO,
             {"GROQ_API_KEY": "x"},
-            can_ask=False,
             addresses=(server.url, "http://127.0.0.1:1/v1"),
         )
     assert [one.models for one in found.servers] == [("scripted",)]
@@ -174,4 +180,4 @@ async def test_servers_and_keys_are_looked_for() -> None:
 async def test_nobody_is_looked_for_where_the_configuration_says_it() -> None:
     """An address that would raise if it were used."""
     settings = ProviderSettings(kind="auto", model_file="/m/a.gguf")
-    assert await look(settings, {"GROQ_API_KEY": "x"}, can_ask=True, addresses=("?",)) == Found()
+    assert await look(settings, {"GROQ_API_KEY": "x"}, addresses=("?",)) == Found()

@@ -56,7 +56,7 @@ def by_asking(directory: Path) -> str:
 
     Typed secrets go into files in `directory`.
     """
-    found = asyncio.run(look(ProviderSettings(kind=AUTO), os.environ, can_ask=True))
+    found = asyncio.run(look(ProviderSettings(kind=AUTO), os.environ))
     interview = Interview(
         found=found,
         channels=channel_kinds(),

@@ -14,7 +14,7 @@ from zeroclaw.cli.init.template import OWNER, Answers, Autonomy, ChosenChannel
 from zeroclaw.config.edit import value_of
 from zeroclaw.config.model import ProviderSettings
 from zeroclaw.config.references import SecretReference
-from zeroclaw.daemon.model_choice import AUTO, Choice, Found, Key, choose
+from zeroclaw.daemon.model_choice import AUTO, Found, Key, choose
 from zeroclaw.host.atomic_file import NotWritten, write_secret
 from zeroclaw.host.models.listing import Server
 from zeroclaw.manifest import ChannelManifest
@@ -245,10 +245,8 @@ _name = _taking(
 
 def _first_of(server: Server) -> ProviderSettings | None:
     """Return the settings for the first model of a server that can chat."""
-    choice = choose(ProviderSettings(kind=AUTO), Found(servers=(server,)))
-    if isinstance(choice, Choice) and choice.settings.kind == "openai":
-        return choice.settings
-    return None
+    settings = choose(ProviderSettings(kind=AUTO), Found(servers=(server,))).settings
+    return settings if settings.kind == "openai" else None
 
 
 def _of_server(server: Server, first: ProviderSettings) -> ProviderSettings:

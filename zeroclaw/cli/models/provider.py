@@ -3,7 +3,7 @@
 import asyncio
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import aclosing
 
 import click
@@ -11,7 +11,7 @@ import click
 from zeroclaw.cli.configuration import Loaded, start_of
 from zeroclaw.config.model import Config, ProviderSettings
 from zeroclaw.daemon.foundation import open_provider
-from zeroclaw.daemon.model_choice import AUTO, Choice, Found, Question, choose, keys_in, named
+from zeroclaw.daemon.model_choice import AUTO, Ask, Found, choose, keys_in, named
 from zeroclaw.host.clock import SystemClock
 from zeroclaw.host.ids import SystemIds
 from zeroclaw.host.models.listing import USUAL
@@ -19,9 +19,6 @@ from zeroclaw.host.models.servers import NoOffer, offers_of, on_loopback, probin
 from zeroclaw.provider import Provider
 from zeroclaw.redact import without_credentials
 from zeroclaw.value import Value, replace
-
-Ask = Callable[[Question], bool]
-"""Puts a question to a person; blocks until it is answered."""
 
 
 class Taken(Value):
@@ -54,8 +51,7 @@ def take_model(
     settings = loaded.config.provider
     if settings.kind != AUTO:
         return Taken(loaded=loaded, why="")
-    found = asyncio.run(look(settings, environment, can_ask=ask is not None, addresses=addresses))
-    choice = settle(settings, found, ask or _nobody)
+    choice = choose(settings, asyncio.run(look(settings, environment, addresses=addresses)), ask)
     config = loaded.config.model_copy(update={"provider": choice.settings})
     return Taken(loaded=replace(loaded, config=config), why=choice.reason)
 
@@ -64,12 +60,7 @@ def at_the_terminal() -> Ask | None:
     """Return how to ask the person at this terminal, None where there is none."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return None
-    return lambda question: click.confirm(question.text, default=False, err=True)
-
-
-def _nobody(_question: Question) -> bool:
-    """Say no: there is nobody who could say yes."""
-    return False
+    return lambda question: click.confirm(question, default=False, err=True)
 
 
 def open_model(loaded: Loaded, *, url: str, model: str) -> Provider:
@@ -132,8 +123,6 @@ async def first_of(url: str) -> str:
 async def look(
     settings: ProviderSettings,
     environment: Mapping[str, str],
-    *,
-    can_ask: bool,
     addresses: tuple[str, ...] = tuple(USUAL),
 ) -> Found:
     """Find what there is; within a second, and on this machine only.
@@ -141,19 +130,10 @@ async def look(
     Args:
         settings: Where they name a model themselves, nobody is looked for.
         environment: `os.environ`.
-        can_ask: There is a person to ask.
         addresses: Where servers are looked for, up to and with `/v1`.
     """
     if named(settings) is not None:
         return Found()
     async with aclosing(probing_client()) as http:
         servers = await on_loopback(http, addresses)
-    return Found(servers=servers, keys=keys_in(environment), can_ask=can_ask)
-
-
-def settle(settings: ProviderSettings, found: Found, ask: Ask) -> Choice:
-    """Choose, asking as often as it takes."""
-    while isinstance(chosen := choose(settings, found), Question):
-        answers = {**found.answers, chosen.key.variable: ask(chosen)}
-        found = replace(found, answers=answers)
-    return chosen
+    return Found(servers=servers, keys=keys_in(environment))
