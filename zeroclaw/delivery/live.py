@@ -375,8 +375,22 @@ class DraftHandle:
                 self._feed(Faded())
 
     def _start(self, call: machine.Call) -> None:
-        if self._account is not None:
-            self._group.create_task(self._perform(self._account, call), name=self._name)
+        if self._account is None:
+            return
+        performing = self._perform(self._account, call)
+        try:
+            task = self._group.create_task(performing, name=self._name)
+        except RuntimeError:
+            performing.close()  # the group is going down, and takes no more
+            self._never_began(call)
+        else:
+            task.add_done_callback(lambda _: self._never_began(call))
+
+    def _never_began(self, call: machine.Call) -> None:
+        """End a draft whose call was cancelled before its first step, which runs no `finally`."""
+        if self._draft.flight == call:
+            self._feed(Closed())
+            self._feed(Landed(call=call.call, outcome=Unreachable(why="cancelled")))
 
     async def _perform(self, account: Account, call: machine.Call) -> None:
         """Make one call; it ends in exactly one event, cancellation included."""

@@ -1,9 +1,11 @@
 """Drafts on a platform: what people see while an answer is written."""
 
 import asyncio
+from contextlib import suppress
 
 import pytest
 
+from tests.fakes.manual_clock import LoopClock
 from tests.fakes.scripted_calls import Hang, Lost
 from tests.fakes.scripted_channel import ScriptedChannel
 from tests.unit.delivery.outbox_rows import final
@@ -19,7 +21,8 @@ from tests.unit.delivery.rig import (
     running,
 )
 from zeroclaw.channel import Budget
-from zeroclaw.delivery.live import DraftHandle, NewDraft
+from zeroclaw.delivery.account import Account
+from zeroclaw.delivery.live import DraftHandle, Left, Live, NewDraft
 from zeroclaw.envelope import Address, MessageRef, TurnId
 from zeroclaw.errors import (
     ChannelRejected,
@@ -28,6 +31,7 @@ from zeroclaw.errors import (
     Fenced,
     NotSupported,
     RateLimited,
+    StoreUnusable,
 )
 from zeroclaw.value import replace
 
@@ -376,3 +380,54 @@ async def test_a_process_that_ends_while_it_calls_leaves_no_task() -> None:
         assert len(rig.channel.in_flight) == 1
     assert rig.channel.in_flight == []
     assert len(rig.channel.calls) == 2
+
+
+# --- the group that owns the calls goes down ------------------------------------------------------
+
+
+async def test_a_draft_ends_whose_call_was_cancelled_before_it_began() -> None:
+    """Whoever closes it as the daemon ends is not kept waiting (P9)."""
+    async with running(platform()) as rig:
+        handle = draft(rig)
+        handle.show(0, "a")
+        (call,) = (task for task in asyncio.all_tasks() if task.get_name() == f"draft {TURN} 1")
+        call.cancel()
+        async with asyncio.timeout(1):
+            left = await handle.close()
+        assert (left.refs, rig.channel.calls) == ((), [])
+
+
+async def test_a_draft_ends_whose_call_comes_when_the_group_takes_no_more() -> None:
+    """The same, a moment later (P9)."""
+    closed: list[Left] = []
+    channel = platform()
+
+    async def unrecorded(ref: MessageRef) -> None:
+        raise AssertionError(ref)
+
+    async def turn(group: asyncio.TaskGroup) -> None:
+        account = Account(
+            channel=channel,
+            clock=LoopClock(),
+            group=group,
+            call_timeout_s=CALL_TIMEOUT_S,
+            calls_at_once=1,
+        )
+        live = Live(account_of={"chat": account}.get, group=group)
+        handle = live.open(
+            NewDraft(turn=TURN, fence=1, address=channel.address(), on_ref=unrecorded)
+        )
+        try:
+            await asyncio.Event().wait()
+        finally:
+            handle.show(0, "a")
+            async with asyncio.timeout(1):
+                closed.append(await handle.close())
+
+    with suppress(ExceptionGroup):
+        async with asyncio.TaskGroup() as group:
+            group.create_task(turn(group))
+            await asyncio.sleep(0)
+            message = "the store is full"
+            raise StoreUnusable(message)
+    assert [left.refs for left in closed] == [()]
