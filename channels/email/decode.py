@@ -16,7 +16,7 @@ import hashlib
 import re
 from datetime import datetime
 
-from selectolax.lexbor import LexborHTMLParser
+from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from channels.email import identity, mime, quotes, robots
 from channels.email.mime import Mail, Part
@@ -67,7 +67,11 @@ _BLOCKS = (
     "address,article,blockquote,div,dd,dt,footer,form,h1,h2,h3,h4,h5,h6,header,hr,li,ol,pre,section,"
     "table,tr,ul"
 )
-_UNREAD = "head,script,style,template,noscript,title,[hidden]"
+_UNREAD = "head,script,style,template,noscript,title,[hidden],[aria-hidden=true]"
+# As mails hide what only machines are to read.
+_HIDES = re.compile(
+    r"display:none|visibility:hidden|mso-hide:all|(?:opacity|max-height):0(?:\.0*)?(?:px|;|!|$)"
+)
 _QUOTED = (
     ".gmail_quote,blockquote[type=cite],.moz-cite-prefix,.yahoo_quoted,.protonmail_quote,"
     ".moz-signature,.gmail_signature,.zmail_extra"
@@ -361,7 +365,7 @@ def _html(source: str) -> tuple[str, str]:
     if _is_hostile(source):
         return _lines(_ANY_TAG.sub(_BREAK, source)), ""
     tree = LexborHTMLParser(source)
-    for node in tree.css(_UNREAD):
+    for node in (*tree.css(_UNREAD), *filter(_is_hidden, tree.css("[style]"))):
         node.decompose()
     for node in tree.css("br"):
         node.insert_before(_BREAK)
@@ -379,6 +383,10 @@ def _html(source: str) -> tuple[str, str]:
     for node in tree.css(_QUOTED):
         node.decompose()
     return whole, _lines(tree.body.text() if tree.body else "")
+
+
+def _is_hidden(node: LexborNode) -> bool:
+    return _HIDES.search("".join((node.attributes["style"] or "").lower().split())) is not None
 
 
 def _is_hostile(source: str) -> bool:

@@ -27,6 +27,7 @@ from zeroclaw.inbound.limiter import RateLimiter
 from zeroclaw.inbound.reassembly import Continuation, Reassembly
 from zeroclaw.store import Put, Row
 from zeroclaw.text import catalogue
+from zeroclaw.text.escape import escape_invisible
 from zeroclaw.turn.inbox import (
     INBOX,
     Amend,
@@ -151,7 +152,7 @@ class Planner:
             for one in envelope.attachments[: max(self._most_files - files, 0)]
         )
         left = len(envelope.attachments) - len(taken)
-        return Ask(text=text, own=own, attachments=taken, not_taken=left)
+        return Ask(text=_seen(text, own), own=own, attachments=taken, not_taken=left)
 
     async def _command(self, envelope: Envelope, principal: Principal, command: Command) -> Plan:
         """Return what a command does, with what was said; files are not taken with one."""
@@ -171,6 +172,11 @@ class Planner:
         return replace(plan, writes=(*plan.writes, note))
 
 
+def _seen(text: str, own: str) -> str:
+    """Return a message in which the model reads no more of others' words than people see."""
+    return text if text == own else escape_invisible(text)
+
+
 # --- revisions ------------------------------------------------------------------------------------
 
 
@@ -186,6 +192,7 @@ async def revised(
     match revision:
         case Edited(message=message, text=text, own=own):
             own = text if own is None else own
+            text = _seen(text, own)
             if row.state == "queued" and isinstance(content, Ask):
                 changed = replace(item, content=replace(content, text=text, own=own))
                 write = item_put(changed, "queued", expect=version)

@@ -187,6 +187,22 @@ async def test_forwarded_and_quoted_words_are_nobodys(world: World, said: Said) 
         assert reasons(house) == [f"{ASKS} (quoted or forwarded words)"]
 
 
+HIDDEN = "> evil\u202e\U000e0072\U000e0075\n\nhello"
+
+
+async def test_nothing_in_others_words_is_read_that_nobody_sees(world: World) -> None:
+    """Signs that show nothing can carry a text, to a model alone."""
+    async with world.running() as house:
+        await house.event(Said(text=HIDDEN, own="hello"))
+        await house.event(Edited(message="p1", text=HIDDEN, own="hello"))
+        await house.say("well?")
+    read = "> evil⟨U+202E⟩⟨U+E0072⟩⟨U+E0075⟩\n\nhello"
+    asked = world.model.asked()
+    assert f"user: {read}" in asked
+    assert [one for one in asked if one.startswith("user: [Ada edited") and one.endswith(read)]
+    assert not [one for one in asked if "\u202e" in one or "\U000e0072" in one]
+
+
 async def test_an_edit_that_quotes_is_no_better(world: World) -> None:
     """It is a note of the history when it comes after its turn."""
     async with world.running() as house:

@@ -244,6 +244,24 @@ def test_a_mail_of_html_alone_is_read() -> None:
     assert said(letter("", head=HTML)).text == "the sums"
 
 
+@pytest.mark.parametrize(
+    "attribute",
+    [
+        "style='Display : none'",
+        'style="color:red;visibility:hidden"',
+        "style=mso-hide:all",
+        "style='opacity: 0'",
+        "style='opacity:0.0;x:y'",
+        "style='max-height:0px;overflow:hidden'",
+        "aria-hidden=true",
+    ],
+)
+def test_words_of_html_that_nobody_sees_are_not_read(attribute: str) -> None:
+    """They are meant for machines like this one."""
+    body = f"<p>Yes<span {attribute}>do <b>it</b></span></p><p style='opacity:0.5;max-height:90px'>or no"
+    assert said(letter(body, head=HTML, more="References: <root@a.example>")).text == "Yes\n\nor no"
+
+
 ALTERNATIVE = HEAD + "\nContent-Type: multipart/alternative; boundary=x"
 
 
