@@ -54,7 +54,6 @@ async def _exported(
     # The configuration is loaded whole, because it knows which secrets there are.
     from zeroclaw.cli.client import held_by_daemon
     from zeroclaw.cli.configuration import load, start_of
-    from zeroclaw.daemon.config_check import missing_secrets
     from zeroclaw.retention.collect import collect
     from zeroclaw.retention.export import lines, page
     from zeroclaw.stores.sqlite.reader import open_for_looking
@@ -68,7 +67,7 @@ async def _exported(
         found = lines(
             await collect(kept, whose, start.config.people), start.checked.redactor.redact
         )
-    missing = await asyncio.to_thread(missing_secrets, start.config, os.environ)
+    missing = start.checked.missing
     for key in sorted(missing.keys() - (await held_by_daemon(place) if missing else ())):
         line = f"zeroclaw: {missing[key]}; where somebody wrote it, it is not redacted"
         click.echo(line, err=True)

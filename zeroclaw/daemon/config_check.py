@@ -11,21 +11,22 @@ from zeroclaw.channel import Channel, ChannelContext
 from zeroclaw.config.model import Config
 from zeroclaw.config.references import SecretReference
 from zeroclaw.config.validate import channel_settings
+from zeroclaw.daemon.live_config import LiveConfig, LivePolicy
 from zeroclaw.daemon.model_choice import AUTO
 from zeroclaw.daemon.tools import OURS
 from zeroclaw.errors import ConfigError, ZeroclawError
 from zeroclaw.foreign import Raised, call_now
 from zeroclaw.gate.policy import Statement, check_statement, configured
-from zeroclaw.gate.shipped import assemble, halt_statement
 from zeroclaw.gate.vocabulary import Findings, Vocabulary, check_approvers, check_names
 from zeroclaw.host import plugins
 from zeroclaw.host.references import Secret, resolve, values_to_redact
+from zeroclaw.inbound.commands.halt import Halt
 from zeroclaw.inbound.commands.registry import COMMANDS
 from zeroclaw.inbound.identity import OPERATOR
 from zeroclaw.manifest import ChannelManifest
 from zeroclaw.redact import Redactor
 from zeroclaw.tool import Tool
-from zeroclaw.value import Hidden, Value, replace
+from zeroclaw.value import Hidden, Value, field, replace
 
 
 class ChannelPart(Value):
@@ -53,6 +54,7 @@ class CheckedConfig(Value):
         provider_secrets: As the provider is handed them, see `ProviderContext.secrets`.
         redactor: Knows every secret that is there.
         held: The key paths of the secrets that are there.
+        missing: The faults of those that are needed and not there, by key path.
         warnings: What is no fault and still not as somebody meant it, each with its key path.
     """
 
@@ -61,6 +63,7 @@ class CheckedConfig(Value):
     provider_secrets: Hidden[Mapping[str, str]]
     redactor: Redactor
     held: tuple[str, ...] = ()
+    missing: Mapping[str, str] = field(default_factory=dict[str, str])
     warnings: tuple[str, ...] = ()
 
 
@@ -77,7 +80,7 @@ def check(
         config: As parsed.
         environment: `os.environ`, for references to secrets.
         needs_secrets: A secret that is not there is a fault. It is none to a command that can do
-            without, for the daemon may have an environment of its own; see `missing_secrets`.
+            without, for the daemon may have an environment of its own; see `CheckedConfig.missing`.
         broken: Channels that were left out because of their own faults.
 
     Raises:
@@ -89,14 +92,9 @@ def check(
     try:
         statements = configured(config.policy.statement)
         # With all that may come later, so that a halt finds no statement that is called as its own.
-        assemble(
-            config.autonomy,
-            statements,
-            halt_statement("nobody", datetime(2000, 1, 1, tzinfo=UTC)),
-            approvers=config.approvals.approvers,
-            revoked=frozenset({"nobody"}),
-            ask_when_untrusted=config.policy.ask_when_untrusted,
-        )
+        policy = LivePolicy(LiveConfig(config, statements))
+        policy.halt(Halt(by="nobody", at=datetime(2000, 1, 1, tzinfo=UTC)))
+        policy.revoke(frozenset({"nobody"}))
     except ConfigError as error:
         faults += error.faults
     named = _names(config, broken)
@@ -139,14 +137,9 @@ def check(
         provider_secrets=_below("provider", secrets),
         redactor=Redactor(references=values_to_redact(secrets.values(), environment)),
         held=tuple(secrets),
+        missing=missing,
         warnings=(*named.warnings, *_taken_for_two(config, manifests)),
     )
-
-
-def missing_secrets(config: Config, environment: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the faults of the secrets that are needed and not there, by key path; blocks too."""
-    _, settings = _settings(config, [])
-    return _secrets(config, settings, environment)[1]
 
 
 def _settings(

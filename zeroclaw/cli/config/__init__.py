@@ -16,7 +16,6 @@ from zeroclaw.config import edit
 from zeroclaw.config.diff import changed_keys, is_live
 from zeroclaw.config.model import Config
 from zeroclaw.config.validate import channel_settings, parse
-from zeroclaw.daemon.config_check import missing_secrets
 from zeroclaw.errors import ConfigError
 from zeroclaw.host.atomic_file import replace_text
 from zeroclaw.host.places import data_place, find_config, read_config, usual_config
@@ -117,15 +116,14 @@ def check(config: Path | None, data_dir: Path | None) -> None:
     text = read_config(path)
     if faults_in(text, environment=os.environ, needs_secrets=False):
         raise ConfigError(in_file(path, faults_in(text, environment=os.environ)))
-    loaded = load(config, data_dir)
-    places = loaded.places
-    missing = missing_secrets(loaded.config, os.environ)
+    start = start_of(load(config, data_dir), os.environ, needs_secrets=False)
+    places, missing = start.places, start.checked.missing
     held = asyncio.run(held_by_daemon(places.data)) if missing else frozenset[str]()
     if faults := tuple(fault for key, fault in missing.items() if key not in held):
         raise ConfigError(in_file(path, faults))
     for key in missing:
         click.echo(f"{key}: not known in this shell; the running daemon has it")
-    for warning in start_of(loaded, os.environ, needs_secrets=False).checked.warnings:
+    for warning in start.checked.warnings:
         click.echo(f"{path}: warning: {warning}")
     click.echo(f"{path or 'the built-in defaults'}: no faults")
     click.echo(f"data in {places.data}, workspaces in {places.workspaces}")

@@ -7,7 +7,7 @@ import shutil
 import sqlite3
 import stat
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import aclosing
 from datetime import datetime
 from importlib.metadata import version
@@ -21,7 +21,7 @@ from zeroclaw.cli.doctor.health import Health, health
 from zeroclaw.cli.models.provider import take_model
 from zeroclaw.config.model import RetentionSettings, ToolsSettings
 from zeroclaw.config.references import SecretReference
-from zeroclaw.daemon.config_check import ChannelPart, CheckedConfig, missing_secrets
+from zeroclaw.daemon.config_check import ChannelPart, CheckedConfig
 from zeroclaw.daemon.foundation import Start, open_provider
 from zeroclaw.errors import ConfigError, StoreUnusable, ZeroclawError, system_words
 from zeroclaw.foreign import Raised
@@ -67,14 +67,13 @@ async def probe(config: Path | None, data_dir: Path | None) -> Facts:
         why = "not looked at, as the configuration has faults"
         provider = warn("provider", why, "mend them first")
     else:
-        missing = await asyncio.to_thread(missing_secrets, start.config, os.environ)
-        provider = await _provider(start, missing)
+        provider = await _provider(start)
         facts = replace(
             facts,
             enabled=tuple(part.name for part in start.checked.channels),
-            missing=missing,
+            missing=start.checked.missing,
             sandbox=await _sandbox(start.config.tools),
-            accounts=await _accounts(start.checked, missing),
+            accounts=await _accounts(start.checked),
         )
     data = await asyncio.to_thread(_data, config, data_dir, start)
     if data is not None:
@@ -154,10 +153,10 @@ async def _daemon(data: Path) -> tuple[Status | str, Errors]:
 # --- what answers, and what holds commands -------------------------------------------------------
 
 
-async def _provider(start: Start, missing: Mapping[str, str]) -> Line:
+async def _provider(start: Start) -> Line:
     """Ask for the list of models, or look at the file; never for an answer, which may cost."""
     settings = start.config.provider
-    if any(key.startswith("provider.") for key in missing):
+    if any(key.startswith("provider.") for key in start.checked.missing):
         return ok("provider", f"`{settings.model or settings.kind}`: {_NOT_ASKED}")
     if settings.kind == "openai":
         return await _server(start)
@@ -199,11 +198,11 @@ async def _server(start: Start) -> Line:
     return ok("provider", f"{name}: it answers")
 
 
-async def _accounts(checked: CheckedConfig, missing: Mapping[str, str]) -> tuple[Line, ...]:
+async def _accounts(checked: CheckedConfig) -> tuple[Line, ...]:
     """Ask the platforms whose channels offer a check, all at once."""
 
     async def ask(part: ChannelPart) -> Line:
-        if any(key.startswith(f"channels.{part.name}.") for key in missing):
+        if any(key.startswith(f"channels.{part.name}.") for key in checked.missing):
             return ok("channels", f"`{part.name}`: {_NOT_ASKED}")
         try:
             said = await ask_platform(part, within_s=_PLATFORM_S)

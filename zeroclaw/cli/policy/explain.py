@@ -9,12 +9,11 @@ from zeroclaw.cli.configuration import Loaded
 from zeroclaw.config.model import Config
 from zeroclaw.daemon.config_check import manifests_of
 from zeroclaw.daemon.foundation import protected_in
-from zeroclaw.daemon.live_config import learn_stored, people_of
+from zeroclaw.daemon.live_config import LiveConfig, LivePolicy, learn_stored, people_of
 from zeroclaw.daemon.tools import kept_in, open_tools
 from zeroclaw.errors import ConfigError
-from zeroclaw.gate.policy import PolicySet, configured
+from zeroclaw.gate.policy import configured
 from zeroclaw.gate.ruling import Explained
-from zeroclaw.gate.shipped import assemble, halt_statement
 from zeroclaw.host import plugins
 from zeroclaw.host.clock import SystemClock
 from zeroclaw.host.places import Places
@@ -65,7 +64,7 @@ async def explain(
         explainer = Explainer(
             config=lambda: config,
             people=people,
-            policy=lambda: policy,
+            policy=policy,
             protected=await asyncio.to_thread(protected_in, places),
             tools=offered,
             workspaces=await asyncio.to_thread(places.workspaces.resolve),
@@ -93,19 +92,12 @@ def _people(config: Config) -> People:
     return people_of(config, local)
 
 
-async def _in_force(config: Config, places: Places, people: People) -> PolicySet:
+async def _in_force(config: Config, places: Places, people: People) -> LivePolicy:
     """Return the policy with the halt and the revoked that the store knows; people learn them."""
-    halt = None
+    policy = LivePolicy(LiveConfig(config, configured(config.policy.statement)))
     if await asyncio.to_thread((places.data / FILE_NAME).is_file):
         async with open_for_looking(places.data) as kept:
             await learn_stored(kept, people)
-            if (found := await read_halt(kept)) is not None:
-                halt = halt_statement(found.by, found.at)
-    return assemble(
-        config.autonomy,
-        configured(config.policy.statement),
-        halt,
-        approvers=config.approvals.approvers,
-        revoked=people.revoked,
-        ask_when_untrusted=config.policy.ask_when_untrusted,
-    )
+            policy.halt(await read_halt(kept))
+    policy.revoke(people.revoked)
+    return policy
