@@ -9,6 +9,8 @@ from typing import Literal
 from zeroclaw.value import Value, field
 
 FinishReason = Literal["stop", "length", "content_filter", "tool_calls"]
+FileKind = Literal["images", "audio", "files"]
+"""What a model may take beside text, by the part of the wire that carries it."""
 
 
 class Usage(Value):
@@ -51,16 +53,57 @@ class SystemMessage(Value):
     content: str
 
 
+class FilePart(Value):
+    """A file of a user's message, by reference: its bytes are in a blob.
+
+    Attributes:
+        digest: Of the blob.
+        media_type: By its bytes.
+        name: Its sender's; untrusted.
+        number: What the message's text calls it by.
+        size_bytes: As it came.
+    """
+
+    digest: str
+    media_type: str
+    name: str
+    number: int
+    size_bytes: int
+
+    @property
+    def kind(self) -> FileKind:
+        """Which part of the wire carries it."""
+        return file_kind(self.media_type)
+
+    @property
+    def instead(self) -> str:
+        """The line that stands for it where it is not shown."""
+        return f"[file {self.number} is not shown]"
+
+
+def file_kind(media_type: str) -> FileKind:
+    """Return which part of the wire carries a file."""
+    match media_type.partition("/")[0]:
+        case "image":
+            return "images"
+        case "audio":
+            return "audio"
+        case _:
+            return "files"
+
+
 class UserMessage(Value):
     """What a person said.
 
     Attributes:
-        content: The text.
+        content: The text, which names the files.
         note: Local. Why the runtime wrote this itself, empty for a person's own words.
+        files: Of those that came with it, what a model may be sent; see `ModelRequest.files`.
     """
 
     content: str
     note: str = ""
+    files: tuple[FilePart, ...] = ()
 
 
 class AssistantMessage(Value):

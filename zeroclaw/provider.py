@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from zeroclaw.clock import Clock, Ids
-from zeroclaw.message import FinishReason, Message, ToolCall, ToolDefinition, Usage
-from zeroclaw.value import Hidden, Value
+from zeroclaw.message import FileKind, FinishReason, Message, ToolCall, ToolDefinition, Usage
+from zeroclaw.value import Hidden, Value, field
 
 
 class ModelRequest(Value):
@@ -17,12 +17,15 @@ class ModelRequest(Value):
         tools: Empty for none.
         max_output_tokens: None leaves it to the endpoint.
         correlation: The id that the whole turn carries (S0-08); for logs, not for the wire.
+        files: The bytes of the messages' files in base64, by digest; a line stands for each file
+            that is not here.
     """
 
     messages: tuple[Message, ...]
     tools: tuple[ToolDefinition, ...] = ()
     max_output_tokens: int | None = None
     correlation: str = ""
+    files: Hidden[Mapping[str, bytes]] = field(default_factory=dict[str, bytes])
 
 
 class TextDelta(Value):
@@ -79,12 +82,14 @@ class ProviderFacts(Value):
         context_tokens: The window; None when unknown.
         calls_tools: Tool definitions are worth sending (S0-15).
         note: One line for the person at start, empty for none.
+        takes: What it takes beside text.
     """
 
     model: str
     context_tokens: int | None = None
     calls_tools: bool = True
     note: str = ""
+    takes: frozenset[FileKind] = frozenset()
 
 
 class Provider(Protocol):

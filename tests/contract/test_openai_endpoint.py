@@ -1,6 +1,7 @@
 """The openai provider against a real server that sends exactly the bytes it is told to."""
 
 import asyncio
+from base64 import b64encode
 from contextlib import aclosing
 
 import pytest
@@ -9,9 +10,11 @@ from tests.contract.provider_implementations import ask, over, played
 from tests.emulators.model_scripts import Received, chunk, delta, ending, role
 from tests.emulators.model_server import ModelProcess, ModelServer
 from zeroclaw.errors import ProviderOverloaded, ProviderRejected, StreamBroken, ZeroclawError
+from zeroclaw.message import FilePart, UserMessage
 from zeroclaw.provider import (
     Endpoint,
     Finished,
+    ModelRequest,
     Provider,
     ReasoningDelta,
     StreamEvent,
@@ -120,6 +123,25 @@ async def test_a_busy_endpoint_is_asked_again() -> None:
         with pytest.raises(ProviderOverloaded, match="slow down"):
             await play(provider)
         assert len(server.requests) == 5
+        await provider.aclose()
+
+
+async def test_a_picture_crosses_as_it_is() -> None:
+    """All of it, among the parts of its message. S1-08."""
+    picture = bytes(range(256)) * 1_000
+    part = FilePart(
+        digest="d", media_type="image/png", name="a.png", number=1, size_bytes=len(picture)
+    )
+    message = UserMessage(content="look", files=(part,))
+    request = ModelRequest(messages=(message,), files={"d": b64encode(picture)})
+    async with ModelServer() as server:
+        provider = of(server)
+        await played(provider, request)
+        url = f"data:image/png;base64,{b64encode(picture).decode()}"
+        assert server.requests[0].parts == [
+            {"type": "text", "text": "look"},
+            {"type": "image_url", "image_url": {"url": url}},
+        ]
         await provider.aclose()
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from tests.contract.provider_implementations import Opener, local, openai, scripted
 from zeroclaw.errors import ContextOverflow
+from zeroclaw.message import FilePart, UserMessage
 from zeroclaw.provider import (
     Finished,
     ModelRequest,
@@ -18,7 +19,9 @@ from zeroclaw.provider import (
     ToolCallReady,
     UsageReported,
 )
+from zeroclaw.value import replace
 
+PICTURE = FilePart(digest="d", media_type="image/png", name="a.png", number=1, size_bytes=3)
 REAL = [pytest.mark.slow, pytest.mark.needs("llama", "model"), pytest.mark.timeout(300)]
 over_those_that_call = pytest.mark.parametrize("opened", [openai, scripted])
 over_all = pytest.mark.parametrize(
@@ -123,6 +126,26 @@ async def test_calls_at_the_same_time_do_not_mix(opened: Opener, small_model: Pa
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(play(stage.provider, stage.short)) for _ in range(4)]
         assert all(isinstance(task.result()[-1], Finished) for task in tasks)
+
+
+@over_all
+async def test_a_file_that_is_not_sent_along_is_a_line(opened: Opener, small_model: Path) -> None:
+    """Also for a model that takes none: what is not at hand is told, and nothing else asked. S1-08."""
+    async with opened(small_model) as stage:
+        asked = stage.short.messages[-1]
+        assert isinstance(asked, UserMessage)
+        named = replace(asked, files=(PICTURE,))
+        events = await play(stage.provider, replace(stage.short, messages=(named,)))
+        assert isinstance(events[-1], Finished)
+
+
+@over_all
+async def test_what_it_takes_is_among_the_parts_of_the_wire(
+    opened: Opener, small_model: Path
+) -> None:
+    """The runtime sends a file to no other."""
+    async with opened(small_model) as stage:
+        assert stage.provider.facts.takes <= {"images", "audio", "files"}
 
 
 @over_all

@@ -95,8 +95,17 @@ class Received(Value):
     @property
     def last_user(self) -> str:
         """The text of the newest user message."""
-        texts = [message.get("content") for message in self.messages if message["role"] == "user"]
-        return texts[-1] if texts and isinstance(texts[-1], str) else ""
+        contents = [one.get("content") for one in self.messages if one["role"] == "user"]
+        newest = contents[-1] if contents else ""
+        if is_array(newest):
+            return "".join(str(one.get("text", "")) for one in newest if is_object(one))
+        return newest if isinstance(newest, str) else ""
+
+    @property
+    def parts(self) -> list[Json]:
+        """The parts of all messages that are made of parts, in order."""
+        contents = [message.get("content") for message in self.messages]
+        return [one for each in contents if is_array(each) for one in each if is_object(one)]
 
     @property
     def round(self) -> int:

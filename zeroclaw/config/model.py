@@ -74,6 +74,7 @@ class ProviderSettings(Settings):
     stall_s: float = Field(default=120.0, gt=0)
     attempts: int = Field(default=4, ge=1, le=20)
     options: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
+    takes: tuple[Literal["images", "audio", "files"], ...] | None = None
 
     @model_validator(mode="after")
     def _what_the_kind_needs(self) -> "ProviderSettings":
@@ -206,6 +207,9 @@ class AttachmentSettings(Settings):
     max_per_message: int = Field(default=10, ge=0, le=100)
     max_message_bytes: int = Field(default=20_000_000, ge=1_000)
     timeout_s: float = Field(default=60.0, gt=0, le=3600)
+    shown_files: int = Field(default=10, ge=0, le=100)
+    shown_bytes: int = Field(default=4_000_000, ge=0, le=20_000_000)
+    shown_pixels: int = Field(default=50_000_000, ge=1)
 
 
 class FilesSettings(Settings):

@@ -1,15 +1,27 @@
 """The stored conversation, made ready for the model: one rule in one place (S1-29)."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 
-from zeroclaw.message import AssistantMessage, Message, SystemMessage, UserMessage
+from zeroclaw.message import (
+    AssistantMessage,
+    FileKind,
+    FilePart,
+    Message,
+    SystemMessage,
+    UserMessage,
+)
 from zeroclaw.value import replace
 
+FILES_STAY = 4
+"""Messages of people in which files are shown, the newest; S3-08 does so with results."""
 SUMMARY_OPENING = "[Previous conversation summary: "
 
 
 def prepare_request_messages(
-    messages: Iterable[Message], *, summary: str = "", notes: str = ""
+    messages: Iterable[Message],
+    *,
+    summary: str = "",
+    notes: str = "",
 ) -> tuple[Message, ...]:
     """Return the messages of a request; the stored ones stay as they are.
 
@@ -34,6 +46,39 @@ def prepare_request_messages(
             return (SystemMessage(content=f"{system.content}\n\n{folded}"), *rest)
         case _:
             return (SystemMessage(content=folded), *prepared)
+
+
+def with_files(
+    messages: Sequence[Message],
+    *,
+    takes: Collection[FileKind],
+    most_files: int,
+    most_bytes: int,
+) -> tuple[Message, ...]:
+    """Return messages with no other files than those that a request shows.
+
+    Those are the newest messages' own, as many as there may be; a line stands for those that were
+    shown before, so that requests stay small. Of what the model does not take it reads the name.
+    """
+    made = list(messages)
+    fresh = FILES_STAY
+    for place in range(len(made) - 1, -1, -1):
+        message = made[place]
+        if not isinstance(message, UserMessage) or message.note:
+            continue
+        shown: list[FilePart] = []
+        gone: list[str] = []
+        for one in (file for file in message.files if file.kind in takes):
+            if fresh > 0 and most_files > 0 and one.size_bytes <= most_bytes:
+                most_files, most_bytes = most_files - 1, most_bytes - one.size_bytes
+                shown.append(one)
+            else:
+                gone.append(one.instead)
+        if message.files:
+            text = "\n".join((message.content, *gone))
+            made[place] = replace(message, content=text, files=tuple(shown))
+        fresh -= 1
+    return tuple(made)
 
 
 def _with_notes(messages: tuple[Message, ...], notes: str) -> tuple[Message, ...]:

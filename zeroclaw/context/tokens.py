@@ -16,7 +16,13 @@ from string import ascii_lowercase, ascii_uppercase, digits
 
 from msgspec.json import encode
 
-from zeroclaw.message import AssistantMessage, Message, ToolDefinition
+from zeroclaw.message import (
+    AssistantMessage,
+    FileKind,
+    Message,
+    ToolDefinition,
+    UserMessage,
+)
 from zeroclaw.value import Hidden, Value, field, replace
 
 _KINDS: tuple[tuple[bytes, float], ...] = (
@@ -38,6 +44,11 @@ person."""
 _CALL = 16
 _TOOL = 12
 _REQUEST = 16
+_FILE_BYTES: Mapping[FileKind, int] = {"images": 4_000_000, "audio": 500, "files": 50}
+"""Of a file for each token, as a guess, for endpoints count each in their own way: speech of 16 KB a
+second at 32 tokens, and pages of 80 KB as pictures of themselves."""
+_LEAST_FILE = 1_600
+"""Of any file, and of an image whatever its size: endpoints shrink it."""
 _LEARNS_FROM = 1_000
 """Estimated tokens of a request below which a report teaches nothing of the ratio: an endpoint's
 own hidden prompt would look like a costly tokenizer."""
@@ -109,6 +120,10 @@ def of_message(message: Message) -> int:
         )
         # One of the two is sent, see `providers/openai/request.py`.
         size += max(of_text(message.reasoning), sum(map(of_text, message.reasoning_details)))
+    if isinstance(message, UserMessage):
+        size += sum(
+            max(file.size_bytes // _FILE_BYTES[file.kind], _LEAST_FILE) for file in message.files
+        )
     return size
 
 
@@ -163,7 +178,8 @@ def report(
     if tokens < estimate * _PLAUSIBLE:
         return replace(known, reported=None), learned
     reported = Reported(messages=Counter(messages), tools=tools, tokens=tokens)
-    if estimate >= _LEARNS_FROM:
+    guessed = any(isinstance(one, UserMessage) and one.files for one in messages)
+    if estimate >= _LEARNS_FROM and not guessed:
         # Rises at once, for a request that is too large is refused; falls slowly.
         seen = min(max(tokens / estimate, 1.0), _MOST_RATIO)
         falling = learned.ratio - _FALLS * (learned.ratio - seen)

@@ -231,6 +231,7 @@ class Services:
                 settings=config.attachments,
                 has_room=self._has_room,
                 reader=attachments.NAME if attachments.NAME in foundation.tools else "",
+                takes=foundation.provider.facts.takes,
                 log=log,
             ),
             recollection=Recollection(

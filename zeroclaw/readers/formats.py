@@ -18,22 +18,25 @@ class Format(Value):
     Attributes:
         reader: Which reader makes text of them.
         label: For people, such as `PNG image`.
+        media_type: By which models are sent it; empty for what none of them takes.
     """
 
     reader: Reader
     label: str
+    media_type: str = ""
 
 
 NOTHING = Format(reader="none", label="empty")
 TEXT = Format(reader="text", label="text")
 TABLE = Format(reader="table", label="CSV table")
-PDF = Format(reader="pdf", label="PDF")
+PDF = Format(reader="pdf", label="PDF", media_type="application/pdf")
 UNKNOWN = Format(reader="none", label="data of an unknown kind")
 
+_MP3 = Format(reader="none", label="MP3 audio", media_type="audio/mpeg")
 _PDF_WITHIN_BYTES = 1_024  # readers look this far for its first line; ISO 32000-2, annex I
 _STARTS: tuple[tuple[bytes, Format], ...] = (
-    (b"\x89PNG\r\n\x1a\n", Format(reader="image", label="PNG image")),
-    (b"\xff\xd8\xff", Format(reader="image", label="JPEG image")),
+    (b"\x89PNG\r\n\x1a\n", Format(reader="image", label="PNG image", media_type="image/png")),
+    (b"\xff\xd8\xff", Format(reader="image", label="JPEG image", media_type="image/jpeg")),
     (b"GIF87a", Format(reader="image", label="GIF image")),
     (b"GIF89a", Format(reader="image", label="GIF image")),
     (b"II*\x00", Format(reader="image", label="TIFF image")),
@@ -45,14 +48,16 @@ _STARTS: tuple[tuple[bytes, Format], ...] = (
     (b"7z\xbc\xaf\x27\x1c", Format(reader="none", label="7z archive")),
     (b"Rar!\x1a\x07", Format(reader="none", label="RAR archive")),
     (b"OggS", Format(reader="none", label="Ogg audio or video")),
-    (b"ID3", Format(reader="none", label="MP3 audio")),
+    (b"ID3", _MP3),
+    (b"\xff\xfb", _MP3),  # a frame without tags before it; ISO 11172-3, 2.4.1.3, layer III
+    (b"\xff\xf3", _MP3),  # the same of MPEG-2
     (b"fLaC", Format(reader="none", label="FLAC audio")),
     (b"\x1aE\xdf\xa3", Format(reader="none", label="Matroska or WebM video")),
     (b"\x7fELF", Format(reader="none", label="program")),
 )
 _OF_RIFF = {
-    b"WEBP": Format(reader="image", label="WebP image"),
-    b"WAVE": Format(reader="none", label="WAV audio"),
+    b"WEBP": Format(reader="image", label="WebP image", media_type="image/webp"),
+    b"WAVE": Format(reader="none", label="WAV audio", media_type="audio/wav"),
     b"AVI ": Format(reader="none", label="AVI video"),
 }
 _MEDIA = Format(reader="none", label="MP4 video or audio")  # also HEIC and AVIF images
@@ -65,6 +70,13 @@ _TABLES = (".csv", ".tsv", ".tab")
 _WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff")
 # C0 controls that no text has; tab, line ends, form feed, backspace and escape may be there.
 _NOT_TEXT = bytes({*range(32)} - {8, 9, 10, 12, 13, 27})
+
+
+_SEGMENT = b"\xff"
+_FRAME_BYTES = 9
+_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
+_MOST_SEGMENTS = 512  # a camera writes a few dozen
+_14_BITS = 0x3FFF
 
 
 def recognise(data: bytes, name: str) -> Format:
@@ -89,6 +101,65 @@ def recognise(data: bytes, name: str) -> Format:
     if not _is_text(start):
         return UNKNOWN
     return TABLE if name.strip().lower().endswith(_TABLES) else TEXT
+
+
+def sent_as(data: bytes, name: str, *, most_pixels: int) -> str:
+    """Return the media type by which a model may be sent a file; empty for one that it may not.
+
+    Whoever shows an image unfolds its pixels, so one that does not say how many there are, or says
+    too many, is not sent.
+    """
+    found = recognise(data, name).media_type
+    match found:
+        case "image/png":
+            pixels = _of_png(data)
+        case "image/webp":
+            pixels = _of_webp(data)
+        case "image/jpeg":
+            pixels = _of_jpeg(data)
+        case _:
+            return found
+    return found if 0 < pixels <= most_pixels else ""
+
+
+def _of_png(data: bytes) -> int:
+    """Return how many pixels a PNG says that it has, 0 where it doesn't; its specification, 11.2.2."""
+    return _big(data[16:20]) * _big(data[20:24]) if data[12:16] == b"IHDR" else 0
+
+
+def _of_webp(data: bytes) -> int:
+    """Return the same of a WebP; RFC 9649, 2.5 to 2.7."""
+    match data[12:16]:
+        case b"VP8X":
+            return (_little(data[24:27]) + 1) * (_little(data[27:30]) + 1)
+        case b"VP8L":
+            bits = _little(data[21:25])
+            return ((bits & _14_BITS) + 1) * ((bits >> 14 & _14_BITS) + 1)
+        case b"VP8 ":
+            return (_little(data[26:28]) & _14_BITS) * (_little(data[28:30]) & _14_BITS)
+        case _:
+            return 0
+
+
+def _of_jpeg(data: bytes) -> int:
+    """Return the same of a JPEG: it stands in the segment that begins a frame; ITU T.81, B.2.2."""
+    at = 2
+    for _ in range(_MOST_SEGMENTS):
+        head = data[at : at + _FRAME_BYTES]
+        if head[:1] != _SEGMENT or len(head) < _FRAME_BYTES:
+            return 0
+        if head[1] in _FRAMES:
+            return _big(head[5:7]) * _big(head[7:9])
+        at += 2 + _big(head[2:4])
+    return 0
+
+
+def _big(piece: bytes) -> int:
+    return int.from_bytes(piece, "big")
+
+
+def _little(piece: bytes) -> int:
+    return int.from_bytes(piece, "little")
 
 
 def is_heard(label: str) -> bool:

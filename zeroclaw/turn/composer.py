@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from zeroclaw.context import tokens
 from zeroclaw.context.assembly import Assembled, Part, Scene, assemble
+from zeroclaw.context.history import with_files
 from zeroclaw.context.prompt import system_prompt
 from zeroclaw.context.tokens import Learned
 from zeroclaw.envelope import Address, Principal
@@ -93,13 +94,19 @@ class Composer:
             group=not self._address.direct,
         )
         messages = (*history.messages, *more)
+        bounds = services.arrivals.settings
         return Scene(
             parts=(
                 Part(name="prompt", text=prompt),
                 Part(name="operator", text=model.prompt()),
                 Part(name="notes", text=notes, priority=1, place="turn"),
             ),
-            messages=messages,
+            messages=with_files(
+                messages,
+                takes=facts.takes,
+                most_files=bounds.shown_files,
+                most_bytes=bounds.shown_bytes,
+            ),
             summary=history.summary,
             start=turn_start(history, messages),
             tools=tuple(

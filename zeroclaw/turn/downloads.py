@@ -11,7 +11,8 @@ has withdrawn meanwhile, or wished to be forgotten, is not kept.
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable
+from base64 import b64encode
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Literal
 
 from zeroclaw.backoff import BackOff
@@ -23,7 +24,8 @@ from zeroclaw.delivery.outcomes import CallOutcome, Delivered, Rejected, Unknown
 from zeroclaw.envelope import Attachment, ConversationId
 from zeroclaw.errors import Conflict
 from zeroclaw.gate.taint import Source, joined, named
-from zeroclaw.readers.formats import recognise
+from zeroclaw.message import FileKind, FilePart, Message, UserMessage
+from zeroclaw.readers.formats import recognise, sent_as
 from zeroclaw.store import DurablePoint, Expect, PutBlob, Row, RowKind, Store
 from zeroclaw.tools import counted
 from zeroclaw.tools.attachments import File
@@ -33,6 +35,7 @@ from zeroclaw.turn.attachments import (
     attached_key,
     attached_put,
     is_unheard,
+    parts,
     with_files,
 )
 from zeroclaw.turn.inbox import INBOX, Ask, Item, Stop
@@ -57,12 +60,14 @@ class Told(Value):
             it is all.
         own: What their writer wrote in each themselves.
         untrusted: Where untrusted text in them came from.
+        files: Of theirs, those that a model may be sent.
     """
 
     texts: tuple[str, ...]
     unheard: Unheard = "nothing"
     own: tuple[str, ...] = ()
     untrusted: tuple[Source, ...] = ()
+    files: tuple[FilePart, ...] = ()
 
 
 class Missed(Value):
@@ -87,6 +92,7 @@ class Downloads(Value):
         settings: The bounds.
         has_room: Whether what is stored takes less than it may; asked before each file.
         reader: The tool that reads them, empty when there is none.
+        takes: What the model takes beside text.
         log: For facts.
     """
 
@@ -96,6 +102,7 @@ class Downloads(Value):
     settings: AttachmentSettings
     has_room: Callable[[], Awaitable[bool]]
     reader: str
+    takes: frozenset[FileKind]
     log: ChannelLog
 
     async def fetch(
@@ -144,7 +151,18 @@ class Downloads(Value):
             unheard=found[0].unheard if alike else "some",
             own=tuple(text for one in found for text in one.own),
             untrusted=joined((), (source for one in found for source in one.untrusted)),
+            files=tuple(file for one in found for file in one.files),
         )
+
+    async def bytes_of(self, messages: Iterable[Message]) -> dict[str, bytes]:
+        """Return the bytes of the messages' files in base64, by digest; of those that are kept."""
+        found: dict[str, bytes] = {}
+        for one in messages:
+            for file in one.files if isinstance(one, UserMessage) else ():
+                body = await self.store.blob(file.digest)
+                if body is not None:
+                    found[file.digest] = await asyncio.to_thread(b64encode, body)
+        return found
 
     async def _told(self, message: tuple[Item, ...]) -> Told:
         asks = [one.content for one in message if isinstance(one.content, Ask)]
@@ -157,16 +175,18 @@ class Downloads(Value):
             for file in await self._known(one)
         ]
         words, not_taken = whole_text(asks), sum(ask.not_taken for ask in asks)
-        unheard: Unheard = "some" if any(map(is_unheard, files)) else "nothing"
-        if files and all(map(is_unheard, files)) and not words.strip() and not not_taken:
+        for_ears = [is_unheard(one, self.takes) for one in files]
+        unheard: Unheard = "some" if any(for_ears) else "nothing"
+        if files and all(for_ears) and not words.strip() and not not_taken:
             unheard = "all"
-        text = with_files(words, files, not_taken=not_taken, reader=self.reader)
+        text = with_files(words, files, not_taken=not_taken, reader=self.reader, takes=self.takes)
         brought = (named("attachment", one.attachment.name) for one in files)
         return Told(
             texts=(text,),
             unheard=unheard,
             own=(own_text(asks),),
             untrusted=joined(origins(asks), brought),
+            files=parts(files),
         )
 
     async def _known(self, item: Item) -> tuple[Attached, ...]:
@@ -181,6 +201,11 @@ class Downloads(Value):
         got: bytes | Missed,
     ) -> Attached | None:
         """Commit what became of a file, while its message waits; None when it does no more."""
+        label, media_type, digest = "", "", ""
+        if not isinstance(got, Missed):
+            label, media_type, digest = await asyncio.to_thread(
+                self._looked_at, got, attachment.name
+            )
         made = Attached(
             number=0,
             item=item.id,
@@ -189,9 +214,10 @@ class Downloads(Value):
             attachment=attachment,
             at=self.clock.now(),
             failed=got.why if isinstance(got, Missed) else "",
-            label="" if isinstance(got, Missed) else recognise(got, attachment.name).label,
+            label=label,
             size_bytes=0 if isinstance(got, Missed) else len(got),
-            digest="" if isinstance(got, Missed) else await asyncio.to_thread(_digest, got),
+            digest=digest,
+            media_type=media_type,
         )
         blob = () if isinstance(got, Missed) else (PutBlob(digest=made.digest, body=got),)
         while (row := await self._waiting(item)) is not None:
@@ -207,6 +233,10 @@ class Downloads(Value):
             self._log_end(item.address.channel, made)
             return made
         return None
+
+    def _looked_at(self, body: bytes, name: str) -> tuple[str, str, str]:
+        media_type = sent_as(body, name, most_pixels=self.settings.shown_pixels)
+        return recognise(body, name).label, media_type, hashlib.sha256(body).hexdigest()
 
     def _log_end(self, channel: str, made: Attached) -> None:
         if made.failed:
@@ -313,10 +343,6 @@ def _ends(control: Item, item: Item) -> bool:
             return is_theirs and (before is None or item.id < before)
         case _:
             return False
-
-
-def _digest(body: bytes) -> str:
-    return hashlib.sha256(body).hexdigest()
 
 
 async def next_number(store: Store, conversation: ConversationId) -> int:

@@ -76,6 +76,8 @@ class EffectExecutor:
             self._turn.address, opened.principal, opened.notes, here
         )
         request, is_cut = self._composer.request(opened.correlation, notes)
+        files = await self._services.arrivals.bytes_of(request.messages)
+        request = replace(request, files=files)
         if is_cut and not self._session.is_cut:
             self._session.is_cut = True
             await self._note(catalogue.CUT_WITHOUT_SUMMARY.to(self._turn.language))

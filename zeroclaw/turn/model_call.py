@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import TypeGuard
 
 from zeroclaw.channel import ChannelLog
 from zeroclaw.clock import Clock
@@ -52,7 +53,7 @@ from zeroclaw.turn.signals import (
     StreamCut,
     TextArrived,
 )
-from zeroclaw.value import Value
+from zeroclaw.value import Value, replace
 
 Tell = Callable[[RequestEvent], Awaitable[None]]
 
@@ -94,6 +95,10 @@ class ModelRecord:
     def answered(self) -> None:
         """Forget what failed before."""
         self.failures, self.at, self.why = 0, None, ""
+
+    def files_refused(self, raised: Raised) -> None:
+        """Write down why a request was sent again without its files."""
+        self._log("files_refused", why=str(raised.error), level="warning")
 
     def failed(self, raised: Raised) -> None:
         """Count a failure; a request that is too large, or a stream that was cut, says nothing."""
@@ -147,8 +152,15 @@ class ModelCall(Value):
             await self._ask(number, await request())
 
     async def _ask(self, number: int, request: ModelRequest) -> None:
+        await self.tell(RequestSent(request=number))
         answer = _Answer()
         ended = await call(lambda: self._stream(number, request, answer))
+        if request.files and not answer.texts and _is_rejected(ended):
+            # Whatever is known of the model, it does not take these; an answer without them is
+            # better than none until they are so old that they are not shown.
+            self.model.record.files_refused(ended)
+            without = replace(request, files={})
+            ended = await call(lambda: self._stream(number, without, answer))
         if isinstance(ended, Raised):
             self.model.record.failed(ended)
             failed = _failure(number, ended, self.language, is_operator=self.is_operator)
@@ -169,7 +181,6 @@ class ModelCall(Value):
         )
 
     async def _stream(self, number: int, request: ModelRequest, answer: _Answer) -> None:
-        await self.tell(RequestSent(request=number))
         # Closed here and now, so that a turn that is stopped ends its call of the model.
         async with aclosing(self.model.provider.stream(request)) as stream:
             async for event in stream:
@@ -206,6 +217,10 @@ class ModelCall(Value):
         if text:
             answer.shown.append(text)
             await self.tell(TextArrived(request=number, text=text, is_last=is_last))
+
+
+def _is_rejected(ended: Raised | None) -> TypeGuard[Raised]:
+    return isinstance(ended, Raised) and isinstance(ended.error, ProviderRejected)
 
 
 def _failure(number: int, raised: Raised, language: Language, *, is_operator: bool) -> RequestEvent:

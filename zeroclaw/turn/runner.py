@@ -204,7 +204,7 @@ class TurnRunner:
                 )
                 return replace(
                     opened,
-                    user=UserMessage(content=said),
+                    user=UserMessage(content=said, files=told.files),
                     own=told.own,
                     kind="unheard" if told.unheard == "all" else "chat",
                     unheard=told.unheard != "nothing",

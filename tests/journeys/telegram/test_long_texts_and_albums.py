@@ -22,7 +22,7 @@ def asked(here: Bot) -> list[str]:
 
 @pytest.mark.parametrize("text", [WORDS, "x" * 9_000, LONG])
 async def test_a_long_paste_is_one_message(tmp_path: Path, text: str) -> None:
-    """Read as it was pasted, and answered once. S2-01, P1."""
+    """Read as it was pasted, and answered once. S0-07, S2-01, P1."""
     async with bot(tmp_path) as here:
         here.model.say("That was long.")
         pieces = here.ann.pastes(text)

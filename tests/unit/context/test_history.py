@@ -1,8 +1,15 @@
 """What of the stored conversation goes to the model."""
 
-from zeroclaw.context.history import prepare_request_messages
+from collections.abc import Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from zeroclaw.context.history import FILES_STAY, prepare_request_messages, with_files
 from zeroclaw.message import (
     AssistantMessage,
+    FileKind,
+    FilePart,
     Message,
     SystemMessage,
     ToolCall,
@@ -93,3 +100,65 @@ def test_notes_without_words_of_a_person_go_nowhere() -> None:
     assert prepare_request_messages((SYSTEM, ANSWER), notes="x") == prepare_request_messages(
         (SYSTEM, ANSWER)
     )
+
+
+def part(digest: str, media_type: str = "image/png", size_bytes: int = 3) -> FilePart:
+    return FilePart(digest=digest, media_type=media_type, name="a", number=1, size_bytes=size_bytes)
+
+
+def shown(
+    messages: Sequence[Message],
+    takes: tuple[FileKind, ...] = ("images",),
+    most_files: int = 9,
+    most_bytes: int = 900,
+) -> tuple[Message, ...]:
+    return with_files(messages, takes=takes, most_files=most_files, most_bytes=most_bytes)
+
+
+def test_only_files_that_the_model_takes_stay_with_their_message() -> None:
+    """The text names the others."""
+    every = (part("a"), part("b", "audio/wav"), part("c", "application/pdf"))
+    message = UserMessage(content="look", files=every)
+    assert shown([message], ()) == (UserMessage(content="look"),)
+    assert shown([message]) == (UserMessage(content="look", files=every[:1]),)
+    assert shown([message], ("audio", "files")) == (UserMessage(content="look", files=every[1:]),)
+
+
+def test_a_line_stands_for_files_that_are_old() -> None:
+    """Only the newest messages of people show theirs; what the runtime wrote counts for none."""
+    old = UserMessage(content="look", files=(part("a"),))
+    later = [UserMessage(content=f"{number}") for number in range(FILES_STAY - 1)]
+    edited = UserMessage(content="edited", note="edited")
+    assert shown([old, ANSWER, *later, edited]) == (old, ANSWER, *later, edited)
+    gone = UserMessage(content="look\n[file 1 is not shown]")
+    assert shown([old, *later, USER]) == (gone, *later, USER)
+
+
+def said(digests: list[str], note: str) -> UserMessage:
+    files = tuple(part(one, size_bytes=ord(one)) for one in digests)
+    return UserMessage(content="x", note=note, files=files)
+
+
+DIGESTS = st.lists(st.sampled_from("abcdef"), max_size=3)
+SAID = st.builds(said, DIGESTS, st.sampled_from(["", "", "", "edited"]))
+
+
+@given(st.lists(SAID | st.just(ANSWER), max_size=12), st.integers(0, 5), st.integers(0, 400))
+def test_what_is_shown_is_new_and_within_its_bounds(
+    messages: list[Message], most_files: int, most_bytes: int
+) -> None:
+    """Every file of a person's message is there or has its line; the rest is as it was."""
+    after = shown(messages, most_files=most_files, most_bytes=most_bytes)
+    people = [
+        (one, two)
+        for one, two in zip(messages, after, strict=True)
+        if isinstance(one, UserMessage) and isinstance(two, UserMessage) and not one.note
+    ]
+    files = [file for _, two in people for file in two.files]
+    assert len(files) <= most_files
+    assert sum(one.size_bytes for one in files) <= most_bytes
+    assert not any(two.files for _, two in people[:-FILES_STAY])
+    for one, two in people:
+        assert len(one.files) == len(two.files) + two.content.count("is not shown")
+    others = [one for one in messages if not isinstance(one, UserMessage) or one.note]
+    assert others == [one for one in after if not isinstance(one, UserMessage) or one.note]

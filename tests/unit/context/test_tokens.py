@@ -20,6 +20,7 @@ from zeroclaw.context.tokens import (
 )
 from zeroclaw.message import (
     AssistantMessage,
+    FilePart,
     Message,
     SystemMessage,
     ToolCall,
@@ -146,3 +147,25 @@ def test_a_request_that_was_too_large_bounds_all_that_follow() -> None:
     assert overflowed(NEW, 9_000, 8_192) == Learned(overflows_at=8_192)
     assert overflowed(Learned(overflows_at=8_000), 9_000) == Learned(overflows_at=8_000)
     assert overflowed(Learned(ratio=2.0, overflows_at=8_000), 500).overflows_at == 500
+
+
+@pytest.mark.parametrize(
+    ("media_type", "size_bytes", "tokens"),
+    [
+        ("image/png", 3_000_000, 1_600),
+        ("audio/wav", 3_000_000, 6_000),
+        ("application/pdf", 200_000, 4_000),
+        ("application/pdf", 20, 1_600),
+    ],
+)
+def test_a_file_takes_room_too(media_type: str, size_bytes: int, tokens: int) -> None:
+    """As much as is guessed; what was guessed teaches nothing of a tokenizer."""
+    part = FilePart(digest="d", media_type=media_type, name="a", number=1, size_bytes=size_bytes)
+    plain = UserMessage(content="word " * 2_000)
+    shown = UserMessage(content=plain.content, files=(part,))
+    assert of_message(shown) == of_message(plain) + tokens
+    for message, learns in ((plain, True), (shown, False)):
+        on_scale = weighed(Weighed(), (message,))
+        known, learned = report(on_scale, Learned(), (message,), 0, 2 * of_message(message))
+        assert (learned.ratio > 1) is learns
+        assert known.reported is not None

@@ -25,7 +25,7 @@ from zeroclaw.host.http import (
     HttpPoolExhausted,
     HttpTimedOut,
 )
-from zeroclaw.message import UserMessage
+from zeroclaw.message import FileKind, UserMessage
 from zeroclaw.provider import (
     Endpoint,
     Finished,
@@ -278,6 +278,27 @@ async def test_a_refusal_that_does_not_end_is_told_as_far_as_it_came(
 ) -> None:
     with pytest.raises(ProviderRejected, match=r"\(400\): half"):
         await ask(FakeHttp(Played(status=400, parts=parts)))
+
+
+@pytest.mark.parametrize(
+    ("base_url", "model", "told", "takes"),
+    [
+        ("https://api.openai.com/v1", "gpt-5-mini", None, ("images", "files")),
+        ("https://api.openai.com/v1", "gpt-3.5-turbo", None, ()),
+        ("https://api.anthropic.com/v1", "claude-haiku-4-5", None, ("images",)),
+        ("http://127.0.0.1:11434/v1", "gpt-5-mini", None, ()),
+        ("http://127.0.0.1:11434/v1", "llava", ("images",), ("images",)),
+        ("https://api.openai.com/v1", "gpt-5-mini", (), ()),
+    ],
+)
+async def test_what_a_model_takes_is_what_is_told_or_known_of_its_makers_endpoint(
+    base_url: str, model: str, told: tuple[FileKind, ...] | None, takes: tuple[FileKind, ...]
+) -> None:
+    """A name proves nothing elsewhere. S1-08."""
+    settings = ProviderSettings(kind="openai", base_url=base_url, model=model, takes=told)
+    asked = open_provider(settings, context())
+    assert asked.facts.takes == frozenset(takes)
+    await asked.aclose()
 
 
 async def test_facts_say_what_is_configured() -> None:

@@ -7,6 +7,7 @@ from msgspec.json import decode
 
 from zeroclaw.message import (
     AssistantMessage,
+    FilePart,
     Message,
     SystemMessage,
     ToolCall,
@@ -182,6 +183,79 @@ def test_half_a_character_does_not_keep_a_request_from_going_out() -> None:
     assert b'"content":"a?"' in encode_request(
         ModelRequest(messages=(UserMessage(content="a\ud83d"),)), model="m", options={}
     )
+
+
+def part(number: int, media_type: str, name: str = "") -> FilePart:
+    return FilePart(
+        digest=f"d{number}", media_type=media_type, name=name, number=number, size_bytes=3
+    )
+
+
+PARTS = """
+[
+  { "role": "user", "content": [
+    { "type": "text", "text": "look\\n[file 5 is not shown]" },
+    { "type": "image_url", "image_url": { "url": "data:image/png;base64,AAAA" } },
+    { "type": "input_audio", "input_audio": { "data": "BBBB", "format": "wav" } },
+    { "type": "input_audio", "input_audio": { "data": "BBBB", "format": "mp3" } },
+    { "type": "file", "file": { "filename": "a\\".pdf", "file_data": "data:application/pdf;base64,CCCC" } },
+    { "type": "file", "file": { "filename": "file 6", "file_data": "data:application/pdf;base64,CCCC" } }
+  ] }
+]
+"""
+BYTES = {"d1": b"AAAA", "d2": b"BBBB", "d3": b"BBBB", "d4": b"CCCC", "d6": b"CCCC"}
+
+
+def test_files_go_out_as_the_parts_of_the_document() -> None:
+    """Behind the text, as they came and in their order; a line stands for one that is not here.
+
+    S1-08.
+    """
+    files = (
+        part(1, "image/png"),
+        part(2, "audio/wav"),
+        part(3, "audio/mpeg"),
+        part(4, "application/pdf", 'a".pdf'),
+        part(5, "image/png"),
+        part(6, "application/pdf"),
+    )
+    message = UserMessage(content="look", files=files)
+    request = ModelRequest(messages=(message,), files=BYTES)
+    body = encode_request(request, model="m", options={})
+    assert bytes(decode(body, type=Body).messages).decode() == compact(PARTS)
+
+
+def test_a_message_none_of_whose_files_is_here_is_its_text() -> None:
+    """Endpoints that take nothing else know no parts. S1-08."""
+    message = UserMessage(content="look", files=(part(5, "image/png"), part(6, "audio/wav")))
+    text = "look\\n[file 5 is not shown]\\n[file 6 is not shown]"
+    assert sent(message) == f'[{{"role":"user","content":"{text}"}}]'
+
+
+def test_messages_that_are_joined_keep_their_files() -> None:
+    """A turn that failed leaves no answer between two of them."""
+    one = UserMessage(content="one", files=(part(1, "image/png"),))
+    two = UserMessage(content="two", files=(part(4, "application/pdf", "b"),))
+    body = json.loads(
+        encode_request(ModelRequest(messages=(one, two), files=BYTES), model="m", options={})
+    )
+    [message] = body["messages"]
+    assert [one["type"] for one in message["content"]] == ["text", "image_url", "file"]
+    assert message["content"][0]["text"] == "one\n\ntwo"
+
+
+def test_half_a_character_in_a_name_does_not_keep_a_file_from_going_out() -> None:
+    """Its bytes go as they are."""
+    message = UserMessage(content="a", files=(part(4, "application/pdf", "a\ud83d"),))
+    request = ModelRequest(messages=(message,), files=BYTES)
+    assert b'"filename":"a?","file_data":"data:application/pdf;base64,CCCC"' in encode_request(
+        request, model="m", options={}
+    )
+
+
+def test_a_request_shows_no_bytes_where_it_is_printed() -> None:
+    """Logs and failed tests print requests."""
+    assert "AAAA" not in repr(ModelRequest(messages=(), files=BYTES))
 
 
 def test_the_requests_own_bound_wins_over_the_operators() -> None:

@@ -124,3 +124,5 @@ def test_what_is_for_ears_is_told_by_its_bytes_then_by_its_platform(
         failed=failed,
     )
     assert is_unheard(one) is expected
+    assert is_unheard(replace(one, media_type="audio/wav"), ("images",)) is expected
+    assert not is_unheard(replace(one, media_type="audio/wav"), ("audio",))

@@ -35,6 +35,7 @@ from zeroclaw.host.http import (
     HttpTimedOut,
     http_client,
 )
+from zeroclaw.message import FileKind
 from zeroclaw.provider import (
     Endpoint,
     ModelRequest,
@@ -55,6 +56,18 @@ LONGEST_RETRY_AFTER_S = 30.0
 GRACE_S = 2.0
 # What is left after `[DONE]` is the end of the body, mostly there already; the answer waits for it.
 DRAIN_S = 0.2
+# What models take beside text, by their makers' own endpoints and the beginnings of their names;
+# what these say of their OpenAI-compatible interfaces, read 2026-11. All others are asked for text.
+TAKES: tuple[tuple[str, tuple[str, ...], frozenset[FileKind]], ...] = (
+    ("api.openai.com", ("gpt-4.1", "gpt-5", "o3", "o4"), frozenset({"images", "files"})),
+    ("api.anthropic.com", ("claude-",), frozenset({"images"})),
+    (
+        "generativelanguage.googleapis.com",
+        ("gemini-",),
+        frozenset({"images", "audio"}),
+    ),
+    ("api.mistral.ai", ("mistral-small", "mistral-medium", "pixtral"), frozenset({"images"})),
+)
 REFUSAL_BYTES = 64 * 1024
 REFUSAL_S = 5.0
 
@@ -85,8 +98,11 @@ class OpenAIProvider:
     @property
     def facts(self) -> ProviderFacts:
         """What the configuration says."""
+        endpoint, told = self._endpoint, self._settings.takes
         return ProviderFacts(
-            model=self._endpoint.model, context_tokens=self._endpoint.context_tokens
+            model=endpoint.model,
+            context_tokens=endpoint.context_tokens,
+            takes=_known_to_take(endpoint) if told is None else frozenset(told),
         )
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
@@ -295,6 +311,14 @@ def open_provider(settings: ProviderSettings, context: ProviderContext) -> OpenA
         context_tokens=settings.context_tokens,
     )
     return open_endpoint(endpoint, context, settings)
+
+
+def _known_to_take(endpoint: Endpoint) -> frozenset[FileKind]:
+    host = urlsplit(endpoint.base_url).hostname
+    for known, names, takes in TAKES:
+        if host == known and endpoint.model.startswith(names):
+            return takes
+    return frozenset()
 
 
 def _check(endpoint: Endpoint) -> None:

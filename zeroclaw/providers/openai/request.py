@@ -19,6 +19,7 @@ from msgspec.json import encode
 
 from zeroclaw.message import (
     AssistantMessage,
+    FilePart,
     Message,
     SystemMessage,
     ToolDefinition,
@@ -31,6 +32,7 @@ from zeroclaw.provider import ModelRequest
 RESERVED = frozenset({"messages", "tools", "stream", "stream_options", "n"})
 _UNSAID: tuple[tuple[str, object], ...] = (("additionalProperties", False), ("required", []))
 """Of a tool's schema, what costs tokens and tells a model nothing; a call is checked either way."""
+_SOUNDS = {"audio/mpeg": "mp3"}
 BETWEEN = "(I have the results.)"
 """What the assistant says between results and a message of a person."""
 
@@ -51,7 +53,7 @@ def encode_request(
             endpoint that calls the output bound `max_completion_tokens` gets it from here.
         max_output_tokens: The operator's bound, None for the endpoint's own.
     """
-    messages = [_message(message) for message in alternating(request.messages)]
+    messages = [_message(message, request.files) for message in alternating(request.messages)]
     body: dict[str, object] = {"model": model, "messages": messages}
     if request.tools:
         body["tools"] = [_tool(tool) for tool in request.tools]
@@ -71,8 +73,9 @@ def alternating(messages: Iterable[Message]) -> Iterator[Message]:
     last: Message | None = None
     for message in messages:
         match last, message:
-            case UserMessage(content=before), UserMessage(content=after):
-                last = UserMessage(content=f"{before}\n\n{after}")
+            case UserMessage() as before, UserMessage() as after:
+                text = f"{before.content}\n\n{after.content}"
+                last = UserMessage(content=text, files=before.files + after.files)
                 continue
             case ToolMessage(), UserMessage():
                 yield last
@@ -86,12 +89,12 @@ def alternating(messages: Iterable[Message]) -> Iterator[Message]:
         yield last
 
 
-def _message(message: Message) -> dict[str, object]:
+def _message(message: Message, files: Mapping[str, bytes]) -> dict[str, object]:
     match message:
         case SystemMessage():
             return {"role": "system", "content": message.content}
         case UserMessage():
-            return {"role": "user", "content": message.content}
+            return {"role": "user", "content": _content(message, files)}
         case AssistantMessage():
             return _assistant(message)
         case ToolMessage():
@@ -102,6 +105,34 @@ def _message(message: Message) -> dict[str, object]:
             }
         case _:
             assert_never(message)
+
+
+def _content(message: UserMessage, files: Mapping[str, bytes]) -> object:
+    """Return a text, or its parts where files are shown (S1-08).
+
+    Base64 holds nothing that JSON escapes, so it is put in as it is: looking through megabytes for
+    quotes would hold others up.
+    """
+    here = [(one, files[one.digest]) for one in message.files if one.digest in files]
+    gone = [one.instead for one in message.files if one.digest not in files]
+    text = "\n".join((message.content, *gone))
+    return [{"type": "text", "text": text}, *(_part(*one) for one in here)] if here else text
+
+
+def _part(file: FilePart, base64: bytes) -> dict[str, object]:
+    data = Raw(b'"%b"' % base64)
+    url = Raw(b'"data:%b;base64,%b"' % (file.media_type.encode(), base64))
+    match file.kind:
+        case "images":
+            return {"type": "image_url", "image_url": {"url": url}}
+        case "audio":
+            sound = {"data": data, "format": _SOUNDS.get(file.media_type, "wav")}
+            return {"type": "input_audio", "input_audio": sound}
+        case "files":
+            name = file.name or f"file {file.number}"
+            return {"type": "file", "file": {"filename": name, "file_data": url}}
+        case _:
+            assert_never(file.kind)
 
 
 def _assistant(message: AssistantMessage) -> dict[str, object]:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Collection
 from pathlib import Path
 from typing import assert_never
 
@@ -18,7 +18,7 @@ from zeroclaw.errors import (
     ZeroclawError,
     system_words,
 )
-from zeroclaw.message import FinishReason, Message, ToolCall, Usage
+from zeroclaw.message import FileKind, FinishReason, Message, ToolCall, Usage
 from zeroclaw.provider import (
     Finished,
     ModelRequest,
@@ -49,10 +49,18 @@ from zeroclaw.providers.scripted.script import (
 class ScriptedProvider:
     """A `Provider` over a script; keeps no connection and no conversation."""
 
-    def __init__(self, *, script: Script, clock: Clock, context_tokens: int | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        script: Script,
+        clock: Clock,
+        context_tokens: int | None = None,
+        takes: Collection[FileKind] = (),
+    ) -> None:
         self._script = script
         self._clock = clock
         self._context_tokens = context_tokens
+        self._takes = frozenset(takes)
         self._failed: Counter[int] = Counter()
 
     @property
@@ -62,6 +70,7 @@ class ScriptedProvider:
             model="scripted",
             context_tokens=self._context_tokens,
             note="answers come from a script, not from a model",
+            takes=self._takes,
         )
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
@@ -123,7 +132,10 @@ def open_provider(settings: ProviderSettings, context: ProviderContext) -> Scrip
         raise ConfigError((fault,)) from error
     script = parse_script(text)
     return ScriptedProvider(
-        script=script, clock=context.clock, context_tokens=settings.context_tokens
+        script=script,
+        clock=context.clock,
+        context_tokens=settings.context_tokens,
+        takes=settings.takes or (),
     )
 
 
