@@ -191,13 +191,14 @@ class StoreReads:
 
     async def count(self, query: Query) -> int:
         """Count the rows that fit, see `Rows.count`."""
-        return await self._read(lambda connection: statements.count(connection, query))
+        return await self._reader.read_near(lambda connection: statements.count(connection, query))
 
     async def read(
         self, log: LogKind, stream: str, *, after: int = 0, limit: int = 100_000
     ) -> tuple[LogEntry, ...]:
         """Read a log, see `Logs.read`."""
-        return await self._read(
+        few = limit <= READS_IN_A_ROW
+        return await (self._reader.read_near if few else self._reader.read)(
             lambda connection: statements.read_log(
                 connection, log, stream, after=after, limit=limit
             )
