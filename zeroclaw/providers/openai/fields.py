@@ -8,6 +8,8 @@ import json
 from collections.abc import Mapping
 from typing import TypeGuard
 
+import msgspec
+
 
 def parse(text: str) -> object:
     """Parse JSON.
@@ -15,6 +17,10 @@ def parse(text: str) -> object:
     Raises:
         ValueError: It is none, holds NaN or infinity, or is nested too deep to read.
     """
+    try:
+        return _decode(text)
+    except (ValueError, RecursionError):
+        pass  # none, or what only the other one reads: half of a surrogate pair
     try:
         return _DECODER.decode(text)
     except RecursionError as error:
@@ -69,5 +75,6 @@ def _refuse(constant: str) -> object:
     raise ValueError(message)
 
 
+_decode = msgspec.json.Decoder().decode
 # One decoder for all: `json.loads` with an option makes a new one for every text.
 _DECODER = json.JSONDecoder(parse_constant=_refuse)

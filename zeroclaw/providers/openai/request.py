@@ -72,18 +72,16 @@ def alternating(messages: Iterable[Message]) -> Iterator[Message]:
     """Yield the same messages, users' neighbours joined, none of them right after a result."""
     last: Message | None = None
     for message in messages:
-        match last, message:
-            case UserMessage() as before, UserMessage() as after:
-                text = f"{before.content}\n\n{after.content}"
-                last = UserMessage(content=text, files=before.files + after.files)
+        if isinstance(message, UserMessage):
+            if isinstance(last, UserMessage):
+                text = f"{last.content}\n\n{message.content}"
+                last = UserMessage(content=text, files=last.files + message.files)
                 continue
-            case ToolMessage(), UserMessage():
+            if isinstance(last, ToolMessage):
                 yield last
-                yield AssistantMessage(content=BETWEEN)
-            case None, _:
-                pass
-            case _:
-                yield last
+                last = AssistantMessage(content=BETWEEN)
+        if last is not None:
+            yield last
         last = message
     if last is not None:
         yield last
@@ -91,12 +89,12 @@ def alternating(messages: Iterable[Message]) -> Iterator[Message]:
 
 def _message(message: Message, files: Mapping[str, bytes]) -> dict[str, object]:
     match message:
-        case SystemMessage():
-            return {"role": "system", "content": message.content}
         case UserMessage():
             return {"role": "user", "content": _content(message, files)}
         case AssistantMessage():
             return _assistant(message)
+        case SystemMessage():
+            return {"role": "system", "content": message.content}
         case ToolMessage():
             return {
                 "role": "tool",
@@ -113,6 +111,8 @@ def _content(message: UserMessage, files: Mapping[str, bytes]) -> object:
     Base64 holds nothing that JSON escapes, so it is put in as it is: looking through megabytes for
     quotes would hold others up.
     """
+    if not message.files:
+        return message.content
     here = [(one, files[one.digest]) for one in message.files if one.digest in files]
     gone = [one.instead for one in message.files if one.digest not in files]
     text = "\n".join((message.content, *gone))
