@@ -140,6 +140,7 @@ class DraftHandle:
         self._shown: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
         self._ended = asyncio.Event()
         self._begun_to_speak = asyncio.Event()
+        self._not_yet: asyncio.TimerHandle | None = None
         self._at_rest = asyncio.Event()
         self._at_rest.set()
         self._stands = asyncio.Event()
@@ -152,9 +153,9 @@ class DraftHandle:
         if self._account is None:
             return
         if self._account.capabilities.has_typing:
-            self._group.create_task(self._type(self._account), name=f"typing {self._turn}")
-        if self._draft.traits.previews:
-            self._group.create_task(self._refresh(), name=f"preview {self._turn}")
+            # No task yet: most answers begin before there is anything to do.
+            loop = asyncio.get_running_loop()
+            self._not_yet = loop.call_later(NOT_YET_S, self._begin_to_type, self._account)
 
     async def at_rest(self) -> None:
         """Wait until what was asked to be shown last stands, or can't be shown."""
@@ -174,7 +175,7 @@ class DraftHandle:
         self._news = Showed(
             turn=self._turn, fence=self._new.fence, number=number, parts=(), is_last=is_last
         )
-        self._begun_to_speak.set()
+        self._begin_to_speak()
         self._at_rest.clear()
         self._show_if_free()
 
@@ -285,7 +286,7 @@ class DraftHandle:
                     self._withdraw(for_good=True)
                     self._on_end()
                     self._ended.set()
-                    self._begun_to_speak.set()
+                    self._begin_to_speak()
                 case _:
                     assert_never(effect)
         self._look_for_rest()
@@ -352,17 +353,20 @@ class DraftHandle:
 
     # --- calls -----------------------------------------------------------------------------------
 
-    async def _type(self, account: Account) -> None:
-        wait_s = NOT_YET_S
-        while not await self._begins_to_speak(wait_s):
-            await account.typing(self._address)
-            wait_s = TYPING_S
+    def _begin_to_speak(self) -> None:
+        self._begun_to_speak.set()
+        if self._not_yet is not None:
+            self._not_yet.cancel()
 
-    async def _begins_to_speak(self, within_s: float) -> bool:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(within_s):
-                await self._begun_to_speak.wait()
-        return self._begun_to_speak.is_set()
+    def _begin_to_type(self, account: Account) -> None:
+        self._group.create_task(self._type(account), name=f"typing {self._turn}")
+
+    async def _type(self, account: Account) -> None:
+        while not self._begun_to_speak.is_set():
+            await account.typing(self._address)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(TYPING_S):
+                    await self._begun_to_speak.wait()
 
     async def _refresh(self) -> None:
         """Show a preview anew that nothing has followed for long; it would vanish."""
@@ -422,6 +426,8 @@ class DraftHandle:
                 return await account.delete(self._refs[call.message])
             case Preview():
                 self._previewed += 1
+                if self._previewed == 1:
+                    self._group.create_task(self._refresh(), name=f"preview {self._turn}")
                 return await account.preview(self._address, _content(call, call.text))
             case _:
                 assert_never(call)
