@@ -139,9 +139,13 @@ class Poller:
         chats: dict[str, list[object]] = {}
         for one in updates:
             chats.setdefault(chat_of(one), []).append(one)
-        async with asyncio.TaskGroup() as group:
-            lanes = [group.create_task(self._show_lane(lane)) for lane in chats.values()]
-        return [number for one in lanes if (number := one.result()) is not None]
+        if len(chats) == 1:  # most often
+            failed = [await self._show_lane(updates)]
+        else:
+            async with asyncio.TaskGroup() as group:
+                lanes = [group.create_task(self._show_lane(lane)) for lane in chats.values()]
+            failed = [one.result() for one in lanes]
+        return [number for number in failed if number is not None]
 
     async def _show_lane(self, lane: Sequence[object]) -> int | None:
         """Show updates in their order, and return the number of the first that was not stored.
