@@ -156,6 +156,11 @@ class _Line(logging.Formatter):
             return clean
         return f"{clean[:_LONGEST_VALUE_CHARS]}… ({len(text)} characters)"
 
+    def _value(self, value: object) -> object:
+        if value is None or isinstance(value, bool | int | float):
+            return value
+        return self._clean(str(value))
+
 
 class _JsonLine(_Line):
     """One JSON object: `at`, `level`, `room`, `event`, then the fields."""
@@ -177,11 +182,6 @@ class _JsonLine(_Line):
         kept = {name: line[name] for name in ("at", "level", "room", "event")}
         return json.dumps({**kept, "fields_too_long": len(text)}, ensure_ascii=False)
 
-    def _value(self, value: object) -> object:
-        if value is None or isinstance(value, bool | int | float):
-            return value
-        return self._clean(str(value))
-
 
 class _ReadableLine(_Line):
     """`2026-01-01T12:00:00.000Z warning zeroclaw.stores event field=value …`."""
@@ -190,7 +190,7 @@ class _ReadableLine(_Line):
         words = [_at(record), record.levelname.lower(), record.name]
         words.append(self._clean(record.getMessage()))
         for name, value in _fields(record).items():
-            text = self._clean(str(value))
+            text = str(self._value(value))
             plain = text and text.isprintable() and " " not in text and '"' not in text
             words.append(f"{name}={text if plain else json.dumps(text, ensure_ascii=False)}")
         if record.exc_info:
