@@ -21,6 +21,8 @@ class ChannelManifest(Value):
             raises what the adapter would.
         may_pair: A sender's id can't be forged, so that whoever is not known may be answered with a
             code; false refuses `pairing = "code"`.
+        sender: How the id of a sender is written, a regular expression that matches it whole, empty
+            for any way. An id in the configuration that is written otherwise is a fault: nobody has it.
         public: `module:function`, empty for never; called with the settings, tells whether the
             platform calls this channel on the public listener.
     """
@@ -32,4 +34,5 @@ class ChannelManifest(Value):
     local_operator: bool = False
     check: str = ""
     may_pair: bool = True
+    sender: str = ""
     public: str = ""

@@ -191,5 +191,6 @@ MANIFEST = ChannelManifest(
     adapter="channels.discord:open_channel",
     settings="channels.discord:DiscordSettings",
     prepare="channels.discord:prepare",
+    sender=r"[0-9]{1,20}",
     check="channels.discord:check",
 )

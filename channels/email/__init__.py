@@ -186,5 +186,6 @@ MANIFEST = ChannelManifest(
     settings="channels.email:EmailSettings",
     prepare="channels.email:prepare",
     check="channels.email:check",
+    sender=r"[a-z0-9!#$%&'*+/=?^_`{|}~.-]{1,64}@[a-z0-9-]+(\.[a-z0-9-]+)+",  # `identity.normalised`
     may_pair=False,  # an answer to whoever is not known goes to an address that may be forged
 )

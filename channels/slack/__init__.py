@@ -200,5 +200,6 @@ MANIFEST = ChannelManifest(
     settings="channels.slack:SlackSettings",
     prepare="channels.slack:prepare",
     check="channels.slack:check",
+    sender=r"[A-Z0-9]{2,30}",
     public="channels.slack:is_public",
 )

@@ -230,5 +230,6 @@ MANIFEST = ChannelManifest(
     settings="channels.telegram:TelegramSettings",
     prepare="channels.telegram:prepare",
     check="channels.telegram:check",
+    sender=r"-?[0-9]{1,20}",
     public="channels.telegram:is_public",
 )

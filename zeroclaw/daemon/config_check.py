@@ -1,5 +1,6 @@
 """Finds every fault of a configuration at once, before anything is opened."""
 
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -98,7 +99,7 @@ def check(
     except ConfigError as error:
         faults += error.faults
     named = _names(config, broken)
-    faults += named.faults
+    faults += [*named.faults, *_nobodys(config, manifests)]
     secrets, missing = _secrets(config, settings, environment)
     faults += missing.values() if needs_secrets else ()
     public = {
@@ -228,6 +229,38 @@ def _names(config: Config, broken: Collection[str]) -> Findings:
         faults=(*(fault for one in found for fault in one.faults), *linked),
         warnings=tuple(line for one in found for line in one.warnings),
     )
+
+
+def _nobodys(config: Config, manifests: Mapping[str, ChannelManifest]) -> Iterator[str]:
+    """Return the ids that no sender of their channel has: a statement about one never matches."""
+    named = (
+        *(
+            (f"{_key_path(name)}.allowed_users", f"{name}:{one}")
+            for name, settings in config.channels.items()
+            for one in settings.allowed_users
+            if one != "*"
+        ),
+        *(
+            (f"people[{number}].ids", one)
+            for number, person in enumerate(config.people)
+            for one in person.ids
+        ),
+        *(
+            (f"policy.statement[{number}].principals", one)
+            for number, entry in enumerate(config.policy.statement)
+            if isinstance(checked := check_statement(entry, ""), Statement)
+            for one in checked.principals
+        ),
+        *(("approvals.approvers", one) for one in config.approvals.approvers),
+    )
+    for path, identity in named:
+        channel, _, sender = identity.partition(":")
+        kind = manifests.get(config.kind_of(channel)) if channel in config.channels else None
+        if kind is None or not kind.sender or re.fullmatch(kind.sender, sender):
+            continue
+        likely = (one for one in (sender.lower(), sender.upper()) if re.fullmatch(kind.sender, one))
+        meant = f"; did you mean `{one}`?" if (one := next(likely, "")) else ""
+        yield f"{path}: `{sender}` is the id of no sender there{meant}"
 
 
 def _links_in(resource: str, path: str) -> Iterator[str]:

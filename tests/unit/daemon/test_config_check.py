@@ -67,6 +67,69 @@ def test_a_channel_that_is_switched_off_is_checked_and_not_made() -> None:
     assert faults_of("[channels.terminal]\nenabled = false\nunknown = 1\n")
 
 
+ODD_IDS = {
+    "telegram": ("@Ann", "seven", "+7"),
+    "discord": ("ann#1234", "<@7>", "-7"),
+    "slack": ("u01abcdef", "@ann", "U01-ABC"),
+    "email": ("Ann@a.example", "ann@A.example", "<ann@a.example>", "ann@bücher.example", "ann"),
+}
+PLAIN_IDS = {"telegram": "-1007", "discord": "7", "slack": "U01ABC", "email": "ann+x@a-b.example"}
+MAILBOX = """
+[channels.email]
+address = "bot@a.example"
+imap_host = "a.example"
+smtp_host = "a.example"
+password = {env = "X"}
+"""
+TOKENS = {
+    "telegram": '[channels.telegram]\ntoken = {env = "X"}\n',
+    "discord": '[channels.discord]\ntoken = {env = "X"}\n',
+    "slack": '[channels.slack]\nbot_token = {env = "X"}\napp_token = {env = "X"}\n',
+    "email": MAILBOX,
+}
+
+
+def naming(kind: str, sender: str) -> str:
+    """A configuration that names a sender wherever it can."""
+    return (
+        f'{TOKENS[kind]}allowed_users = ["*", "{sender}"]\n[approvals]\napprovers = ["{kind}:{sender}"]\n'
+        f'[[policy.statement]]\nid = "no"\neffect = "deny"\nactions = ["tool:*"]\n'
+        f'principals = ["{kind}:{sender}"]\n'
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "sender"), [(kind, one) for kind in ODD_IDS for one in ODD_IDS[kind]]
+)
+def test_an_id_as_no_sender_of_its_platform_has_is_a_fault(kind: str, sender: str) -> None:
+    """A deny about nobody is an open door."""
+    person = f'[[people]]\nname = "ann"\nids = ["{kind}:{sender}"]\n'
+    paths = [
+        one.partition(":")[0]
+        for one in faults_of(naming(kind, sender) + person, {"X": "a long token"})
+        if f"`{sender}`" in one
+    ]
+    assert paths == [
+        f"channels.{kind}.allowed_users",
+        "people[0].ids",
+        "policy.statement[0].principals",
+        "approvals.approvers",
+    ]
+
+
+@pytest.mark.parametrize("kind", PLAIN_IDS)
+def test_an_id_as_senders_of_its_platform_have_is_none(kind: str) -> None:
+    check(parse(naming(kind, PLAIN_IDS[kind])), {"X": "a long token"})
+
+
+def test_an_id_in_another_letter_case_is_told_as_it_is_written() -> None:
+    (fault, *_) = faults_of(naming("email", "Ann@a.example"), {"X": "a long token"})
+    assert fault == (
+        "channels.email.allowed_users: `Ann@a.example` is the id of no sender there; did you mean "
+        "`ann@a.example`?"
+    )
+
+
 def test_a_providers_secret_is_known_to_the_redactor() -> None:
     """Handed to the provider under its key, and never in a `repr` (P8)."""
     text = 'provider = {kind = "local", api_key = {env = "THE_WORD"}}\n'
