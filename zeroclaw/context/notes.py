@@ -7,7 +7,7 @@ the last free place, or one number.
 from typing import Literal
 
 from zeroclaw.errors import Conflict, ToolFailed
-from zeroclaw.store import Commit, DurablePoint, Reads, Row, RowKind, Store, Write, transact
+from zeroclaw.store import Commit, DurablePoint, Reads, Row, RowKind, Rows, Store, Write, transact
 from zeroclaw.table import Column, Stays, Table, Words, json_codec
 from zeroclaw.tools.notes import Kept, Note, gist, person_of
 from zeroclaw.value import Value, replace
@@ -92,6 +92,37 @@ class Notes:
         if note is not None:
             await self._store.commit(_commit(NOTES.delete(_key(owner, number))))
         return note
+
+
+async def moved(rows: Rows, old: str, new: str) -> tuple[Write, ...]:
+    """Return the writes that give an owner's notes to another, behind what that one has.
+
+    Whoever adds a note to either meanwhile fails them with `Conflict`.
+    """
+    counted, version = await _COUNTS.read(rows, _count_key(old))
+    if counted is None:
+        return ()
+    behind, expected = await _COUNTS.read(rows, _count_key(new))
+    first = 0 if behind is None else behind.last
+    writes: list[Write] = [
+        NOTES.expect(_count_key(old), version),
+        NOTES.delete(_count_key(old)),
+        _COUNTS.put(
+            _count_key(new),
+            Numbered(last=first + counted.last),
+            place=new,
+            state=_COUNT,
+            expect=expected,
+        ),
+    ]
+    async for note in NOTES.all(rows, place=old, state=""):
+        key, here = _key(new, first + note.number), note.conversation
+        kept = replace(note, number=first + note.number)
+        writes += (
+            NOTES.delete(_key(old, note.number)),
+            NOTES.put(key, kept, conversation=here, place=new, expect=0),
+        )
+    return tuple(writes)
 
 
 def _commit(*writes: Write) -> Commit:

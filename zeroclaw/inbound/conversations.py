@@ -4,10 +4,12 @@ from collections import OrderedDict
 from datetime import datetime
 
 from zeroclaw.config.model import ChannelSettings, WhileBusy
+from zeroclaw.context import notes
 from zeroclaw.envelope import Address, ConversationId, Principal
 from zeroclaw.inbound.context import Found, InboundContext, Plan
 from zeroclaw.store import Put, Query, RowKind, Write
 from zeroclaw.table import Column, Stays, Table, Words, json_codec
+from zeroclaw.tools.notes import owner_of_chat
 from zeroclaw.value import Value, replace
 
 CACHE = 4096
@@ -95,11 +97,12 @@ class Conversations:
         return (new if old is None else Found(conversation=old.conversation)), new
 
     async def move(self, address: Address, to: Address) -> Plan | None:
-        """Let a chat's conversations follow it to its new address, whosever they are."""
+        """Let a chat's conversations follow it to its new address, whosever they are, and its notes."""
         rows = await self._store.select(POINTERS.where(place=address.key()))
         if not rows:
             return None
-        writes: list[Write] = []
+        own = (owner_of_chat(address), owner_of_chat(to))
+        writes = [*await notes.moved(self._store, *own)]
         for row in rows:
             key = to.key() + row.key.removeprefix(address.key())
             _, version = await POINTERS.read(self._store, key)

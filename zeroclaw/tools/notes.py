@@ -135,8 +135,11 @@ def owner_of(address: Address, principal: Principal) -> str:
 
     Only a direct chat is a person's own: in any other, whoever reads along reads what is recalled.
     """
-    if address.direct:
-        return owner_of_person(principal.id)
+    return owner_of_person(principal.id) if address.direct else owner_of_chat(address)
+
+
+def owner_of_chat(address: Address) -> str:
+    """Return whose a note is that was made in a chat of several."""
     return f"in:{quote(address.key(), safe='/:@')}"
 
 

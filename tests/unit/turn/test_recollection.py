@@ -9,13 +9,15 @@ from tests.fakes.house_parts import SECRET
 from tests.fakes.plain_tool import LOOK, PlainTool
 from tests.fakes.scripted_model import asks_for, says
 from zeroclaw.config.model import NotesSettings, ToolsSettings
+from zeroclaw.context import notes as notes_of
 from zeroclaw.context.notes import NOTES, Notes
 from zeroclaw.daemon.services import recalled_chars
-from zeroclaw.envelope import ConversationId, Edited
+from zeroclaw.envelope import ConversationId, Edited, Moved
+from zeroclaw.errors import Conflict
 from zeroclaw.message import UserMessage
 from zeroclaw.store import Commit, DurablePoint
 from zeroclaw.tools import notes
-from zeroclaw.tools.notes import Note
+from zeroclaw.tools.notes import Note, owner_of_chat
 from zeroclaw.value import replace
 
 REMEMBER = asks_for(("remember", '{"text": "likes green tea"}'))
@@ -79,6 +81,46 @@ async def test_a_fact_of_a_group_stays_in_the_group(world: World) -> None:
         assert newest(world) == "what do I like?"
         await house.say("what do I like?", room="other")
         assert newest(world) == "Ada: what do I like?"
+
+
+async def test_the_facts_of_a_group_follow_it_to_its_new_address(world: World) -> None:
+    """Telegram gives a group that grows another id."""
+    async with world.running() as house:
+        world.model.will(REMEMBER, says("noted"))
+        await house.say("I like green tea", room="old")
+        moved = Moved(to=house.place(room="new"))
+        await house.event(moved, "mallory", room="old")
+        await house.say("what does Ada like?", "ben", room="new")
+        assert "this conversation: likes green tea" in newest(world)
+        assert await Notes(world.store).all(owner_of_chat(house.place(room="old"))) == ()
+
+
+async def test_facts_that_come_to_a_chat_that_has_some_stand_behind_them(world: World) -> None:
+    """Each keeps its words, and no number is given twice; what came meanwhile is taken along."""
+    store, kept = world.store, Notes(world.store)
+    old, new = "in:chat/bot/old", "in:chat/bot/new"
+    for owner, text in ((old, "tea"), (old, "milk"), (new, "cake")):
+        at, here = world.clock.now(), ConversationId("01C")
+        note = Note(number=0, text=text, by="Ada", at=at, conversation=here)
+        await kept.add(owner, note, most=9)
+    await kept.forget(old, 1)
+    writes = await notes_of.moved(store, old, new)
+    at, here = world.clock.now(), ConversationId("01C")
+    late = Note(number=0, text="late", by="Ada", at=at, conversation=here)
+    await kept.add(old, late, most=9)
+    with pytest.raises(Conflict):
+        await store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=writes))
+    writes = await notes_of.moved(store, old, new)
+    await store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=writes))
+    assert [(one.number, one.text) for one in await kept.all(new)] == [
+        (4, "late"),
+        (3, "milk"),
+        (1, "cake"),
+    ]
+    assert await notes_of.moved(store, old, new) == ()
+    again = await kept.add(new, replace(late, text="more"), most=9)
+    assert again != "full"
+    assert again.note.number == 5
 
 
 async def test_what_is_forgotten_is_not_in_the_next_request(world: World) -> None:
