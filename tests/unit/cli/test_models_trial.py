@@ -47,6 +47,14 @@ async def test_a_model_that_does_all_is_told_so() -> None:
     words = "\n".join(in_words(found))
     assert "answer       A lobster is a crustacean.\ntool call    yes\n" in words
     assert as_json(found)["tool_call"] == "called"
+    assert "is sent      text" in list(in_words(found))
+
+
+def test_what_a_model_is_sent_beside_text_is_told() -> None:
+    """So that nobody wonders why it does not see a picture."""
+    found = Tried(model="m", answer=Played(pieces=1), takes=("audio", "images"))
+    assert "is sent      text, audio, images" in list(in_words(found))
+    assert as_json(found)["takes"] == ("audio", "images")
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from typing import Literal, cast
 from zeroclaw.clock import Clock
 from zeroclaw.errors import ZeroclawError
 from zeroclaw.host.clock import SystemClock
-from zeroclaw.message import SystemMessage, ToolCall, ToolDefinition, UserMessage
+from zeroclaw.message import FileKind, SystemMessage, ToolCall, ToolDefinition, UserMessage
 from zeroclaw.provider import (
     Finished,
     ModelRequest,
@@ -101,9 +101,11 @@ class Tried(Value):
     Attributes:
         load_s: Seconds to make ready, None where there is nothing to load.
         call: The answer to the request to call a tool; None when it was not asked.
+        takes: What it is sent beside text, as it is configured or known.
     """
 
     model: str
+    takes: tuple[FileKind, ...] = ()
     load_s: float | None = None
     answer: Played
     call: Played | None = None
@@ -134,7 +136,8 @@ async def try_and_close(
         is_brief: One word is enough, and no tool is called.
     """
     clock = clock or SystemClock()
-    tried = Tried(model=provider.facts.model, answer=Played())
+    takes = tuple(sorted(provider.facts.takes))
+    tried = Tried(model=provider.facts.model, takes=takes, answer=Played())
     async with aclosing(provider):
         try:
             if isinstance(provider, Preloading):
@@ -181,6 +184,7 @@ def in_words(tried: Tried) -> Iterator[str]:
         yield f"answer       {_short(answer.text)}"
     if tried.answers:
         yield f"tool call    {_call_in_words(tried)}"
+        yield f"is sent      {', '.join(('text', *tried.takes))}"
     yield verdict(tried)
 
 
@@ -191,6 +195,7 @@ def as_json(tried: Tried) -> Mapping[str, object]:
         "answers": tried.answers,
         "streams": tried.answers and tried.answer.pieces > 1,
         "tool_call": tried.calling,
+        "takes": tried.takes,
         "load_s": tried.load_s,
         "first_token_s": tried.answer.first_s,
         "tokens_per_s": tried.answer.per_second,
