@@ -64,6 +64,9 @@ class DiscordSettings(BaseModel):
     channels: tuple[str, ...] = ()
     """Ids of channels in which every message is taken, in their threads too, though elsewhere only
     mentions are."""
+    threads: bool = False
+    """Whether a message that is taken in a channel opens a thread, in which its conversation stands
+    and nothing needs a mention."""
     link_previews: bool = False
     """Whether Discord shows what links in answers lead to; it fetches each link for that."""
     uncertain: Literal["lookup", "resend", "hold"] = "lookup"
@@ -78,6 +81,7 @@ class DiscordSettings(BaseModel):
         """Return what an account can do, within the limits that are kept."""
         can = replace(
             CAPABILITIES,
+            has_threads=self.threads,
             can_lookup=self.uncertain == "lookup",
             may_repeat=self.uncertain != "hold",
         )
@@ -90,7 +94,8 @@ class DiscordSettings(BaseModel):
     @property
     def reads_everything(self) -> bool:
         """Whether words are needed that neither mention the bot nor stand in a direct chat."""
-        return self.servers == "all" or (self.servers == "mentioned" and bool(self.channels))
+        is_more = bool(self.channels) or self.threads
+        return self.servers == "all" or (self.servers == "mentioned" and is_more)
 
     @field_validator("channels")
     @classmethod

@@ -11,7 +11,7 @@ from channels._remote.lanes import Lanes
 from channels._remote.outgoing import check_size
 from channels.discord import CAPABILITIES, DiscordSettings, cards, decode, menus, render
 from channels.discord.decode import DIRECT, Interaction, Me, Taken, author_of, place_of
-from channels.discord.errors import NotThere
+from channels.discord.errors import NotThere, ThreadExists
 from channels.discord.gateway import Gateway, application_of, intents
 from channels.discord.interactions import Responder
 from channels.discord.lookup import Lookup, Sent, snowflake_at
@@ -26,6 +26,7 @@ from zeroclaw import (
     ChannelRejected,
     ChannelUnavailable,
     DeliveryUnknown,
+    Envelope,
     Ignored,
     LookupResult,
     MessageRef,
@@ -35,6 +36,7 @@ from zeroclaw import (
     OutgoingFile,
     Postable,
     Rendered,
+    Said,
     Value,
     ZeroclawError,
     replace,
@@ -46,6 +48,8 @@ MOST_MISSED = 1_000
 """Messages of one chat that are read back after a time away, the newest."""
 PAGE = 100
 """Get Channel Messages, `limit`, read 2026-11."""
+MOST_NAME, DAY_MIN = 100, 1440
+"""Characters of a thread's name, and minutes of silence after which it is put away, read 2026-11."""
 MARK_SLACK_S = 600.0
 """By how much the clock here may run before Discord's."""
 _NOBODY: Mapping[str, object] = {"parse": []}
@@ -75,12 +79,13 @@ class DiscordChannel:
         self.capabilities = settings.capabilities()
         self._context = context
         self._settings = settings
-        self._rest = Rest(context.name, settings, context.secrets)
+        self._rest = Rest(context.name, settings, context.secrets, context.clock)
         self._me = Me(
             channel=context.name,
             id=self._rest.account,
             servers=settings.servers,
             channels=frozenset(settings.channels),
+            threads=settings.threads,
         )
         self._flags = 0 if settings.link_previews else _NO_EMBEDS
         self._lookup = Lookup(self._rest, context.log)
@@ -145,11 +150,7 @@ class DiscordChannel:
         """Put an event where it waits for its turn; never waits, never raises."""
         match name:
             case "GUILD_CREATE" | "THREAD_LIST_SYNC":
-                # Only the first of the two has roles, or what is no thread.
-                roles = self._me.roles | decode.own_role(data, self._me)
-                self._me = replace(self._me, roles=roles)
-                for one in (*objects(data, "channels"), *objects(data, "threads")):
-                    self._know_channel(one)
+                self._meet(lanes, group, data)
             case "THREAD_CREATE" | "THREAD_UPDATE":
                 self._know_channel(data)
             case "MESSAGE_CREATE" | "MESSAGE_UPDATE":
@@ -193,6 +194,21 @@ class DiscordChannel:
         if (parent := snowflake(channel, "parent_id")) and "thread_metadata" in channel:
             self._parents[id_] = parent
 
+    def _meet(self, lanes: Lanes[Event], group: asyncio.TaskGroup, server: Json) -> None:
+        """Learn what a server has; a thread of the bot's own is read from its begin."""
+        # Only a server itself has roles, or what is no thread.
+        self._me = replace(self._me, roles=self._me.roles | decode.own_role(server, self._me))
+        threads = objects(server, "threads")
+        for one in (*objects(server, "channels"), *threads):
+            self._know_channel(one)
+        for id_ in (snowflake(one, "id") for one in threads if self._is_own(one)):
+            if id_ and id_ not in self._read:
+                self._read[id_] = int(id_)
+                lanes.catch_up(group, id_)
+
+    def _is_own(self, thread: Json) -> bool:
+        return self._me.threads and snowflake(thread, "owner_id") == self._me.id
+
     def _saw(self, chat: str, channel: str, number: int) -> None:
         """Take note of a message of anybody's."""
         self._latest.pop(channel, None)  # what was told of the channel before is out of date
@@ -206,11 +222,12 @@ class DiscordChannel:
         data, me = event.data, self._me
         match event.name:
             case "MESSAGE_CREATE":
-                taken = decode.message(data, me, self._parents)
+                taken = decode.message(data, me, self._parents, self._read)
             case "MESSAGE_UPDATE":
-                taken = decode.edited(data, me)
+                taken = decode.edited(data, me, self._parents)
             case _:
-                taken = decode.deleted(data, me, self._writers.get(snowflake(data, "id"), ""))
+                writer = self._writers.get(snowflake(data, "id"), "")
+                taken = decode.deleted(data, me, writer, self._parents)
         if isinstance(taken, Taken):
             try:
                 admission = await admit(taken.envelope)
@@ -219,12 +236,21 @@ class DiscordChannel:
                 return False
             if event.name == "MESSAGE_CREATE" and not isinstance(admission, Ignored):
                 # A chat in which nobody is known is none to read back.
-                self._read.setdefault(taken.envelope.address.chat, 0)
+                self._read.setdefault(place_of(data, author_of(data)), 0)
+                await self._begin(taken.envelope)
         else:
             self._context.log("event_passed_over", why=taken.why, level="debug")
         if event.name == "MESSAGE_CREATE":
             self._passed(data)
         return True
+
+    async def _begin(self, envelope: Envelope) -> None:
+        """Open the thread of a message that begins one; what is sent there opens it as well."""
+        address, body = envelope.address, envelope.body
+        if address.thread and address.thread == envelope.message:
+            named = " ".join(body.text.split()) if isinstance(body, Said) else ""
+            with suppress(ZeroclawError):
+                await self._thread_of(address, named)
 
     def _passed(self, data: Json) -> None:
         """Take note of how far a chat was read, where it is one that is read back."""
@@ -270,7 +296,7 @@ class DiscordChannel:
 
     def _done(self, data: Json) -> Interaction | None:
         """Return what somebody pressed, sent or called, None for what is not ours."""
-        found = decode.interaction(data, self._me)
+        found = decode.interaction(data, self._me, self._parents)
         if found is None:
             self._context.log("event_passed_over", why="not our interaction", level="debug")
         elif found.envelope is not None and found.envelope.address.direct:
@@ -302,7 +328,7 @@ class DiscordChannel:
     def mark(self, to: Address) -> str:
         """Return the newest message that is known of a chat, or the time as Discord writes it."""
         self._needs_lookup()
-        newest = self._newest.get(self._ours(to).chat)
+        newest = self._newest.get(_where(self._ours(to)))
         return str(newest or snowflake_at(self._context.clock.now(), MARK_SLACK_S))
 
     async def lookup(
@@ -420,7 +446,7 @@ class DiscordChannel:
             "nonce": nonce,  # at most 25 characters; Create Message, read 2026-11
             "enforce_nonce": True,
         }
-        if reply_to and not to.direct and is_snowflake(reply_to):
+        if reply_to and not to.direct and is_snowflake(reply_to) and channel != reply_to:
             message["message_reference"] = {"message_id": reply_to, "fail_if_not_exists": False}
         if file is not None:
             message["attachments"] = [{"id": 0, "filename": file[0]}]
@@ -429,7 +455,7 @@ class DiscordChannel:
         if not number:
             error = f"`{self.name}`: an answer that can't be read"
             raise DeliveryUnknown(error)
-        self._saw(to.chat, channel, int(number))
+        self._saw(_where(to), channel, int(number))
         return MessageRef(address=to, message=number)
 
     async def _change(self, ref: MessageRef, body: Mapping[str, object]) -> None:
@@ -444,16 +470,20 @@ class DiscordChannel:
             raise NotSupported(message)
 
     def _ours(self, place: Address) -> Address:
-        if place.thread is not None:
+        if place.thread is not None and not self.capabilities.has_threads:
             message = f"`{self.name}` has no threads within a chat: to Discord each is a channel"
             raise NotSupported(message)
-        if not is_snowflake(place.chat.removeprefix(DIRECT)):
+        if not is_snowflake(place.chat.removeprefix(DIRECT)) or not is_snowflake(
+            place.thread or "0"
+        ):
             message = f"`{self.name}` has no chat `{place.chat}`"
             raise ChannelRejected(message)
         return place
 
     async def _channel_of(self, place: Address) -> str:
-        """Return the id of a chat's channel; the one of a direct chat is opened where need be."""
+        """Return the id of a chat's channel; a direct chat and a thread are opened where need be."""
+        if place.thread is not None:
+            return await self._thread_of(place)
         if not place.chat.startswith(DIRECT):
             return place.chat
         if known := self._direct.get(place.chat):
@@ -471,8 +501,28 @@ class DiscordChannel:
         self._people[channel] = person
         return channel
 
+    async def _thread_of(self, place: Address, named: str = "") -> str:
+        """Return a thread's channel, which has its message's id; its parent where none may be opened."""
+        chat, thread = place.chat, place.thread or ""
+        if thread not in self._parents:
+            body = {"name": named[:MOST_NAME] or "zeroclaw", "auto_archive_duration": DAY_MIN}
+            path = f"/channels/{chat}/messages/{thread}/threads"
+            try:
+                with suppress(ThreadExists):
+                    await self._rest.call("POST", path, body)
+                self._parents[thread] = chat
+                self._read.setdefault(thread, int(thread))
+            except ChannelRejected as error:
+                self._context.log("thread_not_opened", why=str(error), level="warning")
+                self._parents[thread] = ""
+        return thread if self._parents[thread] else chat
+
     async def _path_of(self, ref: MessageRef) -> str:
         if not is_snowflake(ref.message):
             message = f"`{self.name}` has no message `{ref.message}`"
             raise ChannelRejected(message, gone=True)
         return f"/channels/{await self._channel_of(self._ours(ref.address))}/messages/{ref.message}"
+
+
+def _where(place: Address) -> str:
+    return place.thread or place.chat

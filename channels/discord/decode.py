@@ -6,7 +6,7 @@ is named after the person, `@<user id>`, for the id of its channel is known only
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from datetime import UTC, datetime
 from typing import Literal
 
@@ -43,6 +43,7 @@ ASK = "ask"
 QUESTION, ARGUMENTS = "question", "arguments"
 """The options of slash commands."""
 
+_NONE: Container[str] = ()
 MOST_QUOTED_CHARS = 1_000
 MOST_NAME_CHARS = 64
 _COMMAND = re.compile(r"/([A-Za-z][A-Za-z0-9_-]*)(?:\s+(.*))?", re.DOTALL)
@@ -62,6 +63,7 @@ class Me(Value):
         id: The account's user id.
         servers: What is taken in servers: nothing, what is meant for the bot, or everything.
         channels: Channels of servers in which everything is taken, threads within them included.
+        threads: What is taken in a channel opens a thread.
         roles: Its own roles, one a server, which Discord offers beside its name when it is typed.
     """
 
@@ -69,6 +71,7 @@ class Me(Value):
     id: str
     servers: Servers = "mentioned"
     channels: frozenset[str] = frozenset()
+    threads: bool = False
     roles: frozenset[str] = frozenset()
 
 
@@ -137,13 +140,16 @@ def read_cursor(written: str) -> tuple[str, int] | None:
 # --- messages ------------------------------------------------------------------------------------
 
 
-def message(event: Json, me: Me, parents: Mapping[str, str]) -> Taken | Passed:
+def message(
+    event: Json, me: Me, parents: Mapping[str, str], heard: Container[str] = _NONE
+) -> Taken | Passed:
     """Return what a message says.
 
     Args:
         event: The message.
         me: Who reads.
         parents: The channel that a thread is part of, by thread.
+        heard: Chats in which something was taken before; in a thread of them no mention is needed.
     """
     sender, number = _sender(inner(event, "author")), snowflake(event, "id")
     channel = snowflake(event, "channel_id")
@@ -151,8 +157,9 @@ def message(event: Json, me: Me, parents: Mapping[str, str]) -> Taken | Passed:
         return Passed(why="of a bot or of nobody")
     if snowflake(event, "webhook_id") or whole(event, "type") not in WRITTEN:
         return Passed(why="not written by a person")
-    address = _address(event, me, sender.id)
-    if why := "" if address.direct else _unasked(event, me, channel, parents):
+    address = _address(event, me, sender.id, parents, opens=number)
+    is_begun = me.threads and channel in parents and channel in heard
+    if why := "" if address.direct or is_begun else _unasked(event, me, channel, parents):
         return Passed(why=why)
     said, files = _words(event, me), _attachments(event, channel, number)
     forwarded = _forwarded(event)
@@ -167,13 +174,13 @@ def message(event: Json, me: Me, parents: Mapping[str, str]) -> Taken | Passed:
         message=number,
         attachments=files,
         sent_at=_instant(event, "timestamp"),
-        position=Position(scope=address.chat, cursor=cursor(channel, number)),
+        position=Position(scope=place_of(event, sender.id), cursor=cursor(channel, number)),
         alone=bool(forwarded),
     )
     return Taken(envelope=envelope)
 
 
-def edited(event: Json, me: Me) -> Taken | Passed:
+def edited(event: Json, me: Me, parents: Mapping[str, str]) -> Taken | Passed:
     """Pass on every edit of words; ingress knows which messages it took."""
     sender, number = _sender(inner(event, "author")), snowflake(event, "id")
     version, channel = text(event, "edited_timestamp"), snowflake(event, "channel_id")
@@ -184,7 +191,7 @@ def edited(event: Json, me: Me) -> Taken | Passed:
         return Passed(why="an edit without words")
     told = _said(event, said, "", me)
     envelope = Envelope(
-        address=_address(event, me, sender.id),
+        address=_address(event, me, sender.id, parents, opens=number),
         sender=sender,
         dedup=(f"edit/{channel}/{number}/{version}",),
         body=Edited(message=number, text=told.text, own=told.own),
@@ -193,19 +200,20 @@ def edited(event: Json, me: Me) -> Taken | Passed:
     return Taken(envelope=envelope)
 
 
-def deleted(event: Json, me: Me, writer: str) -> Taken | Passed:
+def deleted(event: Json, me: Me, writer: str, parents: Mapping[str, str]) -> Taken | Passed:
     """Return that a message was withdrawn; Discord does not say whose it was.
 
     Args:
         event: What was deleted.
         me: Who reads.
         writer: The user whose message it was, empty where that is not known.
+        parents: As for `message`.
     """
     number, channel = snowflake(event, "id"), snowflake(event, "channel_id")
     if not number or not channel or not writer:
         return Passed(why="a deletion of a message that is not known")
     envelope = Envelope(
-        address=_address(event, me, writer),
+        address=_address(event, me, writer, parents, opens=number),
         sender=Sender(id=writer, verified=True),
         dedup=(f"deleted/{channel}/{number}",),
         body=Deleted(message=number),
@@ -302,13 +310,13 @@ def _attachments(event: Json, channel: str, number: str) -> tuple[Attachment, ..
 # --- interactions --------------------------------------------------------------------------------
 
 
-def interaction(event: Json, me: Me) -> Interaction | None:
+def interaction(event: Json, me: Me, parents: Mapping[str, str]) -> Interaction | None:
     """Return what somebody pressed, sent or called, None for what is not ours."""
     id_, token, kind = snowflake(event, "id"), text(event, "token"), whole(event, "type")
     sender = _sender(inner(event, "member", "user") or inner(event, "user"))
     if not id_ or not token or sender is None or not snowflake(event, "channel_id"):
         return None
-    address, data = _address(event, me, sender.id), inner(event, "data")
+    address, data = _address(event, me, sender.id, parents), inner(event, "data")
     done: tuple[Kind, Body] | None = None
     carried = text(data, "custom_id")
     shows = cards.read_receipt(carried) if kind == _BUTTON_PRESSED else ""
@@ -367,10 +375,18 @@ def _typed(data: Json) -> str:
 # --- where, who, when ----------------------------------------------------------------------------
 
 
-def _address(event: Json, me: Me, user: str) -> Address:
+def _address(
+    event: Json, me: Me, user: str, parents: Mapping[str, str], *, opens: str = ""
+) -> Address:
+    """Return where something was done; `opens` is a message that may have a thread of its own."""
     chat = place_of(event, user)
-    direct = chat.startswith(DIRECT)
-    return Address(channel=me.channel, account=me.id, chat=chat, direct=direct)
+    direct, thread = chat.startswith(DIRECT), ""
+    if me.threads and not direct:
+        # A thread has the id of the message that it was opened from ("Threads", read 2026-11).
+        chat, thread = (parents[chat], chat) if chat in parents else (chat, opens)
+    return Address(
+        channel=me.channel, account=me.id, chat=chat, thread=thread or None, direct=direct
+    )
 
 
 def _sender(user: Json) -> Sender | None:

@@ -22,7 +22,7 @@ LONGEST_WAIT_S = 24 * 3600.0
 UNSTATED_WAIT_S = 1.0
 TOO_MANY, UNAUTHORIZED, FAILED, NO_TIME = 429, 401, 500, 408
 
-UNKNOWN_MESSAGE, NOT_OURS, ARCHIVED = 10008, 50005, 50083
+UNKNOWN_MESSAGE, NOT_OURS, ARCHIVED, THREAD_EXISTS = 10008, 50005, 50083, 160004
 _GONE = frozenset({UNKNOWN_MESSAGE, NOT_OURS, ARCHIVED})
 """What can't be edited any more, where a new message may do: a thread opens again by one."""
 
@@ -33,6 +33,10 @@ class TokenRefused(ChannelUnavailable):
 
 class NotThere(ChannelRejected):
     """Raised when what a call names does not exist."""
+
+
+class ThreadExists(ChannelRejected):
+    """Raised when a message has its thread already."""
 
 
 def refused(name: str, status: int, body: bytes, headers: Mapping[str, str]) -> ZeroclawError:
@@ -59,6 +63,7 @@ def refused(name: str, status: int, body: bytes, headers: Mapping[str, str]) -> 
     message = f"`{name}`: {text(said, 'message').lower()[:MOST_CHARS]} ({status}, {code})"
     is_gone = code in _GONE
     kind = NotThere if status == 404 else ChannelRejected  # noqa: PLR2004
+    kind = ThreadExists if code == THREAD_EXISTS else kind
     return kind(message, gone=is_gone)
 
 
@@ -83,13 +88,23 @@ def closed(name: str, code: int | None) -> ZeroclawError:
         message = (
             f"`{name}`: Discord does not let this bot read what is said in servers; turn on Message "
             "Content Intent at https://discord.com/developers under Bot, or take only mentions: "
-            '`servers = "mentioned"` and no `channels`'
+            '`servers = "mentioned"`, no `channels` and no `threads`'
         )
         return ChannelUnauthorized(message)
     if code == _SHARDING:
         message = f"`{name}`: the bot is in too many servers for one connection"
         return ChannelUnauthorized(message)
     return ChannelUnavailable(f"`{name}`: the gateway closed the connection ({code})")
+
+
+def until_free(headers: Mapping[str, str]) -> float:
+    """Return for how many seconds no further call of this kind is taken, 0 where one is.
+
+    Discord tells with each answer how many more calls its limit lets pass ("Rate Limits", read 2026-11).
+    """
+    if headers.get("X-RateLimit-Remaining") != "0":
+        return 0.0
+    return _seconds({}, {"Retry-After": headers.get("X-RateLimit-Reset-After", "0")})
 
 
 def _seconds(said: Json, headers: Mapping[str, str]) -> float:

@@ -6,6 +6,7 @@ one, and nobody would know of the other that it may have arrived twice.
 """
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -14,16 +15,20 @@ from urllib.request import getproxies
 import aiohttp
 
 from channels._remote.fields import Json, as_object, number, parsed, text, whole
+from channels._remote.known import Known
 from channels._remote.servers import is_near, trust
 from channels.discord import DiscordSettings, account_of
-from channels.discord.errors import TOO_MANY, TokenRefused, about_the_token, refused
+from channels.discord.errors import TOO_MANY, TokenRefused, about_the_token, refused, until_free
 from zeroclaw import (
     ChannelRejected,
     ChannelUnavailable,
+    Clock,
     DeliveryUnknown,
     RateLimited,
 )
 
+MOST_ROUTES = 10_000
+"""Limits that are remembered; those that were told last."""
 MOST_CONNECTIONS = 64
 CONNECT_S, READ_S = 10.0, 20.0
 MOST_ANSWER_BYTES = 16 * 1024 * 1024
@@ -33,6 +38,7 @@ Websocket = aiohttp.ClientWebSocketResponse
 BROKEN: tuple[type[Exception], ...] = (aiohttp.ClientError, OSError, TimeoutError)
 """What a connection raises that has ended."""
 _SLOWEST_BYTES_PER_S = 100_000
+_ID = re.compile(r"[0-9]{15,20}")
 _FIRST_FAILURE, _FAILED = 300, 500
 # User Agent, "Reference", read 2026-11: without one of this form calls may be refused.
 _AGENT = "DiscordBot (zeroclaw, 0.1)"
@@ -58,8 +64,14 @@ class Rest:
         is_closed: No call is made any more.
     """
 
-    def __init__(self, name: str, settings: DiscordSettings, secrets: Mapping[str, str]) -> None:
-        """Open nothing yet.
+    def __init__(
+        self,
+        name: str,
+        settings: DiscordSettings,
+        secrets: Mapping[str, str],
+        clock: Clock | None = None,
+    ) -> None:
+        """Open nothing yet; without a clock no limits are remembered.
 
         Raises:
             ChannelUnauthorized: The token has another form than Discord's.
@@ -70,6 +82,8 @@ class Rest:
         self._base = settings.api_base_url
         self._trusted = trust()  # here, so that no call has to wait while they are read
         self._session: aiohttp.ClientSession | None = None
+        self._clock = clock
+        self._spent: Known[float] = Known(MOST_ROUTES)
         self.is_closed = False
 
     async def aclose(self) -> None:
@@ -112,16 +126,22 @@ class Rest:
             of_bot: It is made with the bot's token, which interactions need not.
 
         Raises:
-            RateLimited: Too many calls.
+            RateLimited: Too many calls; where Discord has said so before, this one is not made.
             ChannelUnavailable: Nothing arrived.
             ChannelRejected: Discord refuses it.
             DeliveryUnknown: It may have arrived.
         """
+        route, at = _route(method, path), 0.0 if self._clock is None else self._clock.monotonic()
+        if (wait_s := self._spent.get(route, at) - at) > 0:
+            message = f"`{self.name}`: Discord takes no more such calls now"
+            raise RateLimited(message, retry_after_s=wait_s)
         data: aiohttp.FormData | bytes | None = None if body is None else json.dumps(body).encode()
         more_s = 0.0
         if file is not None:
             data, more_s = _form(body, *file), len(file[1]) / _SLOWEST_BYTES_PER_S
         answer = await self._answer(method, self._base + path, data, of_bot=of_bot, more_s=more_s)
+        if self._clock is not None and of_bot and (free_s := until_free(answer.headers)):
+            self._spent[route] = self._clock.monotonic() + free_s
         if answer.status >= _FIRST_FAILURE:
             raise refused(self.name, answer.status, answer.content, answer.headers)
         return parsed(answer.content)
@@ -273,6 +293,12 @@ _BEFORE_SENDING: tuple[type[Exception], ...] = (
     aiohttp.ConnectionTimeoutError,
     aiohttp.InvalidURL,
 )
+
+
+def _route(method: str, path: str) -> str:
+    """Return what calls share a limit: of one method on one kind of thing in one channel."""
+    first, major, *rest = path.partition("?")[0].strip("/").split("/", 2)
+    return f"{method} {first}/{major} {_ID.sub('id', ''.join(rest))}"
 
 
 def _form(body: object, name: str, content: bytes) -> aiohttp.FormData:

@@ -216,6 +216,7 @@ class DiscordServer:
         typing: Channels in which the bot is seen to be at work.
         is_held: Nobody connects.
         is_deaf: No heartbeat is answered.
+        limits: What answers to calls of a kind say of the limit that they count against.
     """
 
     def __init__(self, *, clock: Clock) -> None:
@@ -229,6 +230,7 @@ class DiscordServer:
         self.deeds: dict[str, Deed] = {}
         self.is_held = False
         self.is_deaf = False
+        self.limits: list[tuple[str, str, Mapping[str, str]]] = []
         self.remaining = 1000
         self._sessions: dict[str, Session] = {}
         self._nonces: dict[tuple[str, str], Json] = {}
@@ -483,7 +485,11 @@ class DiscordServer:
     async def _rest(self, request: web.Request) -> web.Response:
         path, method = f"/{request.match_info['path']}", request.method
         try:
-            return await self._faulty(request, method, path)
+            answer = await self._faulty(request, method, path)
+            for of_method, of_path, headers in self.limits:
+                if of_method == method and re.search(of_path, path):
+                    answer.headers.update(headers)
+            return answer
         finally:
             self.calls.append((method, path))
             self.release()
@@ -522,6 +528,11 @@ class DiscordServer:
         known = self._nonces.get((path, nonce))
         if nonce and known is not None:
             return _answer(known)
+        opens = re.fullmatch(r"/channels/\d+/messages/(\d+)/threads", path)
+        if opens and int(opens[1]) in self.backend.channels:
+            return _answer(
+                {"message": "A thread has already been created", "code": 160004}, status=400
+            )
         try:
             answered = self._dispatched(request, method, path, body, files)
         except BackendError as error:

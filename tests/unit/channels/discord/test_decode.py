@@ -101,6 +101,32 @@ def test_in_servers_a_mention_a_reply_and_an_open_channel_are_taken() -> None:
     assert decode.message(called, OFF, {}) == Passed(why="in a server")
 
 
+def test_a_mention_opens_a_thread_where_that_is_wanted() -> None:
+    """What follows there needs no mention, and a thread of the channel is a place in it too."""
+    threads = replace(ME, threads=True)
+    called = in_server(mentions=[BOT], content="<@99>, hello")
+    begun = envelope(called, threads)
+    assert begun.address == replace(SERVER, thread="1")
+    assert begun.position == Position(scope="20", cursor="20/1")
+    within = in_server(id="2", channel_id="21")
+    assert decode.message(within, threads, {"21": "20"}) == Passed(
+        why="in a server, to somebody else"
+    )
+    taken = decode.message(within, threads, {"21": "20"}, heard={"21"})
+    assert isinstance(taken, Taken)
+    assert taken.envelope.address == replace(SERVER, thread="21")
+    assert taken.envelope.position == Position(scope="21", cursor="21/2")
+    changed = decode.edited({**called, "edited_timestamp": "2026-01-01T12:00:00"}, threads, {})
+    gone = decode.deleted(
+        {"id": "2", "channel_id": "21", "guild_id": "3"}, threads, "7", {"21": "20"}
+    )
+    assert isinstance(changed, Taken)
+    assert isinstance(gone, Taken)
+    assert changed.envelope.address == replace(SERVER, thread="1")
+    assert gone.envelope.address == replace(SERVER, thread="21")
+    assert envelope(message(), threads).address == DIRECT
+
+
 def test_names_stand_in_place_of_ids_and_a_bare_call_stays() -> None:
     """A name is one line without brackets, whatever somebody calls themselves."""
     mentions = [BOT, {"id": "8", "username": "x" * 80}]
@@ -146,7 +172,7 @@ def test_files_are_known_by_where_they_stand() -> None:
 
 def test_an_edit_carries_its_version() -> None:
     event = message(edited_timestamp="2026-01-01T12:00:00", content="bye")
-    taken = decode.edited(event, ME)
+    taken = decode.edited(event, ME, {})
     assert isinstance(taken, Taken)
     assert taken.envelope.body == Edited(message="1", text="bye")
     assert taken.envelope.dedup == ("edit/10/1/2026-01-01T12:00:00",)
@@ -163,16 +189,16 @@ def test_an_edit_carries_its_version() -> None:
     ],
 )
 def test_an_edit_that_says_nothing_is_passed_over(event: Json, me: Me, why: str) -> None:
-    assert decode.edited(event, me) == Passed(why=why)
+    assert decode.edited(event, me, {}) == Passed(why=why)
 
 
 def test_a_deletion_is_its_writers() -> None:
     """Discord does not say whose message it was, so one that is not remembered is passed over."""
-    taken = decode.deleted({"id": "1", "channel_id": "20", "guild_id": "3"}, ME, "7")
+    taken = decode.deleted({"id": "1", "channel_id": "20", "guild_id": "3"}, ME, "7", {})
     assert isinstance(taken, Taken)
     assert taken.envelope.body == Deleted(message="1")
     assert (taken.envelope.address, taken.envelope.sender.id) == (SERVER, "7")
-    passed = decode.deleted({"id": "1", "channel_id": "20"}, ME, "")
+    passed = decode.deleted({"id": "1", "channel_id": "20"}, ME, "", {})
     assert passed == Passed(why="a deletion of a message that is not known")
 
 
@@ -210,7 +236,7 @@ def acted(kind: int, data: Json, **fields: object) -> Interaction | None:
         "data": data,
         "locale": "de",
     }
-    return decode.interaction({**whole, **fields}, ME)
+    return decode.interaction({**whole, **fields}, ME, {})
 
 
 CARD = MessageRef(address=SERVER, message="30")
@@ -331,9 +357,9 @@ def test_no_event_breaks_decoding(event: dict[str, object]) -> None:
     whole: Json = {**message(), **event}
     for me in (ME, ALL):
         decode.message(whole, me, {})
-        decode.edited({"edited_timestamp": "x", **whole}, me)
-        decode.deleted(whole, me, "7")
-        decode.interaction({"type": 3, "token": "t", "user": ANN, **whole}, me)
+        decode.edited({"edited_timestamp": "x", **whole}, me, {})
+        decode.deleted(whole, me, "7", {})
+        decode.interaction({"type": 3, "token": "t", "user": ANN, **whole}, me, {})
 
 
 def test_fields_of_odd_shapes_read_as_nothing() -> None:

@@ -167,6 +167,26 @@ async def test_a_wait_for_the_whole_account_is_told_to_the_letter(fault: Fault) 
             assert rig.discord.from_bot(general) == []
 
 
+async def test_a_limit_that_discord_has_told_is_waited_for_before_it_refuses() -> None:
+    """Each kind of call of each channel has its own, which answers name. P6."""
+    async with rigged() as rig:
+        general, other = rig.discord.channel("general"), rig.discord.channel("other")
+        told = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset-After": "4.5"}
+        rig.discord.limits = [("POST", f"/channels/{general}/messages$", told)]
+        async with rig.bot() as channel:
+            ref = await channel.send(server(rig, general), text(channel, "one"))
+            await channel.edit(ref, text(channel, "one more"))
+            await channel.send(server(rig, other), text(channel, "elsewhere"))
+            calls = len(rig.discord.calls)
+            with pytest.raises(RateLimited) as raised:
+                await channel.send(server(rig, general), text(channel, "two"))
+            assert (raised.value.retry_after_s, len(rig.discord.calls)) == (4.5, calls)
+            await rig.clock.advance(4.5)
+            rig.discord.limits = []
+            await channel.send(server(rig, general), text(channel, "two"))
+        assert [one.content for one in rig.discord.from_bot(general)] == ["one more", "two"]
+
+
 async def test_a_message_that_is_gone_says_so_and_may_be_deleted_twice() -> None:
     async with rigged() as rig:
         general = rig.discord.channel("general")

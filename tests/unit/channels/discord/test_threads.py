@@ -1,0 +1,77 @@
+"""One thread a conversation, where that is wanted: opened by a mention, heard without another."""
+
+import pytest
+
+from channels.discord.emulator.server import Fault
+from tests.contract.discord_harness import SETTINGS
+from tests.unit.channels.discord.rig import rigged
+from tests.unit.channels.discord.test_sending import server, text
+from zeroclaw import NotSupported, replace
+
+pytestmark = pytest.mark.slow
+
+THREADS = SETTINGS.model_copy(update={"threads": True})
+
+
+async def test_a_mention_opens_a_thread_in_which_the_conversation_stands() -> None:
+    """One thread a conversation; what is written there needs no mention, also over a restart."""
+    async with rigged() as rig:
+        ann, general = rig.discord.person("ann"), rig.discord.channel("general")
+        async with rig.bot(THREADS) as channel:
+            first = ann.says(general, f"<@{rig.discord.bot}> what is new,\nand what is not?")
+            await rig.discord.until_called("POST", "/threads$")
+            place = rig.desk.stored[0].address
+            await channel.send(place, text(channel, "nothing"))
+            await channel.send(place, text(channel, "at all"))
+            thread = int(str(place.thread))
+            assert [one.content for one in rig.discord.from_bot(thread)] == ["nothing", "at all"]
+            assert rig.discord.backend.channels[thread].name == "what is new, and what is not?"
+            ann.says(general, "to somebody else")
+        ann.says(thread, "and now?")
+        async with rig.bot(THREADS) as channel:
+            await rig.desk.holds(2)
+            ann.says(thread, "and then?")
+            await rig.desk.holds(3)
+            await channel.send(place, text(channel, "later"))
+        assert [one.address for one in rig.desk.stored] == [place] * 3
+        assert (place.chat, place.thread) == (str(general), str(first.id))
+
+
+async def test_a_thread_that_a_kill_left_unopened_is_opened_by_what_is_sent_there() -> None:
+    async with rigged() as rig:
+        ann, general = rig.discord.person("ann"), rig.discord.channel("general")
+        first = ann.says(general, f"<@{rig.discord.bot}> hello")
+        place = replace(server(rig, general), thread=str(first.id))
+        async with rig.bot(THREADS) as channel:
+            rig.discord.backend.create_thread(general, "x", rig.discord.bot, message_id=first.id)
+            await channel.send(place, text(channel, "hi"))
+        assert [one.content for one in rig.discord.from_bot(first.id)] == ["hi"]
+
+
+async def test_where_no_thread_may_be_opened_the_answer_stands_in_the_channel() -> None:
+    async with rigged() as rig:
+        ann, general = rig.discord.person("ann"), rig.discord.channel("general")
+        refusal = {"code": 50013, "message": "Missing Permissions"}
+        rig.discord.will(Fault(method="POST", path="/threads$", status=403, body=refusal))
+        async with rig.bot(THREADS) as channel:
+            ann.says(general, f"<@{rig.discord.bot}> hello")
+            await rig.desk.holds(1)
+            await rig.log.until("thread_not_opened")
+            place = rig.desk.stored[0].address
+            await channel.send(place, replace(text(channel, "hi"), reply_to=str(place.thread)))
+        assert [one.content for one in rig.discord.from_bot(general)] == ["hi"]
+
+
+async def test_an_address_of_a_thread_is_none_where_threads_are_not_wanted() -> None:
+    async with rigged() as rig:
+        general = rig.discord.channel("general")
+        async with rig.bot() as channel:
+            place = replace(server(rig, general), thread="5")
+            with pytest.raises(NotSupported):
+                await channel.send(place, text(channel, "hi"))
+
+
+async def test_threads_need_the_intent_to_read_what_is_said_in_them() -> None:
+    assert THREADS.reads_everything
+    assert THREADS.capabilities().has_threads
+    assert not SETTINGS.capabilities().has_threads
