@@ -46,3 +46,13 @@ def made_at(ulid: str) -> datetime:
     for character in ulid[:ULID_TIME_CHARS]:
         milliseconds = milliseconds * len(ULID_ALPHABET) + ULID_ALPHABET.index(character)
     return datetime.fromtimestamp(milliseconds / 1000, tz=UTC)
+
+
+def ulid_time(instant: datetime) -> str:
+    """Return how ulids begin that are made at an instant; those that are made later sort behind."""
+    number = max(int(instant.timestamp() * 1000), 0)
+    characters: list[str] = []
+    for _ in range(ULID_TIME_CHARS):
+        number, digit = divmod(number, len(ULID_ALPHABET))
+        characters.append(ULID_ALPHABET[digit])
+    return "".join(reversed(characters))

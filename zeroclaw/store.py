@@ -64,6 +64,7 @@ class RowKind(StrEnum):
     POSITION = "position"
     COUNTER = "counter"
     ALLOWANCE = "allowance"
+    BUDGET = "budget"
     SWITCH = "switch"
     PROCESS = "process"
     NOTE = "note"

@@ -54,6 +54,7 @@ def table_of(value: object) -> dict[str, object] | None:
 
 
 VALUES = {
+    "budget.prices",
     "provider.options",
     "provider.api_key",
     "policy.statement.when",

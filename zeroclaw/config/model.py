@@ -99,7 +99,6 @@ class RuntimeSettings(Settings):
     max_iterations: Live[int] = Field(default=50, ge=1)
     max_repeats: Live[int] = Field(default=8, ge=0, le=60)
     warn_repeats: Live[int] = Field(default=5, ge=0, le=60)
-    max_session_tokens: Live[int] = Field(default=0, ge=0)
     model_concurrency: int = Field(default=64, ge=1)
     backlog: Live[int] = Field(default=100, ge=1, le=10_000)
     result_chars: Live[int] = Field(default=20_000, ge=1_000)
@@ -164,6 +163,28 @@ class RateSettings(Settings):
     conversation_per_minute: Live[int | None] = Field(default=None, ge=0, le=6_000)
     conversation_burst: Live[int | None] = Field(default=None, ge=1, le=10_000)
     daily_messages: Live[int | None] = Field(default=None, ge=0)
+
+
+class PriceSettings(Settings):
+    """One model of `[budget.prices]`: US dollars for a million tokens."""
+
+    input: float = Field(ge=0)
+    output: float = Field(ge=0)
+    cached: float | None = Field(default=None, ge=0)
+
+
+class BudgetSettings(Settings):
+    """`[budget]`: tokens and money that may be used, by everybody; 0 is no limit."""
+
+    turn_tokens: Live[int] = Field(default=1_000_000, ge=0)
+    conversation_tokens: Live[int] = Field(default=0, ge=0)
+    person_day_tokens: Live[int] = Field(default=0, ge=0)
+    day_tokens: Live[int] = Field(default=0, ge=0)
+    turn_usd: Live[float] = Field(default=0.0, ge=0)
+    conversation_usd: Live[float] = Field(default=0.0, ge=0)
+    person_day_usd: Live[float] = Field(default=0.0, ge=0)
+    day_usd: Live[float] = Field(default=0.0, ge=0)
+    prices: Live[dict[str, PriceSettings]] = Field(default_factory=dict[str, PriceSettings])
 
 
 class ListenerSettings(Settings):
@@ -357,6 +378,7 @@ class Config(Settings):
     receipts: ReceiptSettings = ReceiptSettings()
     retention: RetentionSettings = RetentionSettings()
     limits: LimitsSettings = LimitsSettings()
+    budget: BudgetSettings = BudgetSettings()
     attachments: AttachmentSettings = AttachmentSettings()
     listener: ListenerSettings = ListenerSettings()
     public: PublicSettings = PublicSettings()

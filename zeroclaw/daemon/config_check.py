@@ -27,6 +27,7 @@ from zeroclaw.inbound.identity import OPERATOR
 from zeroclaw.manifest import ChannelManifest
 from zeroclaw.redact import Redactor
 from zeroclaw.tool import Tool
+from zeroclaw.turn.budget import price_of
 from zeroclaw.value import Hidden, Value, field, replace
 
 
@@ -139,7 +140,7 @@ def check(
         redactor=Redactor(references=values_to_redact(secrets.values(), environment)),
         held=tuple(secrets),
         missing=missing,
-        warnings=(*named.warnings, *_taken_for_two(config, manifests)),
+        warnings=(*named.warnings, *_taken_for_two(config, manifests), *_without_a_price(config)),
     )
 
 
@@ -292,6 +293,17 @@ def _taken_for_two(config: Config, manifests: Mapping[str, ChannelManifest]) -> 
 
 
 # --- secrets -------------------------------------------------------------------------------------
+
+
+def _without_a_price(config: Config) -> Iterator[str]:
+    """Warn where money is bounded and nobody says what the model costs."""
+    model, budget = config.provider.model, config.budget
+    bounds = [key for key, most in budget if key.endswith("_usd") and most]
+    if bounds and model and price_of(model, budget, config.provider) is None:
+        yield (
+            f"budget.{bounds[0]}: no price of `{model}` is known, so only tokens count; say it in "
+            "`budget.prices`"
+        )
 
 
 def _secrets(

@@ -54,11 +54,13 @@ from zeroclaw.retention.sweep import Sweep
 from zeroclaw.store import Delete, Put, RowKind, Write
 from zeroclaw.text import catalogue
 from zeroclaw.tools import attachments, results
+from zeroclaw.turn.budget import Budget, price_of
 from zeroclaw.turn.context import TurnServices
 from zeroclaw.turn.deliveries import Deliveries
 from zeroclaw.turn.downloads import Downloads
 from zeroclaw.turn.model_call import Model, ModelRecord
 from zeroclaw.turn.numbers import Numbers
+from zeroclaw.turn.prices import MILLIONTHS, Price
 from zeroclaw.turn.recollection import Recollection
 from zeroclaw.turn.results import Results
 from zeroclaw.turn.runner import TurnRunner
@@ -120,6 +122,9 @@ class Services:
             drafts=lambda: open_drafts(store),
         )
         self.model_record = ModelRecord(clock, self._turn_log)
+        self.budget = Budget(
+            store, clock, settings=lambda: settings.config.budget, price=self._price
+        )
         self._turns = self._turn_services()
         self.runner = TurnRunner(self._turns, on_parked=self._look_again)
         self.conversations = Conversations(context)
@@ -257,6 +262,7 @@ class Services:
             publish=self.bus.publish,
             log=log,
             limits=self._limits,
+            budget=self.budget,
             each_approver=self.operators.each_approver,
             operators=self.operators.readers,
             failed=self.notices.line,
@@ -276,13 +282,21 @@ class Services:
         await self.mailboxes.look_again()
 
     def _limits(self) -> Limits:
-        runtime = self.foundation.settings.config.runtime
+        config = self.foundation.settings.config
+        runtime, budget = config.runtime, config.budget
         return Limits(
             max_rounds=runtime.max_iterations,
-            max_tokens=runtime.max_session_tokens or None,
+            max_tokens=budget.turn_tokens or None,
+            max_micros=round(budget.turn_usd * MILLIONTHS) or None,
+            price=self._price(),
             max_repeats=runtime.max_repeats,
             warn_repeats=runtime.warn_repeats,
         )
+
+    def _price(self) -> Price | None:
+        """Return what the model's tokens cost, as the configuration has it now."""
+        config, model = self.foundation.settings.config, self.foundation.provider.facts.model
+        return price_of(model, config.budget, config.provider)
 
     async def _has_room(self) -> bool:
         settings = self.foundation.settings.config.retention
@@ -315,6 +329,7 @@ class Services:
         await self.revocation.sweep()
         await self.deadlines.resume_strangers()
         await self.reassembly.remember()
+        await self.budget.remember()
 
     def announce(self, plan: Plan) -> None:
         """Tell every room what has just been committed; never waits."""

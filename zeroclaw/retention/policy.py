@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import assert_never
 
-from zeroclaw.clock import ULID_ALPHABET, ULID_TIME_CHARS
+from zeroclaw.clock import ULID_TIME_CHARS, ulid_time
 from zeroclaw.config.model import RetentionSettings
 from zeroclaw.store import Row
 from zeroclaw.table import Age, Ages, Declaration, Stays, UntilDue
@@ -110,16 +110,7 @@ def is_ended(row: Row, ended: frozenset[str]) -> bool:
 
 def is_before(ulid: str, instant: datetime) -> bool:
     """Tell whether a ulid was made before an instant; its first characters count milliseconds."""
-    return ulid[:ULID_TIME_CHARS] < _time_chars(instant)
-
-
-def _time_chars(instant: datetime) -> str:
-    number = max(int(instant.timestamp() * 1000), 0)
-    characters: list[str] = []
-    for _ in range(ULID_TIME_CHARS):
-        number, digit = divmod(number, len(ULID_ALPHABET))
-        characters.append(ULID_ALPHABET[digit])
-    return "".join(reversed(characters))
+    return ulid[:ULID_TIME_CHARS] < ulid_time(instant)
 
 
 class Step(Value):

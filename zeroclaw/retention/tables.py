@@ -21,6 +21,7 @@ from zeroclaw.inbound.pairing import STRANGERS
 from zeroclaw.store import RowKind
 from zeroclaw.table import Column, Declaration, Words
 from zeroclaw.turn.attachments import ATTACHMENTS
+from zeroclaw.turn.budget import MARKS
 from zeroclaw.turn.inbox import INBOX
 from zeroclaw.turn.kept_results import RESULTS
 from zeroclaw.turn.numbers import COUNTERS
@@ -43,6 +44,7 @@ TABLES: Mapping[RowKind, Declaration] = {
         POSITIONS,
         COUNTERS,
         ALLOWANCES,
+        MARKS,
         HALTS,
         PROCESSES,
         NOTES,

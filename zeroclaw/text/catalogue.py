@@ -109,12 +109,54 @@ WENT_IN_CIRCLES = Sentence(
     de="beendet: Ich habe immer wieder {tools} aufgerufen und nichts Neues erfahren; mit `/retry` "
     "oder einem weiteren Hinweis mache ich weiter",
 )
-MOST_TOKENS = Sentence(
-    en="stopped at {used} tokens, the limit of one turn is {limit}; earlier tool calls may "
-    "already have completed successfully",
-    de="bei {used} Tokens beendet, für eine Antwort sind {limit} erlaubt; was bis dahin "
-    "aufgerufen wurde, kann schon etwas bewirkt haben",
+MOST_USED = Sentence(
+    en="stopped at {used}, the limit of one turn is {limit}; earlier tool calls may already have "
+    "completed successfully",
+    de="bei {used} beendet, für eine Antwort sind {limit} erlaubt; was bis dahin aufgerufen wurde, "
+    "kann schon etwas bewirkt haben",
 )
+TOKENS = Sentence(en="{count} tokens", de="{count} Tokens")
+DAY_IS_SPENT = Sentence(
+    en="all that I may use in a day, {limit}, is used up; I go on at 00:00 UTC, in {wait}",
+    de="alles, was ich an einem Tag verbrauchen darf, {limit}, ist verbraucht; um 00:00 UTC, in "
+    "{wait}, geht es weiter",
+)
+SHARE_IS_SPENT = Sentence(
+    en="all that you may use in a day, {limit}, is used up; I go on at 00:00 UTC, in {wait}",
+    de="alles, was du an einem Tag verbrauchen darfst, {limit}, ist verbraucht; um 00:00 UTC, in "
+    "{wait}, geht es weiter",
+)
+SHARE_IS_NEAR = Sentence(
+    en="{percent} % of what you may use in a day, {limit}, is used",
+    de="{percent} % von dem, was du an einem Tag verbrauchen darfst, {limit}, ist verbraucht",
+)
+CONVERSATION_IS_SPENT = Sentence(
+    en="all that this conversation may use, {limit}, is used up; `/new` begins another",
+    de="alles, was dieses Gespräch verbrauchen darf, {limit}, ist verbraucht; `/new` beginnt ein "
+    "neues",
+)
+CONVERSATION_IS_NEAR = Sentence(
+    en="{percent} % of what this conversation may use, {limit}, is used",
+    de="{percent} % von dem, was dieses Gespräch verbrauchen darf, {limit}, ist verbraucht",
+)
+
+# The same for operators.
+
+DAY_IS_AT = Sentence(
+    en="{percent} % of what may be used in a day, {limit}, is used (`[budget]`); the day ends at "
+    "00:00 UTC.",
+    de="{percent} % von dem, was an einem Tag verbraucht werden darf, {limit}, ist verbraucht "
+    "(`[budget]`); der Tag endet um 00:00 UTC.",
+)
+SHARE_OF_IS_SPENT = Sentence(
+    en="{who} has used up what one person may use in a day, {limit} (`[budget]`).",
+    de="{who} hat verbraucht, was eine Person an einem Tag verbrauchen darf: {limit} (`[budget]`).",
+)
+CONVERSATION_OF_IS_SPENT = Sentence(
+    en="A conversation of {who} has used up what one may use, {limit} (`[budget]`).",
+    de="Ein Gespräch von {who} hat verbraucht, was eines verbrauchen darf: {limit} (`[budget]`).",
+)
+
 BROKE_OFF_TWICE = Sentence(
     en="the model's answer broke off twice; send `/retry` to ask again",
     de="die Antwort des Modells ist zweimal abgebrochen; mit `/retry` wird es noch einmal gefragt",

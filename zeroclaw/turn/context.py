@@ -17,6 +17,7 @@ from zeroclaw.redact import Redactor
 from zeroclaw.store import Put, Store
 from zeroclaw.text.language import Language, Localized
 from zeroclaw.tool import Tool
+from zeroclaw.turn.budget import Budget
 from zeroclaw.turn.downloads import Downloads
 from zeroclaw.turn.entries import TurnOpened
 from zeroclaw.turn.model_call import Model
@@ -58,6 +59,7 @@ class TurnServices(Value):
         known: Who this principal is by now.
         revoked: Who revoked this principal, empty when nobody did.
         limits: Of a turn that begins now.
+        budget: Counts what all turns use.
         workspace: Makes and returns a conversation's own directory.
         max_file_bytes: Of one file that a chat takes, 0 where it takes none.
         left_s: For how many seconds more pieces of a message may come, see `Debounce`.
@@ -80,6 +82,7 @@ class TurnServices(Value):
     publish: Publish
     log: ChannelLog
     limits: Callable[[], Limits]
+    budget: Budget
     each_approver: Callable[[Principal, Address], tuple[Reader, ...]]
     operators: Callable[[str], tuple[Reader, ...]]
     failed: Callable[[Failure], tuple[Put, ...]]

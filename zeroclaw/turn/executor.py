@@ -27,6 +27,7 @@ from zeroclaw.turn.receipts import ReceiptLookup
 from zeroclaw.turn.results import Settled
 from zeroclaw.turn.session import Transition
 from zeroclaw.turn.signals import (
+    BudgetReached,
     CompactionFailed,
     ContextOverflowed,
     RequestEvent,
@@ -59,7 +60,12 @@ class EffectExecutor:
     # --- the model -----------------------------------------------------------------------------
 
     async def ask(self, number: int) -> None:
-        """Compose a request from the history, and stream its answer."""
+        """Compose a request from the history, and stream its answer; unless a budget is used up."""
+        whose, here = self._opened.principal, self._session.conversation
+        if (spent := await self._services.budget.reached(whose, here)) is not None:
+            reached = BudgetReached(text=spent.to(self._turn.language))
+            await self._tell(Transition(event=reached))
+            return
         await self._verdicts.refresh()
         asking = ModelCall(
             model=self._services.model,

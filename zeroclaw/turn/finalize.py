@@ -53,14 +53,17 @@ class Finalizer:
         )
         text, receipts = await self._text(done)
         state = _ITEM_STATES.get(done.reason, "failed")
-        told = self._told(done) if state == "failed" else ()
+        # Of a budget that is used up operators are told once, not with each message.
+        is_told = done.reason == "budget_exceeded" and await self._is_spent()
+        told = self._told(done) if state == "failed" and not is_told else ()
         end = Transition(
             point=DurablePoint.FINISHED,
             journal=(finished, *noted),
             audited=audited,
             writes=(item_put(self._turn.row.item, state), *joined, *ended.writes, *told),
         )
-        final = await self._end(ended, end, text, receipts)
+        final, text = await self._end(ended, end, text, receipts)
+        services.budget.closed(opened.turn)
         services.outbox.announce(final, await draft.close())
         services.publish(
             TurnEnded(
@@ -77,25 +80,26 @@ class Finalizer:
 
     async def _end(
         self, ended: Ended, end: Transition, text: str, receipts: tuple[CheckedReceipt, ...]
-    ) -> Put:
-        """Commit the end, and return the row of its final.
+    ) -> tuple[Put, str]:
+        """Commit the end, and return the row of its final, and its text.
 
         An answer that came first is read, and its question left as it ended; so is a message of
-        the draft that was recorded meanwhile.
+        the draft that was recorded meanwhile, and what was said of a budget.
         """
-        services, session = self._services, self._session
+        services, session, usage = self._services, self._session, ended.done.usage
         asks = ApprovalRequests(services, session.conversation)
         key = services.ids.ulid()
         tries_left = TRIES
         while True:
             stopped = await asks.stopped(ended.approvals, ended.by)
             row, version, _ = await read_turn(services.store, self._opened.turn)
+            said, marks = await self._of_budgets(ended.done)
             final = outbox_row(
                 key,
                 Text(
                     turn=row.turn,
                     address=row.address,
-                    text=text,
+                    text=f"{text}{said}",
                     receipts=receipts,
                     refs=row.refs,
                     reply_to=row.reply_to,
@@ -104,17 +108,41 @@ class Finalizer:
                 ),
                 session.conversation,
             )
-            closed = replace(row, final=key)
+            closed = replace(row, final=key, usage=usage)
+            if usage.total_tokens:
+                model, micros = services.model.provider.facts.model, services.budget.cost(usage)
+                closed = replace(closed, model=model, micros=micros)
             put = turn_put(closed, session.conversation, closed=True, expect=version)
             tries_left -= 1
+            writes = (final, put, *end.writes, *stopped, *marks)
             try:
-                await session.commit(replace(end, writes=(final, put, *end.writes, *stopped)))
+                await session.commit(replace(end, writes=writes))
             except Conflict:
                 if not tries_left:
                     raise
                 continue
-            services.outbox.announce_written((*stopped, *end.writes))
-            return final
+            services.outbox.announce_written((*stopped, *end.writes, *marks))
+            return final, f"{text}{said}"
+
+    async def _is_spent(self) -> bool:
+        whose, here = self._opened.principal, self._session.conversation
+        return await self._services.budget.reached(whose, here) is not None
+
+    async def _of_budgets(self, done: Done) -> tuple[str, tuple[Put, ...]]:
+        """Return what is said once of budgets: below the answer, and the writes that tell operators."""
+        services, whose = self._services, self._opened.principal
+        below: list[str] = []
+        writes: list[Put] = []
+        for level, mark in await services.budget.unsaid(whose, self._session.conversation):
+            writes.append(mark)
+            line = level.for_its_person(services.clock.now())
+            # A turn that ended because of it has said so.
+            if line is not None and done.reason != "budget_exceeded":
+                below.append(f"\n\n{_as_note(line.to(self._turn.language))}")
+            if (told := level.for_operators(whose.label)) is not None:
+                here = "" if level.scope == "day" else self._turn.address.key()
+                writes += quiet_notes(told, services.operators(here), services.ids.ulid)
+        return "".join(below), tuple(writes)
 
     def _told(self, done: Done) -> tuple[Put, ...]:
         """Return the notes to operators about a turn that failed, and what it may have done."""
@@ -166,7 +194,7 @@ class Finalizer:
             await verdicts.refresh()
             text = receipt_screen.screen(text, verdicts.lookup)
         text, receipts = await verdicts.take_out(text, language)
-        note = f"_{done.note[:1].upper()}{done.note[1:]}._" if done.note else ""
+        note = _as_note(done.note) if done.note else ""
         whole = "\n\n".join(part for part in (text, note) if part.strip())
         whole = whole or catalogue.NOTHING_TO_SAY.to(language)
         unheard = f"_{catalogue.UNHEARD.to(language)}_" if opened.unheard else ""
@@ -175,6 +203,10 @@ class Finalizer:
             message_text.late_for_people(opened.late_s, language),
         )
         return "\n\n".join(part for part in (whole, *below) if part), receipts
+
+
+def _as_note(text: str) -> str:
+    return f"_{text[:1].upper()}{text[1:]}._"
 
 
 def _call_of(fill: batch.Fill) -> ToolCall:

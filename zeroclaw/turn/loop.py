@@ -26,7 +26,7 @@ from zeroclaw.turn.inbox import Ask, Item
 from zeroclaw.turn.machine import step
 from zeroclaw.turn.session import Transition
 from zeroclaw.turn.signals import AbortCause, AbortRequested, Effect, Event
-from zeroclaw.turn.states import Calling, Confirming, Done, State, stages
+from zeroclaw.turn.states import NO_USAGE, Calling, Confirming, Done, State, stages
 from zeroclaw.value import Value
 
 MOST_WAITING = 256
@@ -82,6 +82,7 @@ class TurnLoop:
         self._frames = 0
         self._shown = ""
         self._state: State | None = None
+        self._counted = NO_USAGE
         self._abort: Transition | None = None
 
     @property
@@ -144,6 +145,7 @@ class TurnLoop:
             )
             while True:
                 self._state = state
+                self._count(state)
                 self._publish_stages(was, state)
                 for effect in effects:
                     self._perform(effect, group)
@@ -180,6 +182,13 @@ class TurnLoop:
             return state, ()
         self._publish(state, event)
         return step(state, event)
+
+    def _count(self, state: State) -> None:
+        """Let the budgets know what the turn used so far, once it is more."""
+        usage = state.usage if isinstance(state, Done) else state.progress.usage
+        if usage != self._counted:
+            self._services.budget.used(self._opened, self.conversation, usage)
+            self._counted = usage
 
     def _stop(self) -> None:
         """Cancel what still runs; a call that can't be cancelled is waited for."""

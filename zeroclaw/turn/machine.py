@@ -32,7 +32,7 @@ from zeroclaw.envelope import ActionId
 from zeroclaw.gate.wording import result_for_people
 from zeroclaw.message import AssistantMessage, ToolCall, ToolMessage
 from zeroclaw.text import catalogue
-from zeroclaw.text.language import Language
+from zeroclaw.text.language import Language, LocalizedMessage
 from zeroclaw.turn import batch as slots
 from zeroclaw.turn.batch import Batch
 from zeroclaw.turn.entries import (
@@ -43,10 +43,12 @@ from zeroclaw.turn.entries import (
     Compacted,
     Gated,
 )
+from zeroclaw.turn.prices import Dollars, tokens
 from zeroclaw.turn.signals import (
     AbortRequested,
     AppendBatch,
     AwaitAnswers,
+    BudgetReached,
     CancelCalls,
     CheckCalls,
     Compact,
@@ -125,6 +127,8 @@ def step(state: State, event: Event) -> Step:
             mark = "interrupted" if event.cause == "interrupt" else "stopped"
             note = abort_note(event, state.progress.language)
             return finish(state, "user_abort", note, mark)
+        case BudgetReached():
+            return finish(state, "budget_exceeded", event.text, "stopped")
         case TurnFailed():
             return finish(state, "error", event.text)
         case _:
@@ -313,7 +317,7 @@ def _call_ended(state: Executing | Dispatching, event: CallFinished) -> Step:
     if batch == state.batch:
         return state, ()
     progress = replace(state.progress, usage=state.progress.usage + event.usage)
-    if _is_spent(progress):
+    if _spent(progress) is not None:
         # The turn ends with this step, so nothing more is started by it.
         return replace(state, progress=progress, batch=batch), ()
     return _went_on(replace(state, progress=progress), batch)
@@ -372,18 +376,22 @@ def _resumed(state: Calling, rerun: frozenset[ActionId]) -> Step:
 
 
 def _affordable(state: State, effects: Iterable[Effect]) -> Step:
-    """End the turn instead when it has used up its tokens; asked after every step (S4-20)."""
-    if isinstance(state, Done) or not _is_spent(state.progress):
+    """End the turn instead when it has used up what it may; asked after every step (S4-20)."""
+    if isinstance(state, Done) or (spent := _spent(state.progress)) is None:
         return state, tuple(effects)
-    progress = state.progress
-    used, limit = progress.usage.total_tokens, str(progress.limits.max_tokens)
-    note = catalogue.MOST_TOKENS.to(progress.language, used=used, limit=limit)
-    return finish(state, "budget_exceeded", note, "stopped")
+    return finish(state, "budget_exceeded", spent.to(state.progress.language), "stopped")
 
 
-def _is_spent(progress: Progress) -> bool:
-    cap = progress.limits.max_tokens
-    return cap is not None and progress.usage.total_tokens >= cap
+def _spent(progress: Progress) -> LocalizedMessage | None:
+    """Say that a turn has used up its tokens or its money; None while it has not."""
+    limits, used = progress.limits, progress.usage.total_tokens
+    if limits.max_tokens is not None and used >= limits.max_tokens:
+        return catalogue.MOST_USED.about(used=tokens(used), limit=tokens(limits.max_tokens))
+    cost = 0 if limits.price is None else limits.price.micros(progress.usage)
+    if limits.max_micros is not None and cost >= limits.max_micros:
+        limit = Dollars(micros=limits.max_micros)
+        return catalogue.MOST_USED.about(used=Dollars(micros=cost), limit=limit)
+    return None
 
 
 Mark = Literal["", "stopped", "interrupted"]

@@ -98,6 +98,16 @@ class AbortRequested(Value):
     by: str = ""
 
 
+class BudgetReached(Value):
+    """What a conversation, a person or a day may use is used up, by this turn and others.
+
+    Attributes:
+        text: What, and when it goes on, in one sentence for the person.
+    """
+
+    text: str
+
+
 class TurnFailed(Value):
     """The runtime gives the turn up: a fault of its own, or too many restarts.
 
@@ -113,7 +123,7 @@ RequestEvent = (
 )
 """About one request to the model; news of an older one is ignored by its number."""
 
-Event = RequestEvent | Recorded | CompactionFailed | AbortRequested | TurnFailed
+Event = RequestEvent | Recorded | CompactionFailed | AbortRequested | BudgetReached | TurnFailed
 
 
 # --- effects -------------------------------------------------------------------------------------

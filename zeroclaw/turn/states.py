@@ -7,6 +7,7 @@ from zeroclaw.events import StageName
 from zeroclaw.message import AssistantMessage, ToolMessage, Usage
 from zeroclaw.text.language import Language
 from zeroclaw.turn.batch import Batch, Fill
+from zeroclaw.turn.prices import Price
 from zeroclaw.value import Value
 
 NO_USAGE = Usage()
@@ -22,6 +23,8 @@ class Limits(Value):
     Attributes:
         max_rounds: Batches of tool calls; with N of them run, model call N+1 is refused (K1).
         max_tokens: Input and output of the whole turn, sub-agents included; None for no cap.
+        max_micros: What its tokens may cost, in millionths of a US dollar; None for no cap.
+        price: Of its tokens; None where it is not known, and nothing is capped.
         max_repeats: Rounds that tell the model nothing new until the turn ends (K22), see `loops`; 0
             for never.
         warn_repeats: Until the model is told; 0 for never.
@@ -29,6 +32,8 @@ class Limits(Value):
 
     max_rounds: int = 50
     max_tokens: int | None = None
+    max_micros: int | None = None
+    price: Price | None = None
     max_repeats: int = 0
     warn_repeats: int = 0
 

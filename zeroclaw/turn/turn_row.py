@@ -5,6 +5,7 @@ from collections.abc import Callable
 from zeroclaw.delivery import rows
 from zeroclaw.delivery.rows import OPEN_STATES, OUTBOX, Left, State, Text, Uncertainty
 from zeroclaw.envelope import Address, ConversationId, MessageRef, TurnId
+from zeroclaw.message import Usage
 from zeroclaw.store import (
     Commit,
     DurablePoint,
@@ -20,6 +21,7 @@ from zeroclaw.store import (
 from zeroclaw.table import Age, Ages, Column, Table, Whose, Words, json_codec
 from zeroclaw.turn.inbox import Item
 from zeroclaw.turn.session import ConversationSession
+from zeroclaw.turn.states import NO_USAGE
 from zeroclaw.value import Value, replace
 
 
@@ -31,6 +33,9 @@ class TurnRow(Value):
         refs: The draft's messages, as far as they are known.
         sending: From where to look for one more, whose send was begun; empty for none.
         final: The key of the outbox row that carries the answer, empty before the end.
+        usage: Of the whole turn, once it is over; before that the journal knows it.
+        model: That was asked, empty before the end.
+        micros: What it cost, in millionths of a US dollar; None where nobody said.
     """
 
     turn: TurnId
@@ -38,6 +43,9 @@ class TurnRow(Value):
     refs: tuple[MessageRef, ...] = ()
     sending: str = ""
     final: str = ""
+    usage: Usage = NO_USAGE
+    model: str = ""
+    micros: int | None = None
 
     @property
     def address(self) -> Address:

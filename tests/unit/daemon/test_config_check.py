@@ -448,3 +448,32 @@ def test_the_tools_of_another_package_are_known(
     assert check(parse(f'{STATEMENT}actions = ["tool:launch"]\n'), {}).statements
     (fault,) = faults_of(f'{STATEMENT}actions = ["tool:lunch"]\n')
     assert "did you mean `launch`?" in fault
+
+
+PAID = """
+[provider]
+kind = "openai"
+base_url = "https://models.example/v1"
+model = "{model}"
+[budget]
+{bound}
+"""
+
+
+@pytest.mark.parametrize(
+    ("model", "bound", "warned"),
+    [
+        ("own", "day_usd = 1.0", True),
+        ("own", "day_tokens = 1", False),
+        ("own", "day_usd = 1.0\nprices = { own = { input = 1, output = 1 } }", False),
+        ("gpt-5", "turn_usd = 1.0", False),
+    ],
+)
+def test_money_is_not_bounded_where_nobody_says_the_price(
+    model: str, bound: str, warned: bool
+) -> None:
+    """Whoever bounds it is told, and how to say it (P10)."""
+    warnings = check(parse(PAID.format(model=model, bound=bound)), {}).warnings
+    assert [one.startswith("budget.day_usd: no price of `own` is known") for one in warnings] == (
+        [True] if warned else []
+    )

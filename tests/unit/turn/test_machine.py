@@ -258,7 +258,7 @@ def test_an_event_that_the_budget_can_not_pay_ends_the_turn() -> None:
     assert stepped[1] == (Finish(done=ended),)
     assert (ended.reason, ended.text, len(ended.fills)) == ("budget_exceeded", "Let me look.", 1)
     assert ended.note == (
-        "stopped at 12 tokens, the limit of one turn is 12; "
+        "stopped at 12 tokens, the limit of one turn is 12 tokens; "
         "earlier tool calls may already have completed successfully"
     )
 

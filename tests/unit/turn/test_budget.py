@@ -1,0 +1,303 @@
+"""What models may use: of a turn, a conversation, a person's day and a day (S4-17, S4-20)."""
+
+import pytest
+
+from tests.fakes.house import House, World
+from tests.fakes.scripted_model import Answer
+from tests.unit.turn.parts import answer, call, streaming
+from zeroclaw.config.model import BudgetSettings, PriceSettings, ProviderSettings
+from zeroclaw.envelope import Principal
+from zeroclaw.message import ToolCall, Usage
+from zeroclaw.provider import Finished, TextDelta, ToolCallReady, UsageReported
+from zeroclaw.store import Commit, DurablePoint, Put, RowKind, Write
+from zeroclaw.turn.budget import MARKS, price_of
+from zeroclaw.turn.machine import step
+from zeroclaw.turn.prices import FREE, PRICES, Dollars, Price
+from zeroclaw.turn.states import Done, Limits
+from zeroclaw.turn.turn_row import TURNS
+
+DEAR = Price(input=1.0, cached=0.1, output=10.0)
+OPENAI = ProviderSettings(kind="openai", base_url="https://api.openai.com/v1", model="gpt-5")
+DAY_S = 86_400.0
+BEN = "ben"
+
+
+def uses(tokens: int, *calls: ToolCall) -> Answer:
+    """An answer of so many tokens."""
+    usage = UsageReported(usage=Usage(input_tokens=tokens))
+    made = tuple(ToolCallReady(call=one) for one in calls)
+    return (TextDelta(text="so"), *made, usage, Finished(reason="tool_calls" if made else "stop"))
+
+
+LOOK = call("look")
+
+
+async def left(house: House, who: str = "person:ben") -> list[int]:
+    """How many percent of the budgets are used, the house's first."""
+    whose = Principal(id=who, roles=frozenset(), channel="chat", sender=BEN)
+    return [level.percent for level in await house.services.budget.levels(whose)]
+
+
+# --- prices --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("usage", "micros"),
+    [
+        (Usage(), 0),
+        (Usage(input_tokens=1_000_000), 1_000_000),
+        (Usage(input_tokens=10, cached_tokens=10), 1),
+        (Usage(input_tokens=3, cached_tokens=1), 3),
+        (Usage(output_tokens=7), 70),
+        (Usage(cached_tokens=7), 0),
+    ],
+)
+def test_what_tokens_cost_is_rounded_up(usage: Usage, micros: int) -> None:
+    """In whole millionths, so that sums are exact; what came from a cache is part of the input."""
+    assert DEAR.micros(usage) == micros
+
+
+@pytest.mark.parametrize(
+    ("model", "provider", "price"),
+    [
+        ("gpt-5", OPENAI, PRICES["gpt-5"]),
+        ("openai/gpt-5", OPENAI, PRICES["gpt-5"]),
+        ("gpt-5-2025-08-07", OPENAI, PRICES["gpt-5"]),
+        ("claude-haiku-4-5-20251001", OPENAI, PRICES["claude-haiku-4-5"]),
+        ("gpt-5-turbo", OPENAI, None),
+        ("own", OPENAI, Price(input=2, output=3, cached=2)),
+        ("cached", OPENAI, Price(input=2, output=3, cached=1)),
+        ("any", ProviderSettings(), FREE),
+        ("any", OPENAI.model_copy(update={"base_url": "http://127.0.0.1:1/v1"}), FREE),
+        ("any", OPENAI.model_copy(update={"base_url": "http://localhost:1/v1"}), FREE),
+        ("any", OPENAI.model_copy(update={"base_url": "http://192.168.1.2/v1"}), None),
+    ],
+)
+def test_a_price_is_known_or_it_is_not(
+    model: str, provider: ProviderSettings, price: Price | None
+) -> None:
+    """The configuration first, then nothing for what runs here, then the table; never a guess."""
+    own = PriceSettings(input=2, output=3)
+    bounds = BudgetSettings(prices={"own": own, "cached": own.model_copy(update={"cached": 1})})
+    assert price_of(model, bounds, provider) == price
+
+
+@pytest.mark.parametrize(
+    ("micros", "english", "german"),
+    [
+        (0, "$0.00", "0,00 $"),
+        (1_234, "$0.0012", "0,0012 $"),
+        (1_234_567_890, "$1,234.57", "1.234,57 $"),
+    ],
+)
+def test_money_is_said_as_it_is_written(micros: int, english: str, german: str) -> None:
+    """A little of it is not nothing."""
+    assert (Dollars(micros=micros).to("en"), Dollars(micros=micros).to("de")) == (english, german)
+
+
+# --- a turn --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("limits", "note"),
+    [
+        (Limits(max_micros=30, price=DEAR), "stopped at $0.0000, the limit of one turn is $0.0000"),
+        (Limits(max_micros=31, price=DEAR), ""),
+        (Limits(max_micros=1), ""),
+        (Limits(max_tokens=13), ""),
+    ],
+)
+def test_a_turn_ends_at_its_money(limits: Limits, note: str) -> None:
+    """As at its tokens; without a price nothing is counted (S4-17, S4-20)."""
+    state, _ = step(streaming(limits), answer("so", call()))
+    assert isinstance(state, Done) is bool(note)
+    assert not note or (isinstance(state, Done) and state.note.startswith(note))
+
+
+async def test_a_turn_has_a_bound_unless_it_is_taken_away(world: World) -> None:
+    """Fifty rounds without one are a runaway turn."""
+    world.model.will(uses(999_999, LOOK), uses(1, LOOK), uses(1))
+    async with world.running() as house:
+        await house.say("look")
+        assert "Stopped at 1,000,000 tokens, the limit of one turn" in house.texts()[-1]
+        assert len(world.model.requests) == 2
+
+
+# --- a day ---------------------------------------------------------------------------------------
+
+
+async def test_a_day_that_is_used_up_ends_with_the_day(world: World) -> None:
+    """Who writes is told when it goes on, operators once; the next day all is there again (P10)."""
+    world.configure(budget=BudgetSettings(day_tokens=1000))
+    world.model.will(uses(790), uses(20), uses(200), uses(7))
+    async with world.running() as house:
+        await house.say("one", BEN)
+        assert (house.texts(BEN), house.texts()) == (["so"], [])
+        await house.say("two", BEN)
+        assert house.texts()[-1].startswith("81 % of what may be used in a day, 1,000 tokens,")
+        await house.say("three", BEN)
+        assert house.texts()[-1].startswith("101 % of what may be used in a day")
+        for text in ("four", "five"):
+            await house.say(text, BEN)
+        refused = "_All that I may use in a day, 1,000 tokens, is used up; I go on at 00:00 UTC, in 12 h._"
+        assert house.texts(BEN) == ["so", "so", f"so\n\n{refused}", refused, refused]
+        assert len(house.texts()) == 2
+        assert len(world.model.requests) == 3
+        assert (await house.states())[-1] == "failed"
+        await house.advance(DAY_S / 2)
+        await house.say("/retry", BEN)
+        assert house.texts(BEN)[-1] == "so"
+        assert await left(house) == [0]
+
+
+async def test_a_persons_share_is_theirs_alone(world: World) -> None:
+    """Another's goes on; whoever nears theirs is told once, and again when it is used up."""
+    world.configure(budget=BudgetSettings(person_day_tokens=100))
+    world.model.will(uses(85), uses(1), uses(20), uses(1))
+    async with world.running() as house:
+        for text in ("one", "two", "three", "four"):
+            await house.say(text, BEN)
+        assert house.texts(BEN) == [
+            "so\n\n_85 % of what you may use in a day, 100 tokens, is used._",
+            "so",
+            "so\n\n_All that you may use in a day, 100 tokens, is used up; I go on at 00:00 UTC, in 12 h._",
+            "_All that you may use in a day, 100 tokens, is used up; I go on at 00:00 UTC, in 12 h._",
+        ]
+        assert house.texts() == [
+            "Ben has used up what one person may use in a day, 100 tokens (`[budget]`)."
+        ]
+        await house.say("one")
+        assert house.texts()[-1] == "so"
+
+
+async def test_a_conversation_ends_and_another_begins(world: World) -> None:
+    """`/new` goes on with what a new one may use; what one used is read from its rows."""
+    world.configure(budget=BudgetSettings(conversation_tokens=100))
+    world.model.will(uses(90), uses(20), uses(1))
+    async with world.running() as house:
+        await house.say("one", BEN)
+        assert "90 % of what this conversation may use" in house.texts(BEN)[-1]
+    async with world.running() as house:
+        await house.say("two", BEN)
+        await house.say("three", BEN)
+        assert house.texts(BEN)[-1] == (
+            "_All that this conversation may use, 100 tokens, is used up; `/new` begins another._"
+        )
+        assert house.texts() == [
+            "A conversation of Ben has used up what one may use, 100 tokens (`[budget]`)."
+        ]
+        await house.say("/new", BEN)
+        await house.say("four", BEN)
+        assert house.texts(BEN)[-1] == "so"
+
+
+async def test_money_counts_as_tokens_do(world: World) -> None:
+    """At the configured price; what is nearer to its end is told."""
+    prices = {"scripted": PriceSettings(input=1_000, output=0)}
+    world.configure(
+        budget=BudgetSettings(person_day_usd=1, person_day_tokens=99_999, prices=prices)
+    )
+    world.model.will(uses(900), uses(100), uses(1))
+    async with world.running() as house:
+        for text in ("one", "two", "three"):
+            await house.say(text, BEN)
+        assert house.texts(BEN)[0].endswith("_90 % of what you may use in a day, $1.00, is used._")
+        assert house.texts(BEN)[2].startswith("_All that you may use in a day, $1.00, is used up")
+        rows = await house.rows(RowKind.TURN)
+        assert [TURNS.of(row).micros for row in rows] == [900_000, 100_000, None]
+
+
+async def test_without_a_price_only_tokens_count(world: World) -> None:
+    """Money is not guessed."""
+    provider = ProviderSettings(kind="openai", base_url="https://x.example/v1", model="m")
+    world.configure(budget=BudgetSettings(day_usd=0.01, day_tokens=1000), provider=provider)
+    world.model.will(uses(500))
+    async with world.running() as house:
+        await house.say("one", BEN)
+        assert await left(house) == [50]
+        [row] = await house.rows(RowKind.TURN)
+        turn = TURNS.of(row)
+        assert (turn.usage.total_tokens, turn.model, turn.micros) == (500, "scripted", None)
+
+
+async def test_a_turn_stops_where_the_day_ends(world: World) -> None:
+    """Between two requests; a request that is under way is paid for."""
+    world.configure(budget=BudgetSettings(day_tokens=100))
+    world.model.will(uses(150, LOOK), uses(1))
+    async with world.running() as house:
+        await house.say("look", BEN)
+        assert house.texts(BEN) == [
+            "so\n\n_All that I may use in a day, 100 tokens, is used up; I go on at 00:00 UTC, in 12 h._"
+        ]
+        assert (len(world.look.runs), len(world.model.requests)) == (1, 1)
+
+
+async def test_turns_at_once_count_together(world: World) -> None:
+    """One that is still under way has used what it used (P2)."""
+    world.configure(budget=BudgetSettings(day_tokens=100))
+    world.model.will(uses(99, call("poke")), uses(1))
+    async with world.running() as house:
+        await house.say("poke", BEN)
+        assert await left(house) == [99]
+        await house.say("one")
+        assert await left(house) == [100]
+        await house.say("two")
+        assert "is used up" in house.texts()[-1]
+
+
+# --- across restarts -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "point",
+    [
+        DurablePoint.ASSISTANT_RECEIVED,
+        DurablePoint.GATED,
+        DurablePoint.CALL_FINISHED,
+        DurablePoint.BATCH_APPENDED,
+        DurablePoint.FINISHED,
+        DurablePoint.DELIVERED,
+    ],
+)
+async def test_a_kill_loses_nothing_that_was_spent(world: World, point: DurablePoint) -> None:
+    """What is in the journal counts on, and what is in a row counts once (P1)."""
+    world.configure(budget=BudgetSettings(day_tokens=1000, person_day_tokens=500))
+    world.model.will(uses(100, LOOK), uses(50))
+    world.store.cut_after(point)
+    async with world.running() as house:
+        await house.say_and_die("look")
+    world.store.heal()
+    world.model.otherwise(uses(50))
+    async with world.running() as house:
+        assert house.texts()[0].startswith("so")
+        assert await left(house, "person:ada") == [15, 30]
+        assert await left(house, "person:ben") == [15, 0]
+
+
+async def test_what_was_said_is_not_said_again(world: World) -> None:
+    """Nor by the next process."""
+    world.configure(budget=BudgetSettings(day_tokens=100))
+    world.model.will(uses(90), uses(1))
+    async with world.running() as house:
+        await house.say("one", BEN)
+    async with world.running() as house:
+        await house.say("two", BEN)
+        assert len(house.texts()) == 1
+
+
+async def test_two_turns_that_end_at_once_tell_it_once(world: World) -> None:
+    """Whoever is second sees that it was said (P2)."""
+    world.configure(budget=BudgetSettings(day_tokens=100))
+    world.model.will(uses(90))
+    said: list[Put] = []
+
+    async def first(writes: tuple[Write, ...]) -> None:
+        if not said:
+            said.extend(one for one in writes if isinstance(one, Put) and one.kind is MARKS.kind)
+            if said:
+                await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(said[0],)))
+
+    world.store.meanwhile = first
+    async with world.running() as house:
+        await house.say("one", BEN)
+        assert (len(said), house.texts(BEN), house.texts()) == (1, ["so"], [])

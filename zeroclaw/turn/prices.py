@@ -1,0 +1,74 @@
+"""What tokens cost, and how amounts are said.
+
+Money is counted in millionths of a US dollar, whole ones, so that sums are exact.
+"""
+
+import math
+from collections.abc import Mapping
+
+from zeroclaw.message import Usage
+from zeroclaw.text import catalogue
+from zeroclaw.text.language import Grouped, Language, LocalizedMessage
+from zeroclaw.value import Value
+
+MILLIONTHS = 1_000_000
+
+
+class Price(Value):
+    """US dollars for a million tokens, which are millionths of a dollar for one."""
+
+    input: float
+    output: float
+    cached: float
+
+    def micros(self, usage: Usage) -> int:
+        """Return what tokens cost, rounded up."""
+        cached = min(usage.cached_tokens, usage.input_tokens)
+        fresh = usage.input_tokens - cached
+        cost = fresh * self.input + cached * self.cached + usage.output_tokens * self.output
+        # What a float adds behind the sixth digit is no price.
+        return math.ceil(round(cost, 6))
+
+
+FREE = Price(input=0, output=0, cached=0)
+
+AS_OF = "2026-09"
+"""The month of the prices below, which were put together from tables that others keep of the vendors'
+list prices. `[budget.prices]` says otherwise, and counts: for a contract, a region, a newer model."""
+PRICES: Mapping[str, Price] = {
+    name: Price(input=fresh, cached=cached, output=output)
+    for name, fresh, cached, output in (
+        ("gpt-4o", 2.50, 1.25, 10.00),
+        ("gpt-4o-mini", 0.15, 0.075, 0.60),
+        ("gpt-4.1", 2.00, 0.50, 8.00),
+        ("gpt-4.1-mini", 0.40, 0.10, 1.60),
+        ("gpt-4.1-nano", 0.10, 0.025, 0.40),
+        ("gpt-5", 1.25, 0.125, 10.00),
+        ("gpt-5-mini", 0.25, 0.025, 2.00),
+        ("gpt-5-nano", 0.05, 0.005, 0.40),
+        ("claude-haiku-4-5", 1.00, 0.10, 5.00),
+        ("claude-sonnet-4-5", 3.00, 0.30, 15.00),
+        ("claude-sonnet-4-6", 3.00, 0.30, 15.00),
+        ("claude-opus-4-6", 5.00, 0.50, 25.00),
+    )
+}
+
+
+class Dollars(Value):
+    """An amount of money: to the cent, and what is less than a dollar to a hundredth of one."""
+
+    micros: int
+
+    def to(self, language: Language) -> str:
+        """Return it as it is written there; see `Localized`."""
+        dollars = self.micros / MILLIONTHS
+        shown = f"{dollars:.4f}" if 0 < self.micros < MILLIONTHS else f"{dollars:,.2f}"
+        return f"{shown.translate(_GERMAN)} $" if language == "de" else f"${shown}"
+
+
+_GERMAN = str.maketrans(",.", ".,")
+
+
+def tokens(count: int) -> LocalizedMessage:
+    """Return an amount of tokens, in words."""
+    return catalogue.TOKENS.about(count=Grouped(number=count))
