@@ -343,7 +343,11 @@ class Blobs(Protocol):
         ...
 
 
-class Store(Rows, Logs, Blobs, Protocol):
+class Kept(Rows, Logs, Protocol):
+    """Reads of rows and logs."""
+
+
+class Store(Kept, Blobs, Protocol):
     """Durable memory; `commit` is the only way to write."""
 
     async def commit(self, commit: Commit) -> None:

@@ -13,7 +13,7 @@ from zeroclaw.clock import Clock, Ids
 from zeroclaw.config.model import Config, ProviderSettings
 from zeroclaw.daemon.config_check import CheckedConfig
 from zeroclaw.daemon.live_config import LiveConfig
-from zeroclaw.daemon.tools import kept_in, open_tools
+from zeroclaw.daemon.tools import open_tools
 from zeroclaw.gate.protection import Protected
 from zeroclaw.gate.receipt_keys import Keys, open_keys
 from zeroclaw.host import cgroups, places, plugins
@@ -189,7 +189,7 @@ async def open_foundation(start: Start, openers: Openers, stack: AsyncExitStack)
     tools, shell_note = await open_tools(
         config,
         subtree=None if isinstance(bounded, cgroups.NoSubtree) else bounded,
-        kept=kept_in(store),
+        store=store,
         shielded=_shielded(start.places),
         redact=start.checked.redactor.redact,
         version=start.version,

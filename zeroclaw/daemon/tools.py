@@ -16,7 +16,6 @@ from zeroclaw.tool import Tool
 from zeroclaw.tools import attachments, fetch, files, notes, results, shell
 from zeroclaw.turn.downloads import AttachedFiles
 from zeroclaw.turn.kept_results import KeptResults
-from zeroclaw.value import Value
 
 OURS = frozenset({"attachments", "fetch", "files", "notes", "results", "shell"})
 """Entry points of tools that are opened here, with settings of their own."""
@@ -24,23 +23,10 @@ OURS = frozenset({"attachments", "fetch", "files", "notes", "results", "shell"})
 NO_SANDBOX = sandbox.Broken(reason="nobody has looked for one")
 
 
-class Kept(Value):
-    """What tools work on that the store keeps."""
-
-    attachments: attachments.AttachmentsStore
-    notes: notes.NotesStore
-    results: results.ResultsStore
-
-
-def kept_in(store: Store) -> Kept:
-    """Return what a store keeps for tools."""
-    return Kept(attachments=AttachedFiles(store), notes=Notes(store), results=KeptResults(store))
-
-
 async def open_tools(
     config: Config,
     *,
-    kept: Kept,
+    store: Store,
     shielded: Protected,
     redact: Callable[[str], str],
     version: str,
@@ -89,7 +75,7 @@ async def open_tools(
                 subtree=subtree,
             )
         )
-    found += stored_tools(config, kept, redact, result_chars, boxed=tested)
+    found += stored_tools(config, store, redact, result_chars, boxed=tested)
     for name in plugins.names(plugins.TOOLS):
         if name not in OURS:
             key = f"tools.{name}"
@@ -102,7 +88,7 @@ async def open_tools(
 
 def stored_tools(
     config: Config,
-    kept: Kept,
+    store: Store,
     redact: Callable[[str], str],
     result_chars: Callable[[], int] | None = None,
     *,
@@ -117,7 +103,7 @@ def stored_tools(
     if config.tools.attachments.enabled:
         found += attachments.tools(
             attachments.AttachmentsSettings(
-                store=kept.attachments,
+                store=AttachedFiles(store),
                 sandbox=boxed,
                 answer_chars=answer_chars,
                 timeout_s=config.tools.attachments.timeout_s,
@@ -125,9 +111,9 @@ def stored_tools(
             )
         )
     if config.tools.notes.enabled:
-        found += notes.tools(config.tools.notes, kept.notes, redact)
+        found += notes.tools(config.tools.notes, Notes(store), redact)
     if config.tools.results.enabled:
-        found += results.tools(kept.results, answer_chars)
+        found += results.tools(KeptResults(store), answer_chars)
     return tuple(found)
 
 

@@ -17,6 +17,7 @@ from typing import Literal, TextIO
 from zeroclaw.host.answers import Trouble
 
 Redact = Callable[[str], str]
+Fields = dict[str, object]
 LineForm = Literal["json", "lines"]
 Level = Literal["debug", "info", "warning", "error"]
 
@@ -33,6 +34,7 @@ _LONGEST_LINE_CHARS = 16_000
 _WAITING_LINES = 10_000
 _MOST_TROUBLES = 50
 _LONGEST_TROUBLE_CHARS = 500
+_TRACES = logging.Formatter()
 _CLOSING_S = 1.0  # a reader that stands still must not hang the exit
 
 
@@ -72,8 +74,7 @@ def set_up(
     Returns:
         A function that writes what is waiting and stops; logging calls it at exit too, it is safe twice.
     """
-    handler = _Handler(stream or sys.stderr, redact)
-    handler.setFormatter(_JsonLine(redact) if form == "json" else _ReadableLine(redact))
+    handler = _Handler(stream or sys.stderr, redact, form)
     root = logging.getLogger()
     for old in tuple(root.handlers):
         root.removeHandler(old)
@@ -93,9 +94,10 @@ def troubles() -> tuple[Trouble, ...]:
 class _Handler(logging.Handler):
     """Formats here, writes on a thread of its own; keeps the newest troubles in memory."""
 
-    def __init__(self, stream: TextIO, redact: Redact) -> None:
+    def __init__(self, stream: TextIO, redact: Redact, form: LineForm) -> None:
         super().__init__()
-        self._readable = _ReadableLine(redact)
+        self._redact = redact
+        self._form = form
         self._troubles: deque[Trouble] = deque(maxlen=_MOST_TROUBLES)
         self._stream = stream
         self._lines: SimpleQueue[str | None] = SimpleQueue()  # bounded in `emit`
@@ -109,9 +111,10 @@ class _Handler(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
-            line = self.format(record)
+            head, fields = self._fact(record)
+            line = _json(head, fields) if self._form == "json" else _words(head, fields)
             if record.levelno >= logging.WARNING:
-                self._troubles.append(self._trouble(record))
+                self._troubles.append(_trouble(_words(head, fields), record))
         except (TypeError, ValueError, KeyError, AttributeError):
             # A record whose arguments don't fit its text; the text itself is kept out, as it was
             # not redacted.
@@ -126,11 +129,31 @@ class _Handler(logging.Handler):
         self._thread.join(timeout=_CLOSING_S)
         super().close()
 
-    def _trouble(self, record: logging.LogRecord) -> Trouble:
-        _at, level, text = self._readable.format(record).split(" ", 2)
-        if len(text) > _LONGEST_TROUBLE_CHARS:
-            text = f"{text[:_LONGEST_TROUBLE_CHARS]}…"
-        return Trouble(at=datetime.fromtimestamp(record.created, UTC), level=level, text=text)
+    def _fact(self, record: logging.LogRecord) -> tuple[Fields, Fields]:
+        """Return what every line says first, and the rest; each text redacted, then cut."""
+        at = datetime.fromtimestamp(record.created, UTC)
+        head: Fields = {
+            "at": f"{at:%Y-%m-%dT%H:%M:%S}.{int(record.msecs):03}Z",
+            "level": record.levelname.lower(),
+            "room": record.name,
+            "event": self._clean(record.getMessage()),
+        }
+        given: Fields = getattr(record, _FIELDS, {})
+        fields = {name: self._value(value) for name, value in given.items()}
+        if record.exc_info:
+            fields["trace"] = self._clean(_TRACES.formatException(record.exc_info))
+        return head, fields
+
+    def _value(self, value: object) -> object:
+        if value is None or isinstance(value, bool | int | float):
+            return value
+        return self._clean(str(value))
+
+    def _clean(self, text: str) -> str:
+        clean = self._redact(text[:_LONGEST_SCANNED_CHARS])
+        if len(clean) <= _LONGEST_VALUE_CHARS:
+            return clean
+        return f"{clean[:_LONGEST_VALUE_CHARS]}… ({len(text)} characters)"
 
     def _write_all(self) -> None:
         while (line := self._lines.get()) is not None:
@@ -143,66 +166,26 @@ class _Handler(logging.Handler):
                 return  # stderr is gone, and with it everybody who could be told
 
 
-class _Line(logging.Formatter):
-    """What both forms of a line are made with."""
-
-    def __init__(self, redact: Redact) -> None:
-        super().__init__()
-        self._redact = redact
-
-    def _clean(self, text: str) -> str:
-        clean = self._redact(text[:_LONGEST_SCANNED_CHARS])
-        if len(clean) <= _LONGEST_VALUE_CHARS:
-            return clean
-        return f"{clean[:_LONGEST_VALUE_CHARS]}… ({len(text)} characters)"
-
-    def _value(self, value: object) -> object:
-        if value is None or isinstance(value, bool | int | float):
-            return value
-        return self._clean(str(value))
+def _json(head: Fields, fields: Fields) -> str:
+    """Return one JSON object: `at`, `level`, `room`, `event`, then the fields."""
+    text = json.dumps({**head, **fields, **head}, ensure_ascii=False)
+    if len(text) <= _LONGEST_LINE_CHARS:
+        return text
+    return json.dumps({**head, "fields_too_long": len(text)}, ensure_ascii=False)
 
 
-class _JsonLine(_Line):
-    """One JSON object: `at`, `level`, `room`, `event`, then the fields."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        line: dict[str, object] = {
-            "at": _at(record),
-            "level": record.levelname.lower(),
-            "room": record.name,
-            "event": self._clean(record.getMessage()),
-        }
-        for name, value in _fields(record).items():
-            line.setdefault(name, self._value(value))
-        if record.exc_info:
-            line["trace"] = self._clean(self.formatException(record.exc_info))
-        text = json.dumps(line, ensure_ascii=False)
-        if len(text) <= _LONGEST_LINE_CHARS:
-            return text
-        kept = {name: line[name] for name in ("at", "level", "room", "event")}
-        return json.dumps({**kept, "fields_too_long": len(text)}, ensure_ascii=False)
+def _words(head: Fields, fields: Fields) -> str:
+    """Return `2026-01-01T12:00:00.000Z warning zeroclaw.stores event field=value …`."""
+    words = [*map(str, head.values())]
+    for name, value in fields.items():
+        text = str(value)
+        plain = text and text.isprintable() and " " not in text and '"' not in text
+        words.append(f"{name}={text if plain else json.dumps(text, ensure_ascii=False)}")
+    return " ".join(" ".join(words).splitlines())[:_LONGEST_LINE_CHARS]
 
 
-class _ReadableLine(_Line):
-    """`2026-01-01T12:00:00.000Z warning zeroclaw.stores event field=value …`."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        words = [_at(record), record.levelname.lower(), record.name]
-        words.append(self._clean(record.getMessage()))
-        for name, value in _fields(record).items():
-            text = str(self._value(value))
-            plain = text and text.isprintable() and " " not in text and '"' not in text
-            words.append(f"{name}={text if plain else json.dumps(text, ensure_ascii=False)}")
-        if record.exc_info:
-            trace = self._clean(self.formatException(record.exc_info))
-            words.append(f"trace={json.dumps(trace, ensure_ascii=False)}")
-        return " ".join(" ".join(words).splitlines())[:_LONGEST_LINE_CHARS]
-
-
-def _at(record: logging.LogRecord) -> str:
-    at = datetime.fromtimestamp(record.created, UTC)
-    return f"{at:%Y-%m-%dT%H:%M:%S}.{int(record.msecs):03}Z"
-
-
-def _fields(record: logging.LogRecord) -> Mapping[str, object]:
-    return getattr(record, _FIELDS, {})
+def _trouble(words: str, record: logging.LogRecord) -> Trouble:
+    _at, level, text = words.split(" ", 2)
+    if len(text) > _LONGEST_TROUBLE_CHARS:
+        text = f"{text[:_LONGEST_TROUBLE_CHARS]}…"
+    return Trouble(at=datetime.fromtimestamp(record.created, UTC), level=level, text=text)

@@ -1,24 +1,19 @@
 """Finds what is kept of a conversation or of a person."""
 
 from collections.abc import Collection, Iterable
-from typing import Protocol
 
 from zeroclaw.config.model import PersonSettings
 from zeroclaw.envelope import ConversationId
 from zeroclaw.inbound.conversations import CONVERSATIONS
 from zeroclaw.retention.export import Found
 from zeroclaw.retention.tables import OF_CONVERSATIONS, OF_PERSONS, OF_WRITERS
-from zeroclaw.store import LogKind, Logs, Rows, read_all, scan
+from zeroclaw.store import Kept, LogKind, read_all, scan
 from zeroclaw.turn import entries
 from zeroclaw.turn.inbox import INBOX, Item, Opening
 from zeroclaw.turn.turn_row import TURNS
 
 _OF_MESSAGES = tuple(one for one in OF_WRITERS if one[0].kind is not INBOX.kind)
 """What comes of messages, and tells whose it is."""
-
-
-class Kept(Rows, Logs, Protocol):
-    """What is read."""
 
 
 async def collect(kept: Kept, whose: str, people: Iterable[PersonSettings]) -> tuple[Found, ...]:

@@ -6,8 +6,9 @@ again, so a wish that a restart cut off is carried out from its beginning.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
+from functools import partial
 from typing import Protocol
 
 from zeroclaw.channel import ChannelLog
@@ -160,7 +161,8 @@ class Erasure:
         # Without it a new message begins a new conversation; one that is just being admitted to
         # this one is refused by its expectation, and looks again.
         await self._remove(POINTERS.where(conversation=here))
-        if not await self._stopped(wish, here, everybodys=True):
+        has_run = await self._stop(wish, here, everybodys=True)
+        if has_run and not await self._until(partial(self._is_free, here)):
             return False
         digests = await self._digests(here)
         for table in OF_CONVERSATIONS:
@@ -200,13 +202,8 @@ class Erasure:
 
     async def _theirs(self, wish: Wish, here: ConversationId) -> bool:
         """Remove one person's messages and turns; False while turns follow each other."""
-        if not await self._stopped(wish, here, everybodys=False):
-            return False
-        for _ in range(TRIES):
-            if await self._is_free(here) and await self._rewritten(wish.person, here):
-                break
-            await self._clock.sleep(LOOK_S)
-        else:
+        await self._stop(wish, here, everybodys=False)
+        if not await self._until(partial(self._rewritten, wish.person, here)):
             return False
         turns = frozenset(
             [
@@ -230,7 +227,9 @@ class Erasure:
         return not self._mailboxes.is_open(here) and not await self._is_running(here)
 
     async def _rewritten(self, person: str, here: ConversationId) -> bool:
-        """Put the journal without their turns in its place; False when somebody wrote meanwhile."""
+        """Put the journal without their turns in its place; False while somebody writes there."""
+        if not await self._is_free(here):
+            return False
         stored = [one async for one in read_all(self._store, LogKind.JOURNAL, here)]
         left = journal_without((entries.decode(one.body) for one in stored), person)
         if left is None:
@@ -262,14 +261,14 @@ class Erasure:
 
     # --- both ----------------------------------------------------------------------------------
 
-    async def _stopped(self, wish: Wish, here: ConversationId, *, everybodys: bool) -> bool:
-        """Take back what waits, stop what runs as `/new` does, and wait for its end."""
+    async def _stop(self, wish: Wish, here: ConversationId, *, everybodys: bool) -> bool:
+        """Take back what waits, and stop what runs as `/new` does; tell whether anything ran."""
         async for row in scan(self._store, INBOX.where(conversation=here, state="queued")):
             item = INBOX.of(row)
             if everybodys or item.principal.id == wish.person:
                 await self._superseded(row, item)
         if not await self._is_running(here):
-            return True
+            return False
         if everybodys or await self._runs_theirs(wish.person, here):
             stop = Item(
                 id=ItemId(self._ids.ulid()),
@@ -287,8 +286,12 @@ class Erasure:
                 )
             )
             self._mailboxes.wake(here)
+        return True
+
+    async def _until(self, is_done: Callable[[], Awaitable[bool]]) -> bool:
+        """Look until it is done; False when it was not for so long that others have their turn."""
         for _ in range(TRIES):
-            if await self._is_free(here):
+            if await is_done():
                 return True
             await self._clock.sleep(LOOK_S)
         return False

@@ -14,7 +14,7 @@ from zeroclaw.config.model import (
     RuntimeSettings,
     ToolsSettings,
 )
-from zeroclaw.daemon.tools import kept_in, stored_tools
+from zeroclaw.daemon.tools import stored_tools
 from zeroclaw.message import ToolMessage
 from zeroclaw.redact import Redactor
 from zeroclaw.store import RowKind
@@ -37,7 +37,7 @@ def world(tmp_path: Path) -> World:
 
 def offer(world: World) -> None:
     """Put the tools there that the configuration offers."""
-    world.others = stored_tools(world.config, kept_in(world.store), Redactor((SECRET,)).redact)
+    world.others = stored_tools(world.config, world.store, Redactor((SECRET,)).redact)
 
 
 async def result(house: House, play: tuple[str, str], who: str, room: str = "") -> str:

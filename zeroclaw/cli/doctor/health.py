@@ -2,14 +2,13 @@
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
-from typing import Protocol
 
 from zeroclaw.clock import made_at
 from zeroclaw.delivery.rows import OPEN_STATES, OUTBOX
 from zeroclaw.envelope import ConversationId
 from zeroclaw.gate.approval import APPROVALS
 from zeroclaw.inbound.commands.halt import Halt, read_halt
-from zeroclaw.store import LogKind, Logs, Query, RowKind, Rows, scan
+from zeroclaw.store import Kept, LogKind, Query, RowKind, scan
 from zeroclaw.turn import entries
 from zeroclaw.turn.inbox import INBOX
 from zeroclaw.value import Value
@@ -66,10 +65,6 @@ class Health(Value):
     stuck: int = 0
     refused: int = 0
     failing: tuple[Failing, ...] = ()
-
-
-class Kept(Rows, Logs, Protocol):
-    """What is read."""
 
 
 async def health(kept: Kept, now: datetime) -> Health:

@@ -10,7 +10,7 @@ from zeroclaw.config.model import Config
 from zeroclaw.daemon.config_check import manifests_of
 from zeroclaw.daemon.foundation import protected_in
 from zeroclaw.daemon.live_config import LiveConfig, LivePolicy, learn_stored, people_of
-from zeroclaw.daemon.tools import kept_in, open_tools
+from zeroclaw.daemon.tools import open_tools
 from zeroclaw.errors import ConfigError
 from zeroclaw.gate.policy import configured
 from zeroclaw.gate.ruling import Explained
@@ -38,7 +38,7 @@ async def offered_here(config: Config, stack: AsyncExitStack) -> tuple[dict[str,
     stack.push_async_callback(empty.aclose)
     return await open_tools(
         config,
-        kept=kept_in(empty),
+        store=empty,
         shielded=Protected(hidden=()),
         redact=str,
         version="",
