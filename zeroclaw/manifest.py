@@ -1,5 +1,7 @@
 """What a package says of a kind of channel before anything of it is loaded."""
 
+import re
+
 from zeroclaw.value import Value
 
 
@@ -36,3 +38,8 @@ class ChannelManifest(Value):
     may_pair: bool = True
     sender: str = ""
     public: str = ""
+
+    def spelled(self, sender: str) -> str:
+        """Return an id as its platform writes it, perhaps in another letter case; empty for nobody's."""
+        forms = (sender, sender.lower(), sender.upper())
+        return next((one for one in forms if not self.sender or re.fullmatch(self.sender, one)), "")

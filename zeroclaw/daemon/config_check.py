@@ -1,6 +1,5 @@
 """Finds every fault of a configuration at once, before anything is opened."""
 
-import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -257,10 +256,9 @@ def _nobodys(config: Config, manifests: Mapping[str, ChannelManifest]) -> Iterat
     for path, identity in named:
         channel, _, sender = identity.partition(":")
         kind = manifests.get(config.kind_of(channel)) if channel in config.channels else None
-        if kind is None or not kind.sender or re.fullmatch(kind.sender, sender):
+        if kind is None or (spelled := kind.spelled(sender)) == sender:
             continue
-        likely = (one for one in (sender.lower(), sender.upper()) if re.fullmatch(kind.sender, one))
-        meant = f"; did you mean `{one}`?" if (one := next(likely, "")) else ""
+        meant = f"; did you mean `{spelled}`?" if spelled else ""
         yield f"{path}: `{sender}` is the id of no sender there{meant}"
 
 

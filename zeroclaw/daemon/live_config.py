@@ -4,13 +4,14 @@ Both are replaced whole, in one step without an await, so that nobody sees half 
 configuration. Rooms are handed a way to ask, and ask each time.
 """
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 
 from zeroclaw.config.model import Config
 from zeroclaw.gate.policy import PolicySet, Statement
 from zeroclaw.gate.shipped import assemble, halt_statement
 from zeroclaw.inbound.commands.halt import Halt
 from zeroclaw.inbound.identity import PEOPLE, People
+from zeroclaw.manifest import ChannelManifest
 from zeroclaw.store import Rows
 
 
@@ -75,14 +76,21 @@ async def learn_stored(rows: Rows, people: People) -> None:
         people.learn(known)
 
 
-def people_of(config: Config, local: Iterable[str]) -> People:
-    """Return the people of a configuration; `local` are the channels of the operator alone."""
+def people_of(config: Config, channels: Mapping[str, ChannelManifest]) -> People:
+    """Return the people of a configuration, whose channels are what their manifests say."""
+    local = [name for name, manifest in channels.items() if manifest.local_operator]
+
+    def spelled(channel: str, sender: str) -> str:
+        manifest = channels.get(channel)
+        return sender if manifest is None else manifest.spelled(sender)
+
     return People(
         config.people,
         allowed=allowed_of(config),
         # The page keeps what was said while nobody looked, so it comes before the terminal.
         local=tuple(sorted(local, key=lambda name: config.kind_of(name) != "web")),
         language=config.language,
+        spelled=spelled,
     )
 
 

@@ -84,7 +84,7 @@ class Services:
         self.policy = LivePolicy(settings)
         self.people = people_of(
             foundation.start.config,
-            (part.name for part in checked.channels if part.manifest.local_operator),
+            {part.name: part.manifest for part in checked.channels},
         )
         self.operators = Operators(
             self.people, self.channels.channel_of, settings=lambda: settings.config.approvals

@@ -9,7 +9,7 @@ language each person chose:
     (nobody) ──▶ admitted ◀──▶ revoked
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Literal
 
@@ -119,6 +119,7 @@ class People:
         allowed: Mapping[str, tuple[str, ...]],
         local: tuple[str, ...],
         language: Language = "en",
+        spelled: Callable[[str, str], str] = lambda _, sender: sender,
     ) -> None:
         """Index them.
 
@@ -127,8 +128,11 @@ class People:
             allowed: The sender ids that each channel admits; `*` admits every sender.
             local: The channels whose every sender is the operator, best one first.
             language: What those read who neither chose one nor were given one.
+            spelled: Returns the id of a sender of a channel as its platform writes it, however
+                somebody typed it; empty for nobody's.
         """
         self._local = local
+        self.spelled = spelled
         self._chosen: dict[str, Language] = {}
         self._stored: dict[str, Known] = {}
         self.version = 0
@@ -269,7 +273,8 @@ class People:
         channel, colon, sender = text.partition(":")
         if not (colon and sender) or channel not in self._allowed or channel in self._local:
             return ""
-        return self._principal_id(text)
+        spelled = self.spelled(channel, sender)
+        return self._principal_id(f"{channel}:{spelled}") if spelled else ""
 
     def is_configured(self, id: str) -> bool:  # noqa: A002  as `Principal.id`
         """Whether the configuration lets this person in without anything that is stored."""

@@ -8,12 +8,16 @@ import pytest
 from zeroclaw.config.model import PersonSettings
 from zeroclaw.envelope import Principal, Sender
 from zeroclaw.inbound.identity import PEOPLE, Contact, Known, People, known_put
+from zeroclaw.manifest import ChannelManifest
 from zeroclaw.store import Claim
 from zeroclaw.value import replace
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 ADA = PersonSettings(name="ada", ids=("chat:ada", "mail:ada@x"), roles=("operator",))
 BEN = PersonSettings(name="ben", ids=("chat:ben", "web:ben"))
+
+
+MAIL = ChannelManifest(kind="mail", adapter="", settings="", sender="[a-z]+@[a-z]+")
 
 
 def known(
@@ -25,7 +29,10 @@ def known(
 def people(*stored: Known, allowed: tuple[str, ...] = ("ada", "ben", "cleo")) -> People:
     """Ada and Ben have names, Cleo has none; the page is local."""
     made = People(
-        (ADA, BEN), allowed={"chat": allowed, "mail": ("ada@x",), "web": ()}, local=("web",)
+        (ADA, BEN),
+        allowed={"chat": allowed, "mail": ("ada@x",), "web": ()},
+        local=("web",),
+        spelled=lambda channel, sender: sender if channel != "mail" else MAIL.spelled(sender),
     )
     for one in stored:
         made.learn(one)
@@ -123,6 +130,9 @@ def test_what_is_committed_is_followed() -> None:
 
 
 NAMES = {
+    "mail:Ada@X": "person:ada",
+    "mail:Eve@x": "mail:eve@x",
+    "mail:eve": "",
     "ben": "person:ben",
     "person:ben": "person:ben",
     "chat:ben": "person:ben",

@@ -82,14 +82,12 @@ async def explain(
 
 def _people(config: Config) -> People:
     manifests = manifests_of([])
-    local = (
-        name
+    channels = {
+        name: manifest
         for name, settings in config.channels.items()
-        if settings.enabled
-        and (manifest := manifests.get(config.kind_of(name))) is not None
-        and manifest.local_operator
-    )
-    return people_of(config, local)
+        if settings.enabled and (manifest := manifests.get(config.kind_of(name))) is not None
+    }
+    return people_of(config, channels)
 
 
 async def _in_force(config: Config, places: Places, people: People) -> LivePolicy:

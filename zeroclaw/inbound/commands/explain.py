@@ -234,6 +234,7 @@ def _best(askers: list[Asker], nobody: Principal, *, out: str) -> Asker:
 
 def _sender(config: Config, people: People, channel: str, sender: str) -> Asker:
     """Return whom ingress takes a sender for."""
+    sender = people.spelled(channel, sender) or sender
     found = people.admit(channel, Sender(id=sender, verified=True))
     settings = config.channels.get(channel)
     if found is not None and settings is not None and settings.enabled:
