@@ -19,7 +19,7 @@ from typing import Literal
 
 from zeroclaw.context.history import prepare_request_messages
 from zeroclaw.context.stale import Detach, in_one_line, with_stale_results
-from zeroclaw.context.tokens import Learned, Weighed, of_request, of_text, of_tools, weighed
+from zeroclaw.context.tokens import Learned, Weighed, of_request, of_text, weighed
 from zeroclaw.message import (
     AssistantMessage,
     Message,
@@ -192,7 +192,8 @@ def _made(scene: Scene, known: Weighed, learned: Learned) -> Assembled:
         summary=summary,
         notes="\n\n".join(own),
     )
-    on_scale, tools = weighed(known, whole), of_tools(scene.tools)
+    on_scale = weighed(known, whole, scene.tools)
+    tools = on_scale.tools_tokens
     tokens = of_request(on_scale, learned, whole, tools)
     return Assembled(messages=whole, weighed=on_scale, tools_tokens=tools, tokens=tokens)
 

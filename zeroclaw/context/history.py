@@ -37,7 +37,9 @@ def prepare_request_messages(
         notes: That go along with the newest words of a person, empty for none. They stand there
             and nowhere before, so that what is sent again begins as it did (S2-05, K25).
     """
-    prepared = _with_notes(tuple(_trimmed(message) for message in messages), notes)
+    prepared = tuple(map(_trimmed, messages))
+    if notes:
+        prepared = _with_notes(prepared, notes)
     if not summary:
         return prepared
     folded = f"{SUMMARY_OPENING}{summary}]"
@@ -84,7 +86,7 @@ def with_files(
 def _with_notes(messages: tuple[Message, ...], notes: str) -> tuple[Message, ...]:
     for place in range(len(messages) - 1, -1, -1):
         match messages[place]:
-            case UserMessage(content=said, note="") as message if notes:
+            case UserMessage(content=said, note="") as message:
                 noted = replace(message, content=f"{notes}\n\n{said}")
                 return (*messages[:place], noted, *messages[place + 1 :])
             case _:

@@ -37,8 +37,10 @@ def with_stale_results(
         detach: Takes a result apart.
         reader: The tool that reads a result again, empty for none.
     """
-    turns = [at for at, one in enumerate(messages) if isinstance(one, UserMessage) and not one.note]
     results = [at for at, one in enumerate(messages) if isinstance(one, ToolMessage)]
+    if not results:
+        return tuple(messages)
+    turns = [at for at, one in enumerate(messages) if isinstance(one, UserMessage) and not one.note]
     old = max(len(turns) - OLD_TURNS, 0) // STEP_TURNS * STEP_TURNS
     end = turns[old] if old else 0
     if len(results) > MOST_RESULTS:

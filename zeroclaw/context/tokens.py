@@ -89,10 +89,14 @@ class Weighed(Value):
 
     Attributes:
         sizes: The estimates of the newest request's messages, so that none is weighed twice.
+        tools: Of the newest request; they hardly ever change.
+        tools_tokens: Their estimate.
         reported: Of the newest request that was answered, None for none.
     """
 
     sizes: Hidden[Mapping[Message, int]] = field(default_factory=dict[Message, int])
+    tools: tuple[ToolDefinition, ...] = ()
+    tools_tokens: int = 0
     reported: Reported | None = None
 
 
@@ -135,11 +139,14 @@ def of_tools(tools: Iterable[ToolDefinition]) -> int:
     )
 
 
-def weighed(known: Weighed, messages: Iterable[Message]) -> Weighed:
-    """Put messages on the scale; those that lay there before are not weighed again."""
+def weighed(
+    known: Weighed, messages: Iterable[Message], tools: tuple[ToolDefinition, ...] = ()
+) -> Weighed:
+    """Put a request on the scale; what lay there before is not weighed again."""
     before = known.sizes
     sizes = {one: before.get(one) or of_message(one) for one in messages}
-    return replace(known, sizes=sizes)
+    size = known.tools_tokens if tools == known.tools else of_tools(tools)
+    return replace(known, sizes=sizes, tools=tools, tools_tokens=size)
 
 
 def of_request(known: Weighed, learned: Learned, messages: Sequence[Message], tools: int) -> int:

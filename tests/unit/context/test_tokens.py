@@ -28,6 +28,7 @@ from zeroclaw.message import (
     ToolMessage,
     UserMessage,
 )
+from zeroclaw.value import replace
 
 MESSAGES: tuple[Message, ...] = (
     SystemMessage(content=TEXTS["English"]),
@@ -93,6 +94,16 @@ def test_no_message_is_weighed_twice() -> None:
     assert first.sizes[MORE] == 7
     assert first.sizes[MESSAGES[0]] == of_message(MESSAGES[0])
     assert set(weighed(first, MESSAGES).sizes) == set(MESSAGES)
+
+
+def test_tools_are_weighed_anew_only_where_they_changed() -> None:
+    """The same ones keep the weight that they had."""
+    tool = ToolDefinition(name="fetch", description="Read a page.")
+    on_scale = weighed(Weighed(tools=(tool,), tools_tokens=7), MESSAGES, (replace(tool),))
+    assert on_scale.tools_tokens == 7
+    changed = replace(tool, description="Read a whole page.")
+    assert weighed(on_scale, MESSAGES, (changed,)).tools_tokens == of_tools((changed,))
+    assert weighed(on_scale, MESSAGES).tools_tokens == 0
 
 
 def test_what_was_reported_bounds_the_next_request() -> None:
