@@ -10,7 +10,7 @@ from tests.contract.store_implementations import IMPLEMENTATIONS, Implementation
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw.context.notes import Notes
 from zeroclaw.envelope import Address, ConversationId, Principal
-from zeroclaw.tools.notes import Note, owner_of
+from zeroclaw.tools.notes.note import Note, owner_of
 from zeroclaw.turn.recollection import Recollection
 
 CLOCK = ManualClock()

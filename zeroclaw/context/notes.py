@@ -9,7 +9,7 @@ from typing import Literal
 from zeroclaw.errors import Conflict, ToolFailed
 from zeroclaw.store import Commit, DurablePoint, Reads, Row, RowKind, Rows, Store, Write, transact
 from zeroclaw.table import Column, Stays, Table, Words, json_codec
-from zeroclaw.tools.notes import Kept, Note, gist, person_of
+from zeroclaw.tools.notes.note import Kept, Note, gist, person_of
 from zeroclaw.value import Value, replace
 
 

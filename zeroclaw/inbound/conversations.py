@@ -9,7 +9,7 @@ from zeroclaw.envelope import Address, ConversationId, Principal
 from zeroclaw.inbound.context import Found, InboundContext, Plan
 from zeroclaw.store import Put, Query, RowKind, Write
 from zeroclaw.table import Column, Stays, Table, Words, json_codec
-from zeroclaw.tools.notes import owner_of_chat
+from zeroclaw.tools.notes.note import owner_of_chat
 from zeroclaw.value import Value, replace
 
 CACHE = 4096

@@ -27,7 +27,7 @@ from zeroclaw.envelope import ApprovalId, ConversationId
 from zeroclaw.gate.approval import APPROVALS, Approval
 from zeroclaw.message import ToolCall
 from zeroclaw.store import Row, RowKind
-from zeroclaw.tools.notes import Note
+from zeroclaw.tools.notes.note import Note
 from zeroclaw.turn import entries
 from zeroclaw.turn.attachments import ATTACHMENTS, Attached, in_words, sent_in_words
 from zeroclaw.turn.inbox import INBOX, Again, Ask, Item, Obeyed, TooOld, UseTool

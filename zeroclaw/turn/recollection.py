@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 
 from zeroclaw.context.notes import Notes
 from zeroclaw.envelope import Address, ConversationId, Principal
-from zeroclaw.tools.notes import Note, as_data, chosen, owner_of
+from zeroclaw.tools.notes.note import Note, as_data, chosen, owner_of
 from zeroclaw.value import Value
 
 

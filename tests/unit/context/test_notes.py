@@ -12,7 +12,7 @@ from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import Conflict, ToolFailed
 from zeroclaw.store import Commit, Query, RowKind
 from zeroclaw.stores.sqlite import open_store
-from zeroclaw.tools.notes import Kept, Note
+from zeroclaw.tools.notes.note import Kept, Note
 
 NOTE = Note(
     number=0, text="tea", by="Ada", at=ManualClock().now(), conversation=ConversationId("01C")

@@ -87,6 +87,14 @@ KINDS: dict[str, tuple[str, dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("name", KINDS)
+def test_every_kind_of_image_is_measured(name: str) -> None:
+    """Width times height."""
+    kind, how, media_type = KINDS[name]
+    data = drawn(kind, (17, 5), how)
+    assert [sent_as(data, "a", most_pixels=most) for most in (84, 85)] == ["", media_type]
+
+
+@pytest.mark.parametrize("name", KINDS)
 @given(size=st.tuples(st.integers(1, 300), st.integers(1, 300)))
 def test_an_image_is_sent_if_it_has_no_more_pixels_than_it_may(
     name: str, size: tuple[int, int]

@@ -30,7 +30,7 @@ from zeroclaw.store import (
     Write,
 )
 from zeroclaw.tool import ToolContext, ToolOutput
-from zeroclaw.tools.notes import Note
+from zeroclaw.tools.notes.note import Note
 from zeroclaw.turn.kept_results import KeptResult
 
 POKE = asks_for(("poke", '{"a": 1}'))

@@ -20,7 +20,7 @@ from zeroclaw.redact import MARKER, Redactor
 from zeroclaw.retention.collect import collect
 from zeroclaw.retention.export import Found, Line, lines, page
 from zeroclaw.store import Commit, DurablePoint, LogKind, Put, Row, RowKind, Trim
-from zeroclaw.tools.notes import Note
+from zeroclaw.tools.notes.note import Note
 from zeroclaw.turn import entries
 from zeroclaw.turn.inbox import Again, Ask, Item, Obeyed, item_put
 from zeroclaw.turn.states import NO_USAGE, Limits

@@ -12,7 +12,7 @@ from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import ToolArgumentsInvalid, ToolFailed
 from zeroclaw.gate.protection import is_normal
 from zeroclaw.tool import ToolContext, line_of
-from zeroclaw.tools.notes import Note, as_data, chosen, matching, owner_of, person_of, within
+from zeroclaw.tools.notes.note import Note, as_data, chosen, matching, owner_of, person_of, within
 from zeroclaw.value import replace
 
 # --- who sees which ------------------------------------------------------------------------------
@@ -221,7 +221,13 @@ async def test_what_says_the_same_is_kept_once(text: str, again: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "other"),
-    [("writes C", "writes C#"), ("at 5 degrees", "at -5 degrees"), ("...", "?!"), ("1.5", "15")],
+    [
+        ("writes C", "writes C#"),
+        ("at 5 degrees", "at -5 degrees"),
+        ("...", "?!"),
+        ("1.5", "15"),
+        ("x < y", "x > y"),
+    ],
 )
 async def test_what_says_something_else_is_kept_beside_it(text: str, other: str) -> None:
     """A sign that is part of a word makes another word of it."""

@@ -17,7 +17,7 @@ from zeroclaw.errors import Conflict
 from zeroclaw.message import UserMessage
 from zeroclaw.store import Commit, DurablePoint
 from zeroclaw.tools import notes
-from zeroclaw.tools.notes import Note, owner_of_chat
+from zeroclaw.tools.notes.note import Note, owner_of_chat
 from zeroclaw.value import replace
 
 REMEMBER = asks_for(("remember", '{"text": "likes green tea"}'))
