@@ -9,6 +9,9 @@ language of whoever replies:
     -----Original Message-----              all that comes after
     From: … Sent: … To: …                   Outlook's block of headers, all that comes after
 
+The last two are known in other languages too, by their form: words between two rows of dashes, and
+three lines with a label, the first with an address in it.
+
 Answers between quoted lines are kept. Where nothing is found, everything is the sender's.
 """
 
@@ -98,6 +101,10 @@ _SENT_FROM = (
 )
 
 
+_BETWEEN_DASHES = re.compile(r"[-_]{4,}\s*[^\W\d_].{0,80}\s*[-_]{4,}")
+_LABELLED = re.compile(r"[*_]{0,2}[^\W\d_][^:：\n]{0,24}[:：](?!//)[*_]{0,2}\s*\S")  # noqa: RUF001
+
+
 def own_words(text: str) -> str:
     """Return what its sender wrote themselves; empty where all of it is quoted."""
     lines = text.split("\n")[:MOST_LINES]
@@ -134,12 +141,17 @@ def _ends_all(lines: Sequence[str], at: int) -> bool:
     low = line.lower().strip("*_- ")
     if line.startswith(("--", "__")) and low in _ORIGINAL:
         return True
+    if _BETWEEN_DASHES.fullmatch(line):
+        return True
     # Outlook draws a line over its headers.
     first = at + (line.startswith("____") and not line.strip("_"))
     return line.lower() in _FORWARDED or _is_header_block(lines, first)
 
 
 def _is_header_block(lines: Sequence[str], at: int) -> bool:
+    labelled = [_LABELLED.match(one[:MOST_LINE_CHARS].strip()) for one in lines[at : at + 3]]
+    if len(labelled) == 3 and all(labelled) and "@" in lines[at][:MOST_LINE_CHARS]:  # noqa: PLR2004  lines
+        return True
     if at == len(lines) or not _label(lines[at]).startswith(_FROM):
         return False
     below = [_label(one) for one in lines[at + 1 : at + _HEADER_LINES]]
