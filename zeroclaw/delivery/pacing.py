@@ -226,7 +226,7 @@ class Pacing(Value):
         account: Charged for calls that have ended; those under way are set aside in it.
         chats: Lanes by chat, charged for each grant; one that is not here is untouched.
         groups: The chats among them that several people read.
-        messages: When each message was last touched.
+        messages: When each message was last touched, the oldest first.
         served: By request id, the number of the grant that served it last.
         finals: Who waits, by id, in order of arrival.
         drafts: As `finals`.
@@ -295,10 +295,9 @@ def _after_answer(state: Pacing, event: Answered) -> Pacing:
     gap_s = lane.gap_s * DECAY
     lane = replace(lane, gap_s=gap_s if gap_s >= SMALLEST_GAP_S else 0.0, outage_s=0.0)
     state = replace(state, reached=event.at)
-    if event.message:
-        # An edit's interval began when it was granted; a new message has no earlier instant.
-        messages = {_name(event.chat, event.message): event.at, **state.messages}
-        state = replace(state, messages=messages)
+    name = _name(event.chat, event.message)
+    if event.message and name not in state.messages:  # else an edit, whose interval has begun
+        state = replace(state, messages={**state.messages, name: event.at})
     return _forget_idle(replace(state, chats={**state.chats, event.chat: lane}), event.at)
 
 
@@ -470,7 +469,8 @@ def _tokens(lane: Lane, budget: Budget, at: float) -> float:
 def _grant(state: Pacing, request: Request, at: float) -> Pacing:
     messages, served = state.messages, state.served
     if request.message:
-        messages = {**messages, _name(request.chat, request.message): at}
+        name = _name(request.chat, request.message)
+        messages = {**_less(messages, name), name: at}
     if request.rank is Rank.DRAFT:
         served = {**served, request.id: state.grants + 1}
     return replace(
@@ -546,11 +546,16 @@ def _forget_idle(state: Pacing, at: float) -> Pacing:
         waiting = {request.chat for request in waits}
         groups = frozenset(chat for chat in state.groups if chat in chats or chat in waiting)
         state = replace(state, chats=chats, groups=groups)
-    if len(state.messages) > REMEMBERED:
-        longest = max(state.limits.edit_interval_s, LONGEST_GAP_S)
+    longest = max(state.limits.edit_interval_s, LONGEST_GAP_S)
+    # Many at once: to look at each of thousands for every answer would cost more than the answer.
+    if len(state.messages) > REMEMBERED and _oldest(state) + 2 * longest <= at:
         messages = {name: last for name, last in state.messages.items() if last + longest > at}
         state = replace(state, messages=messages)
     return state
+
+
+def _oldest(state: Pacing) -> float:
+    return next(iter(state.messages.values()))
 
 
 def _is_idle(state: Pacing, chat: str, at: float) -> bool:
