@@ -73,7 +73,8 @@ _HIDES = re.compile(
     r"display:none|visibility:hidden|mso-hide:all|(?:opacity|max-height):0(?:\.0*)?(?:px|;|!|$)"
 )
 _QUOTED = (
-    ".gmail_quote,blockquote[type=cite],.moz-cite-prefix,.yahoo_quoted,.protonmail_quote,"
+    ".gmail_quote,blockquote,.moz-cite-prefix,.yahoo_quoted,.protonmail_quote,"
+    "#mail-editor-reference-message-container,"
     ".moz-signature,.gmail_signature,.zmail_extra"
 )
 _QUOTED_FROM = "#divRplyFwdMsg,#appendonsend"

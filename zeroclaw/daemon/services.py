@@ -389,7 +389,7 @@ class Services:
         if foundation.listener is not None:
             served["listener"] = foundation.listener.serve()
         if foundation.public is not None:
-            served["public listener"] = foundation.public.serve()
+            served["public_listener"] = foundation.public.serve()
         for name, kept in served.items():
             self._group.create_task(kept, name=name)
         await self.channels.start(self.supervisor, self.transcript, self._menu)

@@ -281,6 +281,15 @@ def test_what_follows_outlooks_mark_is_quoted() -> None:
     assert found == Said(text="Yes.\n\nFrom: x\n\nquoted", own="Yes.")
 
 
+@pytest.mark.parametrize(
+    "container", ["blockquote style='x'", "div id=mail-editor-reference-message-container"]
+)
+def test_what_html_sets_off_as_quoted_is_nobodys_own(container: str) -> None:
+    body = f"<p>Yes.</p><{container}>rm -rf x</{container.partition(' ')[0]}>"
+    found = said(letter(body, head=HTML, more="References: <root@a.example>"))
+    assert ("rm -rf x" in found.text, found.own) == (True, "Yes.")
+
+
 def test_html_that_is_deep_or_broken_is_read() -> None:
     deep = "<div>" * 50_000 + "deep" + "<" * 1_000
     assert "deep" in said(letter(deep, head=HTML)).text
