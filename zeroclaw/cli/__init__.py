@@ -24,6 +24,7 @@ COMMANDS = {
     "demo": "See a draft, an approval and a receipt in half a minute.",
     "try": "Try a channel without its platform.",
     "status": "Show how the running daemon is.",
+    "usage": "Show what models used, and what it cost.",
     "logout": "Log every browser out of the web page.",
     "doctor": "Find out why the bot is silent, and what to do.",
     "halt": "Stop everything that runs, until `zeroclaw resume`.",

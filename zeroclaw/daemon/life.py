@@ -34,6 +34,7 @@ from zeroclaw.host.answers import (
     Redacted,
     Reloaded,
     Status,
+    UsageReport,
     word_of,
 )
 from zeroclaw.host.control import Call
@@ -46,6 +47,7 @@ from zeroclaw.inbound.conversations import BUSY
 from zeroclaw.store import Commit, DurablePoint, Query, scan
 from zeroclaw.text import catalogue
 from zeroclaw.turn.tool_calls import PROCESSES
+from zeroclaw.turn.usage import first_day, used_since
 from zeroclaw.value import Value, field, replace
 
 SWITCH_S = 0.0005
@@ -203,6 +205,7 @@ class Daemon:
         return {
             "status": self._status,
             "errors": self._errors,
+            "usage": self._usage,
             "redact": self._redact,
             "halt": lambda asked: self._switch(asked, on=True),
             "resume": lambda asked: self._switch(asked, on=False),
@@ -216,6 +219,12 @@ class Daemon:
     async def _status(self, _asked: Mapping[str, object]) -> Status:
         report = await self.services.status.report()
         return replace(report, login_url=self.services.channels.login_url())
+
+    async def _usage(self, asked: Mapping[str, object]) -> UsageReport:
+        given = asked.get("days")
+        days = given if isinstance(given, int) else 1
+        first = first_day(self._foundation.clock.now(), days)
+        return UsageReport(used=await used_since(self._foundation.store, first))
 
     async def _errors(self, _asked: Mapping[str, object]) -> Errors:
         record, checked = self.services.model_record, self._foundation.start.checked

@@ -154,6 +154,7 @@ class Services:
             pair=self.pair,
             grants=self.grants,
             status=self.status,
+            budget=self.budget,
         )
         self.ingress = Ingress(
             context,

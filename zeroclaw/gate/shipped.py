@@ -41,6 +41,7 @@ BASE: tuple[Statement, ...] = (
             "command:status",
             "command:stop",
             "command:forget",
+            "command:usage",
             # What is others' is asked again for each grant, as `approve:<tool>` too.
             "command:grants",
             "command:revoke",

@@ -158,6 +158,34 @@ class Reloaded(Answer, frozen=True):
     faults: tuple[str, ...] = ()
 
 
+class Used(Answer, frozen=True):
+    """What one model used for one person on one day; or a sum, where one of them is empty.
+
+    Attributes:
+        day: Such as `2026-01-01`, in UTC.
+        person: Their name in the configuration, else their id.
+        input_tokens: Those that came from a cache too.
+        micros: What it cost, in millionths of a US dollar.
+        unpriced_tokens: Those of which nobody says what they cost.
+    """
+
+    day: str = ""
+    person: str = ""
+    model: str = ""
+    turns: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    micros: int = 0
+    unpriced_tokens: int = 0
+
+
+class UsageReport(Answer, frozen=True):
+    """`{"call": "usage", "days": 30}`: what was used since so many days, today's among them."""
+
+    used: tuple[Used, ...] = ()
+
+
 def word_of(asked: Mapping[str, object], name: str) -> str:
     """Return a text of a call, empty where it has none."""
     given = asked.get(name)

@@ -116,6 +116,11 @@ MOST_USED = Sentence(
     "kann schon etwas bewirkt haben",
 )
 TOKENS = Sentence(en="{count} tokens", de="{count} Tokens")
+TOKENS_PRICED = Sentence(en="{tokens}, {money}", de="{tokens}, {money}")
+TOKENS_PARTLY_PRICED = Sentence(
+    en="{tokens}, {money} (no price is known for {unpriced})",
+    de="{tokens}, {money} (ohne bekannten Preis: {unpriced})",
+)
 DAY_IS_SPENT = Sentence(
     en="all that I may use in a day, {limit}, is used up; I go on at 00:00 UTC, in {wait}",
     de="alles, was ich an einem Tag verbrauchen darf, {limit}, ist verbraucht; um 00:00 UTC, in "
@@ -540,6 +545,10 @@ DOES_STATUS = Sentence(
     en="what runs, what waits, which channels are up",
     de="was läuft, was wartet, welche Kanäle da sind",
 )
+DOES_USAGE = Sentence(
+    en="what models used for you, and how much is left",
+    de="was Modelle für dich verbraucht haben, und wie viel noch bleibt",
+)
 DOES_PENDING = Sentence(
     en="calls that wait for an answer", de="Aufrufe, die auf eine Antwort warten"
 )
@@ -622,6 +631,17 @@ CHANNEL_IS_STARTING = Sentence(en="starting", de="startet")
 CHANNEL_IS_UP = Sentence(en="up", de="läuft")
 CHANNEL_IS_WAITING = Sentence(en="waiting", de="wartet")
 CHANNEL_IS_DOWN = Sentence(en="down", de="steht still")
+
+# --- /usage --------------------------------------------------------------------------------------
+
+USED_BY_YOU = Sentence(
+    en="- you: today {today}; in {days} days {lately}",
+    de="- du: heute {today}; in {days} Tagen {lately}",
+)
+USED_BY_ALL = Sentence(
+    en="- everybody: today {today}; in {days} days {lately}",
+    de="- alle: heute {today}; in {days} Tagen {lately}",
+)
 
 # --- /forget -------------------------------------------------------------------------------------
 

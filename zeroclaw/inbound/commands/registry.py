@@ -19,6 +19,7 @@ from zeroclaw.inbound.commands.grants import GrantCommands
 from zeroclaw.inbound.commands.halt import Halt, halt_put
 from zeroclaw.inbound.commands.invocation import Handler, Invocation, Reply
 from zeroclaw.inbound.commands.pair import PairCommand
+from zeroclaw.inbound.commands.usage import usage
 from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.conversations import Conversations
 from zeroclaw.inbound.identity import LANGUAGE_CHOICES, OPERATOR, Chosen, Contact
@@ -26,6 +27,7 @@ from zeroclaw.menu import Menu, MenuEntry
 from zeroclaw.store import Write
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import LANGUAGES, NAMES, Language, Sentence, language_of
+from zeroclaw.turn.budget import Budget
 from zeroclaw.turn.inbox import Again, Cause, Opening, Stop, UseTool, item_put
 from zeroclaw.value import Value, replace
 
@@ -44,6 +46,7 @@ COMMANDS: dict[str, CommandHelp] = {
     "new": CommandHelp(usage="/new", does=catalogue.DOES_NEW),
     "queue": CommandHelp(usage="/queue steer", does=catalogue.DOES_QUEUE),
     "status": CommandHelp(usage="/status", does=catalogue.DOES_STATUS),
+    "usage": CommandHelp(usage="/usage", does=catalogue.DOES_USAGE),
     "pending": CommandHelp(usage="/pending", does=catalogue.DOES_PENDING),
     "approve": CommandHelp(usage="/approve 1 3", does=catalogue.DOES_APPROVE),
     "deny": CommandHelp(usage="/deny 2 because …", does=catalogue.DOES_DENY),
@@ -83,6 +86,7 @@ class Commands:
         pair: PairCommand,
         grants: GrantCommands,
         status: Status,
+        budget: Budget,
     ) -> None:
         """Hold what carries each of them out; what starts a turn is named in `plan`."""
         self._context = context
@@ -94,6 +98,7 @@ class Commands:
             "new": self._new,
             "queue": self._queue,
             "status": self._told_status,
+            "usage": partial(usage, context, budget),
             "pending": requests.pending,
             "approve": requests.by_number,
             "deny": requests.by_number,

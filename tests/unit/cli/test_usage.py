@@ -1,0 +1,66 @@
+"""`zeroclaw usage`: what it asks the daemon for, and what it prints."""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tests.unit.cli.test_switch_and_receipts import daemon
+from zeroclaw.cli import root
+
+USED = [
+    {"day": "2026-01-01", "person": "ann", "model": "m", "turns": 2, "input_tokens": 1200}
+    | {"output_tokens": 30, "cached_tokens": 200, "micros": 1_500_000},
+    {"day": "2026-01-02", "person": "bob", "model": "m", "turns": 1, "input_tokens": 50}
+    | {"unpriced_tokens": 50},
+]
+
+
+async def run(place: Path, *arguments: str) -> tuple[int, str]:
+    def invoke() -> tuple[int, str]:
+        done = CliRunner().invoke(root, ["usage", *arguments, "--data-dir", str(place)])
+        return done.exit_code, done.stdout
+
+    return await asyncio.to_thread(invoke)
+
+
+@pytest.mark.parametrize(
+    ("by", "first", "last"), [("day", "2026-01-01", "2026-01-02"), ("person", "ann", "bob")]
+)
+async def test_the_sums_are_of_what_is_asked_for(
+    tmp_path: Path, by: str, first: str, last: str
+) -> None:
+    """A line each, and one for all of them."""
+    reply: Mapping[str, object] = {"used": USED}
+    async with daemon(tmp_path, "usage", reply) as asked:
+        code, out = await run(tmp_path, "--by", by, "--days", "7")
+        assert asked == [{"call": "usage", "days": 7}]
+    lines = [line.split() for line in out.splitlines()]
+    assert (code, lines[0][:2]) == (0, [by, "turns"])
+    assert lines[1] == [first, "2", "1,200", "200", "30", "1.5000"]
+    assert lines[2] == [last, "1", "50", "0", "0", "0.0000"]
+    assert lines[3] == ["all", "3", "1,250", "200", "30", "1.5000"]
+    assert "no price was known for 50 tokens" in out
+    assert "list prices" in out
+
+
+async def test_one_line_holds_all_of_one_model(tmp_path: Path) -> None:
+    """Whoever used it."""
+    async with daemon(tmp_path, "usage", {"used": USED}):
+        _, out = await run(tmp_path, "--by", "model")
+    assert [line.split()[:2] for line in out.splitlines()[1:3]] == [["m", "3"], ["all", "3"]]
+
+
+async def test_machines_get_all_of_it(tmp_path: Path) -> None:
+    """By day, person and model."""
+    async with daemon(tmp_path, "usage", {"used": USED}):
+        _, out = await run(tmp_path, "--json")
+    assert [one["person"] for one in json.loads(out)] == ["ann", "bob"]
+
+
+async def test_it_works_without_a_daemon(tmp_path: Path) -> None:
+    """From the store."""
+    assert await run(tmp_path) == (0, "nothing was used\n")

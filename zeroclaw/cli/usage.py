@@ -1,0 +1,78 @@
+"""`zeroclaw usage`: what models used, by day, person or model; with a daemon or without one."""
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import click
+import msgspec
+
+from zeroclaw.cli.client import ask_if_running, store_at
+from zeroclaw.cli.options import as_json, at_place, print_found
+from zeroclaw.host.answers import UsageReport, Used
+
+BY: Mapping[str, Callable[[Used], str]] = {
+    "day": lambda one: one.day,
+    "person": lambda one: one.person,
+    "model": lambda one: one.model,
+}
+
+
+@click.command("usage")
+@click.option(
+    "--days",
+    type=click.IntRange(1, 3660),
+    default=30,
+    show_default=True,
+    help="Today's is the last; in UTC.",
+)
+@click.option(
+    "--by",
+    type=click.Choice(tuple(BY)),
+    default="day",
+    show_default=True,
+    help="What the sums are of.",
+)
+@at_place
+@as_json
+def command(place: Path, *, days: int, by: str, as_json: bool) -> None:
+    """Show what models used, and what it cost.
+
+    Of turns that are over and still kept. Money is counted where the price was known as a turn
+    ended: of the configuration, of a model on this machine, or of the list prices that come along.
+    """
+    used = asyncio.run(_used(place, days))
+    print_found(msgspec.to_builtins(used), lines(used, by), as_json=as_json)
+
+
+async def _used(place: Path, days: int) -> tuple[Used, ...]:
+    told = await ask_if_running(place, "usage", UsageReport, days=days)
+    if told is not None:
+        return told.used
+    from zeroclaw.turn.usage import first_day, used_since
+
+    async with store_at(place) as (store, now):
+        return await used_since(store, first_day(now, days))
+
+
+def lines(used: tuple[Used, ...], by: str) -> Iterator[str]:
+    """Return the sums as a person reads them, and the sum of all below them."""
+    from zeroclaw.turn.prices import AS_OF
+    from zeroclaw.turn.usage import grouped, total
+
+    if not used:
+        yield "nothing was used"
+        return
+    found = {**grouped(used, BY[by]), "all": total(used)}
+    wide = max(map(len, (by, *found)))
+    yield f"{by:<{wide}}  {'turns':>7}  {'input':>13}  {'cached':>13}  {'output':>13}  {'US dollars':>12}"
+    for name, one in found.items():
+        money = f"{one.micros / 1_000_000:,.4f}"
+        yield (
+            f"{name:<{wide}}  {one.turns:>7,}  {one.input_tokens:>13,}  {one.cached_tokens:>13,}"
+            f"  {one.output_tokens:>13,}  {money:>12}"
+        )
+    if unpriced := found["all"].unpriced_tokens:
+        yield f"no price was known for {unpriced:,} tokens; say it in `budget.prices`"
+    if found["all"].micros:
+        yield f"list prices, where `budget.prices` says nothing, are of {AS_OF}"

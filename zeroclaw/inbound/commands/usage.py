@@ -1,0 +1,54 @@
+"""`/usage`: what models used for whoever asks; and for everybody, where an operator asks in private."""
+
+from zeroclaw.inbound.commands.invocation import Invocation, Reply
+from zeroclaw.inbound.context import InboundContext
+from zeroclaw.inbound.identity import OPERATOR
+from zeroclaw.text import catalogue
+from zeroclaw.turn.budget import Budget
+from zeroclaw.turn.usage import amount, first_day, grouped, person_of, total, used_since
+
+DAYS = 30
+MOST_PEOPLE = 20
+
+
+async def usage(context: InboundContext, budget: Budget, given: Invocation) -> Reply:
+    """Return what was used today and lately, and how far the budgets are."""
+    whose, language, now = given.principal, given.language, context.clock.now()
+    used = await used_since(context.store, first_day(now, DAYS))
+    own, today = [one for one in used if one.person == person_of(whose)], str(now.date())
+    mine = catalogue.USED_BY_YOU.to(
+        language,
+        today=amount(total(one for one in own if one.day == today)),
+        days=DAYS,
+        lately=amount(total(own)),
+    )
+    lines = [mine]
+    levels = await budget.levels(whose)
+    lines += [
+        f"- {said.to(language)}"
+        for level in levels
+        if level.scope == "person" and (said := level.for_its_person(now)) is not None
+    ]
+    # Others read along in a group.
+    if OPERATOR in whose.roles and given.address.direct:
+        everybodys = catalogue.USED_BY_ALL.to(
+            language,
+            today=amount(total(one for one in used if one.day == today)),
+            days=DAYS,
+            lately=amount(total(used)),
+        )
+        people = sorted(
+            grouped(used, lambda one: one.person).items(),
+            key=lambda one: one[1].input_tokens + one[1].output_tokens,
+            reverse=True,
+        )
+        lines += [
+            everybodys,
+            *(f"  - {who}: {amount(one).to(language)}" for who, one in people[:MOST_PEOPLE]),
+            *(
+                f"- {said.to(language)}"
+                for level in levels
+                if level.scope == "day" and (said := level.for_operators("")) is not None
+            ),
+        ]
+    return Reply(text="\n".join(lines))
