@@ -82,6 +82,15 @@ class Notes:
             message = "others are writing notes here at the same time: try again"
             raise ToolFailed(message) from error
 
+    async def adopt(self, old: str, new: str) -> None:
+        """Give an owner's notes to another, if there are any."""
+
+        async def plan(reads: Reads) -> tuple[Commit | None, None]:
+            writes = await moved(reads, old, new)
+            return (_commit(*writes) if writes else None), None
+
+        await transact(self._store, plan)
+
     async def get(self, owner: str, number: int) -> Note | None:
         """Return a note of this owner, None when there is none of that number."""
         return await NOTES.get(self._store, _key(owner, number))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 
 from zeroclaw.context.notes import Notes
 from zeroclaw.envelope import Address, ConversationId, Principal
-from zeroclaw.tools.notes.note import Note, as_data, chosen, owner_of
+from zeroclaw.tools.notes.note import Note, as_data, chosen, owner_of, owner_of_person
 from zeroclaw.value import Value
 
 
@@ -30,7 +30,11 @@ class Recollection(Value):
         """Return the notes that fit a message, of those that everybody may see who reads there."""
         if not self.most_chars:
             return ()
-        every = await self.notes.all(owner_of(address, principal))
+        owner = owner_of(address, principal)
+        if address.direct and principal.id != principal.identity:
+            # What they told before the configuration named them was kept under that.
+            await self.notes.adopt(owner_of_person(principal.identity), owner)
+        every = await self.notes.all(owner)
         return await asyncio.to_thread(chosen, every, words, self.most_chars) if every else ()
 
     async def text(

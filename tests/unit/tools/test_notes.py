@@ -336,7 +336,7 @@ def test_more_words_come_first_and_then_the_newest(texts: list[str], asked: str)
 
 @given(texts=st.lists(WORDS, max_size=12), asked=st.text(), most=st.integers(0, 400))
 def test_what_goes_along_stays_within_its_budget(texts: list[str], asked: str, most: int) -> None:
-    """Each note once, with any message."""
+    """Each note once, with any message. S0-14."""
     notes = [note(text, number) for number, text in enumerate(texts)]
     found = chosen(notes, asked, most)
     assert len(set(found)) == len(found)

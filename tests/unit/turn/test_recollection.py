@@ -15,7 +15,7 @@ from zeroclaw.daemon.services import recalled_chars
 from zeroclaw.envelope import ConversationId, Edited, Moved
 from zeroclaw.errors import Conflict
 from zeroclaw.message import UserMessage
-from zeroclaw.store import Commit, DurablePoint
+from zeroclaw.store import Commit, DurablePoint, RowKind
 from zeroclaw.tools import notes
 from zeroclaw.tools.notes.note import Note, owner_of_chat
 from zeroclaw.value import replace
@@ -93,6 +93,23 @@ async def test_the_facts_of_a_group_follow_it_to_its_new_address(world: World) -
         await house.say("what does Ada like?", "ben", room="new")
         assert "this conversation: likes green tea" in newest(world)
         assert await Notes(world.store).all(owner_of_chat(house.place(room="old"))) == ()
+
+
+async def test_what_somebody_told_before_they_had_a_name_is_theirs_under_it(world: World) -> None:
+    """The configuration names them later; nobody else's notes come along."""
+    ada, ben = world.config.people
+    world.configure(people=(ada,))
+    async with world.running() as house:
+        world.model.will(REMEMBER, says("noted"))
+        await house.say("I like green tea", "ben")
+        assert [row.place for row in await house.rows(RowKind.NOTE, "")] == ["of:chat:ben"]
+        world.configure(people=(ada, ben))
+        await house.ask("reload")
+        await house.say("what do I like?", "ben")
+        assert "likes green tea" in newest(world)
+        assert [row.place for row in await house.rows(RowKind.NOTE, "")] == ["of:person:ben"]
+        await house.say("what does Ben like?")
+        assert newest(world) == "what does Ben like?"
 
 
 async def test_facts_that_come_to_a_chat_that_has_some_stand_behind_them(world: World) -> None:
