@@ -59,7 +59,7 @@ class FilePart(Value):
     Attributes:
         digest: Of the blob.
         media_type: By its bytes.
-        name: Its sender's; untrusted.
+        name: What its sender called it, on one line in which all is seen.
         number: What the message's text calls it by.
         size_bytes: As it came.
     """

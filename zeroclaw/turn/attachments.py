@@ -123,7 +123,7 @@ def parts(files: Iterable[Attached]) -> tuple[FilePart, ...]:
         FilePart(
             digest=one.digest,
             media_type=one.media_type,
-            name=one.attachment.name,
+            name=file_name(one.attachment.name)[1:-1],
             number=one.number,
             size_bytes=one.size_bytes,
         )

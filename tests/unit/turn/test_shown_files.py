@@ -65,6 +65,14 @@ async def test_a_picture_is_shown_to_a_model_that_sees(world: World) -> None:
         assert "1. `a.png`: PNG image" in world.model.asked()[-1]
 
 
+async def test_a_file_is_called_by_a_line_in_which_all_is_seen(world: World) -> None:
+    """The name goes to the model beside its bytes, and its sender chose it."""
+    takes(world, "images")
+    async with world.running() as house:
+        await send(house, "look", file(world, "a\n\u202eb\U000e0072.png", RED))
+        assert [one.name for one in parts(world)] == ["a ⟨U+202E⟩b⟨U+E0072⟩.png"]
+
+
 @pytest.mark.parametrize("kinds", [(), ("audio", "files")])
 async def test_other_models_read_its_name(world: World, kinds: tuple[FileKind, ...]) -> None:
     """They have the tool that reads it, as ever; and so has one that takes something else."""
