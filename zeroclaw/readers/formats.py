@@ -5,7 +5,7 @@ Only among texts a name says more: that one is meant as a table.
 
 from typing import Literal
 
-from zeroclaw.value import Value
+from zeroclaw.value import Value, replace
 
 Reader = Literal["text", "table", "pdf", "image", "none"]
 
@@ -32,6 +32,12 @@ TABLE = Format(reader="table", label="CSV table")
 PDF = Format(reader="pdf", label="PDF", media_type="application/pdf")
 UNKNOWN = Format(reader="none", label="data of an unknown kind")
 
+_OGG = Format(reader="none", label="Ogg audio or video")
+_OGG_SOUND = replace(_OGG, media_type="audio/ogg")
+_OGG_SOUNDS = (
+    b"OpusHead",
+    b"\x01vorbis",
+)  # in the first packet, behind the page's head; RFC 3533, 6
 _MP3 = Format(reader="none", label="MP3 audio", media_type="audio/mpeg")
 _PDF_WITHIN_BYTES = 1_024  # readers look this far for its first line; ISO 32000-2, annex I
 _STARTS: tuple[tuple[bytes, Format], ...] = (
@@ -47,11 +53,11 @@ _STARTS: tuple[tuple[bytes, Format], ...] = (
     (b"\x1f\x8b", Format(reader="none", label="gzip archive")),
     (b"7z\xbc\xaf\x27\x1c", Format(reader="none", label="7z archive")),
     (b"Rar!\x1a\x07", Format(reader="none", label="RAR archive")),
-    (b"OggS", Format(reader="none", label="Ogg audio or video")),
+    (b"OggS", _OGG),
     (b"ID3", _MP3),
     (b"\xff\xfb", _MP3),  # a frame without tags before it; ISO 11172-3, 2.4.1.3, layer III
     (b"\xff\xf3", _MP3),  # the same of MPEG-2
-    (b"fLaC", Format(reader="none", label="FLAC audio")),
+    (b"fLaC", Format(reader="none", label="FLAC audio", media_type="audio/flac")),
     (b"\x1aE\xdf\xa3", Format(reader="none", label="Matroska or WebM video")),
     (b"\x7fELF", Format(reader="none", label="program")),
 )
@@ -61,6 +67,7 @@ _OF_RIFF = {
     b"AVI ": Format(reader="none", label="AVI video"),
 }
 _MEDIA = Format(reader="none", label="MP4 video or audio")  # also HEIC and AVIF images
+_MEDIA_SOUND = replace(_MEDIA, media_type="audio/mp4")
 _HEARD = frozenset(
     one.label
     for one in (*(found for _, found in _STARTS), *_OF_RIFF.values(), _MEDIA)
@@ -91,11 +98,11 @@ def recognise(data: bytes, name: str) -> Format:
         return NOTHING
     for magic, found in _STARTS:
         if start.startswith(magic):
-            return found
+            return _OGG_SOUND if found is _OGG and start[28:].startswith(_OGG_SOUNDS) else found
     if start.startswith(b"RIFF"):
         return _OF_RIFF.get(start[8:12], UNKNOWN)
     if start[4:8] == b"ftyp":
-        return _MEDIA
+        return _MEDIA_SOUND if start[8:12] == b"M4A " else _MEDIA
     if b"%PDF-" in start[:_PDF_WITHIN_BYTES]:
         return PDF
     if not _is_text(start):

@@ -198,12 +198,17 @@ PARTS = """
     { "type": "image_url", "image_url": { "url": "data:image/png;base64,AAAA" } },
     { "type": "input_audio", "input_audio": { "data": "BBBB", "format": "wav" } },
     { "type": "input_audio", "input_audio": { "data": "BBBB", "format": "mp3" } },
+    { "type": "input_audio", "input_audio": { "data": "BBBB", "format": "m4a" } },
+    { "type": "input_audio", "input_audio": { "data": "BBBB", "format": "ogg" } },
     { "type": "file", "file": { "filename": "a\\".pdf", "file_data": "data:application/pdf;base64,CCCC" } },
     { "type": "file", "file": { "filename": "file 6", "file_data": "data:application/pdf;base64,CCCC" } }
   ] }
 ]
 """
-BYTES = {"d1": b"AAAA", "d2": b"BBBB", "d3": b"BBBB", "d4": b"CCCC", "d6": b"CCCC"}
+BYTES = {"d1": b"AAAA", "d2": b"BBBB", "d3": b"BBBB", "d4": b"CCCC", "d6": b"CCCC"} | {
+    "d7": b"BBBB",
+    "d8": b"BBBB",
+}
 
 
 def test_files_go_out_as_the_parts_of_the_document() -> None:
@@ -215,6 +220,8 @@ def test_files_go_out_as_the_parts_of_the_document() -> None:
         part(1, "image/png"),
         part(2, "audio/wav"),
         part(3, "audio/mpeg"),
+        part(7, "audio/mp4"),
+        part(8, "audio/ogg"),
         part(4, "application/pdf", 'a".pdf'),
         part(5, "image/png"),
         part(6, "application/pdf"),

@@ -32,7 +32,7 @@ from zeroclaw.provider import ModelRequest
 RESERVED = frozenset({"messages", "tools", "stream", "stream_options", "n"})
 _UNSAID: tuple[tuple[str, object], ...] = (("additionalProperties", False), ("required", []))
 """Of a tool's schema, what costs tokens and tells a model nothing; a call is checked either way."""
-_SOUNDS = {"audio/mpeg": "mp3"}
+_SOUNDS = {"audio/mpeg": "mp3", "audio/mp4": "m4a"}
 BETWEEN = "(I have the results.)"
 """What the assistant says between results and a message of a person."""
 
@@ -126,7 +126,8 @@ def _part(file: FilePart, base64: bytes) -> dict[str, object]:
         case "images":
             return {"type": "image_url", "image_url": {"url": url}}
         case "audio":
-            sound = {"data": data, "format": _SOUNDS.get(file.media_type, "wav")}
+            usual = file.media_type.removeprefix("audio/")
+            sound = {"data": data, "format": _SOUNDS.get(file.media_type, usual)}
             return {"type": "input_audio", "input_audio": sound}
         case "files":
             name = file.name or f"file {file.number}"
