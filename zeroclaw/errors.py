@@ -32,6 +32,9 @@
 Texts are one line, lower case, without secrets; what a caller needs to decide is an attribute.
 """
 
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+
 
 class ZeroclawError(Exception):
     """Raised only through its children."""
@@ -210,6 +213,18 @@ class AlreadyClaimed(StoreRefused):
 def system_words(error: OSError) -> str:
     """Return what the system says about an error, in lower case, for the end of a line of ours."""
     return (error.strerror or type(error).__name__).lower()
+
+
+@contextmanager
+def refused_as(
+    kind: Callable[[str], ZeroclawError], what: str, remedy: str = ""
+) -> Generator[None]:
+    """Tell in a line of ours what the system refuses: what, why in its words, and what to do."""
+    try:
+        yield
+    except OSError as error:
+        line = f"{what}: {system_words(error)}"
+        raise kind(f"{line}; {remedy}" if remedy else line) from error
 
 
 def first_of(errors: BaseExceptionGroup[ZeroclawError]) -> ZeroclawError:

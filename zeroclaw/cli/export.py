@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from zeroclaw.cli.options import with_places
-from zeroclaw.errors import Refused, system_words
+from zeroclaw.errors import Refused, refused_as
 
 _PIECE_CHARS = 80_000
 """Of a line to the daemon, which holds 1 MiB: a character takes up to twelve bytes as JSON."""
@@ -123,10 +123,7 @@ def _batches(pieces: Iterable[str]) -> Iterator[list[str]]:
 
 
 def _write(to: Path, text: str) -> None:
-    try:
+    with refused_as(NotExported, f"`{to}` can't be written"):
         descriptor = os.open(to, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except OSError as error:
-        message = f"`{to}` can't be written: {system_words(error)}"
-        raise NotExported(message) from error
     with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
         file.write(text)

@@ -14,7 +14,7 @@ import click
 from zeroclaw.cli.client import answer, ask, ask_if_running, change, read, store_at
 from zeroclaw.cli.invocation import say
 from zeroclaw.cli.options import as_json, at_place, print_found
-from zeroclaw.errors import ConfigError, Refused, system_words
+from zeroclaw.errors import ConfigError, Refused, refused_as
 from zeroclaw.host.answers import Answer, ChannelSeen, Grants, LoggedOut, Reloaded, Status, Text
 
 BY = "the operator on this machine"
@@ -168,11 +168,8 @@ def _log_out_stored(place: Path) -> int:
     # What serves the page is only loaded when no daemon does.
     from zeroclaw.host.local_listener import SESSIONS, log_out_stored
 
-    try:
+    with refused_as(Refused, f"`{place / SESSIONS}` can't be written"):
         return log_out_stored(place / SESSIONS)
-    except OSError as error:
-        message = f"`{place / SESSIONS}` can't be written: {system_words(error)}"
-        raise Refused(message) from error
 
 
 # --- pair ------------------------------------------------------------------------------------------

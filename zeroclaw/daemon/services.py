@@ -191,16 +191,7 @@ class Services:
             settings=lambda: settings.config.retention,
             log=EventLog("retention"),
         )
-        self.erasure = Erasure(
-            store=store,
-            leases=self._leases,
-            mailboxes=self.mailboxes,
-            clock=clock,
-            ids=foundation.ids,
-            ids_of=self.people.ids_of,
-            announce=self.announce,
-            log=EventLog("forgetting"),
-        )
+        self.erasure = Erasure(context, self._leases, self.mailboxes, log=EventLog("forgetting"))
         self._disk = DiskWatch(foundation.start.places.data, clock, self.notices.tell)
         self.receipts = Receipts(store, foundation.keys)
 

@@ -7,7 +7,9 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from zeroclaw.errors import Refused, system_words
+from zeroclaw.errors import Refused, refused_as
+
+_REMEDY = "make it writable for this user"
 
 
 class NotWritten(Refused):
@@ -25,7 +27,7 @@ def replace_text(path: Path, text: str) -> None:
         NotWritten: The disk or the permissions are in the way; the old text stands.
     """
     target = path.resolve()
-    with _told(path, "make it writable for this user"):
+    with refused_as(NotWritten, f"`{path}` can't be written", _REMEDY):
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         found = target.stat() if target.exists() else None
         with _in_place_of(target) as fresh:
@@ -48,7 +50,7 @@ def kept_before(path: Path) -> Path:
         NotWritten: The disk or the permissions are in the way.
     """
     kept = path.with_name(f"{path.name}.before")
-    with _told(kept, "make it writable for this user"), _in_place_of(kept) as fresh:
+    with refused_as(NotWritten, f"`{kept}` can't be written", _REMEDY), _in_place_of(kept) as fresh:
         shutil.copy2(path, fresh)
     return kept
 
@@ -59,23 +61,13 @@ def write_secret(path: Path, value: str) -> None:
     Raises:
         NotWritten: There is something of that name already, or it can't be made.
     """
-    with _told(path, "name another file"):
+    with refused_as(NotWritten, f"`{path}` can't be written", "name another file"):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
             _write(path, f"{value}\n", 0o600)
         except FileExistsError as error:
             message = f"`{path}` is there already; name another file, or give that one"
             raise NotWritten(message) from error
-
-
-@contextmanager
-def _told(path: Path, remedy: str) -> Generator[None]:
-    """Tell in a line what the system refuses, and what to do."""
-    try:
-        yield
-    except OSError as error:
-        message = f"`{path}` can't be written: {system_words(error)}; {remedy}"
-        raise NotWritten(message) from error
 
 
 @contextmanager

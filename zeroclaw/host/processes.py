@@ -19,7 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
-from zeroclaw.errors import ToolFailed, system_words
+from zeroclaw.errors import ToolFailed, refused_as, system_words
 from zeroclaw.host import seccomp
 from zeroclaw.host.cgroups import Closed, Group
 from zeroclaw.tool import Spawned
@@ -267,11 +267,8 @@ def identify(pgid: int) -> Spawned:
 def _admit(pgid: int, group: Group | None) -> Spawned:
     """Name a group that waits at the gate, and put it in its cgroup."""
     if group is not None:
-        try:
+        with refused_as(ToolFailed, "the program could not be put in a cgroup"):
             group.enter(pgid)
-        except OSError as error:
-            message = f"the program could not be put in a cgroup: {system_words(error)}"
-            raise ToolFailed(message) from error
     return identify(pgid)
 
 

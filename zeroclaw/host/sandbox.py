@@ -27,7 +27,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-from zeroclaw.errors import ToolFailed, system_words
+from zeroclaw.errors import ToolFailed, refused_as
 from zeroclaw.host import processes, seccomp, usage
 from zeroclaw.host.cgroups import Group, open_group
 from zeroclaw.host.processes import Ended, OutputCaps, Recorder
@@ -282,11 +282,8 @@ async def run(
 
 
 def _opened_group(subtree: Path, limits: Limits) -> Group:
-    try:
+    with refused_as(ToolFailed, "the command can't have a cgroup"):
         return open_group(subtree, memory_bytes=limits.memory_bytes, processes=limits.processes)
-    except OSError as error:
-        message = f"the command can't have a cgroup: {system_words(error)}"
-        raise ToolFailed(message) from error
 
 
 def _room(limits: Limits, held: Held) -> tuple[Limits, str]:
@@ -307,16 +304,13 @@ def _room(limits: Limits, held: Held) -> tuple[Limits, str]:
 
 def _settle(system: System | Bare, workspace: Path, found: tuple[Found, ...]) -> Held:
     """Count what a workspace holds, and where we are root give it to whom commands run as."""
-    try:
+    # Refused, for one, by a file system or a user namespace that does not know that user.
+    with refused_as(ToolFailed, "the workspace can't be made ready for commands"):
         return usage.look_through(
             workspace,
             skipped=frozenset(one.rule.parts for one in found if one.rule.shield == "masked"),
             owner=UNPRIVILEGED if isinstance(system, System) and system.setpriv else None,
         )
-    except OSError as error:
-        # Such as of a file system, or a user namespace, that does not know that user.
-        message = f"the workspace can't be made ready for commands: {system_words(error)}"
-        raise ToolFailed(message) from error
 
 
 def _opened_filter() -> int:

@@ -9,16 +9,14 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from functools import partial
-from typing import Protocol
 
 from zeroclaw.channel import ChannelLog
-from zeroclaw.clock import Clock, Ids
-from zeroclaw.delivery import rows
-from zeroclaw.envelope import ConversationId, ItemId
+from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import Conflict
 from zeroclaw.inbound.commands.forget import ASKED, OPEN, WISHES, Wish
-from zeroclaw.inbound.context import Plan
+from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.conversations import CONVERSATIONS, POINTERS
+from zeroclaw.inbound.mailbox import Mailboxes
 from zeroclaw.retention.collect import conversations_of
 from zeroclaw.retention.policy import ERASED, journal_without
 from zeroclaw.retention.tables import OF_CONVERSATIONS, OF_PERSONS, OF_WRITERS, WITH_BLOBS
@@ -32,7 +30,6 @@ from zeroclaw.store import (
     Put,
     Query,
     Row,
-    Store,
     Trim,
     Write,
     read_all,
@@ -59,45 +56,18 @@ _ERASED_AT = {table.kind: place for place, table in enumerate(_LAST)}
 _RUNNING = ((TURNS, "open"), (INBOX, "control"), (INBOX, "taken"))
 
 
-class Mailboxes(Protocol):
-    """Who holds conversations now."""
-
-    def wake(self, conversation: ConversationId) -> None:
-        """Something is new in the inbox."""
-        ...
-
-    def is_open(self, conversation: ConversationId) -> bool:
-        """Tell whether somebody holds it."""
-        ...
-
-
 class Erasure:
     """Carries out wishes; one for the whole daemon."""
 
     def __init__(
-        self,
-        *,
-        store: Store,
-        leases: Leases,
-        mailboxes: Mailboxes,
-        clock: Clock,
-        ids: Ids,
-        ids_of: Callable[[str], tuple[str, ...]],
-        announce: Callable[[Plan], None],
-        log: ChannelLog,
+        self, context: InboundContext, leases: Leases, mailboxes: Mailboxes, *, log: ChannelLog
     ) -> None:
-        """Hold what is needed.
-
-        `ids_of` returns the ids that a person of the configuration writes with, under which they
-        may have written before it named them; `announce` tells every room what was committed.
-        """
-        self._store = store
+        """Hold what is needed."""
+        self._context = context
+        self._store = context.store
+        self._clock = context.clock
         self._leases = leases
         self._mailboxes = mailboxes
-        self._clock = clock
-        self._ids = ids
-        self._ids_of = ids_of
-        self._announce = announce
         self._log = log
         self._news = asyncio.Event()
 
@@ -125,7 +95,8 @@ class Erasure:
 
     async def _fulfil(self, row: Row) -> bool:
         wish = WISHES.of(row)
-        names = (wish.person, *self._ids_of(wish.person))
+        # Before the configuration named them they were kept under the ids they write with.
+        names = (wish.person, *self._context.people.ids_of(wish.person))
         done = [await self._removed(replace(wish, person=name)) for name in names]
         if not all(done):
             self._log("forgetting_waits", person=wish.person, level="warning")
@@ -136,9 +107,7 @@ class Erasure:
             if wish.person == wish.by.id
             else catalogue.FORGOTTEN_OTHER.to(language, whom=wish.person)
         )
-        told = rows.outbox_row(
-            self._ids.ulid(), rows.Text(address=wish.address, text=text, language=language)
-        )
+        told = self._context.note(text, wish.address, language=language)
         gone = WISHES.delete(row.key)
         await self._commit(told, gone)
         self._log("forgotten", person=wish.person)
@@ -270,14 +239,7 @@ class Erasure:
         if not await self._is_running(here):
             return False
         if everybodys or await self._runs_theirs(wish.person, here):
-            stop = Item(
-                id=ItemId(self._ids.ulid()),
-                conversation=here,
-                address=wish.address,
-                principal=wish.by,
-                content=Stop(cause="new"),
-                admitted_at=self._clock.now(),
-            )
+            stop = self._context.item(Stop(cause="new"), here, wish.address, wish.by)
             await self._store.commit(
                 Commit(
                     point=DurablePoint.ADMITTED,
@@ -322,4 +284,4 @@ class Erasure:
 
     async def _commit(self, *writes: Write) -> None:
         await self._store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=writes))
-        self._announce(Plan(conversation=None, writes=writes))
+        self._context.announce(Plan(conversation=None, writes=writes))

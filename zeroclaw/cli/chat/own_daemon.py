@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
-from zeroclaw.errors import StoreUnusable, ZeroclawError, first_of, system_words
+from zeroclaw.errors import StoreUnusable, ZeroclawError, first_of, refused_as
 
 LOG = "chat.log"
 END_S = 30.0
@@ -108,12 +108,9 @@ async def _end(process: asyncio.subprocess.Process) -> None:
 
 
 def _open_log(place: Path) -> int:
-    try:
+    with refused_as(StoreUnusable, f"`{place}` can't be used", "name another data directory"):
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
         return os.open(place / LOG, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    except OSError as error:
-        message = f"`{place}` can't be used: {system_words(error)}; name another data directory"
-        raise StoreUnusable(message) from error
 
 
 async def _last_word(process: asyncio.subprocess.Process, log: Path, *, is_kept: bool) -> str:
