@@ -46,6 +46,7 @@ REASONS: dict[str, FinishReason] = {
     "tool_use": "tool_calls",
     "function_call": "tool_calls",
 }
+_TEXT = {"content"}
 # Fields of a reasoning block that come in pieces; any other is taken as last sent.
 GROWING_FIELDS = frozenset({"text", "summary", "data"})
 HIGH_SURROGATES = range(0xD800, 0xDC00)
@@ -122,13 +123,15 @@ class Assembly:
         for choice in array_at(chunk, "choices"):
             if is_object(choice) and not int_at(choice, "index"):
                 delta = object_at(choice, "delta")
-                message = object_at(choice, "message")
-                fields = delta or message
                 # Nearly every chunk is a piece of text and nothing else.
-                if fields.keys() != {"content"} or not isinstance(fields["content"], str):
-                    events.extend(self._reasoned(fields))
+                if delta.keys() == _TEXT and isinstance(text := delta["content"], str):
+                    events += self._spoken(text)
+                else:
+                    message = object_at(choice, "message")
+                    fields = delta or message
+                    events += self._reasoned(fields)
                     self._called(fields, is_stream=not message)
-                events.extend(self._said(fields))
+                    events += self._said(fields)
                 self._finish = text_at(choice, "finish_reason") or self._finish
         return tuple(events)
 
@@ -177,6 +180,9 @@ class Assembly:
         for part in array_at(delta, "content"):
             if is_object(part):
                 text += text_at(part, "text")
+        return self._spoken(text)
+
+    def _spoken(self, text: str) -> list[StreamEvent]:
         text = self._text.join(text)
         if text.strip():
             self._is_blank = False

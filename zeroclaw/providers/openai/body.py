@@ -97,15 +97,15 @@ class Body:
             self._kind = "json" if first in b"{[" else "page" if first == b"<" else "stream"
         return head
 
-    def _take(self, event: SseEvent) -> Iterator[StreamEvent]:
+    def _take(self, event: SseEvent) -> Iterable[StreamEvent]:
         """Take one event of the stream."""
         data = event.data.strip()
         if self.is_done or not data:
-            return
+            return ()
         self.has_progressed = True
         if data == LAST:
             self.is_done = True
-            return
+            return ()
         try:
             chunk = parse(data)
         except ValueError as error:
@@ -119,7 +119,7 @@ class Body:
         error = error_in(chunk) or (chunk if event.name == "error" else None)
         if error is not None:
             raise self._means(read_error(error, status=0))
-        yield from self._assembly.take(chunk)
+        return self._assembly.take(chunk)
 
     def _whole(self, body: bytes) -> Iterator[StreamEvent]:
         """Read a JSON text: an answer that was not streamed, or an error."""
