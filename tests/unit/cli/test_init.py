@@ -24,6 +24,7 @@ from zeroclaw.daemon.model_choice import Found, Key
 from zeroclaw.errors import ChannelUnauthorized
 from zeroclaw.host.models.listing import Server
 from zeroclaw.manifest import ChannelManifest
+from zeroclaw.value import replace
 
 EXAMPLE = (Path(__file__).parents[3] / "config.example.toml").read_text(encoding="utf-8")
 SECRET = "sk-nobody-may-see-this"
@@ -50,7 +51,9 @@ class ChatSettings(BaseModel):
     retries: int = 3
 
 
-CHAT = ChannelManifest(kind="chat", adapter="a:b", settings=f"{__name__}:ChatSettings")
+CHAT = ChannelManifest(
+    kind="chat", adapter="a:b", settings=f"{__name__}:ChatSettings", sender="U[0-9]"
+)
 
 
 @pytest.fixture(autouse=True)
@@ -193,6 +196,10 @@ async def test_other_keys_are_set_as_well(home: Path) -> None:
         (("--autonomy", "supervised"), "--autonomy: only with --yes"),
         (("--yes", "--model", "m"), "belong to an endpoint; name it with --url"),
         (("--yes", "--operator", "telegram:1"), "no channel `telegram` here; give --channel"),
+        (
+            ("--yes", "--channel", "email"),
+            "nobody could write by `email`; give --operator email:ID too",
+        ),
         (("--yes", "--operator", "4711"), "`4711` is no sender; write CHANNEL:ID"),
     ],
 )
@@ -327,7 +334,7 @@ def test_more_is_asked_of_whoever_wants(tmp_path: Path) -> None:
     room = Room(tmp_path, chat=True)
     shown = room.ask(
         *("2", "https://models.example/v1", "big", ""),
-        *("", "n", "y", "h", "env", "CHAT_TOKEN", "none", "U1", ""),
+        *("", "n", "y", "h", "env", "CHAT_TOKEN", "none", "@ann", "u1", ""),
         *("y", "de", "12", "many", "8192", "Ann Lee", "Ann", "y", "n", "y"),
     )
     assert ("at least 512, or 0" in shown, "begins with a letter" in shown) == (True, True)
@@ -340,6 +347,21 @@ def test_more_is_asked_of_whoever_wants(tmp_path: Path) -> None:
     assert (config.tools.fetch.enabled, config.tools.shell.network) == (False, True)
     bare = [line for line in text.splitlines() if line and "#" not in line]
     assert bare == ['server = "h"', 'token = { env = "CHAT_TOKEN" }']
+
+
+def test_where_nobody_can_pair_the_operator_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A code would be refused there, and so strangers are not asked about either."""
+    monkeypatch.setitem(globals(), "CHAT", replace(CHAT, may_pair=False))
+    room = Room(tmp_path, chat=True)
+    shown = room.ask(
+        *("", "", "n", "y", "h", "env", "CHAT_TOKEN", "none", "", "U1", "", "y"),
+        *("", "", "", "", ""),
+    )
+    assert ("prints a code" in shown, "May strangers" in shown) == (False, False)
+    channel = parse(compose(room.told())).channels["chat"]
+    assert (channel.allowed_users, channel.pairing) == (("U1",), "closed")
 
 
 def test_more_questions_have_defaults(tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ class Interview(Value):
             operators=tuple(operators),
             autonomy=autonomy,
         )
-        far = {kind for kind, (one, _) in self.channels.items() if not one.local_operator}
+        far = {kind for kind, (one, _) in self.channels.items() if _is_far(one)}
         return ask_further(answers, far=frozenset(far))
 
     # --- the model ---
@@ -148,10 +148,7 @@ class Interview(Value):
             chosen = ChosenChannel(kind=manifest.kind, own=own)
             if _is_kept(self.try_channel(chosen, manifest)):
                 break
-        click.echo("Your sender id there makes you the operator. Leave it empty if you don't know")
-        click.echo("it: the daemon prints a code, and who sends it to the bot is the operator.")
-        sender = _text(f"Your sender id on {manifest.kind}", default="")
-        if sender:
+        if sender := _sender(manifest):
             operators.append(f"{manifest.kind}:{sender}")
         return ChosenChannel(kind=manifest.kind, own=own, by_code=not sender)
 
@@ -274,6 +271,26 @@ def _is_kept(seen: Seen) -> bool:
     return seen.is_well or click.confirm("Keep it all the same?", default=False)
 
 
+def _is_far(manifest: ChannelManifest) -> bool:
+    """Whether strangers on a channel could ask to be let in."""
+    return manifest.may_pair and not manifest.local_operator
+
+
+def _sender(manifest: ChannelManifest) -> str:
+    """Ask for the operator's id on a channel; empty where a code is to show who they are."""
+    if manifest.may_pair:
+        click.echo("Your sender id there makes you the operator. Leave it empty if you don't know")
+        click.echo("it: the daemon prints a code, and who sends it to the bot is the operator.")
+    else:
+        click.echo("Your sender id there makes you the operator.")
+    default = "" if manifest.may_pair else None
+    while typed := _text(f"Your sender id on {manifest.kind}", default=default):
+        if sender := manifest.spelled(typed):
+            return sender
+        click.echo(f"`{typed}` is the id of no sender there.")
+    return ""
+
+
 def _text(label: str, *, default: str | None = None) -> str:
     shows = bool(default)
     return click.prompt(label, default=default, show_default=shows, type=str).strip()
@@ -291,7 +308,7 @@ def _local_first(kind: tuple[str, tuple[ChannelManifest, type[BaseModel]]]) -> t
 def ask_further(answers: Answers, *, far: frozenset[str]) -> Answers:
     """Return the answers with more of them; one question alone when nobody wants to be asked.
 
-    `far` are the channels that other people than this machine's user may write on.
+    `far` are the channels on which strangers could ask to be let in.
     """
     wanted = click.confirm(
         "More questions (language, your name, what tools may reach)?", default=False
