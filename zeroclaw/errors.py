@@ -123,7 +123,15 @@ class NotSupported(Refused):
 
 
 class ContextOverflow(ZeroclawError):
-    """Raised when the request is larger than the model's context window."""
+    """Raised when the request is larger than the model's context window.
+
+    Attributes:
+        context_tokens: The window, where the endpoint named it.
+    """
+
+    def __init__(self, message: str, *, context_tokens: int | None = None) -> None:
+        super().__init__(message)
+        self.context_tokens = context_tokens
 
 
 class StreamBroken(ZeroclawError):

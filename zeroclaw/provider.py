@@ -19,6 +19,7 @@ class ModelRequest(Value):
         correlation: The id that the whole turn carries (S0-08); for logs, not for the wire.
         files: The bytes of the messages' files in base64, by digest; a line stands for each file
             that is not here.
+        model: Another one of the same endpoint, empty for the one that it is opened for.
     """
 
     messages: tuple[Message, ...]
@@ -26,6 +27,7 @@ class ModelRequest(Value):
     max_output_tokens: int | None = None
     correlation: str = ""
     files: Hidden[Mapping[str, bytes]] = field(default_factory=dict[str, bytes])
+    model: str = ""
 
 
 class TextDelta(Value):

@@ -52,7 +52,9 @@ async def kill_at(
             its second, and so on.
         opened: What opens the stage, None for the platform of the tests.
     """
-    usual = on_loopback(platform=scenario.platform, channel=scenario.channel)
+    usual = on_loopback(
+        platform=scenario.platform, channel=scenario.channel, provider=scenario.provider
+    )
     async with scene(directory, opened or usual) as here:
         await scenario.play(here)
         for one in ends_at:

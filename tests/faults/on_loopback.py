@@ -122,6 +122,7 @@ def on_loopback(
     *,
     platform: Mapping[str, object] | None = None,
     channel: Mapping[str, object] | None = None,
+    provider: Mapping[str, object] | None = None,
     launch: Launch = forked,
 ) -> Open:
     """Return what opens it.
@@ -129,6 +130,7 @@ def on_loopback(
     Args:
         platform: What the platform can do.
         channel: Keys of the channel's configuration.
+        provider: Keys of the provider's, over the usual ones.
         launch: How each daemon is started.
     """
 
@@ -142,6 +144,7 @@ def on_loopback(
             command=COMMAND,
             launch=launch,
             channels={"loopback": dict(channel or {})},
+            provider=dict(provider or {}),
         ) as here:
             yield OnLoopback(here)
 

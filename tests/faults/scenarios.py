@@ -21,6 +21,7 @@ class Scenario(Value):
         play: Writes the scripts and lets people speak.
         platform: What the platform can do.
         channel: Keys of the channel's configuration.
+        provider: Keys of the provider's.
         told: What an operator must have been told, exactly once.
         forgotten: What is stored nowhere any more.
         stands: All that the bot has said in some chats and that stands there, by their names.
@@ -29,6 +30,7 @@ class Scenario(Value):
     play: Callable[[Scene], Awaitable[None]]
     platform: Mapping[str, object] = field(default_factory=dict[str, object])
     channel: Mapping[str, object] = field(default_factory=dict[str, object])
+    provider: Mapping[str, object] = field(default_factory=dict[str, object])
     told: str = ""
     forgotten: str = ""
     stands: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
@@ -100,6 +102,15 @@ async def _edited(scene: Scene) -> None:
     scene.live(edit_meanwhile())
 
 
+async def _compacted(scene: Scene) -> None:
+    # A request for a summary holds JSON, and nobody here says any.
+    scene.stage.model.say("State: ", "they met.", key='{"', times=None)
+    scene.write("hi", "Hello ", "to ", "Ann.")
+    scene.write("go on", "As ", "before.")
+    await scene.say("ann", "hi", "Hello to Ann.")
+    await scene.say("ann", "go on", "As before.")
+
+
 async def _refused(scene: Scene) -> None:
     scene.stage.refuse("ann")
     scene.stage.model.say("A secret recipe.", key="cook", times=None)
@@ -116,6 +127,8 @@ SCENARIOS: Mapping[str, Scenario] = {
     "denied": Scenario(play=_denied),
     "batch": Scenario(play=_batch),
     "edited": Scenario(play=_edited),
+    # Less than the prompt and the tools take: each turn but the first begins with a summary.
+    "compacted": Scenario(play=_compacted, provider={"context_tokens": 1024}),
     "refused": Scenario(
         play=_refused, channel={"stream": False}, told="was refused by the platform"
     ),

@@ -19,7 +19,7 @@ from zeroclaw.store import DurablePoint
 pytestmark = [pytest.mark.slow, pytest.mark.needs("bwrap")]
 
 NOT_PERFORMED = {
-    # The machine knows compaction; no room performs it yet.
+    # No scene here outgrows its model; `test_durable_points.py` walks it.
     DurablePoint.COMPACTED,
 }
 WALK: dict[DurablePoint, tuple[tuple[str, int], ...]] = {

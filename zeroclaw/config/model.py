@@ -128,6 +128,14 @@ class ApprovalSettings(Settings):
     chat: Live[Annotated[str, AfterValidator(_place)]] = ""
 
 
+class CompactionSettings(Settings):
+    """`[compaction]`: what becomes of the older part of a conversation that outgrows the model."""
+
+    enabled: Live[bool] = True
+    threshold: Live[float] = Field(default=0.7, gt=0, lt=1)
+    model: Live[str] = ""
+
+
 class ReceiptSettings(Settings):
     """`[receipts]`: how long a receipt can be verified."""
 
@@ -375,6 +383,7 @@ class Config(Settings):
     provider: ProviderSettings = ProviderSettings()
     runtime: RuntimeSettings = RuntimeSettings()
     approvals: ApprovalSettings = ApprovalSettings()
+    compaction: CompactionSettings = CompactionSettings()
     receipts: ReceiptSettings = ReceiptSettings()
     retention: RetentionSettings = RetentionSettings()
     limits: LimitsSettings = LimitsSettings()

@@ -26,7 +26,7 @@ from zeroclaw.inbound.anchors import STREAM
 from zeroclaw.inbound.conversations import CONVERSATIONS, Conversation
 from zeroclaw.inbound.pairing import STRANGERS
 from zeroclaw.store import LogKind, Row, RowKind
-from zeroclaw.turn.inbox import INBOX, Again, Ask, UseTool
+from zeroclaw.turn.inbox import INBOX, Opening
 from zeroclaw.turn.turn_row import TURNS
 from zeroclaw.value import Value, replace
 
@@ -259,7 +259,7 @@ class Look:
 def _has_ended(row: Row) -> bool:
     """Tell whether this is a message, and its turn is over."""
     is_over = row.state not in ("queued", "control", "taken")
-    return is_over and isinstance(INBOX.of(row).content, Ask | UseTool | Again)
+    return is_over and isinstance(INBOX.of(row).content, Opening)
 
 
 def _read(body: bytes) -> audit.Written | None:

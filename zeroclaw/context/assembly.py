@@ -141,11 +141,12 @@ def assemble(scene: Scene, known: Weighed, learned: Learned, detach: Detach) -> 
     room = room_of(scene, learned)
     if room is None or whole.tokens <= room:
         return whole
+    cut = whole
     for smaller in _smaller(scene, detach, lambda one: _made(one, known, learned).tokens <= room):
-        whole = _made(smaller, known, learned)
-        if whole.tokens <= room:
+        cut = _made(smaller, known, learned)
+        if cut.tokens <= room:
             break
-    return replace(whole, is_cut=True)
+    return replace(cut, is_cut=cut.messages != whole.messages)
 
 
 def room_of(scene: Scene, learned: Learned) -> int | None:

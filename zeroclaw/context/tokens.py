@@ -56,6 +56,7 @@ _PLAUSIBLE = 0.25
 """Of the estimate; endpoints that report less do not count all that they were sent."""
 _MOST_RATIO = 4.0
 _FALLS = 0.1
+_FORGETS = 1.01
 
 
 class Learned(Value):
@@ -63,7 +64,8 @@ class Learned(Value):
 
     Attributes:
         ratio: By how much its tokenizer counts more than the estimate, 1 for not at all.
-        overflows_at: Tokens of a request that were too many, 0 for none that is known of.
+        overflows_at: Tokens of a request that were too many, 0 for none that is known of. It grows a
+            little with each answer, so that one refusal without a reason is forgotten.
     """
 
     ratio: float = 1.0
@@ -185,6 +187,7 @@ def report(
     if tokens < estimate * _PLAUSIBLE:
         return replace(known, reported=None), learned
     reported = Reported(messages=Counter(messages), tools=tools, tokens=tokens)
+    learned = replace(learned, overflows_at=math.ceil(learned.overflows_at * _FORGETS))
     guessed = any(isinstance(one, UserMessage) and one.files for one in messages)
     if estimate >= _LEARNS_FROM and not guessed:
         # Rises at once, for a request that is too large is refused; falls slowly.

@@ -55,6 +55,7 @@ from zeroclaw.store import Delete, Put, RowKind, Write
 from zeroclaw.text import catalogue
 from zeroclaw.tools import attachments, results
 from zeroclaw.turn.budget import Budget, price_of
+from zeroclaw.turn.composer import filled
 from zeroclaw.turn.context import TurnServices
 from zeroclaw.turn.deliveries import Deliveries
 from zeroclaw.turn.downloads import Downloads
@@ -155,6 +156,7 @@ class Services:
             grants=self.grants,
             status=self.status,
             budget=self.budget,
+            filling=partial(filled, self._turns),
         )
         self.ingress = Ingress(
             context,
@@ -255,6 +257,7 @@ class Services:
             log=log,
             limits=self._limits,
             budget=self.budget,
+            compaction=lambda: settings.config.compaction,
             each_approver=self.operators.each_approver,
             operators=self.operators.readers,
             failed=self.notices.line,

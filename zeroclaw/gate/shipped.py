@@ -39,6 +39,8 @@ BASE: tuple[Statement, ...] = (
         principals=_ANYONE,
         actions=(
             "command:status",
+            "command:context",
+            "command:compact",
             "command:stop",
             "command:forget",
             "command:usage",

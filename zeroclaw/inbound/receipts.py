@@ -31,7 +31,7 @@ class Receipts:
         for stream in await self._store.streams(LogKind.JOURNAL):
             if len(found) == len(tokens):
                 break
-            history = await read_history(self._store, stream)
+            history = await read_history(self._store, stream, whole=True)
             results = signed_results(history.messages)
             for one in history.receipts:
                 if one.token in tokens:

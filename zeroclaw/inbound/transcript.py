@@ -12,7 +12,7 @@ from zeroclaw.inbound.approvals import request_of, request_row
 from zeroclaw.store import Row, RowKind, Store, scan
 from zeroclaw.table import Declaration
 from zeroclaw.text.escape import without_markup
-from zeroclaw.turn.inbox import INBOX, Again, Ask, Obeyed, TooOld, UseTool
+from zeroclaw.turn.inbox import INBOX, Again, Ask, Obeyed, Summarise, TooOld, UseTool
 from zeroclaw.value import Value, replace
 
 NEWEST = 200
@@ -181,6 +181,8 @@ def _said(row: Row) -> TranscriptItem | None:
             said = f"/tool {tool} {arguments}"
         case Again():
             said = "/retry"
+        case Summarise():
+            said = "/compact"
         case _:
             return None
     if row.state == "superseded":

@@ -30,7 +30,7 @@ from zeroclaw.store import Row, RowKind
 from zeroclaw.tools.notes.note import Note
 from zeroclaw.turn import entries
 from zeroclaw.turn.attachments import ATTACHMENTS, Attached, in_words, sent_in_words
-from zeroclaw.turn.inbox import INBOX, Again, Ask, Item, Obeyed, TooOld, UseTool
+from zeroclaw.turn.inbox import INBOX, Again, Ask, Item, Obeyed, Summarise, TooOld, UseTool
 from zeroclaw.value import Value
 
 Kind = Literal[
@@ -165,6 +165,8 @@ def _said(item: Item) -> str:
             return f"/tool {tool} {arguments}"
         case Again():
             return "/retry"
+        case Summarise():
+            return "/compact"
         case _:
             return ""
 

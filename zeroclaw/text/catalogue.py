@@ -173,16 +173,25 @@ CUT_WITHOUT_SUMMARY = Sentence(
     "ältesten Teil. Gelöscht wird nichts._",
 )
 TOO_LONG = Sentence(
-    en="the conversation is too long for the model; use `/new`",
-    de="das Gespräch ist zu lang für das Modell; `/new` beginnt ein neues",
+    en="this is more than the model can read at once; send less of it, or in parts",
+    de="das ist mehr, als das Modell auf einmal lesen kann; schick weniger davon oder in Teilen",
 )
-TOO_LONG_BECAUSE = Sentence(
-    en="the conversation is too long for the model: {why}; use `/new`",
-    de="das Gespräch ist zu lang für das Modell: {why}; `/new` beginnt ein neues",
+COMPACTED = Sentence(
+    en="_This conversation has grown long: I work with a summary of its older part from here on. "
+    "Nothing of it is deleted._",
+    de="_Dieses Gespräch ist lang geworden: ab hier arbeite ich mit einer Zusammenfassung des älteren "
+    "Teils. Gelöscht wird nichts._",
+)
+COMPACTED_NOW = Sentence(
+    en="The older part of this conversation is summarised now. Nothing of it is deleted.",
+    de="Der ältere Teil dieses Gesprächs ist jetzt zusammengefasst. Gelöscht wird nichts.",
+)
+NOTHING_TO_COMPACT = Sentence(
+    en="There is nothing here yet to summarise.", de="Hier gibt es noch nichts zusammenzufassen."
 )
 NO_SUMMARY = Sentence(
-    en="older messages can't be summarised",
-    de="ältere Nachrichten lassen sich nicht zusammenfassen",
+    en="The model made no summary; nothing has changed.",
+    de="Das Modell hat keine Zusammenfassung zustande gebracht; geändert hat sich nichts.",
 )
 CUT_AT_THE_LIMIT = Sentence(
     en="the answer was cut off at the model's output limit",
@@ -549,6 +558,14 @@ DOES_USAGE = Sentence(
     en="what models used for you, and how much is left",
     de="was Modelle für dich verbraucht haben, und wie viel noch bleibt",
 )
+DOES_CONTEXT = Sentence(
+    en="what fills the model's window in this conversation",
+    de="was in diesem Gespräch das Fenster des Modells füllt",
+)
+DOES_COMPACT = Sentence(
+    en="summarise the older part of this conversation",
+    de="den älteren Teil dieses Gesprächs zusammenfassen",
+)
 DOES_PENDING = Sentence(
     en="calls that wait for an answer", de="Aufrufe, die auf eine Antwort warten"
 )
@@ -642,6 +659,23 @@ USED_BY_ALL = Sentence(
     en="- everybody: today {today}; in {days} days {lately}",
     de="- alle: heute {today}; in {days} Tagen {lately}",
 )
+
+# --- /context ------------------------------------------------------------------------------------
+
+CONTEXT_FILLED = Sentence(en="{share} % of {window} tokens", de="{share} % von {window} Tokens")
+CONTEXT_WINDOW_UNKNOWN = Sentence(
+    en="{tokens} tokens; how many the model takes is not known",
+    de="{tokens} Tokens; wie viele das Modell nimmt, ist nicht bekannt",
+)
+CONTEXT_PROMPT = Sentence(en="instructions", de="Anweisungen")
+CONTEXT_OPERATOR = Sentence(en="operator's prompt", de="Prompt des Betreibers")
+CONTEXT_NOTES = Sentence(en="notes", de="Notizen")
+CONTEXT_SUMMARY = Sentence(en="summary", de="Zusammenfassung")
+CONTEXT_MESSAGES = Sentence(en="messages", de="Nachrichten")
+CONTEXT_RESULTS = Sentence(en="tool results", de="Ergebnisse")
+CONTEXT_TOOLS = Sentence(en="tools", de="Werkzeuge")
+CONTEXT_ANSWER = Sentence(en="for the answer", de="für die Antwort")
+CONTEXT_FREE = Sentence(en="free", de="frei")
 
 # --- /forget -------------------------------------------------------------------------------------
 

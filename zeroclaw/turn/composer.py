@@ -3,20 +3,22 @@
 The session remembers what its newest request took; how the model counts is known to all of them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from zeroclaw.context import tokens
-from zeroclaw.context.assembly import Assembled, Part, Scene, assemble
+from zeroclaw.context.assembly import Assembled, Part, Scene, assemble, reserve_of, shares
+from zeroclaw.context.compaction import is_heavy
 from zeroclaw.context.history import with_files
 from zeroclaw.context.prompt import system_prompt
-from zeroclaw.context.tokens import Learned
-from zeroclaw.envelope import Address, Principal
+from zeroclaw.context.tokens import Learned, Weighed
+from zeroclaw.envelope import Address, ConversationId, Principal
 from zeroclaw.gate.receipt import detach
 from zeroclaw.message import Message, ToolDefinition, Usage, UserMessage
 from zeroclaw.provider import ModelRequest
 from zeroclaw.turn.context import TurnServices
 from zeroclaw.turn.journal import History
-from zeroclaw.turn.session import ConversationSession
+from zeroclaw.turn.session import ConversationSession, read_history
+from zeroclaw.value import Value
 
 
 def turn_start(history: History, messages: Sequence[Message]) -> int:
@@ -75,49 +77,116 @@ class Composer:
             sent.weighed, self.learned, sent.messages, sent.tools_tokens, usage.input_tokens
         )
 
-    def overflowed(self) -> None:
-        """Learn that the request was too large."""
+    def overflowed(self, window: int | None) -> None:
+        """Learn that the request was too large, for a window that the endpoint may have named."""
         if self._sent is not None:
             record = self._services.model.record
-            record.learned = tokens.overflowed(record.learned, self._sent.tokens)
+            record.learned = tokens.overflowed(record.learned, self._sent.tokens, window)
+
+    def is_heavy(self, *more: Message) -> bool:
+        """Tell whether older messages are to be summarised before the next request (K11).
+
+        Args:
+            more: Messages that are about to join the history.
+        """
+        compaction = self._services.compaction()
+        if not compaction.enabled or not self._session.breaker.lets(
+            self._services.clock.monotonic()
+        ):
+            return False
+        scene = self.scene(more=more)
+        known, threshold = self._session.weighed, compaction.threshold
+        return is_heavy(scene, known, self.learned, detach, threshold=threshold)
 
     def scene(self, notes: str = "", more: tuple[Message, ...] = ()) -> Scene:
         """Return what the next request is made of; `more` joins the history."""
-        services, history, model = self._services, self._session.history, self._services.model
-        facts = model.provider.facts
-        offered = services.tools.values() if facts.calls_tools else ()
-        prompt = system_prompt(
-            person=self._principal.display,
-            channel=self._address.channel,
-            today=services.clock.now().date(),
-            has_tools=bool(offered),
-            group=not self._address.direct,
-        )
-        messages = (*history.messages, *more)
-        bounds = services.arrivals.settings
-        return Scene(
-            parts=(
-                Part(name="prompt", text=prompt),
-                Part(name="operator", text=model.prompt()),
-                Part(name="notes", text=notes, priority=1, place="turn"),
-            ),
-            messages=with_files(
-                messages,
-                takes=facts.takes,
-                most_files=bounds.shown_files,
-                most_bytes=bounds.shown_bytes,
-            ),
-            summary=history.summary,
-            start=turn_start(history, messages),
-            tools=tuple(
-                ToolDefinition(
-                    name=tool.spec.name,
-                    description=tool.spec.description,
-                    parameters=dict(tool.spec.parameters),
-                )
-                for tool in offered
-            ),
-            window=facts.context_tokens,
-            max_output_tokens=model.max_output_tokens,
-            reader=services.results.reader if facts.calls_tools else "",
-        )
+        history, services = self._session.history, self._services
+        return scene_of(services, history, self._principal, self._address, notes=notes, more=more)
+
+
+def scene_of(
+    services: TurnServices,
+    history: History,
+    principal: Principal,
+    address: Address,
+    *,
+    notes: str = "",
+    more: tuple[Message, ...] = (),
+) -> Scene:
+    """Return what the next request of a conversation is made of.
+
+    Args:
+        services: The daemon's.
+        history: Of the conversation.
+        principal: Whose turn it is.
+        address: Where.
+        notes: That go along with the newest message, empty for none.
+        more: Messages that are about to join the history.
+    """
+    model = services.model
+    facts = model.provider.facts
+    offered = services.tools.values() if facts.calls_tools else ()
+    prompt = system_prompt(
+        person=principal.display,
+        channel=address.channel,
+        today=services.clock.now().date(),
+        has_tools=bool(offered),
+        group=not address.direct,
+    )
+    messages = (*history.messages, *more)
+    bounds = services.arrivals.settings
+    return Scene(
+        parts=(
+            Part(name="prompt", text=prompt),
+            Part(name="operator", text=model.prompt()),
+            Part(name="notes", text=notes, priority=1, place="turn"),
+        ),
+        messages=with_files(
+            messages,
+            takes=facts.takes,
+            most_files=bounds.shown_files,
+            most_bytes=bounds.shown_bytes,
+        ),
+        summary=history.summary,
+        start=turn_start(history, messages),
+        tools=tuple(
+            ToolDefinition(
+                name=tool.spec.name,
+                description=tool.spec.description,
+                parameters=dict(tool.spec.parameters),
+            )
+            for tool in offered
+        ),
+        window=facts.context_tokens,
+        max_output_tokens=model.max_output_tokens,
+        reader=services.results.reader if facts.calls_tools else "",
+    )
+
+
+class Filled(Value):
+    """What fills the window in a conversation, by estimate.
+
+    Attributes:
+        shares: Tokens by the name of each part of a request.
+        tokens: Of the whole request.
+        window: Of the model, None where nobody knows.
+        reserve: What is kept free for the answer.
+    """
+
+    shares: Mapping[str, int]
+    tokens: int
+    window: int | None
+    reserve: int
+
+
+async def filled(
+    services: TurnServices, conversation: ConversationId, principal: Principal, address: Address
+) -> Filled:
+    """Look at what the next request of a conversation would hold."""
+    history = await read_history(services.store, conversation)
+    scene = scene_of(services, history, principal, address)
+    made = assemble(scene, Weighed(), services.model.record.learned, detach)
+    reserve = reserve_of(scene.window, scene.max_output_tokens) if scene.window else 0
+    return Filled(
+        shares=shares(scene, made), tokens=made.tokens, window=scene.window, reserve=reserve
+    )

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from zeroclaw.channel import ChannelLog
 from zeroclaw.clock import Clock, Ids
+from zeroclaw.config.model import CompactionSettings
 from zeroclaw.delivery.live import Live
 from zeroclaw.delivery.outbox import Outbox
 from zeroclaw.envelope import Address, ConversationId, Principal, Reader
@@ -60,6 +61,7 @@ class TurnServices(Value):
         revoked: Who revoked this principal, empty when nobody did.
         limits: Of a turn that begins now.
         budget: Counts what all turns use.
+        compaction: When and how older messages are summarised, by now.
         workspace: Makes and returns a conversation's own directory.
         max_file_bytes: Of one file that a chat takes, 0 where it takes none.
         left_s: For how many seconds more pieces of a message may come, see `Debounce`.
@@ -83,6 +85,7 @@ class TurnServices(Value):
     log: ChannelLog
     limits: Callable[[], Limits]
     budget: Budget
+    compaction: Callable[[], CompactionSettings]
     each_approver: Callable[[Principal, Address], tuple[Reader, ...]]
     operators: Callable[[str], tuple[Reader, ...]]
     failed: Callable[[Failure], tuple[Put, ...]]

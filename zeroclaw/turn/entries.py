@@ -30,7 +30,8 @@ class TurnOpened(Value):
     Attributes:
         item: The inbox item that it answers.
         correlation: The id that the whole turn carries (S0-08).
-        kind: `tool` for a person's own call, without the model; `unheard` for a message without
+        kind: `tool` for a person's own call, without the model; `compact` for a summary that they
+            asked for; `unheard` for a message without
             words that nobody here can listen to, which the model is not asked about.
         call: Of kind `tool`; it joins the history as an assistant message of the runtime.
         context_heavy: The turn began with a compaction.
@@ -49,7 +50,7 @@ class TurnOpened(Value):
     user: UserMessage
     limits: Limits
     at: datetime
-    kind: Literal["chat", "tool", "retry", "unheard"] = "chat"
+    kind: Literal["chat", "tool", "retry", "unheard", "compact"] = "chat"
     call: ToolCall | None = None
     context_heavy: bool = False
     late_s: float = 0.0
@@ -157,12 +158,15 @@ class Compacted(Value):
         summary: Of everything but the kept messages, earlier summaries included.
         kept: How many of the newest messages stay as they are.
         usage: What making it took.
+        pinned: Where the message of the open turn stands that stays before them, counted from the
+            end; 0 where it is one of them.
     """
 
     summary: str
     kept: int
     at: datetime
     usage: Usage = NO_USAGE
+    pinned: int = 0
 
 
 class TurnResumed(Value):

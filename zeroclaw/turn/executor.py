@@ -11,13 +11,14 @@ from zeroclaw.delivery.rows import File, Text, outbox_row, quiet_notes
 from zeroclaw.envelope import ActionId, ApprovalId, Reader
 from zeroclaw.gate.conditions import facts_of
 from zeroclaw.gate.verdict import Stopped
-from zeroclaw.message import ToolCall
+from zeroclaw.message import ToolCall, ToolMessage
 from zeroclaw.provider import ModelRequest
 from zeroclaw.store import DurablePoint, PutBlob, Write
 from zeroclaw.text import catalogue
 from zeroclaw.tool import ToolFile
 from zeroclaw.turn import batch, entries, loops
 from zeroclaw.turn.approvals import ApprovalRequests
+from zeroclaw.turn.compactor import Compactor
 from zeroclaw.turn.composer import Composer
 from zeroclaw.turn.context import TurnContext
 from zeroclaw.turn.control import ControlLane
@@ -28,12 +29,11 @@ from zeroclaw.turn.results import Settled
 from zeroclaw.turn.session import Transition
 from zeroclaw.turn.signals import (
     BudgetReached,
-    CompactionFailed,
     ContextOverflowed,
     RequestEvent,
     ResponseReceived,
 )
-from zeroclaw.turn.states import Calling
+from zeroclaw.turn.states import Calling, CompactionCause
 from zeroclaw.turn.tool_calls import ToolCalls, refused
 from zeroclaw.value import replace
 
@@ -61,10 +61,7 @@ class EffectExecutor:
 
     async def ask(self, number: int) -> None:
         """Compose a request from the history, and stream its answer; unless a budget is used up."""
-        whose, here = self._opened.principal, self._session.conversation
-        if (spent := await self._services.budget.reached(whose, here)) is not None:
-            reached = BudgetReached(text=spent.to(self._turn.language))
-            await self._tell(Transition(event=reached))
+        if await self._is_spent():
             return
         await self._verdicts.refresh()
         asking = ModelCall(
@@ -75,6 +72,15 @@ class EffectExecutor:
             is_operator="operator" in self._opened.principal.roles,
         )
         await asking.ask(number, self._request)
+
+    async def _is_spent(self) -> bool:
+        """Tell the turn when a budget is used up, before anything is asked of a model."""
+        whose, here = self._opened.principal, self._session.conversation
+        spent = await self._services.budget.reached(whose, here)
+        if spent is not None:
+            reached = BudgetReached(text=spent.to(self._turn.language))
+            await self._tell(Transition(event=reached))
+        return spent is not None
 
     async def _request(self) -> ModelRequest:
         opened, here = self._opened, self._session.conversation
@@ -103,7 +109,7 @@ class EffectExecutor:
         if isinstance(event, ResponseReceived):
             self._composer.answered(event.usage)
         elif isinstance(event, ContextOverflowed):
-            self._composer.overflowed()
+            self._composer.overflowed(event.window)
         if isinstance(event, ResponseReceived) and event.message.tool_calls:
             received = entries.AssistantReceived(
                 message=event.message,
@@ -116,10 +122,12 @@ class EffectExecutor:
         else:
             await self._tell(Transition(event=event))
 
-    async def cannot_compact(self) -> None:
-        """Say that older messages can't be summarised."""
-        text = catalogue.NO_SUMMARY.to(self._turn.language)
-        await self._tell(Transition(event=CompactionFailed(text=text)))
+    async def compact(self, cause: CompactionCause) -> None:
+        """Replace older messages by a summary, if it can be done; unless a budget is used up."""
+        if await self._is_spent():
+            return
+        await self._verdicts.refresh()
+        await self._tell(await Compactor(self._turn, self._composer).compact(cause))
 
     # --- the gate ------------------------------------------------------------------------------
 
@@ -243,10 +251,11 @@ class EffectExecutor:
             language=self._turn.language,
         )
 
-    async def append(self, *, steered: bool) -> None:
+    async def append(self, results: tuple[ToolMessage, ...], *, steered: bool) -> None:
         """Append the results; what was edited meanwhile joins them.
 
         Args:
+            results: Of the batch.
             steered: What its person wrote meanwhile joins too: the model reads it in this turn.
                 Where it is asked nothing more, nobody would answer that.
         """
@@ -255,7 +264,10 @@ class EffectExecutor:
             await self._controls.steering(self._opened.principal) if steered else ((), ())
         )
         # Whoever says something has news for a model that goes in circles.
-        plain = entries.BatchAppended(at=self._services.clock.now())
+        plain = entries.BatchAppended(
+            at=self._services.clock.now(),
+            context_heavy=steered and self._composer.is_heavy(*results),
+        )
         complete = plain if edits else self._judged(plain)
         appended = Transition(
             event=complete,

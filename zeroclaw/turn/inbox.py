@@ -71,6 +71,10 @@ class Again(Value):
     """Start anew from the newest failed or stopped turn's message."""
 
 
+class Summarise(Value):
+    """Have a summary stand for the older part of the conversation."""
+
+
 class Obeyed(Value):
     """A command that was carried out as it was admitted; kept because it was said."""
 
@@ -153,7 +157,7 @@ class Revoked(Value):
     tool: str
 
 
-Opening = Ask | UseTool | Again
+Opening = Ask | UseTool | Again | Summarise
 Control = Stop | Answer | Amend | Withdraw | Revoked
 State = Literal[
     "queued", "control", "taken", "answered", "joined", "superseded", "stopped", "failed"
@@ -178,6 +182,7 @@ class Item(Value):
         Ask
         | UseTool
         | Again
+        | Summarise
         | Obeyed
         | TooOld
         | Unread

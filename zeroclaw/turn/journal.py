@@ -17,7 +17,7 @@ from zeroclaw.text import catalogue
 from zeroclaw.turn import entries, loops, signals
 from zeroclaw.turn.batch import Fill, Outcome, closed
 from zeroclaw.turn.entries import Entry
-from zeroclaw.turn.machine import Step, begin, begin_tool, said, step
+from zeroclaw.turn.machine import Step, begin, begin_compaction, begin_tool, said, step
 from zeroclaw.turn.states import Asking, Calling, Compacting, Done, State, Streaming
 from zeroclaw.value import Value, replace
 
@@ -105,6 +105,8 @@ def begun(opened: entries.TurnOpened) -> Step:
     language = opened.principal.language
     if opened.call is not None:
         return begin_tool(opened.call, opened.limits, language=language)
+    if opened.kind == "compact":
+        return begin_compaction(opened.limits, language=language)
     if opened.kind == "unheard":
         return said(catalogue.UNHEARD.to(language))
     return begin(opened.limits, language=language, context_heavy=opened.context_heavy)
@@ -143,7 +145,7 @@ def _within(history: History, turn: OpenTurn, entry: Entry) -> History:
     )
     match entry:
         case entries.Compacted():
-            kept = _kept(after.messages, entry.kept)
+            kept = _kept(after.messages, entry.kept, entry.pinned)
             return replace(after, messages=kept, summary=entry.summary)
         case entries.TurnFinished():
             return _finished(after, turn, entry)
@@ -228,12 +230,14 @@ def _joined(history: History, messages: tuple[Message, ...]) -> History:
     return replace(history, messages=history.messages + messages)
 
 
-def _kept(messages: tuple[Message, ...], count: int) -> tuple[Message, ...]:
+def _kept(messages: tuple[Message, ...], count: int, pinned: int) -> tuple[Message, ...]:
     start = max(0, len(messages) - count)
     # INVARIANT: a result never loses its call (K12).
     while start < len(messages) and isinstance(messages[start], ToolMessage):
         start -= 1
-    return messages[start:]
+    before = len(messages) - pinned
+    first = (messages[before],) if pinned and 0 <= before < start else ()
+    return (*first, *messages[start:])
 
 
 # --- the open batch ------------------------------------------------------------------------------
@@ -264,7 +268,7 @@ def _ready(state: State, entry: Entry) -> State:
     if isinstance(state, Asking):
         if isinstance(entry, entries.AssistantReceived):
             return Streaming(progress=state.progress)
-        if isinstance(entry, entries.Compacted):
+        if isinstance(entry, entries.Compacted) and not isinstance(state, Compacting):
             return Compacting(progress=state.progress, cause="heavy")
     return state
 

@@ -228,10 +228,10 @@ class TurnLoop:
                 self._start(group, tasks.run(action), action)
             case signals.RecordUnknown(action=action):
                 self._start(group, tasks.unknown(action, self._slot(action).call))
-            case signals.AppendBatch():
-                self._start(group, tasks.append(steered=self._asks_again))
-            case signals.Compact():
-                self._start(group, tasks.cannot_compact())
+            case signals.AppendBatch(results=results):
+                self._start(group, tasks.append(results, steered=self._asks_again))
+            case signals.Compact(cause=cause):
+                self._start(group, tasks.compact(cause))
             case signals.Dispatch(action=action):
                 # The gate delegates no call, so the machine never asks for this.
                 message = f"nobody can do the delegated call `{action}`"

@@ -30,7 +30,7 @@ from typing import Literal, Never, NoReturn, assert_never
 from zeroclaw.card_words import by_whom
 from zeroclaw.envelope import ActionId
 from zeroclaw.gate.wording import result_for_people
-from zeroclaw.message import AssistantMessage, ToolCall, ToolMessage
+from zeroclaw.message import AssistantMessage, ToolCall, ToolMessage, Usage
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Language, LocalizedMessage
 from zeroclaw.turn import batch as slots
@@ -76,6 +76,7 @@ from zeroclaw.turn.states import (
     Asking,
     Calling,
     Compacting,
+    CompactionCause,
     Confirming,
     Dispatching,
     Done,
@@ -102,7 +103,7 @@ def begin(limits: Limits, *, language: Language = "en", context_heavy: bool = Fa
         context_heavy: Compact first, if it can be done (K11).
     """
     progress = Progress(limits=limits, language=language)
-    return _compact(progress, heavy=True) if context_heavy else _ask(progress)
+    return _compact(progress, "heavy") if context_heavy else _ask(progress)
 
 
 def begin_tool(call: ToolCall, limits: Limits, *, language: Language = "en") -> Step:
@@ -112,6 +113,12 @@ def begin_tool(call: ToolCall, limits: Limits, *, language: Language = "en") -> 
     is the answer.
     """
     return _gate(Progress(limits=limits, language=language, direct=True), (call,))
+
+
+def begin_compaction(limits: Limits, *, language: Language = "en") -> Step:
+    """Begin a turn without an answer of the model: a person asked for a summary."""
+    progress = Progress(limits=limits, language=language, direct=True)
+    return _compact(progress, "asked")
 
 
 def step(state: State, event: Event) -> Step:
@@ -159,7 +166,7 @@ def resume(state: State, *, rerun: frozenset[ActionId] = frozenset()) -> Step:
         case Thinking() | Streaming():
             return _ask(state.progress, state.shown)
         case Compacting():
-            return state, (Compact(),)
+            return state, (Compact(cause=state.cause),)
         case Confirming() if approvals := slots.pending(state.batch):
             return state, (AwaitAnswers(approvals=approvals),)
         case Confirming() | Executing() | Dispatching():
@@ -250,24 +257,25 @@ def _answered(progress: Progress, event: ResponseReceived) -> Step:
 def _overflowed(state: Thinking | Streaming) -> Step:
     if state.progress.forced:
         return finish(state, "error", catalogue.TOO_LONG.to(state.progress.language))
-    return _compact(replace(state.progress, forced=True), heavy=False, shown=state.shown)
+    return _compact(replace(state.progress, forced=True), "overflow", state.shown)
 
 
-def _compact(progress: Progress, *, heavy: bool, shown: str = "") -> Step:
-    cause = "heavy" if heavy else "overflow"
-    return Compacting(progress=progress, cause=cause, shown=shown), (Compact(),)
+def _compact(progress: Progress, cause: CompactionCause, shown: str = "") -> Step:
+    return Compacting(progress=progress, cause=cause, shown=shown), (Compact(cause=cause),)
 
 
 def _compacting(state: Compacting, event: Event) -> Step:
     match event:
         case Compacted():
             progress = replace(state.progress, usage=state.progress.usage + event.usage)
+            if state.cause == "asked":
+                return said(catalogue.COMPACTED_NOW.to(progress.language), progress.usage)
             return _ask(progress, state.shown)
-        case CompactionFailed() if state.cause == "heavy":
-            return _ask(state.progress, state.shown)
+        case CompactionFailed() if state.cause == "asked":
+            return said(event.text, state.progress.usage)
         case CompactionFailed():
-            note = catalogue.TOO_LONG_BECAUSE.to(state.progress.language, why=event.text)
-            return finish(state, "error", note)
+            # The next request is cut instead, so that the conversation goes on (K13).
+            return _ask(state.progress, state.shown)
         case _:
             return state, ()
 
@@ -353,7 +361,7 @@ def _appended(state: Calling, event: BatchAppended) -> Step:
     if progress.rounds >= bound:
         note = catalogue.MOST_ROUNDS.to(progress.language, rounds=bound)
         return finish(Thinking(progress=progress), "max_turns", note)
-    return _compact(progress, heavy=True) if event.context_heavy else _ask(progress)
+    return _compact(progress, "heavy") if event.context_heavy else _ask(progress)
 
 
 def _resumed(state: Calling, rerun: frozenset[ActionId]) -> Step:
@@ -402,10 +410,10 @@ def joined(said: str, text: str) -> str:
     return f"{said}\n\n{text}" if said and text else said or text
 
 
-def said(text: str) -> tuple[Done, tuple[Effect, ...]]:
-    """Begin a turn that is over: the runtime answers itself, and no model is asked."""
+def said(text: str, usage: Usage = NO_USAGE) -> tuple[Done, tuple[Effect, ...]]:
+    """Return a turn that is over: the runtime answers itself, and no model is asked."""
     message = AssistantMessage(content=text, mark="runtime")
-    return finished(Done(reason="model_stop", usage=NO_USAGE, text=text, message=message))
+    return finished(Done(reason="model_stop", usage=usage, text=text, message=message))
 
 
 def finish(

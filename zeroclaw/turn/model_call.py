@@ -223,14 +223,33 @@ def _is_rejected(ended: Raised | None) -> TypeGuard[Raised]:
     return isinstance(ended, Raised) and isinstance(ended.error, ProviderRejected)
 
 
+async def complete(model: Model, request: ModelRequest) -> tuple[str, Usage] | Raised:
+    """Return a whole answer that nobody watches being written, redacted; or why there is none."""
+    texts: list[str] = []
+    usage = Usage()
+
+    async def read() -> None:
+        nonlocal usage
+        async with aclosing(model.provider.stream(request)) as stream:
+            async for event in stream:
+                if isinstance(event, TextDelta):
+                    texts.append(event.text)
+                elif isinstance(event, UsageReported):
+                    usage = event.usage
+
+    async with model.slots:
+        ended = await call(read)
+    return ended if isinstance(ended, Raised) else (model.redactor.redact("".join(texts)), usage)
+
+
 def _failure(number: int, raised: Raised, language: Language, *, is_operator: bool) -> RequestEvent:
     """Say what a failed request means to the turn, in a sentence for its person.
 
     What this machine lacks, with its paths, is for operators.
     """
     match raised.error:
-        case ContextOverflow():
-            return ContextOverflowed(request=number)
+        case ContextOverflow(context_tokens=window):
+            return ContextOverflowed(request=number, window=window)
         case StreamBroken():
             return StreamCut(request=number)
         case ProviderOverloaded():

@@ -22,12 +22,13 @@ from zeroclaw.store import DurablePoint, Put, RowKind
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Localized
 from zeroclaw.turn import batch, message_text
+from zeroclaw.turn.composer import Composer
 from zeroclaw.turn.context import TurnContext, TurnServices
 from zeroclaw.turn.control import ControlLane
 from zeroclaw.turn.downloads import Told
 from zeroclaw.turn.entries import TurnOpened, TurnResumed
 from zeroclaw.turn.finalize import Finalizer
-from zeroclaw.turn.inbox import INBOX, Again, Ask, Item, UseTool, item_put, said_by
+from zeroclaw.turn.inbox import INBOX, Again, Ask, Item, Summarise, UseTool, item_put, said_by
 from zeroclaw.turn.journal import begun
 from zeroclaw.turn.loop import TurnLoop, is_parked
 from zeroclaw.turn.machine import resume
@@ -83,7 +84,7 @@ class TurnRunner:
         if isinstance(opened, str):
             await self._declined(session, item, opened)
             return
-        opened = await self._with_notes(opened, item)
+        opened = await self._prepared(session, opened, item)
         row = TurnRow(turn=opened.turn, item=replace(item, turn=opened.turn))
         taken: list[Put] = []
         for one in items:
@@ -213,6 +214,8 @@ class TurnRunner:
                 call = ToolCall(id="call_0", name=tool, arguments=arguments)
                 user = UserMessage(content=f"/tool {tool} {arguments}")
                 return replace(opened, user=user, kind="tool", call=call)
+            case Summarise():
+                return replace(opened, user=UserMessage(content="/compact"), kind="compact")
             case Again():
                 before = session.history.retry
                 if before is None:
@@ -233,12 +236,17 @@ class TurnRunner:
                 message = f"the item `{item.id}` starts no turn"
                 raise ValueError(message)
 
-    async def _with_notes(self, opened: TurnOpened, item: Item) -> TurnOpened:
-        """Return how a turn begins that is to know what was remembered and fits its message."""
+    async def _prepared(
+        self, session: ConversationSession, opened: TurnOpened, item: Item
+    ) -> TurnOpened:
+        """Return how a turn begins that asks a model: with a compaction, and with what notes."""
         if opened.kind not in ("chat", "retry") or opened.call is not None:
             return opened
+        address = item.address
+        composer = Composer(self._services, session, opened.principal, address)
+        opened = replace(opened, context_heavy=composer.is_heavy(opened.user))
         words = " ".join(opened.own) or opened.user.content
-        notes = await self._services.recollection.choose(item.address, item.principal, words)
+        notes = await self._services.recollection.choose(address, item.principal, words)
         kept = () if all(note.trusted for note in notes) else (named("notes"),)
         return replace(
             opened,

@@ -9,6 +9,7 @@ from collections import OrderedDict
 from weakref import WeakValueDictionary
 
 from zeroclaw.clock import Clock
+from zeroclaw.context.compaction import Breaker
 from zeroclaw.context.tokens import Weighed
 from zeroclaw.envelope import CheckedReceipt, ConversationId
 from zeroclaw.errors import StoreUnusable
@@ -110,6 +111,7 @@ class ConversationSession:
         journal_bytes: Of the entries that the history was made of.
         weighed: What is known of its newest request to the model.
         is_cut: Its person was told that a request leaves something out.
+        breaker: Whether older messages are summarised.
     """
 
     def __init__(
@@ -135,6 +137,7 @@ class ConversationSession:
         self.journal_bytes = journal_bytes
         self.weighed = Weighed()
         self.is_cut = False
+        self.breaker = Breaker()
 
     @property
     def conversation(self) -> ConversationId:
@@ -278,10 +281,20 @@ def _number(entry: LogEntry | None) -> int | None:
     return None if entry is None else entry.sequence
 
 
-async def read_history(store: Store, conversation: str) -> History:
-    """Read what a conversation's journal comes to; anybody may, nobody is held up."""
-    history, _ = await _read_history(store, conversation)
-    return history
+async def read_history(store: Store, conversation: str, *, whole: bool = False) -> History:
+    """Read what a conversation's journal comes to; anybody may, nobody is held up.
+
+    Args:
+        store: Where it is.
+        conversation: Which.
+        whole: With all of its messages, as if no summary stood for any of them.
+    """
+    if not whole:
+        return (await _read_history(store, conversation))[0]
+    read = [
+        entries.decode(one.body) async for one in read_all(store, LogKind.JOURNAL, conversation)
+    ]
+    return fold(entry for entry in read if not isinstance(entry, entries.Compacted))
 
 
 async def _read_history(store: Store, conversation: str) -> tuple[History, int]:

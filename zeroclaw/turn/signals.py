@@ -10,7 +10,7 @@ from typing import Literal
 from zeroclaw.envelope import ActionId, ApprovalId
 from zeroclaw.message import AssistantMessage, ToolCall, ToolMessage, Usage
 from zeroclaw.turn.entries import Recorded
-from zeroclaw.turn.states import Done
+from zeroclaw.turn.states import CompactionCause, Done
 from zeroclaw.value import Value
 
 AbortCause = Literal["stop", "new", "halt", "revoked", "interrupt"]
@@ -72,16 +72,21 @@ class RequestFailed(Value):
 
 
 class ContextOverflowed(Value):
-    """The request is larger than the model's window."""
+    """The request is larger than the model's window.
+
+    Attributes:
+        window: In tokens, where the endpoint named it.
+    """
 
     request: int
+    window: int | None = None
 
 
 class CompactionFailed(Value):
     """Nothing was replaced, nothing is lost (K13).
 
     Attributes:
-        text: Why, in one sentence for the person.
+        text: Why, in one sentence for a person who asked for it.
     """
 
     text: str
@@ -206,6 +211,8 @@ class AppendBatch(Value):
 
 class Compact(Value):
     """Replace older turns by a summary; answered by `Compacted` or `CompactionFailed`."""
+
+    cause: CompactionCause
 
 
 class Finish(Value):

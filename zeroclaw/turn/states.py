@@ -17,6 +17,9 @@ DoneReason = Literal[
 ]
 
 
+CompactionCause = Literal["heavy", "overflow", "asked"]
+
+
 class Limits(Value):
     """What one turn may use; fixed when it begins.
 
@@ -124,12 +127,13 @@ class Compacting(Value):
     """Older turns are being replaced by a summary, before the next COMPOSE_REQUEST.
 
     Attributes:
-        cause: `heavy` can be done without, `overflow` can't.
+        cause: `heavy` is before a request that may be too large, `overflow` after one that was,
+            `asked` where a person wished for it and no request follows.
         shown: As in `Thinking`.
     """
 
     progress: Progress
-    cause: Literal["heavy", "overflow"]
+    cause: CompactionCause
     shown: str = ""
 
 

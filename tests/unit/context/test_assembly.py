@@ -97,7 +97,7 @@ def test_the_parts_stand_in_their_order() -> None:
 
 
 def test_a_part_is_cut_at_its_budget() -> None:
-    """The rest of the request is not its business."""
+    """The rest of the request is not its business. S0-14."""
     notes = Part(name="notes", text=WORDS * 50, most_tokens=60)
     system = made(scene(talk(0), parts=(PROMPT, notes))).messages[0]
     text = system.content.removeprefix("You are zeroclaw.\n\n")
@@ -198,6 +198,7 @@ def test_what_can_not_be_made_to_fit_is_sent_as_small_as_it_gets() -> None:
     whole = made(scene((*talk(3), said(5, 900)), window=1_000))
     assert whole.is_cut
     assert whole.messages[1:] == (said(5, 900),)
+    assert not made(scene((said(5, 900),), window=1_000)).is_cut, "nothing was left out"
 
 
 def test_a_history_is_cut_where_a_person_speaks_or_a_round_begins() -> None:

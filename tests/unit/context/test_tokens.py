@@ -180,3 +180,12 @@ def test_a_file_takes_room_too(media_type: str, size_bytes: int, tokens: int) ->
         known, learned = report(on_scale, Learned(), (message,), 0, 2 * of_message(message))
         assert (learned.ratio > 1) is learns
         assert known.reported is not None
+
+
+def test_a_refusal_is_forgotten_in_the_course_of_many_answers() -> None:
+    """One that had no reason must not make all conversations short for ever."""
+    known = weighed(Weighed(), MESSAGES)
+    learned = overflowed(NEW, 1_000)
+    for _ in range(70):
+        known, learned = report(known, learned, MESSAGES, 0, 1_500)
+    assert 2_000 < learned.overflows_at < 2_200

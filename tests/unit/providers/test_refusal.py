@@ -134,3 +134,24 @@ def test_what_is_no_json_is_refused(text: str) -> None:
 
 def test_a_truth_is_no_number() -> None:
     assert int_at({"n": True}, "n") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "window"),
+    [
+        ("This model's maximum context length is 8192 tokens. However, you sent 9,000", 8192),
+        ("the request exceeds the available context size (4096 tokens), try increasing it", 4096),
+        ("prompt is too long: 210000 tokens > 200000 maximum", 200_000),
+        (
+            "Prompt contains 40000 tokens, too large for model with 32768 maximum context length",
+            32768,
+        ),
+        ("maximum context length of 131,072 tokens", 131_072),
+        ("Please reduce the length of the messages or completion.", None),
+    ],
+)
+def test_a_refusal_may_name_the_window(text: str, window: int | None) -> None:
+    """In whatever words; the next request keeps to it (K11)."""
+    error = told(json.dumps({"error": {"message": text}}), 400)
+    assert isinstance(error, ContextOverflow)
+    assert error.context_tokens == window

@@ -30,7 +30,7 @@ from zeroclaw.turn.entries import Entry
 from zeroclaw.turn.journal import History, Issued, extend, fold
 from zeroclaw.turn.machine import begin, begin_tool, resume
 from zeroclaw.turn.signals import GateBatch
-from zeroclaw.turn.states import Confirming, Done, Executing, State, Thinking
+from zeroclaw.turn.states import Compacting, Confirming, Done, Executing, State, Thinking
 from zeroclaw.value import replace
 
 CITIES = AssistantMessage(
@@ -283,6 +283,30 @@ def test_a_summary_never_separates_a_result_from_its_call(kept: int, left: list[
     results = [message for message in history.messages if isinstance(message, ToolMessage)]
     assert (history.summary, results) == ("weather", left)
     assert not isinstance(next(iter(history.messages), None), ToolMessage)
+
+
+def test_a_summary_within_a_turn_leaves_its_own_message_in_front() -> None:
+    """The message that the turn answers, then the newest rounds (K12)."""
+    compacted = entries.Compacted(
+        summary="weather", kept=0, pinned=len(fold(WHOLE[:-1]).messages), at=AT
+    )
+    before, after = fold(WHOLE[:-1]).messages, fold([*WHOLE[:-1], compacted]).messages
+    assert after == before[:1]
+    # Retention may have taken it; and one that is kept anyway does not come twice.
+    gone = replace(compacted, pinned=99)
+    assert fold([*WHOLE[:-1], gone]).messages == ()
+    whole = replace(compacted, kept=len(before), pinned=1)
+    assert fold([*WHOLE[:-1], whole]).messages == before
+
+
+def test_a_summary_that_was_asked_for_ends_its_turn() -> None:
+    """Killed before its end is written, it asks no model (S4-16)."""
+    asked = replace(OPENED, kind="compact", user=UserMessage(content="/compact"))
+    compacted = entries.Compacted(summary="weather", kept=1, at=AT, usage=USED)
+    assert isinstance(state_after(asked), Compacting)
+    ended = state_after(asked, compacted)
+    assert isinstance(ended, Done)
+    assert ended.usage == USED
 
 
 def test_a_summary_leads_back_to_thinking() -> None:

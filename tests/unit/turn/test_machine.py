@@ -9,7 +9,7 @@ from zeroclaw.envelope import ActionId, ApprovalId
 from zeroclaw.message import AssistantMessage, FinishReason, Usage
 from zeroclaw.turn import entries, signals
 from zeroclaw.turn.batch import allocate
-from zeroclaw.turn.machine import begin, resume, step
+from zeroclaw.turn.machine import begin, begin_compaction, resume, step
 from zeroclaw.turn.signals import Compact, Event, Finish, GateBatch, SendRequest, ShowText
 from zeroclaw.turn.states import (
     Compacting,
@@ -40,7 +40,7 @@ def test_a_turn_begins_by_asking_the_model() -> None:
 def test_a_turn_with_a_heavy_history_compacts_first() -> None:
     """The history is made smaller before the first request when it is too heavy."""
     compacting = Compacting(progress=Progress(limits=LIMITS), cause="heavy")
-    assert begin(LIMITS, context_heavy=True) == (compacting, (Compact(),))
+    assert begin(LIMITS, context_heavy=True) == (compacting, (Compact(cause="heavy"),))
 
 
 def test_a_request_that_left_is_read_as_a_stream() -> None:
@@ -176,14 +176,15 @@ def test_a_request_that_is_too_large_compacts_once(state: State) -> None:
     """An overflow forces one compaction and another try."""
     forced = Progress(limits=LIMITS, requests=1, forced=True)
     compacting = Compacting(progress=forced, cause="overflow")
-    assert step(state, OVERFLOW) == (compacting, (Compact(),))
+    assert step(state, OVERFLOW) == (compacting, (Compact(cause="overflow"),))
 
 
 def test_a_request_that_is_still_too_large_ends_the_turn() -> None:
-    """Compaction is forced once for one answer."""
+    """Compaction is forced once for one answer (K11)."""
     forced = Progress(limits=LIMITS, requests=1, forced=True)
     ended = done(step(Thinking(progress=forced), OVERFLOW)[0])
-    assert ended.note == "the conversation is too long for the model; use `/new`"
+    note = "this is more than the model can read at once; send less of it, or in parts"
+    assert (ended.reason, ended.note) == ("error", note)
 
 
 def test_a_compaction_leads_back_to_thinking() -> None:
@@ -194,19 +195,31 @@ def test_a_compaction_leads_back_to_thinking() -> None:
     assert step(state, entries.Compacted(at=AT, summary="", kept=0, usage=USED)) == expected
 
 
-def test_a_compaction_that_was_not_needed_may_fail() -> None:
-    """Nothing is dropped when no summary can be made."""
+def test_without_a_summary_the_model_is_asked_all_the_same() -> None:
+    """What is sent is cut to fit; the history keeps everything (K13)."""
     state = begin(LIMITS, context_heavy=True)[0]
     failed = signals.CompactionFailed(text="no summary")
     assert step(state, failed) == (Thinking(progress=FIRST), (SendRequest(request=1),))
 
 
-def test_a_compaction_that_was_needed_ends_the_turn_when_it_fails() -> None:
-    """A hard overflow without a summary is a clear error."""
-    state = step(begin(LIMITS)[0], OVERFLOW)[0]
-    ended = done(step(state, signals.CompactionFailed(text="no summary"))[0])
-    note = "the conversation is too long for the model: no summary; use `/new`"
-    assert (ended.reason, ended.note) == ("error", note)
+def test_after_an_overflow_too_a_turn_goes_on_without_a_summary() -> None:
+    """Its next request is smaller; text of the refused one stays on the screen."""
+    state = step(Thinking(progress=FIRST, shown="half"), OVERFLOW)[0]
+    asked = Progress(limits=LIMITS, requests=2, forced=True)
+    expected = Thinking(progress=asked, shown="half"), (SendRequest(request=2),)
+    assert step(state, signals.CompactionFailed(text="no summary")) == expected
+
+
+def test_a_summary_that_a_person_asked_for_is_the_whole_turn() -> None:
+    """No model answers; what making it took is counted, and a failure is told."""
+    state, effects = begin_compaction(LIMITS)
+    assert effects == (Compact(cause="asked"),)
+    made = done(step(state, entries.Compacted(at=AT, summary="s", kept=1, usage=USED))[0])
+    assert (made.reason, made.usage) == ("model_stop", USED)
+    assert made.text.startswith("The older part of this conversation is summarised now.")
+    assert made.message == AssistantMessage(content=made.text, mark="runtime")
+    failed = done(step(state, signals.CompactionFailed(text="Nothing to do."))[0])
+    assert (failed.reason, failed.text) == ("model_stop", "Nothing to do.")
 
 
 # --- what comes late -----------------------------------------------------------------------------

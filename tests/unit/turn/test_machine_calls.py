@@ -209,7 +209,7 @@ def test_a_heavy_history_is_compacted_after_a_batch() -> None:
     """Executing goes to compacting (S4-06)."""
     state, effects = run(gated(denied("a")), entries.BatchAppended(at=AT, context_heavy=True))
     assert isinstance(state, Compacting)
-    assert effects == (Compact(),)
+    assert effects == (Compact(cause="heavy"),)
 
 
 def test_many_calls_of_one_answer_are_one_round() -> None:

@@ -93,7 +93,9 @@ async def test_others_read_that_the_model_is_away_and_operators_why(world: World
 async def test_failures_in_a_row_are_counted_until_an_answer_comes(world: World) -> None:
     """For `zeroclaw doctor`; a conversation that is too long is no failure of the model (P10)."""
     away = (ProviderUnreachable("`h:9` can't be reached"),)
-    world.model.will(away, away, (ContextOverflow("too long"),), says("back"))
+    too_long = (ContextOverflow("too long"),)
+    # The request, the summary that is asked for, with half of what it was made of, and once more.
+    world.model.will(away, away, *([too_long] * 4), says("back"))
     async with world.running() as house:
         for _ in range(3):
             await house.say("hello", "ben")
@@ -117,14 +119,13 @@ async def test_a_cut_stream_is_asked_again_once(world: World) -> None:
         assert len(world.model.requests) == 2
 
 
-async def test_a_conversation_that_is_too_long_says_so(world: World) -> None:
-    """Nothing is dropped silently."""
-    world.model.will((ContextOverflow("too long"),))
+async def test_a_message_that_is_too_long_says_so(world: World) -> None:
+    """Nothing is dropped silently, and what was said is asked about twice (K11)."""
+    world.model.will((ContextOverflow("too long"),), (ContextOverflow("too long"),))
     async with world.running() as house:
         await house.say("hello")
         assert house.texts() == [
-            "_The conversation is too long for the model: older messages can't be summarised; use "
-            "`/new`._"
+            "_This is more than the model can read at once; send less of it, or in parts._"
         ]
 
 

@@ -50,7 +50,7 @@ DONE = Done(reason="model_stop", usage=USED, text="whole")
     [
         (begin(LIMITS)[0], (SendRequest(request=2),)),
         (streaming(), (SendRequest(request=2),)),
-        (begin(LIMITS, context_heavy=True)[0], (Compact(),)),
+        (begin(LIMITS, context_heavy=True)[0], (Compact(cause="heavy"),)),
         (gating(2), (GateBatch(calls=calls(2)),)),
         (
             gated(asked("a"), asked("b"))[0],

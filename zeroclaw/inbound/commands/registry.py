@@ -1,8 +1,8 @@
 """The slash commands, the same on every channel.
 
 To add one, name it in `COMMANDS` and give it a handler in `Commands`. A command's effect and its
-reply are committed with the claim of its message, so it happens once; `/tool` and `/retry` take the
-lane that starts turns, all others are served at once.
+reply are committed with the claim of its message, so it happens once; `/tool`, `/retry` and
+`/compact` take the lane that starts turns, all others are served at once.
 """
 
 from collections.abc import Awaitable, Callable, Iterable
@@ -14,6 +14,7 @@ from zeroclaw.envelope import Address, Command, ConversationId, Principal
 from zeroclaw.gate.conditions import Query
 from zeroclaw.gate.policy import PolicySet, why_refused
 from zeroclaw.inbound.approvals import Approvals
+from zeroclaw.inbound.commands.filling import Filling, told_filling
 from zeroclaw.inbound.commands.forget import forget
 from zeroclaw.inbound.commands.grants import GrantCommands
 from zeroclaw.inbound.commands.halt import Halt, halt_put
@@ -28,7 +29,7 @@ from zeroclaw.store import Write
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import LANGUAGES, NAMES, Language, Sentence, language_of
 from zeroclaw.turn.budget import Budget
-from zeroclaw.turn.inbox import Again, Cause, Opening, Stop, UseTool, item_put
+from zeroclaw.turn.inbox import Again, Cause, Opening, Stop, Summarise, UseTool, item_put
 from zeroclaw.value import Value, replace
 
 
@@ -47,6 +48,8 @@ COMMANDS: dict[str, CommandHelp] = {
     "queue": CommandHelp(usage="/queue steer", does=catalogue.DOES_QUEUE),
     "status": CommandHelp(usage="/status", does=catalogue.DOES_STATUS),
     "usage": CommandHelp(usage="/usage", does=catalogue.DOES_USAGE),
+    "context": CommandHelp(usage="/context", does=catalogue.DOES_CONTEXT),
+    "compact": CommandHelp(usage="/compact", does=catalogue.DOES_COMPACT),
     "pending": CommandHelp(usage="/pending", does=catalogue.DOES_PENDING),
     "approve": CommandHelp(usage="/approve 1 3", does=catalogue.DOES_APPROVE),
     "deny": CommandHelp(usage="/deny 2 because …", does=catalogue.DOES_DENY),
@@ -87,6 +90,7 @@ class Commands:
         grants: GrantCommands,
         status: Status,
         budget: Budget,
+        filling: Filling,
     ) -> None:
         """Hold what carries each of them out; what starts a turn is named in `plan`."""
         self._context = context
@@ -99,6 +103,7 @@ class Commands:
             "queue": self._queue,
             "status": self._told_status,
             "usage": partial(usage, context, budget),
+            "context": partial(told_filling, filling),
             "pending": requests.pending,
             "approve": requests.by_number,
             "deny": requests.by_number,
@@ -129,6 +134,8 @@ class Commands:
             reply = Reply(text=catalogue.COMMAND_IS_NOT_YOURS.to(language, name=name, why=why))
         elif name == "retry":
             return Again()
+        elif name == "compact":
+            return Summarise()
         elif name == "tool" and tool:
             return UseTool(tool=tool, arguments=arguments.strip() or "{}")
         else:

@@ -152,7 +152,7 @@ class OpenAIProvider:
             headers=headers,
             body=encode_request(
                 request,
-                model=self._endpoint.model,
+                model=request.model or self._endpoint.model,
                 options=self._settings.options,
                 max_output_tokens=self._settings.max_output_tokens,
             ),

@@ -4,6 +4,7 @@ Pure. The same reading serves an HTTP status, an error object in a stream that b
 a 200 whose body is an error.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -87,6 +88,12 @@ OVERFLOW_TEXTS = (
     "exceeds the maximum number of tokens",
     "too large for model with",
 )
+# OpenAI and vLLM name a maximum context length of so many tokens, llama.cpp an available context
+# size, Anthropic and Mistral put the number before the word "maximum".
+_WINDOW = re.compile(
+    r"context (?:length|size|window)(?: is| of)?[^0-9]{0,3}([0-9]{3,8})|([0-9]{3,8}) maximum",
+    re.IGNORECASE,
+)
 
 
 class Refusal(Value):
@@ -156,7 +163,9 @@ def means(
     said = one_line(redact(refusal.text)) or " ".join(sorted(words)) or "no reason"
     number = f" ({status})" if status else ""
     if status == TOO_LARGE_STATUS or words & OVERFLOW_WORDS or _overflows(refusal):
-        return ContextOverflow(f"the request is too large for `{endpoint}`: {said}")
+        return ContextOverflow(
+            f"the request is too large for `{endpoint}`: {said}", context_tokens=_window(refusal)
+        )
     if words & EMPTY_ACCOUNT_WORDS:
         return ProviderRejected(f"the account at `{endpoint}` is used up{number}: {said}")
     if status in UNAUTHORIZED_STATUSES or words & UNAUTHORIZED_WORDS:
@@ -202,6 +211,12 @@ def one_line(text: str) -> str:
     line = " ".join(printable.split())
     cut = line if len(line) <= SHOWN_CHARS else f"{line[:SHOWN_CHARS]}…"
     return cut.rstrip(".")
+
+
+def _window(refusal: Refusal) -> int | None:
+    """Return the window that a refusal names."""
+    found = _WINDOW.search(refusal.text.replace(",", ""))
+    return int(next(filter(None, found.groups()))) if found else None
 
 
 def _overflows(refusal: Refusal) -> bool:

@@ -1,0 +1,118 @@
+"""A conversation that outgrows the model's window goes on, turn after turn, and loses nothing.
+
+The window has 4,096 tokens. The model echoes, calls a tool in every third turn, and sums up what it
+is told to; what was said in turn 3 stays in its summaries.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.journeys.world import World, world
+from zeroclaw.context.tokens import of_text
+from zeroclaw.host.clock import SystemClock
+from zeroclaw.store import LogKind, read_all
+from zeroclaw.stores.sqlite import open_store
+from zeroclaw.turn import entries
+
+pytestmark = pytest.mark.slow
+
+WINDOW = 4_096
+FACT = "the gate code is 7431"
+OF_A_SUMMARY = '{"'
+"""What a request for a summary begins with, and nobody here says."""
+FILLING = "and some more words, so that there is something to be kept in mind. " * 6
+OFF = {"enabled": False}
+
+
+@asynccontextmanager
+async def small(directory: Path) -> AsyncGenerator[World]:
+    """Open a world whose model takes little."""
+    tools = dict.fromkeys(("attachments", "fetch", "files", "notes", "shell"), OFF)
+    provider = {"context_tokens": WINDOW}
+    async with world(directory, provider=provider, tools=tools) as here:
+        yield here
+
+
+async def said(here: World, first: int, last: int) -> None:
+    """Say so many things, each when the one before it is answered."""
+    for number in range(first, last):
+        if number % 3 == 1:
+            here.model.call(
+                "peek", {"what": f"at {number}: {FILLING}"}, round=0, key=f"turn {number}:"
+            )
+        fact = FACT if number == 3 else "nothing new"
+        await here.say("ann", f"turn {number}: {fact}, {FILLING}")
+        await here.until(lambda n=number: len(answers(here)) == n)
+
+
+def answers(here: World) -> list[str]:
+    return [text for text in here.chat("ann").answers if not text.startswith("_")]
+
+
+def summed_up(here: World) -> int:
+    """Return how often a summary was asked for."""
+    return sum(one.last_user.startswith(OF_A_SUMMARY) for one in here.model.requests)
+
+
+async def journal(here: World) -> list[entries.Entry]:
+    """Read what is on disk of the one conversation; the daemon has ended."""
+    store = await open_store(here.data, clock=SystemClock())
+    try:
+        (stream,) = await store.streams(LogKind.JOURNAL)
+        return [entries.decode(one.body) async for one in read_all(store, LogKind.JOURNAL, stream)]
+    finally:
+        await store.aclose()
+
+
+async def is_whole(here: World, turns: int) -> None:
+    """Look at what people, the model and the disk have after so many turns."""
+    assert await here.daemon.terminate() == 0
+    for request in here.model.requests:
+        texts = [str(message.get("content") or "") for message in request.messages]
+        assert sum(map(of_text, texts)) <= WINDOW * 3 // 4
+    last = here.model.requests[-1]
+    assert FACT in str(last.messages[0]["content"])
+    kept = await journal(here)
+    opened = [one for one in kept if isinstance(one, entries.TurnOpened)]
+    assert len(opened) == turns
+    assert FACT in opened[2].user.content
+    ended = [one for one in kept if isinstance(one, entries.TurnFinished)]
+    assert [one.reason for one in ended] == ["model_stop"] * turns
+    results = [one for one in kept if isinstance(one, entries.CallFinished)]
+    assert len(results) == (turns + 1) // 3
+
+
+async def test_a_conversation_goes_on_when_the_window_is_full(tmp_path: Path) -> None:
+    """Older turns become a summary, which is summed up again; one quiet line says so.
+
+    S0-16, S3-09, S3-12, S3-38, S4-06, S4-09, K10, K12.
+    """
+    async with small(tmp_path) as here:
+        here.model.say(f"State: {FACT}.", key=OF_A_SUMMARY, times=None)
+        await said(here, 1, 15)
+        assert summed_up(here) >= 2
+        notes = [text for text in here.chat("ann").answers if text.startswith("_")]
+        assert len(notes) == 1
+        assert notes[0].startswith("_This conversation has grown long")
+        await is_whole(here, 14)
+
+
+async def test_a_kill_while_a_summary_is_made_costs_a_request(tmp_path: Path) -> None:
+    """It is asked for again, and no history is lost. S4-16, P1."""
+    async with small(tmp_path) as here:
+        gate = here.model.gate()
+        here.model.say("State: ", gate, f"{FACT}.", key=OF_A_SUMMARY)
+        here.model.say(f"State: {FACT}.", key=OF_A_SUMMARY, times=None)
+        async with asyncio.TaskGroup() as group:
+            talk = group.create_task(said(here, 1, 12))
+            await gate.reached()
+            await here.daemon.kill()
+            assert summed_up(here) == 1
+            await here.daemon.start()
+            await talk
+        assert summed_up(here) >= 2
+        await is_whole(here, 11)

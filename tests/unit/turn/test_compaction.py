@@ -1,0 +1,208 @@
+"""A conversation that is too long for its model: a summary, or a request that leaves its oldest out."""
+
+from collections.abc import AsyncGenerator
+
+from tests.fakes.house import House, World
+from tests.fakes.house_parts import SECRET
+from tests.fakes.scripted_model import Answer, ScriptedModel, asks_for, says
+from zeroclaw.config.model import CompactionSettings
+from zeroclaw.context.compaction import CLOSED_S
+from zeroclaw.errors import ContextOverflow, ProviderUnreachable
+from zeroclaw.message import SystemMessage, Usage
+from zeroclaw.provider import ModelRequest, ProviderFacts, StreamEvent
+from zeroclaw.turn import entries
+
+TOO_LONG: Answer = (ContextOverflow("too long"),)
+AWAY: Answer = (ProviderUnreachable("`h:9` can't be reached"),)
+LOOK = asks_for(("look", "{}"))
+WORDS = "and more words that take their room " * 12
+
+
+class NoSummaries(ScriptedModel):
+    """A model that answers people and makes no summary.
+
+    Attributes:
+        asked_in_vain: How often it was to make one.
+    """
+
+    asked_in_vain = 0
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
+        if request.messages[-1].content.startswith('{"'):
+            self.asked_in_vain += 1
+            message = "`h:9` can't be reached"
+            raise ProviderUnreachable(message)
+        async for event in super().stream(request):
+            yield event
+
+
+def small(world: World, window: int = 2_048) -> None:
+    """Let the model take little."""
+    world.model.facts = ProviderFacts(model="small", context_tokens=window)
+
+
+def system(world: World, back: int = 1) -> str:
+    message = world.model.requests[-back].messages[0]
+    assert isinstance(message, SystemMessage)
+    return message.content
+
+
+async def talk(house: House, world: World, turns: int) -> None:
+    for number in range(turns):
+        world.model.will(says(f"answer {number}"))
+        await house.say(f"{number}: {WORDS}")
+
+
+async def summaries(house: House) -> list[str]:
+    return [one.summary for one in await house.journal() if isinstance(one, entries.Compacted)]
+
+
+async def test_a_request_that_was_too_large_is_made_smaller_and_sent_again(world: World) -> None:
+    """One summary, one more try; people read one quiet line, and nothing is lost. K11, S4-09."""
+    async with world.running() as house:
+        await talk(house, world, 3)
+        world.model.will(TOO_LONG, says("State: they count."), says("back"))
+        await house.say("and now?")
+        assert sorted(house.texts()[-2:]) == [
+            "_This conversation has grown long: I work with a summary of its older part from here on. "
+            "Nothing of it is deleted._",
+            "back",
+        ]
+        assert "[Previous conversation summary: State: they count.\n" in system(world)
+        assert world.model.asked() == ["user: and now?"]
+        opened = [one for one in await house.journal() if isinstance(one, entries.TurnOpened)]
+        assert len(opened) == 4
+        ended = (await house.journal())[-1]
+        assert isinstance(ended, entries.TurnFinished)
+        assert ended.usage == Usage(input_tokens=20, output_tokens=4), "the summary is paid for too"
+
+
+async def test_a_summary_that_is_too_large_to_be_made_is_made_of_half(world: World) -> None:
+    """Cut by us, for nobody else would."""
+    async with world.running() as house:
+        await talk(house, world, 3)
+        world.model.will(TOO_LONG, TOO_LONG, says("State: fine."), says("back"))
+        await house.say("and now?")
+        assert "back" in house.texts()
+        first, second = (request.messages[1].content for request in world.model.requests[-3:-1])
+        assert len(second) < len(first)
+
+
+async def test_without_summaries_a_conversation_goes_on(world: World) -> None:
+    """Three failures, and none is asked for any more for a while; that is said once. K13."""
+    world.model = NoSummaries()
+    small(world, 4_096)
+    async with world.running() as house:
+        for number in range(12):
+            await house.say(f"{number}: {WORDS * 3}")
+        assert [text for text in house.texts() if text != "ok"] == [
+            "_This conversation is longer than the model can read at once, so I answer without its "
+            "oldest part. Nothing of it is deleted._"
+        ]
+        assert await summaries(house) == []
+        assert world.model.asked_in_vain == 3
+        await house.advance(CLOSED_S)
+        await house.say("once more")
+        assert world.model.asked_in_vain == 4
+
+
+async def test_a_heavy_history_becomes_a_summary_before_the_next_request(world: World) -> None:
+    """And the summary is summed up again with what came since (S3-12, S4-06)."""
+    small(world, 4_096)
+    async with world.running() as house:
+        for number in range(12):
+            world.model.otherwise(says(f"said {number}"), says(f"again {number}"))
+            await house.say(f"{number}: {WORDS * 3}")
+        found = await summaries(house)
+        assert len(found) >= 2
+        again = next(
+            request.messages[1].content
+            for request in reversed(world.model.requests)
+            if "earlier summary" in request.messages[1].content
+        )
+        assert again.startswith('{"earlier summary":"said ')
+        assert len([text for text in house.texts() if text.startswith("_")]) == 1
+
+
+async def test_no_summary_is_asked_for_where_they_are_off(world: World) -> None:
+    """The oldest part is left out instead."""
+    small(world)
+    world.configure(compaction=CompactionSettings(enabled=False))
+    async with world.running() as house:
+        await talk(house, world, 6)
+        assert len(world.model.requests) == 6
+        assert await summaries(house) == []
+
+
+async def test_a_person_may_ask_for_a_summary(world: World) -> None:
+    """What it says is stored without secrets, and another model of the endpoint may make it."""
+    world.configure(compaction=CompactionSettings(model="cheap"))
+    async with world.running() as house:
+        await house.say("/compact")
+        assert house.texts() == ["There is nothing here yet to summarise."]
+        await talk(house, world, 2)
+        world.model.will(says(f"State: {SECRET} is known."))
+        await house.say("/compact")
+        assert world.model.requests[-1].model == "cheap"
+        assert house.texts()[-1] == (
+            "The older part of this conversation is summarised now. Nothing of it is deleted."
+        )
+        await house.say("and?")
+        assert "is known." in system(world)
+        assert SECRET not in system(world)
+        assert SECRET not in repr(await house.journal())
+        assert world.model.requests[-1].model == ""
+
+
+async def test_a_summary_that_can_not_be_made_changes_nothing(world: World) -> None:
+    """The person is told, and may ask again at once."""
+    async with world.running() as house:
+        await talk(house, world, 2)
+        world.model.will(AWAY, says("  "))
+        for _ in range(2):
+            await house.say("/compact")
+            assert house.texts()[-1] == "The model made no summary; nothing has changed."
+        assert await summaries(house) == []
+
+
+async def test_a_receipt_of_a_result_that_was_summed_up_is_still_true(world: World) -> None:
+    """In the answer of a later process, and for whoever verifies it (P7)."""
+    async with world.running() as house:
+        world.model.will(LOOK, says("seen"))
+        await house.say("look")
+        (token,) = [
+            one.receipt for one in await house.journal() if isinstance(one, entries.CallFinished)
+        ]
+        world.model.will(says("State: looked."))
+        await house.say("/compact")
+    async with world.running() as house:
+        world.model.will(says(f"I looked: {token}"))
+        await house.say("did you?")
+        (shown,) = house.receipts()
+        assert (shown.token, shown.tool, shown.outcome) == (token, "look", "ok")
+        (verdict,) = await house.services.receipts.verify(token)
+        assert verdict["verdict"] in ("valid", "earlier")
+
+
+async def test_what_fills_the_window_is_shown(world: World) -> None:
+    """As a bar and a table; nothing is asked of the model, and nothing is changed. S3-09."""
+    small(world, 8_192)
+    async with world.running() as house:
+        await talk(house, world, 2)
+        await house.say("/context")
+        lines = house.texts()[-1].splitlines()
+        assert lines[0] == lines[-1] == "```"
+        assert lines[1].endswith(" % of 8,192 tokens")
+        assert lines[1].startswith("██")
+        names = [line[:14].strip() for line in lines[3:-1]]
+        assert names == ["instructions", "messages", "tools", "for the answer", "free"]
+        assert len(world.model.requests) == 2
+
+
+async def test_a_window_that_is_not_known_is_said_so(world: World) -> None:
+    """In the person's language."""
+    world.configure(language="de")
+    async with world.running() as house:
+        await house.say("/context")
+        head = house.texts()[-1].splitlines()[1]
+        assert head.endswith(" Tokens; wie viele das Modell nimmt, ist nicht bekannt")

@@ -1,0 +1,59 @@
+"""`/context`: what fills the model's window in a conversation, as a bar and a table."""
+
+from collections.abc import Awaitable, Callable, Mapping
+
+from zeroclaw.envelope import Address, ConversationId, Principal
+from zeroclaw.inbound.commands.invocation import Invocation, Reply
+from zeroclaw.text import catalogue
+from zeroclaw.text.language import Language, Sentence
+from zeroclaw.turn.composer import Filled
+
+BAR_CELLS = 24
+NAMES: Mapping[str, Sentence] = {
+    "prompt": catalogue.CONTEXT_PROMPT,
+    "operator": catalogue.CONTEXT_OPERATOR,
+    "notes": catalogue.CONTEXT_NOTES,
+    "summary": catalogue.CONTEXT_SUMMARY,
+    "messages": catalogue.CONTEXT_MESSAGES,
+    "results": catalogue.CONTEXT_RESULTS,
+    "tools": catalogue.CONTEXT_TOOLS,
+}
+
+Filling = Callable[[ConversationId, Principal, Address], Awaitable[Filled]]
+
+
+async def told_filling(filling: Filling, given: Invocation) -> Reply:
+    """Tell it; nothing is changed."""
+    filled = await filling(given.here, given.principal, given.address)
+    return Reply(text=in_words(filled, given.language))
+
+
+def in_words(filled: Filled, language: Language) -> str:
+    """Return a bar and a table, in letters of one width."""
+    rows = [(NAMES[name].to(language), tokens) for name, tokens in filled.shares.items()]
+    if filled.window is None:
+        tokens = _counted(filled.tokens, language)
+        head = catalogue.CONTEXT_WINDOW_UNKNOWN.to(language, tokens=tokens)
+    else:
+        free = max(filled.window - filled.reserve - filled.tokens, 0)
+        rows += [
+            (catalogue.CONTEXT_ANSWER.to(language), filled.reserve),
+            (catalogue.CONTEXT_FREE.to(language), free),
+        ]
+        share = min(filled.tokens / filled.window, 1.0)
+        cells = round(share * BAR_CELLS)
+        told = catalogue.CONTEXT_FILLED.to(
+            language, share=round(share * 100), window=_counted(filled.window, language)
+        )
+        head = f"{'█' * cells}{'░' * (BAR_CELLS - cells)}  {told}"
+    counts = [_counted(tokens, language) for _, tokens in rows]
+    wide, long = max(len(name) for name, _ in rows), max(map(len, counts))
+    lines = (
+        f"{name:{wide}}  {count:>{long}}" for (name, _), count in zip(rows, counts, strict=True)
+    )
+    return "\n".join(("```", head, "", *lines, "```"))
+
+
+def _counted(number: int, language: Language) -> str:
+    shown = f"{number:,}"
+    return shown.replace(",", ".") if language == "de" else shown
