@@ -57,8 +57,7 @@ async def _used(place: Path, days: int) -> tuple[Used, ...]:
 
 def lines(used: tuple[Used, ...], by: str) -> Iterator[str]:
     """Return the sums as a person reads them, and the sum of all below them."""
-    from zeroclaw.turn.prices import AS_OF
-    from zeroclaw.turn.usage import grouped, total
+    from zeroclaw.turn.prices import AS_OF, grouped, total
 
     if not used:
         yield "nothing was used"

@@ -12,6 +12,7 @@ SECTIONS = {
     "grants": "Grants",
     "people": "People",
     "conversations": "Conversations",
+    "usage": "Usage",
     "audit": "Audit",
     "policy": "Policy",
 }

@@ -1,6 +1,7 @@
 """Reads what the sections show; every read is bounded, whatever the store holds."""
 
 from collections.abc import Iterable
+from datetime import date
 
 from zeroclaw.channel import TranscriptItem
 from zeroclaw.clock import made_at
@@ -21,6 +22,7 @@ from zeroclaw.gate import audit
 from zeroclaw.gate import grant as grants
 from zeroclaw.gate.approval import APPROVALS
 from zeroclaw.gate.grant import GRANTS
+from zeroclaw.host.answers import Used
 from zeroclaw.inbound import pairing
 from zeroclaw.inbound.anchors import STREAM
 from zeroclaw.inbound.conversations import CONVERSATIONS, Conversation
@@ -28,6 +30,7 @@ from zeroclaw.inbound.pairing import STRANGERS
 from zeroclaw.store import LogKind, Row, RowKind
 from zeroclaw.turn.inbox import INBOX, Opening
 from zeroclaw.turn.turn_row import TURNS
+from zeroclaw.turn.usage import first_day, used_since
 from zeroclaw.value import Value, replace
 
 MOST_OPEN = 500
@@ -45,6 +48,8 @@ SAID = 60
 """Rows of a conversation of one page."""
 ENTRIES = 50
 """Entries of a chain of one page."""
+DAYS = 30
+"""Of which it is told what was used."""
 LATELY = 8
 """Newest rows of a conversation's inbox that say who writes there, and how it went."""
 
@@ -219,6 +224,14 @@ class Look:
             return "queued"
         newest = next((row for row in inbox if _has_ended(row)), None)
         return "failed" if newest is not None and newest.state == "failed" else "idle"
+
+    # --- what was used -------------------------------------------------------------------------
+
+    async def usage(self) -> tuple[date, date, tuple[Used, ...]]:
+        """Return the first and the last day that are shown, and what was used from one to the other."""
+        now = self._context.explainer.clock.now()
+        first = first_day(now, DAYS)
+        return first, now.date(), await used_since(self._store, first)
 
     # --- the audit -----------------------------------------------------------------------------
 

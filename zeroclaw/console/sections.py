@@ -2,7 +2,16 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 
-from zeroclaw.console import approvals, audit, conversations, frame, grants, people, policy
+from zeroclaw.console import (
+    approvals,
+    audit,
+    conversations,
+    frame,
+    grants,
+    people,
+    policy,
+    usage,
+)
 from zeroclaw.console.acting import Fields
 from zeroclaw.console.checking import GROWN, Chains, within
 from zeroclaw.console.context import ConsoleContext
@@ -44,6 +53,7 @@ class Sections:
             "grants": self._grants,
             "people": self._people,
             "conversations": self._conversations,
+            "usage": self._usage,
             "audit": self._audit,
             "policy": self._policy,
         }
@@ -105,6 +115,10 @@ class Sections:
         path = f"{self._place.to('conversations', here)}?before={older}" if older else ""
         main = conversations.conversation(self._place, told, lines, older=path, first=not before)
         return conversations.where(told.address), main
+
+    async def _usage(self, _asked: Fields) -> tuple[str, Html]:
+        first, last, used = await self._look.usage()
+        return "", usage.usage(used, first, last)
 
     # --- what was done ---------------------------------------------------------------------------
 

@@ -1,14 +1,16 @@
-"""What tokens cost, and how amounts are said.
+"""What tokens cost, and how amounts are said and added up.
 
 Money is counted in millionths of a US dollar, whole ones, so that sums are exact.
 """
 
 import math
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
 
+from zeroclaw.host.answers import Used
 from zeroclaw.message import Usage
 from zeroclaw.text import catalogue
-from zeroclaw.text.language import Grouped, Language, LocalizedMessage
+from zeroclaw.text.language import Grouped, Language, Localized, LocalizedMessage
 from zeroclaw.value import Value
 
 MILLIONTHS = 1_000_000
@@ -72,3 +74,40 @@ _GERMAN = str.maketrans(",.", ".,")
 def tokens(count: int) -> LocalizedMessage:
     """Return an amount of tokens, in words."""
     return catalogue.TOKENS.about(count=Grouped(number=count))
+
+
+# --- sums ----------------------------------------------------------------------------------------
+
+
+def total(used: Iterable[Used], *, day: str = "", person: str = "", model: str = "") -> Used:
+    """Return the sum of what was used, under what all of it has in common."""
+    every = tuple(used)
+    return Used(
+        day=day,
+        person=person,
+        model=model,
+        turns=sum(one.turns for one in every),
+        input_tokens=sum(one.input_tokens for one in every),
+        output_tokens=sum(one.output_tokens for one in every),
+        cached_tokens=sum(one.cached_tokens for one in every),
+        micros=sum(one.micros for one in every),
+        unpriced_tokens=sum(one.unpriced_tokens for one in every),
+    )
+
+
+def grouped(used: Iterable[Used], by: Callable[[Used], str]) -> dict[str, Used]:
+    """Return the sums of those that have something in common, in order."""
+    found: dict[str, list[Used]] = defaultdict(list)
+    for one in used:
+        found[by(one)].append(one)
+    return {name: total(found[name]) for name in sorted(found)}
+
+
+def amount(used: Used) -> Localized:
+    """Return how much it is, in words: tokens, and money where it cost any."""
+    every = tokens(used.input_tokens + used.output_tokens)
+    money = Dollars(micros=used.micros)
+    if used.unpriced_tokens:
+        unpriced = tokens(used.unpriced_tokens)
+        return catalogue.TOKENS_PARTLY_PRICED.about(tokens=every, money=money, unpriced=unpriced)
+    return catalogue.TOKENS_PRICED.about(tokens=every, money=money) if used.micros else every

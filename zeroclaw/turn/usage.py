@@ -1,16 +1,13 @@
 """What models used, by day, person and model: read from the rows of the turns that are over."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
 from datetime import UTC, date, datetime, time, timedelta
 
 from zeroclaw.clock import made_at, ulid_time
 from zeroclaw.envelope import Principal
 from zeroclaw.host.answers import Used
 from zeroclaw.store import Rows, scan
-from zeroclaw.text import catalogue
-from zeroclaw.text.language import Localized
-from zeroclaw.turn.prices import Dollars, tokens
+from zeroclaw.turn.prices import total
 from zeroclaw.turn.turn_row import TURNS
 
 MOST_DAYS = 3660
@@ -47,37 +44,3 @@ async def used_since(rows: Rows, first: date) -> tuple[Used, ...]:
 def person_of(principal: Principal) -> str:
     """Return what stands for a person: their name in the configuration, else their id."""
     return principal.id.removeprefix("person:")
-
-
-def total(used: Iterable[Used], *, day: str = "", person: str = "", model: str = "") -> Used:
-    """Return the sum of what was used, under what all of it has in common."""
-    every = tuple(used)
-    return Used(
-        day=day,
-        person=person,
-        model=model,
-        turns=sum(one.turns for one in every),
-        input_tokens=sum(one.input_tokens for one in every),
-        output_tokens=sum(one.output_tokens for one in every),
-        cached_tokens=sum(one.cached_tokens for one in every),
-        micros=sum(one.micros for one in every),
-        unpriced_tokens=sum(one.unpriced_tokens for one in every),
-    )
-
-
-def grouped(used: Iterable[Used], by: Callable[[Used], str]) -> dict[str, Used]:
-    """Return the sums of those that have something in common, in order."""
-    found: dict[str, list[Used]] = defaultdict(list)
-    for one in used:
-        found[by(one)].append(one)
-    return {name: total(found[name]) for name in sorted(found)}
-
-
-def amount(used: Used) -> Localized:
-    """Return how much it is, in words: tokens, and money where it cost any."""
-    every = tokens(used.input_tokens + used.output_tokens)
-    money = Dollars(micros=used.micros)
-    if used.unpriced_tokens:
-        unpriced = tokens(used.unpriced_tokens)
-        return catalogue.TOKENS_PARTLY_PRICED.about(tokens=every, money=money, unpriced=unpriced)
-    return catalogue.TOKENS_PRICED.about(tokens=every, money=money) if used.micros else every

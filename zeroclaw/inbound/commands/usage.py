@@ -5,7 +5,8 @@ from zeroclaw.inbound.context import InboundContext
 from zeroclaw.inbound.identity import OPERATOR
 from zeroclaw.text import catalogue
 from zeroclaw.turn.budget import Budget
-from zeroclaw.turn.usage import amount, first_day, grouped, person_of, total, used_since
+from zeroclaw.turn.prices import amount, grouped, total
+from zeroclaw.turn.usage import first_day, person_of, used_since
 
 DAYS = 30
 MOST_PEOPLE = 20

@@ -1,0 +1,82 @@
+"""What models used, as the console shows it."""
+
+from datetime import date
+
+from tests.fakes.house import World
+from tests.fakes.scripted_model import says
+from tests.unit.console.parsed import Part, faults
+from tests.unit.console.rows import HOSTILE, whole
+from tests.unit.console.visit import visiting
+from zeroclaw.console.markup import joined
+from zeroclaw.console.usage import MOST_SHOWN, usage
+from zeroclaw.host.answers import Used
+
+FIRST, LAST = date(2026, 1, 1), date(2026, 1, 5)
+USED = (
+    Used(day="2026-01-01", person="ann", model="m", turns=1, input_tokens=9, output_tokens=1),
+    Used(
+        day="2026-01-04",
+        person=HOSTILE,
+        model="m",
+        turns=2,
+        input_tokens=1_900,
+        cached_tokens=500,
+        output_tokens=100,
+        micros=1_234_000,
+    ),
+)
+
+
+def shown(*used: Used) -> Part:
+    return whole("usage", joined((usage(used, FIRST, LAST),)))
+
+
+def test_each_day_has_a_bar_and_says_how_much_it_is() -> None:
+    """The busiest is the highest, and a little is seen beside it; a day without has none."""
+    page = shown(*USED)
+    assert faults(page) == []
+    (chart,) = page.every("svg")
+    heights = [
+        one.attributes["height"] for one in chart.every("rect") if one.attributes["class"] == "bar"
+    ]
+    assert heights == ["1", "0", "0", "100", "0"]
+    assert [one.words for one in chart.every("title")][2:4] == [
+        "2026-01-03: 0 tokens",
+        "2026-01-04: 2,000 tokens, $1.23",
+    ]
+    assert chart.attributes["aria-label"] == (
+        "tokens a day; most on 2026-01-04: 2,000 tokens, $1.23"
+    )
+    assert "2026-01-01 to 2026-01-05, in UTC: 2,010 tokens, $1.23" in page.words
+
+
+def test_people_and_models_have_their_sums() -> None:
+    """Who used most comes first; a name is a name, whatever it holds."""
+    page = shown(*USED)
+    assert [one.words for one in page.by_id("person-sums").every("h3")] == [HOSTILE, "ann"]
+    assert "2,000 tokens, $1.23 · 2 turns · 1,900 in (500 cached), 100 out" in page.words
+    assert "10 tokens · 1 turn · 9 in (0 cached), 1 out" in page.words
+    assert [one.words for one in page.by_id("model-sums").every("h3")] == ["m"]
+
+
+def test_many_people_are_cut_and_said_so() -> None:
+    """The command line lists them all."""
+    many = [Used(person=f"p{number}", turns=1, input_tokens=1) for number in range(MOST_SHOWN + 1)]
+    page = shown(*many)
+    assert len(page.ids("person-")) == MOST_SHOWN + 1
+    assert "1 more are not shown; zeroclaw usage lists them." in page.words
+
+
+def test_nothing_is_said_to_be_nothing() -> None:
+    """With what will stand there."""
+    assert "No model was used in these days." in shown().words
+
+
+async def test_the_section_reads_the_last_days(world: World) -> None:
+    """From the rows of turns that are over."""
+    world.model.will(says("so"))
+    async with visiting(world) as visitor:
+        await visitor.house.say("hello")
+        page = await visitor.page("usage")
+        assert "2025-12-03 to 2026-01-01, in UTC: 12 tokens" in page.words
+        assert [one.words for one in page.by_id("person-sums").every("h3")] == ["ada"]

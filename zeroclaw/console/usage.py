@@ -1,0 +1,85 @@
+"""Shows what models used: a bar for each day, and the sums of each person and of each model.
+
+Pure.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import date, timedelta
+
+from zeroclaw.console.markup import Html, coded, cut, empty, joined, line, panel, tag
+from zeroclaw.host.answers import Used
+from zeroclaw.turn.prices import amount, grouped, total
+
+MOST_SHOWN = 50
+HIGH, WIDE = 100, 10
+"""Of the chart's bars, the gap beside each included, in units of its own."""
+
+
+def usage(used: Sequence[Used], first: date, last: date) -> Html:
+    """Return the section, about all days from the first to the last."""
+    if not used:
+        nothing = empty(
+            "No model was used in these days.",
+            coded("What models use is told here by day, person and model; `[budget]` bounds it."),
+        )
+        return panel("Tokens a day", nothing, id_="days")
+    days = [str(first + timedelta(days=ahead)) for ahead in range((last - first).days + 1)]
+    everything = f"{first} to {last}, in UTC: {_words(total(used))}"
+    return joined(
+        (
+            panel(
+                "Tokens a day",
+                _chart(days, grouped(used, lambda one: one.day)),
+                tag("p", everything, class_="note"),
+                id_="days",
+            ),
+            panel("People", *_sums(grouped(used, lambda one: one.person), "person"), id_="people"),
+            panel("Models", *_sums(grouped(used, lambda one: one.model), "model"), id_="models"),
+        )
+    )
+
+
+def _chart(days: Sequence[str], used: Mapping[str, Used]) -> Html:
+    busiest = max(used, key=lambda day: _tokens(used[day]))
+    bars: list[Html] = []
+    for place, day in enumerate(days):
+        one = used.get(day, Used())
+        # What is little beside the busiest day is seen all the same.
+        height = max(_tokens(one) * HIGH // _tokens(used[busiest]), min(_tokens(one), 1))
+        left = place * WIDE
+        bar = tag("rect", x=left, y=HIGH - height, width=WIDE - 2, height=height, class_="bar")
+        # The whole column answers to a pointer, however low its bar is.
+        ground = tag("rect", x=left, y=0, width=WIDE, height=HIGH, class_="ground")
+        bars.append(tag("g", tag("title", f"{day}: {_words(one)}"), ground, bar))
+    return tag(
+        "svg",
+        *bars,
+        class_="chart",
+        role="img",
+        aria_label=f"tokens a day; most on {busiest}: {_words(used[busiest])}",
+        viewBox=f"0 0 {WIDE * len(days)} {HIGH}",
+        preserveAspectRatio="none",
+    )
+
+
+def _sums(used: Mapping[str, Used], kind: str) -> tuple[Html, ...]:
+    """Return a row for each, the one that used most first."""
+    ordered = sorted(used.items(), key=lambda one: _tokens(one[1]), reverse=True)
+    rest = "more are not shown; `zeroclaw usage` lists them."
+
+    def row(named: tuple[str, Used]) -> Html:
+        name, one = named
+        turns = "1 turn" if one.turns == 1 else f"{one.turns:,} turns"
+        parts = f"{one.input_tokens:,} in ({one.cached_tokens:,} cached), {one.output_tokens:,} out"
+        aside = (f"{_words(one)} · {turns} · {parts}",)
+        return line((tag("bdi", name),), aside, id_=f"{kind}-{ordered.index(named)}")
+
+    return cut(row, ordered, MOST_SHOWN, rest, id_=f"{kind}-sums")
+
+
+def _tokens(used: Used) -> int:
+    return used.input_tokens + used.output_tokens
+
+
+def _words(used: Used) -> str:
+    return amount(used).to("en")
