@@ -1,10 +1,11 @@
 r"""The arguments of a call as a card shows them: whole, and such that nothing hides in them (P5).
 
-They are shown as JSON text. What can't be seen, and a Cyrillic letter within a Latin word, is
-escaped as JSON itself escapes it (`\u202e`), so reading the text as JSON gives back exactly what
-the action's hash binds. The one thing that is not shown is a value that the daemon knows to be a
-secret: there stands the reference that it comes from, `⟦{env="BOT_TOKEN"}⟧`. A bracket of this kind
-that a model wrote is escaped like what can't be seen, so one that is read as it is was written here.
+They are shown as JSON text. What can't be seen is escaped as JSON itself escapes it (`\u202e`), and so
+is a Cyrillic letter within a Latin word, or in a call whose Cyrillic letters all have a Latin twin.
+So reading the text as JSON gives back exactly what the action's hash binds. The one thing that is not
+shown is a value that the daemon knows to be a secret: there stands the reference that it comes from,
+`⟦{env="BOT_TOKEN"}⟧`. A bracket of this kind that a model wrote is escaped like what can't be seen, so
+one that is read as it is was written here.
 """
 
 import json
@@ -29,6 +30,13 @@ _TO_SHOW = re.compile(rf"{_MARK_START}([0-9]+){_MARK_END}|\\.|\w+|[^\n -~]")
 _LOOKS_LATIN = re.compile(
     "[\u0370-\u052f\u0531-\u058f\u13a0-\u13ff\u1c80-\u1c8f\u1f00-\u1fff\ua640-\ua69f\uab70-\uabbf"
     "\uff21-\uff5a\U0001d400-\U0001d7ff]"
+)
+# Cyrillic and Greek letters that nobody tells from Latin ones.
+_TWINS = frozenset(
+    "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0458\u0455\u0501\u051b\u051d\u04bb"  # aeopcyxijsdqwh
+    "\u0410\u0412\u0415\u041a\u041c\u041d\u041e\u0420\u0421\u0422\u0423\u0425\u0406\u0408\u0405"  # ABEKMHOPCTYXIJS
+    "\u0391\u0392\u0395\u0396\u0397\u0399\u039a\u039c\u039d\u039f\u03a1\u03a4\u03a5\u03a7"  # ABEZHIKMNOPTYX
+    "\u03bf\u03bd\u03f2\u03f3"  # ovcj
 )
 _LATIN = re.compile("[A-Za-z]")
 
@@ -75,13 +83,16 @@ def card_arguments(
             why = "it holds a secret in a form that a card can neither show nor name"
             return Unshowable(why=why)
 
+    # Whoever writes in another script uses letters of it that no Latin one looks like.
+    is_disguise = all(one in _TWINS for one in _LOOKS_LATIN.findall(text))
+
     def shown(found: re.Match[str]) -> str:
         if found[1]:
             return f"{_OPENING}{hidden[int(found[1])]}{_CLOSING}"
         text = found[0]
         if text.isascii() and text.isprintable():
             return text
-        is_latin = _LATIN.search(text) is not None
+        is_latin = is_disguise or _LATIN.search(text) is not None
         return "".join(_sign(sign, is_latin=is_latin) for sign in text)
 
     text = _TO_SHOW.sub(shown, text)
@@ -95,7 +106,7 @@ def _sign(sign: str, *, is_latin: bool) -> str:
 
     Args:
         sign: The character.
-        is_latin: It stands in a word with a letter of ASCII.
+        is_latin: It stands in a word with a letter of ASCII, or might as well.
     """
     misleads = is_latin and _LOOKS_LATIN.match(sign) is not None
     escaped = misleads or is_hidden(sign) or sign in (_OPENING, _CLOSING)

@@ -71,13 +71,16 @@ def test_nothing_is_hidden_by_its_shape(command: str) -> None:
         ("\uff43url", r"\uff43url"),
         ("\U0001d41aws", r"\ud835\udc1aws"),
         ("это\nюля 50км", r"это\nюля 50км"),
+        ("\u0441\u043e\u0440\u0443 x", r"\u0441\u043e\u0440\u0443 x"),
+        ("\u039a\u0395\u03a5", r"\u039a\u0395\u03a5"),
+        ("\u0441\u043e\u0440\u0443 это", "\u0441\u043e\u0440\u0443 это"),
         ("café naïve straße Ærø", "café naïve straße Ærø"),
         ("Python程序 αβγ", "Python程序 αβγ"),
         ("a\u3164b", r"a\u3164b"),
     ],
 )
 def test_a_letter_that_passes_for_a_latin_one_is_escape_invisible(said: str, shows: str) -> None:
-    """Within a word that has Latin letters; a word of its own script stays as it is."""
+    """Within a word that has Latin letters, or where no letter of its own script tells it apart."""
     text = shown({"command": said}).text
     assert text == f'{{\n  "command": "{shows}"\n}}'
     assert json.loads(text) == {"command": said}
