@@ -1,4 +1,4 @@
-"""What the chats of this machine share: one person, one chat, live events for whoever looks on.
+"""What the chats of this machine share: one person, one chat, live events for all open views.
 
 The web page and the terminal are two of these. Each says how it is served and shown; here stand
 the envelopes that its events become (`decode`), what stands in the chat (`render`), how live events

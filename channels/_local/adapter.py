@@ -1,8 +1,8 @@
 """The half of an adapter that is the same for every local chat.
 
-What goes out is fanned out to whoever is open, what comes in is admitted. Nothing is kept here. A
+What goes out is fanned out to all open views, what comes in is admitted. Nothing is kept here. A
 message's id is its key, so that sending twice shows one message; a reader that comes later reads
-the store's transcript, so that sending to nobody succeeds.
+the store's transcript, so that sending while no view is open succeeds.
 """
 
 from collections.abc import Generator, Mapping

@@ -35,7 +35,7 @@ class Typing(Value):
 
 
 Happening = TranscriptItem | Gone | Typing
-"""What everybody is told."""
+"""What all readers are told."""
 Event = Happening | Received | Refused
 """What one of them is told."""
 

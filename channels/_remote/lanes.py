@@ -1,4 +1,4 @@
-"""Show the events of each chat one after another, and first what was written while nobody listened.
+"""Show the events of each chat one after another, and first what was written while the daemon was away.
 
 A platform that tells events as they happen, and keeps none for who was away, leaves two tasks: what
 stands in a chat since the last one that was taken is read before the next one is shown, and what

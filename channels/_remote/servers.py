@@ -11,7 +11,7 @@ def trust() -> SSLContext:
     """Return what is trusted, read once for the whole process; blocks.
 
     Libraries read all certificates for each pool of connections, which takes two thirds of a MiB and
-    a twentieth of a second of everybody's time; and a channel that fails is made anew, with a pool.
+    a twentieth of a second of the loop's time; and a channel that fails is made anew, with a pool.
     """
     import certifi
 

@@ -82,7 +82,7 @@ class TelegramChannel:
         account, context = self._account, self._context
         try:
             async with asyncio.TaskGroup() as group:
-                # Nobody waits for it: without a menu everything else works.
+                # It may come late: without a menu everything else works.
                 group.create_task(menus.offer(account, context.menu, context.log))
 
                 def then(event: Taken | Passed, admission: Admission | None) -> None:

@@ -1,7 +1,7 @@
 """The library's connection, with two of its habits mended: it logs bodies, and reads without end.
 
 What it can't read it writes into the log, whole, where other people's messages may stand in it; and
-it takes any JSON for an answer of the Bot API, so that an odd one breaks whoever called.
+it takes any JSON for an answer of the Bot API, so that an odd one breaks its caller.
 """
 
 from collections.abc import AsyncGenerator, Mapping

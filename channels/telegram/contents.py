@@ -4,7 +4,7 @@ And whether it very likely goes on in the next one: long texts that a client cut
 cut a text into messages of 4,096 UTF-16 units. The one for Android looks for a place in the last 300
 of them, Telegram Desktop in the second half, and the one for iOS takes the last end of a line or
 sentence (their published sources, read 2026-11). They send all of it at once, so the rest is there
-within a moment; nobody types that fast. Shorter texts are never waited for.
+within a moment; a person can't type that fast. Shorter texts are never waited for.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -66,7 +66,7 @@ def marked(message: Json, mark: Json) -> str:
 
 
 def name_of(user: Json) -> str:
-    """Return how somebody, or a chat, is called; anybody can call themselves anything.
+    """Return how a user, or a chat, is called; users choose that themselves.
 
     One line without brackets, so that a name can't pass for what we write around it.
     """
@@ -158,7 +158,7 @@ def thing(message: Json) -> str:
 
 
 def is_of_others(message: Json) -> bool:
-    """Whether what a message holds beside words has a text that somebody else may have chosen."""
+    """Whether what a message holds beside words has a text that others may have chosen."""
     return any(inner(message, kind) for kind in ("venue", "contact", "poll"))
 
 
@@ -238,7 +238,7 @@ def continues(message: Json, said: str, bot: int) -> Continues | None:
     Args:
         message: As the Bot API writes it.
         said: What was written in it.
-        bot: Whose words are not quoted as somebody else's.
+        bot: Whose words are not quoted as another's.
     """
     group = text(message, "media_group_id")
     if group:

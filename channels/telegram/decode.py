@@ -118,7 +118,7 @@ def counter(chat: str) -> str:
 
 
 def position(chat: str, number: int) -> Position:
-    """Return what is stored with a message of somebody's."""
+    """Return what is stored with a message of a user's."""
     return Position(scope=counter(chat) or SHARED, cursor=str(number))
 
 
@@ -142,7 +142,7 @@ def _message(message: Json, me: Me) -> Taken | Passed:
     migrated = whole(message, "migrate_to_chat_id")
     if migrated is not None:
         to = Address(channel=me.channel, account=str(me.id), chat=str(migrated))
-        # Another bot can have done it, or nobody; the group has moved all the same.
+        # Another bot can have done it, or Telegram itself; the group has moved all the same.
         by = sender or Sender(id=address.chat, verified=True)
         return _taken(message, address, by, key, Moved(to=to))
     if sender is None:
@@ -320,7 +320,7 @@ def _place(event: Json, me: Me) -> Address | None:
 def _sender(event: Json) -> Sender | None:
     """Return who wrote; a chat for those who write in its name, None for bots.
 
-    A post of the linked channel is nobody's message to us.
+    A post of the linked channel is no message to us.
     """
     chat = inner(event, "sender_chat")
     user = chat or inner(event, "from")

@@ -47,7 +47,7 @@ class NotThere(ChannelRejected):
 
 
 class NotOurs(ChannelRejected):
-    """Raised when the message of that number is somebody else's."""
+    """Raised when the message of that number is another sender's."""
 
 
 class OtherKind(ChannelRejected):

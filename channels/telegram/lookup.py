@@ -1,4 +1,4 @@
-"""Look for a message that may stand, though nobody heard of it.
+"""Look for a message that may stand, though its answer was lost.
 
 Telegram takes no key by which a repeated send is known. But its numbers grow: it numbers the messages
 of private chats and basic groups by one counter of the account, those of a supergroup by its own. A
@@ -52,7 +52,7 @@ KNOWN_OF_ALL = 2048
 KNOWN_OF_ONE = 128
 """Numbers that are remembered of one supergroup."""
 MOST_COUNTERS = 1024
-"""Counters that are remembered: anybody may take the bot into a group, and be heard there."""
+"""Counters that are remembered: any user may take the bot into a group, and be heard there."""
 
 
 class Numbers:
@@ -67,7 +67,7 @@ class Numbers:
                 self.saw("" if scope == SHARED else scope, int(cursor))
 
     def saw(self, chat: str, number: int) -> None:
-        """Take note of a message of anybody's; an old one may come again."""
+        """Take note of a message, whoever's it is; an old one may come again."""
         name = counter(chat)
         # Behind all others, which are in the order in which they were seen last.
         self._newest[name] = max(number, self._newest.pop(name, 0))

@@ -42,7 +42,7 @@ C = TypeVar("C")
 P = ParamSpec("P")
 T = TypeVar("T")
 
-# Else the first file that is sent reads the machine's tables of types while everybody waits.
+# Else the first file that is sent reads the machine's tables of types while all others wait.
 mimetypes.init()
 
 MOST_REFUSED = 128
@@ -170,7 +170,7 @@ class Messages:
         )
 
     async def toast(self, query: str, text: str) -> None:
-        """Answer a press; the text is shown to whoever pressed."""
+        """Answer a press; the text is shown to its sender."""
         short = cut(text, MOST_TOAST_CHARS) or None
         await self._account.called(lambda: self._bot.answer_callback_query(query, text=short))
 

@@ -13,7 +13,7 @@ Nothing of it was tried on the live service.
 
 In the ordinary form the library draws each row as wide as the widest cell of every column, and fills
 up rows that have fewer cells. So a few thousand signs, of one long cell above many short rows or of
-many columns above empty ones, become millions, while everybody waits. Such a table is kept from the
+many columns above empty ones, become millions, while all others wait. Such a table is kept from the
 library (`without_huge`), and shown as it was written.
 """
 

@@ -6,7 +6,7 @@ in Client.cpp, read 2026-11; presses queue by person). So the order within a cha
 connections. As its documentation promises less, what is posted for a chat while another one of it is
 being stored waits here, and is sent back when that could not be stored.
 
-Now and then Telegram is asked where it posts to: a webhook that somebody moved or removed is set again,
+Now and then Telegram is asked where it posts to: a webhook that was moved or removed is set again,
 and what it says of deliveries that failed is logged.
 """
 
@@ -80,7 +80,7 @@ class Webhook:
 
         Raises:
             ConfigError: Another channel is called at the same path.
-            ChannelUnavailable: Telegram can't be asked, or is told otherwise by somebody else.
+            ChannelUnavailable: Telegram can't be asked, or is told otherwise by another program.
         """
         # Mounted before Telegram is told, so that its first post finds us.
         with mount.public(urlsplit(self._url).path, self.answer):
@@ -169,10 +169,10 @@ class Webhook:
 
 
 def secret(token: str, url: str, since: datetime) -> str:
-    """Return what Telegram is to show with each post; nobody learns the token from it.
+    """Return what Telegram is to show with each post; the token can't be learned from it.
 
     Another one after each start: a webhook that is set as it was before stays as it is, and what
-    failed while nobody was here would come only after minutes.
+    failed while the daemon was away would come only after minutes.
     """
     said = f"zeroclaw webhook {url} {since.isoformat()}"
     return hmac.new(token.encode(), said.encode(), sha256).hexdigest()

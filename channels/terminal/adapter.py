@@ -1,4 +1,4 @@
-"""The terminal as a channel: the chat of whoever runs as the daemon's own user."""
+"""The terminal as a channel: the chat of the daemon's own user."""
 
 import asyncio
 from collections.abc import Callable

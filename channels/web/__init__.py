@@ -1,4 +1,4 @@
-"""The web chat: a page on the local listener, for whoever holds its login link."""
+"""The web chat: a page on the local listener, for the holder of its login link."""
 
 from pydantic import Field
 

@@ -43,7 +43,7 @@ MAX_MESSAGE_BYTES = 4 * 1024 * 1024
 """A pasted log of a million characters fits, escaped as JSON in the worst way but one."""
 NOT_NOW = 503
 TOO_LARGE = 413
-UNHEARD = 499  # as other servers call it in their logs; it is sent to nobody
+UNHEARD = 499  # as other servers call it in their logs; it is never sent
 UNREADABLE = 422
 
 
@@ -175,7 +175,7 @@ def _kind(name: str) -> str | None:
 
 
 async def _gone(_request: Request, _error: Exception) -> Response:
-    """Answer a page that was closed while it sent; nobody hears it, and nothing has failed."""
+    """Answer a page that was closed while it sent; it is not heard, and nothing has failed."""
     return Response(status_code=UNHEARD)
 
 

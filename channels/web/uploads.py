@@ -1,6 +1,6 @@
 """Keeps files that a page has uploaded until the daemon fetches them, across a restart too.
 
-A file is uploaded before the message that names it. One that nobody fetches goes after a day, one
+A file is uploaded before the message that names it. One that is not fetched goes after a day, one
 that was fetched a little later: by then it stands in the store, or is asked for once more.
 """
 
@@ -16,7 +16,7 @@ from zeroclaw import Clock
 KEPT = timedelta(days=1)
 KEPT_AFTER = timedelta(minutes=10)
 MOST_BYTES = 100_000_000
-"""Of all files that wait, and of all that are on their way; whoever uploads more is told to wait."""
+"""Of all files that wait, and of all that are on their way; a page that uploads more is told to wait."""
 _ID = re.compile(r"[0-9A-Za-z_-]{8,64}")
 
 

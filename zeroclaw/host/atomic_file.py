@@ -19,7 +19,7 @@ class NotWritten(Refused):
 def replace_text(path: Path, text: str) -> None:
     """Put a text in the place of a file's own, in one step; the file keeps its mode.
 
-    It keeps its owner too, where root writes for somebody else, who has to read it afterwards. A
+    It keeps its owner too, where root writes for another user, who has to read it afterwards. A
     link stays one: what it points at is replaced. A file that is not there yet is made, for its
     owner alone, and so are the directories above it.
 

@@ -5,7 +5,7 @@
       zeroclaw-run-<hex>   one command: its memory, its processes, and one write that kills them all
 
 The kernel counts what a watch can't: memory between two looks, `/tmp` and `/dev/shm`, shared memory
-that nobody maps any more, and processes that left their group and their parent. Where there is no
+that no process maps any more, and processes that left their group and their parent. Where there is no
 such subtree, `usage` watches.
 
 Source: Documentation/admin-guide/cgroup-v2.rst of Linux 6.1, read 2026-11 ("Delegation", "No
@@ -119,7 +119,7 @@ class Group(Value):
 def take_over() -> Path | NoSubtree:
     """Make the cgroup that this process was started in ready; return where groups can be made.
 
-    Only where the process is alone in it: with others in it, the cgroup belongs to somebody else.
+    Only where the process is alone in it: with others in it, the cgroup is not ours.
     What an earlier life of the daemon left is killed and removed. Safe twice.
     """
     own = _own_place()

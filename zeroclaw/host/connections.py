@@ -85,7 +85,7 @@ async def close_stream(writer: asyncio.StreamWriter) -> None:
 
 
 def bind(host: str, port: int, *, key: str) -> socket.socket:
-    """Return a socket that listens and does not block; whoever asked closes it.
+    """Return a socket that listens and does not block; the caller closes it.
 
     Args:
         host: An address of this machine, of either family.
@@ -93,7 +93,7 @@ def bind(host: str, port: int, *, key: str) -> socket.socket:
         key: The key of the configuration that says the port.
 
     Raises:
-        PortInUse: Somebody else has the port, or it may not be had.
+        PortInUse: Another program has the port, or it may not be had.
     """
     bound = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     try:

@@ -3,7 +3,7 @@
 A unix socket in the data directory, 0600, for the daemon's own uid alone (checked once more on
 each connection, by the kernel's word). A connection is JSON objects, one a line, at most 1 MiB
 each. The first says what it wants: `{"call": name, …}` gets one line back, `{"open": name}` hands
-the connection to whoever serves that name.
+the connection to the process that serves that name.
 """
 
 import asyncio
@@ -105,7 +105,7 @@ class Control:
         self._streams[name] = serve
 
     async def serve(self, ready: Callable[[], None]) -> None:
-        """Listen until cancelled; once. Whoever is connected then is cut off.
+        """Listen until cancelled; once. Clients that are connected then are cut off.
 
         Raises:
             ConfigError: The data directory's path is too long for a socket.
@@ -121,7 +121,7 @@ class Control:
                 else:
                     group.create_task(self._connection(Lines(reader, writer), writer))
 
-            # The data directory's lock is ours, so a socket that is there belongs to nobody.
+            # The data directory's lock is ours, so a socket that is there belongs to no process.
             await asyncio.to_thread(self.path.unlink, missing_ok=True)
             mask = os.umask(0o177)
             try:
@@ -132,7 +132,7 @@ class Control:
                 os.umask(mask)
             try:
                 ready()
-                # Not `serve_forever`, which from Python 3.12 on waits for whoever stays connected.
+                # Not `serve_forever`, which from Python 3.12 on waits for clients that stay connected.
                 await asyncio.Event().wait()
             finally:
                 self._is_closing = True

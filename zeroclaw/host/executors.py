@@ -1,12 +1,12 @@
 """Shares out the slow work of each kind, so that no conversation can use it all up (P9).
 
-What scans, reads, unpacks or redacts what somebody else wrote takes time that others wait for. For
+To scan, read, unpack or redact what others wrote takes time that others wait for. For
 each kind of such work there is one `FairShare`: so much runs at once in all, less of it for one
 conversation, and those who wait get their turn one conversation after the other, however many
 calls each of them has waiting.
 
 A thread can't be stopped: work that is handed to one has bounds of its own, and keeps its place
-until it has ended, even where nobody waits for it any more.
+until it has ended, even where its caller no longer waits.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ class FairShare:
         self._each = each
         self._most_waiting = most_waiting
         self._running: Counter[str] = Counter()
-        # INVARIANT: while a place is free, whoever waits has all that one conversation may have.
+        # INVARIANT: while a place is free, each conversation that waits has all it may have.
         self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
 
     async def run(self, whose: str, work: Callable[[], Done]) -> Done:
@@ -98,7 +98,7 @@ class FairShare:
     def _ended(self, whose: str, done: asyncio.Future[Done]) -> None:
         self._give_back(whose)
         if not done.cancelled():
-            done.exception()  # whoever waited has it, or was cancelled
+            done.exception()  # the caller has it, or was cancelled
 
     def _give_back(self, whose: str) -> None:
         self._free += 1

@@ -103,7 +103,7 @@ def asked(method: str, path: str, query: str, headers: Iterable[tuple[bytes, byt
 
 
 def refusal(request: Asked, port: int, max_body_bytes: int) -> Refusal | None:
-    """Return why a request is refused whoever sends it, None when it may go on to the login."""
+    """Return why a request is refused from any sender, None when it may go on to the login."""
     if request.host.lower() not in _hosts(port):
         text = f"this listener answers only to 127.0.0.1:{port}, localhost:{port} and [::1]:{port}"
         return Refusal(status=421, text=text)

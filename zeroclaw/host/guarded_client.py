@@ -68,7 +68,7 @@ class GuardedClient:
                     async with asyncio.timeout(CLOSE_S):
                         await _close(response)
                         # httpx nests half a dozen generators and closes none of them: the garbage
-                        # collector would, in tasks that nobody owns. On a closed connection they
+                        # collector would, in tasks without an owner. On a closed connection they
                         # run to their end, over what had been received.
                         async for _ in chunks:
                             pass
@@ -79,7 +79,7 @@ class GuardedClient:
         finally:
             # Cancelled twice, httpx loses the connection that it was closing for good (encode/httpx
             # #3782, reproduced with 0.28.1): its pool is one place smaller, the socket stays open.
-            # So a pool that this may have happened to is closed as soon as nobody uses it.
+            # So a pool that this may have happened to is closed as soon as it is not in use.
             task = asyncio.current_task()
             if task is not None and task.cancelling() > 1:
                 self._retire(pool)

@@ -16,7 +16,7 @@ class Hangup:
     """Remembers how the process began: with a terminal or not, and told to ignore it or not.
 
     Attributes:
-        early: Whether one came before anybody listened, see `keep`.
+        early: Whether one came before the daemon listened, see `keep`.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class Hangup:
         self.early = False
 
     def keep(self) -> None:
-        """Keep one that comes while nobody listens yet; it would end the process, without a word.
+        """Keep one that comes before the daemon listens; it would end the process, without a word.
 
         Until a handler is set; for the main thread.
         """

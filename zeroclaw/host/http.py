@@ -62,7 +62,7 @@ class GuardedRequest(HttpRequest):
     """A request of the guarded client.
 
     Attributes:
-        address: Connect to exactly this address, and ask nobody for the name again; the Host
+        address: Connect to exactly this address, and do not resolve the name again; the Host
             header and the name in the certificate stay those of the URL. Only for clients that
             keep nothing alive: a kept connection is known by its address alone.
         is_raw: The answer's body is wanted as it was sent, without its Content-Encoding undone.
@@ -196,7 +196,7 @@ def reason_of(error: BaseException) -> str:
                 reason = f"it does not speak TLS: {(cause.reason or '').lower().replace('_', ' ')}"
             case OSError(errno=int(number)) if number > 0:
                 reason = os.strerror(number).lower()  # asyncio's own text is about its calls
-            case OSError(strerror=str(text)) if text:  # of a name that nobody knows
+            case OSError(strerror=str(text)) if text:  # of an unknown name
                 reason = text.lower()
             case _:
                 pass

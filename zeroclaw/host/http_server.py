@@ -33,7 +33,7 @@ class HttpConnection:
     """One connection, as HTTP; `open` comes first.
 
     Attributes:
-        is_proven: It has brought something useful, and makes room for nobody.
+        is_proven: It has brought something useful, and is not closed to make room.
     """
 
     def __init__(self, accepted: socket.socket, bounds: Bounds) -> None:
@@ -104,7 +104,7 @@ class HttpConnection:
             event = self._http.next_event()
             if not isinstance(event, type):
                 return event
-            if event is h11.PAUSED:  # somebody sends on before they were answered
+            if event is h11.PAUSED:  # the client sends on before it was answered
                 message = "no answer was waited for"
                 raise h11.RemoteProtocolError(message)
             if self._http.they_are_waiting_for_100_continue:
@@ -186,7 +186,9 @@ class HttpConnection:
             self._writer.transport.abort()
             return
         with suppress(OSError):  # gone by itself
-            self._accepted.shutdown(socket.SHUT_RDWR)  # whoever waits for the handshake hears it
+            self._accepted.shutdown(
+                socket.SHUT_RDWR
+            )  # a client that waits for the handshake hears it
 
     async def aclose(self) -> None:
         """Close the connection; what a peer doesn't read within a second is lost. Safe twice."""

@@ -1,4 +1,4 @@
-"""Makes ids that sort by time of making, and tokens that nobody guesses."""
+"""Makes ids that sort by time of making, and tokens that can't be guessed."""
 
 import secrets
 from datetime import timedelta

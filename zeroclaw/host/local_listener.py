@@ -47,7 +47,7 @@ from zeroclaw.value import replace
 SESSIONS = "sessions.json"
 """In the data directory: the secret path, and the hashes of sessions."""
 MAX_BODY_BYTES = 16 * 1024 * 1024
-"""A file fits that somebody sends with a message; what takes less says so itself."""
+"""A file fits that a person sends with a message; what takes less says so itself."""
 BOUNDS = Bounds(
     connections=256,
     body_s=120.0,
@@ -334,7 +334,7 @@ async def open_listener(
         bounds: What other programs of this machine can make grow, and how far.
 
     Raises:
-        PortInUse: Somebody else has the port, or it may not be had.
+        PortInUse: Another program has the port, or it may not be had.
     """
     logins = await asyncio.to_thread(_stored_logins, sessions_at)
     bound = bind("127.0.0.1" if host == "localhost" else host, port, key="listener.port")
@@ -383,7 +383,7 @@ async def _say(send: Send, status: int, kind: str, body: bytes, *more: tuple[str
 
 
 def _stored_logins(path: Path) -> Logins:
-    """Read the sessions; where none can be read, everybody logs in anew."""
+    """Read the sessions; where none can be read, all log in anew."""
     with suppress(OSError, StoreUnusable):
         return read_sessions(path.read_bytes())
     return Logins()

@@ -17,7 +17,7 @@ from zeroclaw.codec import decode, encode
 from zeroclaw.value import Value, field, replace
 
 LINK_KEPT = timedelta(days=1)
-"""A link that nobody used stands in a terminal or a journal; it should not open doors for good."""
+"""An unused link stands in a terminal or a journal; it should not open doors for good."""
 SESSION_KEPT = timedelta(days=30)
 MOST_LINKS = 32
 MOST_SESSIONS = 64

@@ -55,7 +55,7 @@ def find_config(named: Path | None) -> Path | None:
 
 
 def usual_config() -> Path:
-    """Return where the configuration is looked for when nobody names one; it need not exist."""
+    """Return where the configuration is looked for when none is named; it need not exist."""
     return _xdg("XDG_CONFIG_HOME", ".config") / "config.toml"
 
 

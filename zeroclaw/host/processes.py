@@ -32,7 +32,7 @@ _GATE_WITH_INPUT = ("/bin/sh", "-c", 'read -r go || exit 125; exec "$@"', "gate"
 
 PROC = Path("/proc")
 CLEANING_S = 15.0  # all of the cleaning up after one run
-_LAST_OUTPUT_S = 2.0  # somebody who left the group may hold the pipe open
+_LAST_OUTPUT_S = 2.0  # a process that left the group may hold the pipe open
 _DYING_MS = 2_000
 _KILLS = 5
 _WATCH_S = 0.1
@@ -129,9 +129,9 @@ class _Child(asyncio.SubprocessProtocol):
     def __init__(self, caps: OutputCaps) -> None:
         self._flood_bytes = caps.flood_bytes
         self.capture = Capture(caps)
-        self.over = asyncio.Event()  # it exited, or wrote more than anybody will read
+        self.over = asyncio.Event()  # it exited, or wrote more than will be read
         self.exited = asyncio.Event()
-        self.closed = asyncio.Event()  # it exited and nobody holds its output
+        self.closed = asyncio.Event()  # it exited and no process holds its output
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:  # noqa: ARG002  one pipe only
         self.capture.feed(data)
@@ -275,7 +275,7 @@ def _admit(pgid: int, group: Group | None) -> Spawned:
 def living(pgid: int) -> tuple[int, ...]:
     """Return the processes of a group; blocks, so call it in a thread.
 
-    The dead that nobody has buried yet don't count.
+    Zombies don't count.
     """
     try:
         os.killpg(pgid, 0)
@@ -384,11 +384,11 @@ def _open_gate(transport: asyncio.SubprocessTransport, given: bytes) -> None:
     gate = transport.get_pipe_transport(0)
     if isinstance(gate, asyncio.WriteTransport):
         gate.write(b"\n" + given)
-        gate.close()  # once all of it is written, or nobody reads it any more
+        gate.close()  # once all of it is written, or its reader is gone
 
 
 def _kill(pgid: int) -> None:
-    # It ended by itself, or is somebody else's, so it is not ours any more.
+    # It ended by itself, or is another program's, so it is not ours any more.
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(pgid, signal.SIGKILL)
 

@@ -1,4 +1,4 @@
-"""The public listener: one socket that anybody may reach, which serves webhooks and nothing else.
+"""The public listener: one socket that the whole network may reach, which serves webhooks and nothing else.
 
     connection ── TLS ── head ── POST to a mounted path ── hook ── a status, seldom with a plain text
 
@@ -30,7 +30,7 @@ class NotRead(ZeroclawError):
     """Raised when a body does not come as it must; its text is what is counted."""
 
     def __init__(self, status: int) -> None:
-        """Take what is answered, 0 where nobody listens any more."""
+        """Take what is answered, 0 where the client is gone."""
         super().__init__({413: "too large", 408: "slow"}.get(status, "cut"))
         self.status = status
 
@@ -99,7 +99,7 @@ class PublicListener:
         """Answer POST requests to a path while the context is open; see `Mount.public`.
 
         Raises:
-            ConfigError: Somebody else has the path, or it can be none.
+            ConfigError: Another hook has the path, or it can be none.
         """
         if HOOK_PATH.fullmatch(path) is None:
             fault = f"`{path}` can't be the path of a webhook; use one such as `/telegram`"
@@ -139,7 +139,7 @@ class PublicListener:
         connection.answer(answer.status, headers, answer.body.encode())
 
     async def _asked(self, hook: Hook, request: Request) -> HookAnswer | None:
-        """Let a hook answer; None when nobody listens any more."""
+        """Let a hook answer; None when the client is gone."""
         try:
             async with asyncio.timeout(self._bounds.answer_s):
                 answer = await call(lambda: hook(request))
@@ -183,7 +183,7 @@ async def open_public(
 
     Raises:
         ConfigError: The certificate or its key can't be used.
-        PortInUse: Somebody else has the port, or it may not be had.
+        PortInUse: Another program has the port, or it may not be had.
     """
     tls = await asyncio.to_thread(_tls, cert_file, key_file) if cert_file else None
     bound = bind(host, port, key="public.port")

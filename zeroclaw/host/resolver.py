@@ -1,7 +1,7 @@
 """Asks this machine's resolver for the addresses of a host's name.
 
 The resolver can't be interrupted: who gives up leaves its thread waiting, for as long as a stranger's
-name server likes. So it has threads of its own, and never takes those that everybody's files wait for.
+name server likes. So it has threads of its own, and never takes those that all files wait for.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ ASKED_AT_ONCE = 16
 
 
 class NameUnknown(ZeroclawError):
-    """Raised when a name has no address, or nobody could be asked; the text says which."""
+    """Raised when a name has no address, or no server could be asked; the text says which."""
 
 
 async def resolve(name: str) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ give (`cgroups`), else by limits of each process and a watch (`usage`). When its
 all of it ends.
 
 It never runs as root, for to root the kernel gives what no namespace takes away. A daemon that is
-root lays out what the command is to see in a place that everybody may enter, becomes the user
+root lays out what the command is to see in a place that every user may enter, becomes the user
 `UNPRIVILEGED`, and goes on as any plain user does; its workspaces belong to that user.
 
 Flags: bwrap(1) of bubblewrap 0.8, tried as root and as a plain user in 2026-11. `--new-session` is
@@ -163,7 +163,7 @@ def box_argv(
     staged = {place: f"{_STAGE}/{n}" for n, place in enumerate(places)}
     user = str(UNPRIVILEGED)
     return (
-        # Whoever opens `/dev/stdout` opens this pipe by its name, which its owner alone may.
+        # A program that opens `/dev/stdout` opens this pipe by its name, which its owner alone may.
         *("/bin/sh", "-c", f'chown {user}:{user} /proc/self/fd/1 2>&-; exec "$@"', "stage"),
         *(system.bwrap, "--die-with-parent", "--dev-bind", "/", "/", "--tmpfs", _STAGE),
         *(flag for place, at in staged.items() for flag in ("--bind", str(place), at)),

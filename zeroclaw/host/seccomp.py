@@ -109,7 +109,7 @@ ABSENT: dict[str, Numbers] = {
     # Their arguments are in memory, where a filter can't look; programs fall back to the old ones.
     "clone3": (435, 435),
     "openat2": (437, 437),
-    # Memory that belongs to no process, so nobody could count it.
+    # Memory that belongs to no process, so it could not be counted.
     "memfd_create": (319, 279),
     "memfd_secret": (447, 447),
     "shmget": (29, 194),

@@ -27,7 +27,7 @@ MOST_SECRETS = 1_000
 """Places that keep secrets; each is a mount of every command."""
 _COUNTED_ENTRIES = 2 * MOST_ENTRIES  # room to see how far beyond, and whether it grows
 SPARE_BYTES = 268_435_456
-"""What stays free on the disk of a workspace, whoever fills it."""
+"""What stays free on the disk of a workspace, whatever fills it."""
 
 GRANT_BYTES = 67_108_864
 """How much tools may write into a workspace before it is counted again."""
@@ -162,7 +162,7 @@ class Meter:
         """Return what a command, by its first process, uses too much of; empty for nothing."""
         pids = processes.tree(pid)
         if self._most_processes is not None:
-            # Who lost a parent stays in the group, and is the child of nobody here.
+            # An orphan stays in the group, and is no child of ours.
             pids = tuple({*pids, *processes.living(pid)})
         if why := self._running(pids):
             return why
@@ -210,7 +210,7 @@ def nameless_bytes(pids: tuple[int, ...], workspace: Path) -> int:
     try:
         device = workspace.stat().st_dev
     except OSError:
-        return 0  # whoever counts the workspace says that it is gone
+        return 0  # counting the workspace says that it is gone
     named = f"{os.major(device):02x}:{os.minor(device):02x}"
     found: dict[int, int] = {}
     for pid in pids:

@@ -1,9 +1,9 @@
-"""Watches the event loop, and says where it was when it held everybody up (P9).
+"""Watches the event loop, and says where it was when it held all others up (P9).
 
 Everything that people wait for passes the event loop, so whatever keeps it busy in one go delays
 every conversation. A stall is one turn of the loop that took more than `STALL_S` of its thread's
 processor time: on a machine that is busy with something else the clock on the wall runs on, and
-that is nobody's fault here.
+that is no fault of the daemon's.
 """
 
 import asyncio

@@ -45,7 +45,7 @@ class _Request:
         self._is_head = head.method == b"HEAD"
         self._is_read = self._is_gone = False
         self._body_by = asyncio.get_running_loop().time() + connection.bounds.body_s
-        self.is_answered = False  # or nobody is there to be answered
+        self.is_answered = False  # or the client is gone
         path, _, query = head.target.partition(b"?")
         self.scope: Scope = {
             "type": "http",

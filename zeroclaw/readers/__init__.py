@@ -1,1 +1,1 @@
-"""What turns bytes that somebody sent into text; such bytes are read in a process of its own."""
+"""What turns bytes that people send into text; such bytes are read in a process of its own."""

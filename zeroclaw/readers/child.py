@@ -40,7 +40,7 @@ def confine(memory_bytes: int, cpu_s: int) -> None:
 def leave_network() -> bool:
     """Go where there is no network, not even this machine's own; False where that is refused.
 
-    Some kernels grant it to root alone, and some containers to nobody. Then the file is read all
+    Some kernels grant it to root alone, and some containers not at all. Then the file is read all
     the same: what it could do needs a fault in a library first.
     """
     unshare = ctypes.CDLL(None).unshare
@@ -79,7 +79,7 @@ def main() -> None:
         line = reply_line(Reply(failed=TOO_LARGE))
     with os.fdopen(answers, "wb") as out:
         out.write(line)
-    # What a library left for the end is nobody's business.
+    # What a library left for the end is not wanted.
     sys.stdout.flush()
     os._exit(0)
 

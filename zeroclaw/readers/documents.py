@@ -4,7 +4,7 @@ A PDF is a program for drawing, and a small one can unfold to gigabytes or never
 only in a process whose memory and time are bounded. What a page holds that is too much for that
 ends the process, and its parent says so.
 
-Where a picture was taken is left out: whoever sends one into a chat rarely means to send that.
+Where a picture was taken is left out: people who send one into a chat rarely mean to send that.
 """
 
 import io

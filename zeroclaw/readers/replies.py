@@ -56,7 +56,7 @@ def reply_line(reply: Reply) -> bytes:
 
 
 def read_reply(line: bytes) -> Reply | None:
-    """Read an answer; None for anything that is none, whoever wrote it."""
+    """Read an answer; None for anything that is none, from whatever hand."""
     try:
         loaded: object = json.loads(line)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Makes text of bytes whose encoding nobody says, and of a table in it, and cuts a piece (pure)."""
+"""Makes text of bytes whose encoding is not said, and of a table in it, and cuts a piece (pure)."""
 
 import codecs
 import csv

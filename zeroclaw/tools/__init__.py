@@ -180,7 +180,7 @@ def without_controls(text: str) -> str:
 
 
 def quoted(text: str, *, limit_chars: int = 200) -> str:
-    """Return text that somebody else chose in backticks, on one line and not too long."""
+    """Return text that others chose in backticks, on one line and not too long."""
     seen = escape_invisible(text).replace("`", "'")
     line = "".join(letter if letter.isprintable() else " " for letter in seen)
     cut = line if len(line) <= limit_chars else f"{line[:limit_chars]}…"

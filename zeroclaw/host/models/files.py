@@ -33,7 +33,7 @@ _TEMPLATES = ("tokenizer.chat_template", "tokenizer.chat_template.tool_use")
 _HEADER_BYTES = 64 * 1024 * 1024
 _TOOLS = re.compile(r"\btools\b")
 Show = Callable[[int, int | None], None]
-"""Told how many bytes are there, and of how many; None when nobody knows."""
+"""Told how many bytes are there, and of how many; None when that is unknown."""
 
 
 class ModelNotTaken(Refused):
@@ -96,7 +96,7 @@ def take(source: Path, target: Path, *, copies: bool, sha256: str, show: Show) -
         source: The file.
         target: As `place_for` gave it; nothing is there.
         copies: A copy; else a symbolic link.
-        sha256: Empty when nobody knows it.
+        sha256: Empty when it is unknown.
         show: Told the progress.
 
     Raises:

@@ -72,7 +72,7 @@ class File(Value):
 
 
 class AttachmentsStore(Protocol):
-    """Where files are kept; handed in by whoever has a store."""
+    """Where files are kept; handed in by the owner of a store."""
 
     async def find(self, conversation: ConversationId, number: int, /) -> File | None:
         """Return a file, None when this conversation has none of that number."""
@@ -297,7 +297,7 @@ async def try_reader(found: System | Broken) -> System | Broken:
 
 
 def _broken(ended: Ended, timeout_s: float) -> str:
-    """Say why a reader gave no answer; whoever made the file has a say in that."""
+    """Say why a reader gave no answer; the maker of the file has a say in that."""
     if ended.ending == "timed_out" or ended.status == -signal.SIGXCPU:
         return f"reading it took longer than {timeout_s:g} s, so it was ended"
     if ended.ending == "flooded":

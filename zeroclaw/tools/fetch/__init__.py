@@ -1,8 +1,8 @@
 """The tool that reads a page of the public internet.
 
 Its resources are the host and the port: `host:example.org:443`. For an `http` URL the same host's
-`https` port is among them, because most send on to it. Nothing is asked of anybody before the
-decision, not even the address of a name, for a name can carry a secret to whoever answers for it.
+`https` port is among them, because most send on to it. No server is asked anything before the
+decision, not even the address of a name, for a name can carry a secret to the server that answers for it.
 """
 
 import asyncio
@@ -58,7 +58,7 @@ def tools(
 
     Args:
         settings: What a fetch may cost, and where it may go.
-        http: A client that keeps to `limits(settings)`; closed by whoever opened it.
+        http: A client that keeps to `limits(settings)`; closed by its opener.
         resolve: Finds the addresses of a name; raises `NameUnknown`.
         user_agent: As servers are told it.
     """

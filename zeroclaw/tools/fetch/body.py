@@ -108,7 +108,7 @@ class Unpacked:
 
     Unpacks no further than the cap, so a small answer that unpacks to a huge one costs nothing;
     what arrives is held to twice the cap, so one that unpacks to nothing ends as well. So does one
-    that begins anew all the time, because a chunk of those would hold up everybody.
+    that begins anew all the time, because a chunk of those would hold up all others.
     """
 
     def __init__(self, encoding: str, max_bytes: int) -> None:

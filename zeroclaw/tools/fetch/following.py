@@ -54,7 +54,7 @@ class Fetched(Value):
 
 
 class LeadsElsewhere(Value):
-    """A redirect; `follow` returns one to a host that nobody decided about."""
+    """A redirect; `follow` returns one to a host that no decision covers."""
 
     target: Target
     status: int
@@ -89,7 +89,7 @@ class Follower:
         self._opened = opened(settings.allow)
 
     def objection(self, target: Target) -> str:
-        """Say what is against a URL that names an address, without asking anybody."""
+        """Say what is against a URL that names an address, without asking a name server."""
         if not target.is_address:
             return ""
         return self._against(target, (target.host,))
@@ -157,7 +157,7 @@ class Follower:
     def _against(self, target: Target, addresses: tuple[str, ...]) -> str:
         """Say why a host is not connected to; one address that is not public is enough.
 
-        The address itself stays untold: names inside a network are nobody's business outside.
+        The address itself stays untold: names inside a network are not for the outside.
         """
         reasons = (judge(address, target.host, self._opened) for address in addresses)
         reason = next((one for one in reasons if one), "")

@@ -304,7 +304,7 @@ class _Reader:
 
 
 def _is_hidden(attributes: Mapping[str, str]) -> bool:
-    """Tell what a page says that nobody sees: text put there is meant for machines like ours."""
+    """Tell what a page says invisibly: text put there is meant for machines like ours."""
     if "hidden" in attributes or attributes.get("aria-hidden") == "true":
         return True
     style = _SPACES.sub("", attributes.get("style", "")).lower()

@@ -1,7 +1,7 @@
 """Reads a URL into the one form in which it is judged, shown to people, and asked for.
 
 Programs disagree about odd URLs, and attacks live on that: what one takes for the host another
-takes for a password. So whatever is odd is refused, and everybody gets the canonical text.
+takes for a password. So whatever is odd is refused, and all others work with the canonical text.
 
 Which addresses may be connected to: those of the public internet, and what the operator opened.
 Python's own `is_global` changed between versions that this house runs on, so the ranges are
@@ -202,7 +202,7 @@ _HANDED_OUT = IPv6Network("2000::/3")
 _MAPPED = IPv6Network("::ffff:0:0/96")
 _NAT64 = IPv6Network("64:ff9b::/96")  # RFC 6052
 
-# Where clouds hand out credentials to whoever asks from inside. Most lie in a range above; Azure's
+# Where clouds hand out credentials to any caller inside. Most lie in a range above; Azure's
 # is a public one.
 _METADATA = frozenset(
     {

@@ -5,7 +5,7 @@ years, and it holds the interpreter's lock meanwhile. RE2 looks at each byte onc
 memory that it is given, and holds no lock, so other conversations go on while it works. It has no
 back-references and looks neither ahead nor behind.
 
-A file is searched in blocks of whole lines, so that a search which nobody waits for any more, or
+A file is searched in blocks of whole lines, so that a search whose caller is gone, or
 which has taken all the time it may, ends soon.
 """
 

@@ -31,7 +31,7 @@ Parts = tuple[str, ...]
 Kind = Literal["file", "directory", "link", "special"]
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-# Without O_NONBLOCK the opening of a pipe that somebody swapped in waits for a writer for ever.
+# Without O_NONBLOCK the opening of a pipe that was swapped in waits for a writer for ever.
 _READING = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _MAKING = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -100,7 +100,7 @@ def resolve(workspace: Path, parts: Parts) -> Path:
 def missing_parts(workspace: Path, parts: Parts) -> tuple[Parts, os.stat_result | None]:
     """Return the names of a path that do not exist yet, and what stands at its end.
 
-    Only an estimate of what making the path costs: whoever makes it looks again, name by name.
+    Only an estimate of what making the path costs: making it looks again, name by name.
     """
     seen: os.stat_result | None = None
     for depth in range(1, len(parts) + 1):
@@ -205,7 +205,7 @@ def replace_at(
     Raises:
         ToolFailed: It could not be written; then everything is as it was.
     """
-    # A name that nobody can guess, so that nobody can be waiting there.
+    # A name that can't be guessed, so that no trap can wait there.
     temporary = f".zeroclaw-{secrets.token_hex(8)}"
     try:
         file = os.open(temporary, _MAKING, 0o666, dir_fd=directory)
@@ -326,7 +326,7 @@ class Place(Value):
         workspace: Its real path.
         rules: What of it is protected.
         settings: What the run may cost.
-        stopped: Set when nobody waits for the answer any more.
+        stopped: Set when the caller no longer waits for the answer.
         permits: What of a directory may be touched, see `ToolContext.permits`.
         max_file_bytes: Of one file that the chat takes; 0 where it takes none.
     """
@@ -342,7 +342,7 @@ class Place(Value):
         """Stop here when the call was cancelled.
 
         Raises:
-            ToolFailed: It was; nobody reads this.
+            ToolFailed: It was; this is not read.
         """
         if self.stopped.is_set():
             message = "stopped"
