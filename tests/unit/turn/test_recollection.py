@@ -1,5 +1,6 @@
 """What was remembered goes along with a message: whose it is, for how long, and what it may cause."""
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -165,6 +166,21 @@ async def test_only_the_newest_message_has_notes_beside_it(world: World) -> None
             True
         ]
         assert contents[-1].endswith("\n\ntwo")
+
+
+async def test_what_is_sent_again_begins_as_it_did(world: World) -> None:
+    """All that stood before the newest words of the last request, whichever notes went along."""
+    async with world.running() as house:
+        await told(house)
+        for number in range(10):
+            world.model.will(
+                asks_for(("remember", f'{{"text": "fact {number}"}}')), says(f"answer {number}")
+            )
+            await house.say(f"remember fact {number}")
+        requests = [one.messages for one in world.model.requests[2:]]
+    for before, after in pairwise(requests):
+        newest_at = max(at for at, one in enumerate(before) if isinstance(one, UserMessage))
+        assert after[:newest_at] == before[:newest_at]
 
 
 async def test_the_notes_of_a_turn_stay_as_they_were_chosen(world: World) -> None:
