@@ -42,10 +42,12 @@ class Checked(Value):
 
     Attributes:
         at: When.
+        through: The number of its newest entry then.
     """
 
     verdict: Intact | Broken
     at: datetime
+    through: int = 0
 
 
 class Checking(Value):

@@ -46,7 +46,6 @@ class Chains:
         self._changed = changed
         self._log = log
         self._known: OrderedDict[str, Checked] = OrderedDict()
-        self._through: dict[str, int] = {}
         self._waiting: dict[str, None] = {}
         self._progress: tuple[str, Checking] | None = None
         self._wake = asyncio.Event()
@@ -65,7 +64,8 @@ class Chains:
         """Tell whether a chain should be looked through because somebody looks at it."""
         if self.check_of(stream, total) is None:
             return True
-        return stream in self._known and self._through[stream] != total and total <= GROWN
+        known = self._known.get(stream)
+        return known is not None and known.through != total and total <= GROWN
 
     def ask(self, *streams: str) -> None:
         """Have chains looked through, after those that wait already."""
@@ -98,22 +98,18 @@ class Chains:
         except StoreUnusable as error:
             # Nothing is known of it then; whoever looks at it next has it looked through again.
             self._log("audit_not_checked", stream=stream, why=str(error), level="error")
-            self._forget(stream)
+            self._known.pop(stream, None)
             return
         if verdict is None:
-            self._forget(stream)
+            self._known.pop(stream, None)
             return
         if isinstance(verdict, Broken):
             self._log("audit_damaged", stream=stream, at=verdict.at, why=verdict.why, level="error")
-        self._known[stream] = Checked(verdict=verdict, at=self._clock.now())
-        self._through[stream] = last.sequence if last is not None else 0
+        through = last.sequence if last is not None else 0
+        self._known[stream] = Checked(verdict=verdict, at=self._clock.now(), through=through)
         self._known.move_to_end(stream)
         if len(self._known) > MOST_KNOWN:
-            self._forget(next(iter(self._known)))
-
-    def _forget(self, stream: str) -> None:
-        self._known.pop(stream, None)
-        self._through.pop(stream, None)
+            self._known.popitem(last=False)
 
     async def _verdict(self, stream: str) -> Intact | Broken | None:
         """Return what a chain comes to, None for one that is not there."""

@@ -164,7 +164,9 @@ class Daemon:
         await services.deadlines.resume()
         await self._wake(unsaid)
         self.page.start()
-        await services.start(self._control())
+        for name, answer in self._calls().items():
+            self._foundation.control.call(name, answer)
+        await services.start()
         services.mailboxes.start()
         self._group.create_task(self._hear(), name="reload")
         self._hooks.on_ready(services.ready_facts())
@@ -201,7 +203,7 @@ class Daemon:
 
     # --- the middle ----------------------------------------------------------------------------
 
-    def _control(self) -> Mapping[str, Call]:
+    def _calls(self) -> Mapping[str, Call]:
         return {
             "status": self._status,
             "errors": self._errors,

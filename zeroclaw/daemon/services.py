@@ -367,11 +367,9 @@ class Services:
 
     # --- the life ------------------------------------------------------------------------------
 
-    async def start(self, control: Mapping[str, Call]) -> None:
+    async def start(self) -> None:
         """Start listeners and channels; returns when the listeners answer."""
         foundation = self.foundation
-        for name, answer in control.items():
-            foundation.control.call(name, answer)
         ready = asyncio.Event()
         served = {
             "control": foundation.control.serve(ready.set),
