@@ -43,8 +43,8 @@ BREACHES = {
 }
 # The console's place: nothing below it knows it, it knows nothing above, what it shows is pure.
 OF_THE_CONSOLE = [
-    ("rooms import downward", "zeroclaw/inbound/context.py", "import zeroclaw.console.pulse"),
-    ("rooms import downward", "zeroclaw/console/pulse.py", "import zeroclaw.daemon"),
+    ("rooms import downward", "zeroclaw/inbound/context.py", "import zeroclaw.console.notifier"),
+    ("rooms import downward", "zeroclaw/console/notifier.py", "import zeroclaw.daemon"),
     ("pure rooms decide", "zeroclaw/console/markup.py", "import asyncio"),
     ("pure rooms open no files", "zeroclaw/console/markup.py", "import pathlib"),
 ]
@@ -194,7 +194,7 @@ def test_a_daemon_starts_without_the_page_that_its_operator_may_never_open() -> 
     """The console is loaded by the first request for it; what tells it of changes is light."""
     loaded = modules_after("import zeroclaw.daemon")
     pages = {name for name in loaded if name.startswith("zeroclaw.console.")}
-    assert (pages, "starlette" in loaded) == ({"zeroclaw.console.pulse"}, False)
+    assert (pages, "starlette" in loaded) == ({"zeroclaw.console.notifier"}, False)
 
 
 def test_listing_the_channels_imports_no_sdk() -> None:

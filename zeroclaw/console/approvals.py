@@ -33,7 +33,7 @@ MOST_SHOWN = 100
 _LOOKS = {"approved": "good", "denied": "bad", "expired": "quiet", "stopped": "quiet"}
 
 
-class Asked(Value):
+class RequestShown(Value):
     """A question, and where it was asked.
 
     Attributes:
@@ -47,7 +47,7 @@ class Asked(Value):
     number: int = 0
 
 
-def approvals(place: Place, waiting: Sequence[Asked], ended: Sequence[Asked]) -> Html:
+def approvals(place: Place, waiting: Sequence[RequestShown], ended: Sequence[RequestShown]) -> Html:
     """Return the section; both are shown in the order they come in."""
     nothing = empty(
         "Nothing waits for you.",
@@ -61,7 +61,7 @@ def approvals(place: Place, waiting: Sequence[Asked], ended: Sequence[Asked]) ->
     return joined((first, _ended(place, ended)))
 
 
-def _card(place: Place, asked: Asked) -> Html:
+def _card(place: Place, asked: RequestShown) -> Html:
     one = asked.approval
     (shown,) = card_of((one,), "").calls
     number = str(asked.number or "")
@@ -138,7 +138,7 @@ def _answers(place: Place, one: Approval) -> Html:
     return tag("div", pressed, reason, class_="answers")
 
 
-def _ended(place: Place, ended: Iterable[Asked]) -> Html:
+def _ended(place: Place, ended: Iterable[RequestShown]) -> Html:
     rows = [_row(place, one) for one in ended]
     if not rows:
         nothing = empty("No question has ended yet.", "Who answered, and how, is kept here.")
@@ -146,7 +146,7 @@ def _ended(place: Place, ended: Iterable[Asked]) -> Html:
     return panel("Lately", listing(*rows, id_="endings"), id_="ended")
 
 
-def _row(place: Place, asked: Asked) -> Html:
+def _row(place: Place, asked: RequestShown) -> Html:
     one = asked.approval
     by: tuple[Node, ...] = (" by ", tag("bdi", one.by)) if one.by else ()
     at: tuple[Node, ...] = (" · ", instant(one.at)) if one.at else ()

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from zeroclaw.channel import ChannelLog
 from zeroclaw.clock import Ids
 from zeroclaw.console.frame import Place
-from zeroclaw.console.pulse import Pulse
+from zeroclaw.console.notifier import Notifier
 from zeroclaw.envelope import Address, Admission, Envelope
 from zeroclaw.host.answers import Text
 from zeroclaw.inbound.commands.explain import Explainer
@@ -13,7 +13,7 @@ from zeroclaw.inbound.transcript import Transcript
 from zeroclaw.store import Store
 from zeroclaw.value import Value
 
-Asked = Callable[[Mapping[str, object]], Awaitable[Text]]
+AskedAtConsole = Callable[[Mapping[str, object]], Awaitable[Text]]
 
 
 class ConsoleContext(Value):
@@ -22,7 +22,7 @@ class ConsoleContext(Value):
     Attributes:
         place: Where the pages stand.
         chat: The operator's chat on the web channel, whose login opens this page too.
-        pulse: Tells open pages of changes.
+        notifier: Tells open pages of changes.
         explainer: What the daemon decides by; its configuration and its people are read as well.
         halted: Who halted everything, empty for nobody.
         redact: For what is shown.
@@ -34,14 +34,14 @@ class ConsoleContext(Value):
 
     place: Place
     chat: Address
-    pulse: Pulse
+    notifier: Notifier
     store: Store
     explainer: Explainer
     transcript: Transcript
     halted: Callable[[], str]
     redact: Callable[[str], str]
     admit: Callable[[Envelope], Awaitable[Admission]]
-    pair: Asked
-    grants: Asked
+    pair: AskedAtConsole
+    grants: AskedAtConsole
     ids: Ids
     log: ChannelLog

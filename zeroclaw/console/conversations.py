@@ -38,7 +38,7 @@ _KINDS: dict[State, str] = {
 }
 
 
-class Told(Value):
+class ConversationSummary(Value):
     """One conversation, in a line.
 
     Attributes:
@@ -73,7 +73,9 @@ def where(address: Address) -> str:
     return f"{address.channel}/{address.chat}{thread}"
 
 
-def conversations(place: Place, told: Sequence[Told], *, older: str, first: bool) -> Html:
+def conversations(
+    place: Place, told: Sequence[ConversationSummary], *, older: str, first: bool
+) -> Html:
     """Return the section: one page of conversations, the newest first.
 
     Args:
@@ -99,7 +101,7 @@ def conversations(place: Place, told: Sequence[Told], *, older: str, first: bool
     )
 
 
-def at_work(place: Place, told: Sequence[Told]) -> Html:
+def at_work(place: Place, told: Sequence[ConversationSummary]) -> Html:
     """Return the conversations that have a turn under way; nothing where there is none."""
     if not told:
         return Html("")
@@ -107,7 +109,7 @@ def at_work(place: Place, told: Sequence[Told]) -> Html:
     return panel("At work now", listing(*rows, id_="working"), id_="at-work")
 
 
-def _row(place: Place, one: Told, row: str) -> Html:
+def _row(place: Place, one: ConversationSummary, row: str) -> Html:
     path = place.to("conversations", one.id)
     link = tag("a", tag("bdi", where(one.address)), href=path)
     return line(
@@ -118,11 +120,11 @@ def _row(place: Place, one: Told, row: str) -> Html:
     )
 
 
-def _audit(place: Place, one: Told) -> Html:
+def _audit(place: Place, one: ConversationSummary) -> Html:
     return tag("a", "audit", href=f"{place.to('audit')}?of={one.id}", class_="more")
 
 
-def _facts(one: Told) -> Iterable[Node]:
+def _facts(one: ConversationSummary) -> Iterable[Node]:
     if one.people:
         yield tag("bdi", ", ".join(one.people))
         yield " · "
@@ -148,7 +150,7 @@ def counted(number: int, one: str, many: str) -> str:
 
 
 def conversation(
-    place: Place, told: Told, lines: Sequence[Line], *, older: str, first: bool
+    place: Place, told: ConversationSummary, lines: Sequence[Line], *, older: str, first: bool
 ) -> Html:
     """Return one conversation: how it stands, and a page of what was said in order."""
     head = tag(

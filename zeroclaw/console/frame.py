@@ -39,7 +39,7 @@ class Place(Value):
         return "/".join((self.root, *parts))
 
 
-class Standing(Value):
+class PageState(Value):
     """What every page shows of how things are.
 
     Attributes:
@@ -53,7 +53,7 @@ class Standing(Value):
     told: str = ""
 
 
-def page(place: Place, section: str, standing: Standing, *main: Html, title: str = "") -> bytes:
+def page(place: Place, section: str, standing: PageState, *main: Html, title: str = "") -> bytes:
     """Return a page.
 
     Args:
@@ -91,7 +91,7 @@ def page(place: Place, section: str, standing: Standing, *main: Html, title: str
     return ("<!doctype html>" + tag("html", head, body, lang="en").text).encode()
 
 
-def _header(place: Place, section: str, standing: Standing) -> Html:
+def _header(place: Place, section: str, standing: PageState) -> Html:
     links = (
         tag("li", _link(place, name, words, section, standing.waiting.get(name, 0)))
         for name, words in SECTIONS.items()
@@ -125,7 +125,7 @@ def _link(place: Place, name: str, words: str, section: str, waiting: int) -> Ht
     return tag("a", words, *badge, href=place.to(name), aria_current=current)
 
 
-def _halted(standing: Standing) -> tuple[Html, ...]:
+def _halted(standing: PageState) -> tuple[Html, ...]:
     if not standing.halted:
         return ()
     said = f"Halted by {standing.halted}: nothing runs until `/resume` or `zeroclaw resume`."

@@ -14,7 +14,7 @@ from zeroclaw.value import Value
 MOST_SHOWN = 200
 
 
-class Held(Value):
+class GrantShown(Value):
     """A grant that holds.
 
     Attributes:
@@ -27,7 +27,7 @@ class Held(Value):
     where: str
 
 
-def grants(place: Place, held: Sequence[Held]) -> Html:
+def grants(place: Place, held: Sequence[GrantShown]) -> Html:
     """Return the section."""
     if not held:
         nothing = empty(
@@ -41,7 +41,7 @@ def grants(place: Place, held: Sequence[Held]) -> Html:
     return panel("In force", *rows, id_="grants")
 
 
-def _row(place: Place, held: Held) -> Html:
+def _row(place: Place, held: GrantShown) -> Html:
     one = held.grant
     where = tag(
         "a", held.where or one.conversation, href=place.to("conversations", one.conversation)

@@ -31,7 +31,7 @@ from zeroclaw.value import Value
 MOST_SHOWN = 200
 
 
-class Faces(Value):
+class PeopleShown(Value):
     """All who are known.
 
     Attributes:
@@ -49,7 +49,7 @@ class Faces(Value):
     local: Sequence[str]
 
 
-def people(place: Place, faces: Faces) -> Html:
+def people(place: Place, faces: PeopleShown) -> Html:
     """Return the section."""
     return joined(
         (
@@ -155,7 +155,7 @@ def _roles(roles: Iterable[str]) -> Iterator[Node]:
 # --- who the configuration knows -----------------------------------------------------------------
 
 
-def _configured(place: Place, faces: Faces) -> Html:
+def _configured(place: Place, faces: PeopleShown) -> Html:
     out = {one.id for one in faces.known if one.state == "revoked"}
     rows = [_person(place, one, out=f"person:{one.name}" in out) for one in faces.configured]
     rows += [_channel(name, ids) for name, ids in faces.allowed if name not in faces.local]

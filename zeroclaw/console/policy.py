@@ -24,7 +24,7 @@ MOST_CHARS = 20_000
 """Of what is typed into one field."""
 
 
-class Typed(Value):
+class Question(Value):
     """What stands in the form.
 
     Attributes:
@@ -40,31 +40,35 @@ class Typed(Value):
     resources: str = ""
 
 
-class Known(Value):
+class Suggestions(Value):
     """What the form suggests: who there is, and what can be done."""
 
     people: Sequence[str]
     actions: Sequence[str]
 
 
-class Misasked(Value):
+class BadQuestion(Value):
     """The question can't be put; why, for whoever typed it."""
 
     why: str
 
 
-Answer = Explained | Misasked | None
+Answer = Explained | BadQuestion | None
 
 
 def policy(
-    place: Place, typed: Typed, known: Known, answer: Answer, statements: Sequence[Statement]
+    place: Place,
+    typed: Question,
+    known: Suggestions,
+    answer: Answer,
+    statements: Sequence[Statement],
 ) -> Html:
     """Return the section."""
     shown: list[Html] = [panel("May X do Y?", _form(place, typed, known), id_="question")]
     match answer:
         case Explained():
             shown.append(_explained(answer))
-        case Misasked(why=why):
+        case BadQuestion(why=why):
             said = tag("p", coded(why), class_="trouble", role="alert")
             shown.append(panel("The question", said, id_="answer"))
         case None:
@@ -75,7 +79,7 @@ def policy(
     return joined(shown)
 
 
-def _form(place: Place, typed: Typed, known: Known) -> Html:
+def _form(place: Place, typed: Question, known: Suggestions) -> Html:
     return tag(
         "form",
         _field("who", "Who", typed.who, known.people, hint="operator, person:ann, telegram:4711"),

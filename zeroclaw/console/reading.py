@@ -5,14 +5,14 @@ from datetime import date
 
 from zeroclaw.channel import TranscriptItem
 from zeroclaw.clock import made_at
-from zeroclaw.console.approvals import Asked
+from zeroclaw.console.approvals import RequestShown
 from zeroclaw.console.audit import Chain, Numbered
-from zeroclaw.console.checking import Chains
+from zeroclaw.console.chain_checks import ChainChecker
 from zeroclaw.console.context import ConsoleContext
-from zeroclaw.console.conversations import Line, State, Told, where
-from zeroclaw.console.frame import Standing
-from zeroclaw.console.grants import Held
-from zeroclaw.console.people import Faces
+from zeroclaw.console.conversations import ConversationSummary, Line, State, where
+from zeroclaw.console.frame import PageState
+from zeroclaw.console.grants import GrantShown
+from zeroclaw.console.people import PeopleShown
 from zeroclaw.delivery import rows
 from zeroclaw.delivery.rows import OUTBOX
 from zeroclaw.envelope import ConversationId
@@ -57,37 +57,37 @@ LATELY = 8
 class Page(Value):
     """One page of conversations, and after which id the next one begins; empty for none."""
 
-    told: tuple[Told, ...]
+    told: tuple[ConversationSummary, ...]
     after: str
 
 
-class Look:
+class ConsoleReader:
     """Reads for the console; one for the whole daemon."""
 
-    def __init__(self, context: ConsoleContext, chains: Chains) -> None:
+    def __init__(self, context: ConsoleContext, chains: ChainChecker) -> None:
         """Hold where to look."""
         self._context = context
         self._store = context.store
         self._chains = chains
 
-    async def standing(self, told: str) -> Standing:
+    async def standing(self, told: str) -> PageState:
         """Return what every page shows; `told` is what the last form came to."""
         pending = APPROVALS.where(state="pending", limit=MOST_COUNTED)
         asked = await self._store.select(pending)
         strangers = await self._strangers()
         waiting = {"approvals": len(asked), "people": len(strangers)}
-        return Standing(waiting=waiting, halted=self._context.halted(), told=told)
+        return PageState(waiting=waiting, halted=self._context.halted(), told=told)
 
     # --- approvals, grants, people -------------------------------------------------------------
 
-    async def waiting(self) -> tuple[Asked, ...]:
+    async def waiting(self) -> tuple[RequestShown, ...]:
         """Return the open questions, the one that ends next first."""
         found = await self._store.select(APPROVALS.where(state="pending", limit=MOST_OPEN))
         read = [approvals.APPROVALS.of(row) for row in found]
         ordered = sorted(read, key=lambda one: (one.deadline_at, one.card, one.order))
         return tuple([await self._asked(one) for one in ordered])
 
-    async def ended(self) -> tuple[Asked, ...]:
+    async def ended(self) -> tuple[RequestShown, ...]:
         """Return the questions that ended lately, the newest ending first.
 
         A question's key says nothing of its time, so they are found by their cards.
@@ -114,8 +114,8 @@ class Look:
         )
         return tuple([await self._asked(one) for one in ended[:ENDED]])
 
-    async def _asked(self, one: approvals.Approval) -> Asked:
-        return Asked(
+    async def _asked(self, one: approvals.Approval) -> RequestShown:
+        return RequestShown(
             approval=one,
             where=await self._where(one.conversation),
             number=approvals.number_of(one, self._context.chat.key()),
@@ -125,7 +125,7 @@ class Look:
         row = await self._store.get(RowKind.CONVERSATION, conversation)
         return "" if row is None else where(CONVERSATIONS.of(row).address)
 
-    async def grants(self) -> tuple[Held, ...]:
+    async def grants(self) -> tuple[GrantShown, ...]:
         """Return what is granted and holds, the one that ends next first."""
         now = self._context.explainer.clock.now()
         found = await self._store.select(GRANTS.where(limit=MOST_OPEN))
@@ -133,7 +133,7 @@ class Look:
         holding = sorted((one for one in read if now < one.until), key=lambda one: one.until)
         return tuple(
             [
-                Held(
+                GrantShown(
                     grant=one,
                     line=self._context.redact(grants.describe(one, "en")),
                     where=await self._where(one.conversation),
@@ -142,10 +142,10 @@ class Look:
             ]
         )
 
-    async def faces(self) -> Faces:
+    async def faces(self) -> PeopleShown:
         """Return all who are known."""
         config = self._context.explainer.config()
-        return Faces(
+        return PeopleShown(
             waiting=await self._strangers(),
             known=self._context.explainer.people.stored,
             configured=config.people,
@@ -162,7 +162,7 @@ class Look:
 
     # --- conversations -------------------------------------------------------------------------
 
-    async def at_work(self) -> tuple[Told, ...]:
+    async def at_work(self) -> tuple[ConversationSummary, ...]:
         """Return the conversations that have a turn under way, as many as a page holds."""
         turns = await self._store.select(TURNS.where(state="open", newest_first=True, limit=A_PAGE))
         found = [await self.told(row.conversation) for row in turns if row.conversation is not None]
@@ -177,7 +177,7 @@ class Look:
         told = [await self._told(CONVERSATIONS.of(row)) for row in shown]
         return Page(told=tuple(told), after=shown[-1].key if len(found) > A_PAGE else "")
 
-    async def told(self, conversation: ConversationId) -> Told | None:
+    async def told(self, conversation: ConversationId) -> ConversationSummary | None:
         """Return one conversation, None when there is none of this id."""
         row = await self._store.get(RowKind.CONVERSATION, conversation)
         return None if row is None else await self._told(CONVERSATIONS.of(row))
@@ -191,7 +191,7 @@ class Look:
         # People's own words are kept as they were said.
         return Line(item=replace(item, text=self._context.redact(item.text)), by=by)
 
-    async def _told(self, one: Conversation) -> Told:
+    async def _told(self, one: Conversation) -> ConversationSummary:
         store, here = self._store, one.id
         inbox = await store.select(INBOX.where(conversation=here, newest_first=True, limit=LATELY))
         outbox = await store.select(OUTBOX.where(conversation=here, newest_first=True, limit=1))
@@ -203,7 +203,7 @@ class Look:
         people = (INBOX.of(row).principal for row in inbox)
         names = dict.fromkeys(one.label for one in people)
         newest = max((row.key for row in (*inbox[:1], *outbox)), default="")
-        return Told(
+        return ConversationSummary(
             id=here,
             address=one.address,
             started_at=one.started_at,

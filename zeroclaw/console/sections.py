@@ -12,11 +12,11 @@ from zeroclaw.console import (
     policy,
     usage,
 )
-from zeroclaw.console.acting import Fields
-from zeroclaw.console.checking import GROWN, Chains, within
+from zeroclaw.console.actions import Fields
+from zeroclaw.console.chain_checks import GROWN, ChainChecker, within
 from zeroclaw.console.context import ConsoleContext
 from zeroclaw.console.markup import Html, joined
-from zeroclaw.console.reading import A_PAGE, Look
+from zeroclaw.console.reading import A_PAGE, ConsoleReader
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import ConfigError, ToolArgumentsInvalid
 from zeroclaw.inbound.commands.registry import COMMANDS
@@ -32,7 +32,7 @@ class NotThere(Exception):
     """Raised for a section, a conversation or a chain that does not exist."""
 
 
-class Shown(Value):
+class PageRequest(Value):
     """What is asked of a section, and what the last form came to."""
 
     asked: Fields = field(default_factory=dict[str, str])
@@ -42,10 +42,10 @@ class Shown(Value):
 class Sections:
     """The sections of the console; one for the whole daemon."""
 
-    def __init__(self, context: ConsoleContext, chains: Chains) -> None:
+    def __init__(self, context: ConsoleContext, chains: ChainChecker) -> None:
         """Hold what they read."""
         self._place = context.place
-        self._look = Look(context, chains)
+        self._look = ConsoleReader(context, chains)
         self._chains = chains
         self._explainer = context.explainer
         self._made: dict[str, Callable[[Fields], Awaitable[tuple[str, Html]]]] = {
@@ -58,7 +58,7 @@ class Sections:
             "policy": self._policy,
         }
 
-    async def page(self, section: str, shown: Shown) -> bytes:
+    async def page(self, section: str, shown: PageRequest) -> bytes:
         """Return a section's page.
 
         Raises:
@@ -72,7 +72,7 @@ class Sections:
         return frame.page(self._place, section, standing, main, title=title)
 
     async def check(self, fields: Fields) -> str:
-        """Look through one chain anew, or through all."""
+        """ConsoleReader through one chain anew, or through all."""
         stream = fields.get("check", "")
         if stream and await self._look.chain(stream) is None:
             return "there is no such chain"
@@ -167,14 +167,14 @@ class Sections:
     # --- what may be done ------------------------------------------------------------------------
 
     async def _policy(self, asked: Fields) -> tuple[str, Html]:
-        typed = policy.Typed(
+        typed = policy.Question(
             who=asked.get("who", OPERATOR),
             action=asked.get("action", ""),
             arguments=asked.get("arguments", ""),
             resources=asked.get("resources", ""),
         )
         config, tools = self._explainer.config(), self._explainer.tools
-        known = policy.Known(
+        known = policy.Suggestions(
             people=(OPERATOR, *(f"person:{one.name}" for one in config.people)),
             actions=(*tools, *(f"command:{name}" for name in COMMANDS)),
         )
@@ -182,7 +182,7 @@ class Sections:
         statements = self._explainer.policy().statements
         return "", policy.policy(self._place, typed, known, answer, statements)
 
-    async def _explain(self, typed: policy.Typed) -> policy.Answer:
+    async def _explain(self, typed: policy.Question) -> policy.Answer:
         given = (one.strip() for one in typed.resources.splitlines())
         try:
             return await self._explainer.explain(
@@ -192,7 +192,7 @@ class Sections:
                 resources=tuple(one for one in given if one),
             )
         except (ConfigError, ToolArgumentsInvalid) as error:
-            return policy.Misasked(why=str(error))
+            return policy.BadQuestion(why=str(error))
 
 
 def _number(text: str, otherwise: int) -> int:

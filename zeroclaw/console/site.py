@@ -20,11 +20,11 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response, S
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from zeroclaw.console.acting import UNREADABLE, Acts, Fields
-from zeroclaw.console.checking import Chains
+from zeroclaw.console.actions import UNREADABLE, Actions, Fields
+from zeroclaw.console.chain_checks import ChainChecker
 from zeroclaw.console.context import ConsoleContext
-from zeroclaw.console.pulse import Pulse
-from zeroclaw.console.sections import NotThere, Sections, Shown
+from zeroclaw.console.notifier import Notifier
+from zeroclaw.console.sections import NotThere, PageRequest, Sections
 from zeroclaw.errors import ZeroclawError
 
 KINDS = {"js": "text/javascript", "css": "text/css", "svg": "image/svg+xml"}
@@ -60,21 +60,21 @@ class Site:
     def __init__(self, context: ConsoleContext, files: Mapping[str, bytes]) -> None:
         """Hold what is needed; `files` are those of `load_page`."""
         self._place = context.place
-        self._pulse = context.pulse
+        self._notifier = context.notifier
         self._ids = context.ids
         self._log = context.log
         self._files = files
-        self.chains = Chains(
-            context.store, context.explainer.clock, changed=context.pulse.beat, log=context.log
+        self.chains = ChainChecker(
+            context.store, context.explainer.clock, changed=context.notifier.notify, log=context.log
         )
         self._sections = Sections(context, self.chains)
         self._told: OrderedDict[str, str] = OrderedDict()
         self._slots = Semaphore(AT_ONCE)
-        acts = Acts(context)
+        actions = Actions(context)
         self._acts: dict[str, Act] = {
-            "approvals": acts.answer,
-            "grants": acts.revoke,
-            "people": acts.decide,
+            "approvals": actions.answer,
+            "grants": actions.revoke,
+            "people": actions.decide,
             "audit": self._sections.check,
         }
 
@@ -109,7 +109,7 @@ class Site:
         told = self._told.pop(asked.get("told", ""), "")
         try:
             async with self._slots:
-                body = await self._sections.page(section, Shown(asked=asked, told=told))
+                body = await self._sections.page(section, PageRequest(asked=asked, told=told))
         except NotThere:
             return PlainTextResponse("nothing is here", status_code=404)
         except ZeroclawError as error:
@@ -145,17 +145,17 @@ class Site:
     # --- changes ---------------------------------------------------------------------------------
 
     async def _follow(self, _request: Request) -> Response:
-        if not self._pulse.has_room():
+        if not self._notifier.has_room():
             return PlainTextResponse("too many pages are open", status_code=503)
-        return _Changes(self._pulse)
+        return _Changes(self._notifier)
 
 
 class _Changes(StreamingResponse):
-    """One page's line; its listening ends with it, however it ends."""
+    """One page's line; its subscription ends with it, however it ends."""
 
-    def __init__(self, pulse: Pulse) -> None:
+    def __init__(self, notifier: Notifier) -> None:
         super().__init__((), media_type="text/event-stream")
-        self._pulse = pulse
+        self._notifier = notifier
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async with aclosing(self._frames()) as frames:
@@ -163,9 +163,9 @@ class _Changes(StreamingResponse):
             await super().__call__(scope, receive, send)
 
     async def _frames(self) -> AsyncGenerator[bytes]:
-        with self._pulse.listen() as listening:
+        with self._notifier.subscribe() as subscription:
             yield CHANGED  # whatever changed before the line stood
-            while (is_new := await listening.take()) is not None:
+            while (is_new := await subscription.take()) is not None:
                 yield CHANGED if is_new else PING
 
 

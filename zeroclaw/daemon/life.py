@@ -16,7 +16,7 @@ from contextlib import AsyncExitStack, suppress
 from functools import partial
 from typing import cast
 
-from zeroclaw.console.pulse import Pulse
+from zeroclaw.console.notifier import Notifier
 from zeroclaw.daemon.config_check import ChannelPart, load
 from zeroclaw.daemon.foundation import Foundation, Openers, ReadyFacts, Start, open_foundation
 from zeroclaw.daemon.operator_page import OperatorPage
@@ -150,11 +150,11 @@ class Daemon:
         self._hooks = hooks
         self._group = group
         self._gave_up = False
-        pulse = Pulse()
-        store = WatchedStore(foundation.store, failed=self._give_up, written=pulse.beat)
+        notifier = Notifier()
+        store = WatchedStore(foundation.store, failed=self._give_up, written=notifier.notify)
         self._foundation = replace(foundation, store=store)
         self.services = Services(self._foundation, group)
-        self.page = OperatorPage(self.services, group, pulse)
+        self.page = OperatorPage(self.services, group, notifier)
 
     async def live(self) -> None:
         """Start everything, wait for the end, and end it."""

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import cast
 
-from zeroclaw.console.pulse import Pulse
+from zeroclaw.console.notifier import Notifier
 from zeroclaw.daemon.services import Services
 from zeroclaw.envelope import Address
 from zeroclaw.host.connections import ASGIApp, Receive, Scope, Send
@@ -24,14 +24,14 @@ class OperatorPage:
     """The page, from its first request to the end; one for the whole daemon.
 
     Attributes:
-        pulse: Tells open pages of changes.
+        notifier: Tells open pages of changes.
     """
 
-    def __init__(self, services: Services, group: asyncio.TaskGroup, pulse: Pulse) -> None:
+    def __init__(self, services: Services, group: asyncio.TaskGroup, notifier: Notifier) -> None:
         """Hold what it reads and calls; nothing is loaded before it is asked for."""
         self._services = services
         self._group = group
-        self.pulse = pulse
+        self.notifier = notifier
         channels = services.foundation.start.checked.channels
         self._web = next((part.name for part in channels if part.manifest.kind == "web"), "")
         self._loading = asyncio.Lock()
@@ -59,9 +59,9 @@ class OperatorPage:
                 group.create_task(keep_chains(), name="chains")
                 while True:
                     await self._services.foundation.clock.sleep(PING_S)
-                    self.pulse.ping()
+                    self.notifier.ping()
         finally:
-            self.pulse.close()
+            self.notifier.close()
 
     def _load(self, root: str) -> tuple[ASGIApp, Callable[[], Coroutine[None, None, None]]]:
         """Load the web stack and the files of the page; blocks.
@@ -87,7 +87,7 @@ class OperatorPage:
                 token=foundation.ids.token(),
             ),
             chat=Address(channel=self._web, account="local", chat=OPERATOR, direct=True),
-            pulse=self.pulse,
+            notifier=self.notifier,
             store=foundation.store,
             explainer=Explainer(
                 config=lambda: foundation.settings.config,

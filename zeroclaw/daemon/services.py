@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
@@ -21,7 +20,6 @@ from zeroclaw.gate.decide import Gate
 from zeroclaw.gate.receipt_screen import screen_shown
 from zeroclaw.gate.verdict import Refusals
 from zeroclaw.host.answers import ChannelSeen, Status
-from zeroclaw.host.control import Call
 from zeroclaw.host.logs import EventLog
 from zeroclaw.inbound.anchors import Anchors
 from zeroclaw.inbound.approvals import Approvals

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 from tests.unit.console.parsed import Part, parsed
-from zeroclaw.console.frame import Place, Standing, page
+from zeroclaw.console.frame import PageState, Place, page
 from zeroclaw.console.markup import Html
 from zeroclaw.envelope import (
     ActionId,
@@ -31,7 +31,7 @@ HERE = ConversationId("01HERE")
 
 def whole(section: str, *main: Html) -> Part:
     """A section's page, taken apart."""
-    return parsed(page(PLACE, section, Standing(waiting={}), *main).decode())
+    return parsed(page(PLACE, section, PageState(waiting={}), *main).decode())
 
 
 def approval(name: str = "a", **changes: object) -> Approval:

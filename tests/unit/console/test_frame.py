@@ -2,10 +2,10 @@
 
 from tests.unit.console.parsed import faults, parsed
 from tests.unit.console.rows import HOSTILE, PLACE
-from zeroclaw.console.frame import SECTIONS, Standing, button, form, page
+from zeroclaw.console.frame import SECTIONS, PageState, button, form, page
 from zeroclaw.console.markup import tag
 
-CALM = Standing(waiting={})
+CALM = PageState(waiting={})
 
 
 def test_a_page_leads_to_every_section_and_back_to_the_chat() -> None:
@@ -33,7 +33,7 @@ def test_a_page_loads_nothing_but_its_own_files() -> None:
 
 
 def test_what_waits_stands_at_its_section() -> None:
-    whole = parsed(page(PLACE, "audit", Standing(waiting={"approvals": 2, "people": 0})).decode())
+    whole = parsed(page(PLACE, "audit", PageState(waiting={"approvals": 2, "people": 0})).decode())
     words = [one.words for one in whole.by_id("sections").every("li")]
     assert words[:3] == ["Approvals 2 waiting", "Grants", "People"]
 
@@ -41,7 +41,7 @@ def test_what_waits_stands_at_its_section() -> None:
 def test_a_halt_and_what_a_form_came_to_are_said() -> None:
     calm = parsed(page(PLACE, "audit", CALM).decode())
     assert "hidden" in calm.by_id("told").attributes
-    said = Standing(waiting={}, halted=HOSTILE, told="approved: `shell`")
+    said = PageState(waiting={}, halted=HOSTILE, told="approved: `shell`")
     whole = parsed(page(PLACE, "audit", said).decode())
     assert f"Halted by {HOSTILE}" in whole.by_id("main").text
     assert "hidden" not in whole.by_id("told").attributes

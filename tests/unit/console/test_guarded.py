@@ -13,7 +13,7 @@ from tests.fakes.house import House, World
 from tests.fakes.scripted_model import asks_for, says
 from tests.unit.console.parsed import parsed
 from zeroclaw.console.frame import SECTIONS
-from zeroclaw.console.pulse import MOST_PAGES, Pulse
+from zeroclaw.console.notifier import MOST_PAGES, Notifier
 from zeroclaw.console.site import MOST_BYTES
 from zeroclaw.errors import Conflict
 from zeroclaw.host.guard import POLICY
@@ -180,31 +180,31 @@ async def test_an_open_page_is_told_of_changes(world: World, tmp_path: Path) -> 
 
 async def test_a_page_that_does_not_read_finds_one_change_in_place_of_many() -> None:
     """So that nothing piles up, and nobody who changes something waits (P9)."""
-    pulse = Pulse()
-    with pulse.listen() as one:
+    notifier = Notifier()
+    with notifier.subscribe() as one:
         for _ in range(1_000):
-            pulse.beat()
+            notifier.notify()
         assert await one.take() is True
-        pulse.ping()
+        notifier.ping()
         assert await one.take() is False
-        pulse.ping()
-        pulse.beat()
-        pulse.ping()
+        notifier.ping()
+        notifier.notify()
+        notifier.ping()
         assert await one.take() is True
-        pulse.close()
+        notifier.close()
         assert await one.take() is None
-        pulse.close()
-    with pulse.listen() as late:
+        notifier.close()
+    with notifier.subscribe() as late:
         assert await late.take() is None
 
 
 async def test_only_so_many_pages_may_listen() -> None:
-    pulse = Pulse()
-    with pulse.listen():
-        assert pulse.has_room()
-    opened = [pulse.listen() for _ in range(MOST_PAGES)]
+    notifier = Notifier()
+    with notifier.subscribe():
+        assert notifier.has_room()
+    opened = [notifier.subscribe() for _ in range(MOST_PAGES)]
     for one in opened:
         one.__enter__()
-    assert not pulse.has_room()
+    assert not notifier.has_room()
     opened[0].__exit__(None, None, None)
-    assert pulse.has_room()
+    assert notifier.has_room()

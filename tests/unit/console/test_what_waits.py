@@ -15,16 +15,16 @@ from tests.unit.console.rows import (
     whole,
 )
 from zeroclaw.config.model import PersonSettings
-from zeroclaw.console.approvals import MOST_SHOWN, Asked, approvals
+from zeroclaw.console.approvals import MOST_SHOWN, RequestShown, approvals
 from zeroclaw.console.grants import MOST_SHOWN as MOST_GRANTS
-from zeroclaw.console.grants import Held, grants
+from zeroclaw.console.grants import GrantShown, grants
 from zeroclaw.console.people import MOST_SHOWN as MOST_KNOWN
-from zeroclaw.console.people import Faces, people
+from zeroclaw.console.people import PeopleShown, people
 
 
 def test_a_question_shows_the_whole_call_and_takes_every_answer() -> None:
     """As its card does: who asked, where, why, the hash and the deadline (P5)."""
-    asked = Asked(approval=approval(), where="chat/ann", number=7)
+    asked = RequestShown(approval=approval(), where="chat/ann", number=7)
     page = whole("approvals", approvals(PLACE, [asked], []))
     card = page.by_id("card-01A")
     assert faults(page) == []
@@ -49,7 +49,7 @@ def test_a_question_shows_the_whole_call_and_takes_every_answer() -> None:
 def test_only_answers_that_are_offered_have_a_button() -> None:
     """What can't be named can't be granted for a time; a number of another chat is not shown."""
     one = approval(choices=("once", "deny", "deny_with_reason"))
-    page = whole("approvals", approvals(PLACE, [Asked(approval=one, where="")], []))
+    page = whole("approvals", approvals(PLACE, [RequestShown(approval=one, where="")], []))
     assert [b.words for b in page.by_id("card-01A").every("button")] == [
         "Approve once",
         "Deny",
@@ -60,7 +60,7 @@ def test_only_answers_that_are_offered_have_a_button() -> None:
 
 
 def test_more_questions_than_fit_come_up_later() -> None:
-    many = [Asked(approval=approval(f"n{n}"), where="") for n in range(MOST_SHOWN + 2)]
+    many = [RequestShown(approval=approval(f"n{n}"), where="") for n in range(MOST_SHOWN + 2)]
     page = whole("approvals", approvals(PLACE, many, []))
     assert len(page.ids("card-")) == MOST_SHOWN
     assert "2 more come up" in page.by_id("waiting").words
@@ -69,7 +69,10 @@ def test_more_questions_than_fit_come_up_later() -> None:
 def test_ended_questions_say_how_and_by_whom() -> None:
     denied = approval("d", state="denied", by=HOSTILE, reason="<i>no</i>", at=AT)
     expired = approval("e", state="expired", at=AT)
-    ended = [Asked(approval=denied, where="chat/ann"), Asked(approval=expired, where="")]
+    ended = [
+        RequestShown(approval=denied, where="chat/ann"),
+        RequestShown(approval=expired, where=""),
+    ]
     page = whole("approvals", approvals(PLACE, [], ended))
     assert faults(page) == []
     assert f"by {HOSTILE} · 2026-01-01 12:00 UTC" in page.by_id("ended-01D").words
@@ -80,7 +83,7 @@ def test_ended_questions_say_how_and_by_whom() -> None:
 
 
 def test_where_nothing_is_the_page_says_what_would_be_there() -> None:
-    faces = Faces(waiting=[], known=[], configured=[], allowed=[], local=["web"])
+    faces = PeopleShown(waiting=[], known=[], configured=[], allowed=[], local=["web"])
     for section, main, said in (
         ("approvals", approvals(PLACE, [], []), "No question has ended yet."),
         ("grants", grants(PLACE, []), "Nothing is granted"),
@@ -92,8 +95,8 @@ def test_where_nothing_is_the_page_says_what_would_be_there() -> None:
 
 
 def test_a_grant_is_revoked_by_its_id() -> None:
-    held = [Held(grant=grant(), line="`write_file` on `file:/srv/<b>`", where="chat/ann")]
-    held += [Held(grant=grant("h"), line="x", where="")]
+    held = [GrantShown(grant=grant(), line="`write_file` on `file:/srv/<b>`", where="chat/ann")]
+    held += [GrantShown(grant=grant("h"), line="x", where="")]
     page = whole("grants", grants(PLACE, held))
     row = page.by_id("grant-01G")
     assert faults(page) == []
@@ -104,9 +107,9 @@ def test_a_grant_is_revoked_by_its_id() -> None:
 
 
 def test_grants_and_people_that_do_not_fit_are_counted() -> None:
-    held = [Held(grant=grant(f"g{n}"), line="x", where="") for n in range(MOST_GRANTS + 1)]
+    held = [GrantShown(grant=grant(f"g{n}"), line="x", where="") for n in range(MOST_GRANTS + 1)]
     assert "1 more are not shown" in whole("grants", grants(PLACE, held)).words
-    faces = Faces(
+    faces = PeopleShown(
         waiting=[],
         known=[known(id=f"chat:{n}") for n in range(MOST_KNOWN + 3)],
         configured=[],
@@ -118,7 +121,7 @@ def test_grants_and_people_that_do_not_fit_are_counted() -> None:
 
 def test_a_stranger_is_answered_by_code_or_by_id() -> None:
     """The name is the stranger's own choice, so their id stands beside it."""
-    faces = Faces(waiting=[stranger()], known=[], configured=[], allowed=[], local=[])
+    faces = PeopleShown(waiting=[stranger()], known=[], configured=[], allowed=[], local=[])
     page = whole("people", people(PLACE, faces))
     by_code, by_id = page.by_id("strangers").every("form")
     assert faults(page) == []
@@ -131,7 +134,7 @@ def test_a_stranger_is_answered_by_code_or_by_id() -> None:
 
 def test_everybody_who_is_known_can_be_revoked_or_let_in_again() -> None:
     """Revoking beats the configuration, so somebody revoked has no such button there."""
-    faces = Faces(
+    faces = PeopleShown(
         waiting=[],
         known=[known(), known("revoked", id="person:ben", roles=())],
         configured=[
@@ -158,5 +161,5 @@ def test_everybody_who_is_known_can_be_revoked_or_let_in_again() -> None:
 
 def test_a_deadline_is_that_of_the_row() -> None:
     later = approval(deadline_at=AT + timedelta(hours=2))
-    page = whole("approvals", approvals(PLACE, [Asked(approval=later, where="")], []))
+    page = whole("approvals", approvals(PLACE, [RequestShown(approval=later, where="")], []))
     assert "until 2026-01-01 14:00 UTC" in page.by_id("card-01A").words

@@ -8,9 +8,9 @@ from zeroclaw.channel import SentFile, TranscriptItem
 from zeroclaw.console import audit as shown
 from zeroclaw.console.audit import Chain, Checked, Checking, Numbered
 from zeroclaw.console.conversations import (
+    ConversationSummary,
     Line,
     State,
-    Told,
     at_work,
     conversation,
     conversations,
@@ -18,7 +18,7 @@ from zeroclaw.console.conversations import (
     where,
 )
 from zeroclaw.console.markup import joined
-from zeroclaw.console.policy import Known, Misasked, Typed, policy
+from zeroclaw.console.policy import BadQuestion, Question, Suggestions, policy
 from zeroclaw.envelope import CheckedReceipt
 from zeroclaw.gate import approval as approvals
 from zeroclaw.gate.audit import Anchor, Broken, Cut, Entry, Intact, Kind
@@ -27,7 +27,7 @@ from zeroclaw.gate.policy import PolicySet, Statement
 from zeroclaw.gate.ruling import Explained, Ruling
 from zeroclaw.value import replace
 
-TOLD = Told(
+TOLD = ConversationSummary(
     id=HERE, address=ADDRESS, started_at=AT, people=(HOSTILE, "Bob"), last_at=AT, state="running",
     entries=1_234, audited=6, queued=1,
 )  # fmt: skip
@@ -240,7 +240,7 @@ STATEMENTS = (
         resources=("file:*/plan",), when={"effects_any_of": ["write"]}, note=HOSTILE,
     ),
 )  # fmt: skip
-NOBODY = Known(people=("operator",), actions=("read",))
+NOBODY = Suggestions(people=("operator",), actions=("read",))
 
 
 def explained(action: str, touched: tuple[str, ...] | None = ()) -> Explained:
@@ -256,7 +256,7 @@ def explained(action: str, touched: tuple[str, ...] | None = ()) -> Explained:
 
 def test_an_answer_names_the_statements_that_made_it() -> None:
     """Those that matched come first, the ones that decided are marked (S2-08)."""
-    typed = Typed(who=HOSTILE, action="read", arguments="\n</textarea>", resources="a")
+    typed = Question(who=HOSTILE, action="read", arguments="\n</textarea>", resources="a")
     page = whole("policy", policy(PLACE, typed, NOBODY, explained("tool:read"), STATEMENTS))
     answer = page.by_id("answer")
     assert faults(page) == []
@@ -272,19 +272,19 @@ def test_an_answer_names_the_statements_that_made_it() -> None:
 
 
 def test_what_a_call_would_touch_is_told_as_far_as_it_is_known() -> None:
-    known = policy(PLACE, Typed(), NOBODY, explained("tool:x", ("file:/a", "file:/b")), ())
+    known = policy(PLACE, Question(), NOBODY, explained("tool:x", ("file:/a", "file:/b")), ())
     assert "Touches: file:/a file:/b" in whole("policy", known).words
-    unknown = policy(PLACE, Typed(), NOBODY, explained("tool:x", None), ())
+    unknown = policy(PLACE, Question(), NOBODY, explained("tool:x", None), ())
     assert "what it would touch can't be told" in whole("policy", unknown).words
 
 
 def test_a_question_that_cannot_be_put_says_why() -> None:
-    page = whole("policy", policy(PLACE, Typed(), NOBODY, Misasked(why="`x` is nobody"), ()))
+    page = whole("policy", policy(PLACE, Question(), NOBODY, BadQuestion(why="`x` is nobody"), ()))
     assert page.by_id("answer").words == "The questionx is nobody"
 
 
 def test_every_statement_in_force_is_listed() -> None:
-    page = whole("policy", policy(PLACE, Typed(), NOBODY, None, STATEMENTS))
+    page = whole("policy", policy(PLACE, Question(), NOBODY, None, STATEMENTS))
     rows = page.by_id("statements").every("tbody")[0].every("tr")
     assert page.ids("answer") == []
     assert "reads allow anyone tool:read" in rows[0].words.replace("reads", "reads ").replace(

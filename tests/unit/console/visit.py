@@ -8,7 +8,7 @@ import httpx
 
 from tests.fakes.house import House, World
 from tests.unit.console.parsed import Part, faults, parsed
-from zeroclaw.console.pulse import Pulse
+from zeroclaw.console.notifier import Notifier
 
 SAME = {"sec-fetch-site": "same-origin"}
 
@@ -19,7 +19,7 @@ class Visitor:
 
     house: House
     client: httpx.AsyncClient
-    pulse: Pulse
+    notifier: Notifier
 
     async def page(self, path: str) -> Part:
         """Open a page; every page is whole, and usable without a mouse."""
@@ -53,4 +53,4 @@ async def visiting(world: World) -> AsyncGenerator[Visitor]:
         async with httpx.AsyncClient(
             transport=transport, base_url="http://x", headers=SAME
         ) as client:
-            yield Visitor(house=house, client=client, pulse=page.pulse)
+            yield Visitor(house=house, client=client, notifier=page.notifier)

@@ -34,7 +34,7 @@ OWN_DAMAGED = Broken(at=0, why="the daemon's own chain can't be read")
 """It says what to expect of all others."""
 
 
-class Chains:
+class ChainChecker:
     """Checks chains; one for the whole daemon."""
 
     def __init__(
@@ -78,7 +78,7 @@ class Chains:
         await self._rested.wait()
 
     async def keep(self) -> None:
-        """Look through what is asked for, until cancelled."""
+        """ConsoleReader through what is asked for, until cancelled."""
         while True:
             self._wake.clear()
             while self._waiting:
@@ -171,7 +171,7 @@ class Chains:
         return anchors, cut
 
 
-async def within(seconds: float, chains: Chains) -> None:
+async def within(seconds: float, chains: ChainChecker) -> None:
     """Wait until all is looked through, but not longer than this."""
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):

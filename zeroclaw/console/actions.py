@@ -26,7 +26,7 @@ MOST_REASON = 2_000
 UNREADABLE = "this form is not one of this page's; reload it and try again"
 
 
-class Acts:
+class Actions:
     """What can be done from the page; one for the whole daemon."""
 
     def __init__(self, context: ConsoleContext) -> None:

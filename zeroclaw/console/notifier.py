@@ -1,7 +1,7 @@
 """Tells open pages that something has changed; what, they ask for themselves.
 
-A beat is one bit for each page, so that nothing can pile up: a page that reads slowly finds one
-beat in place of many. Nobody who beats ever waits (P9).
+A notice is one bit for each page, so that nothing can pile up: a page that reads slowly finds one
+notice in place of many. Nobody who notifies ever waits (P9).
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from contextlib import contextmanager
 MOST_PAGES = 16
 
 
-class Listening:
+class Subscription:
     """What waits for one page."""
 
     def __init__(self) -> None:
@@ -37,15 +37,15 @@ class Listening:
         self._wake.set()
 
 
-class Pulse:
+class Notifier:
     """All open pages of the console; one for the whole daemon."""
 
     def __init__(self) -> None:
         """Begin with no page."""
-        self._open: set[Listening] = set()
+        self._open: set[Subscription] = set()
         self._is_closed = False
 
-    def beat(self) -> None:
+    def notify(self) -> None:
         """Tell every page that something has changed; never waits."""
         for one in self._open:
             one.put(is_new=True)
@@ -60,9 +60,9 @@ class Pulse:
         return not self._is_closed and len(self._open) < MOST_PAGES
 
     @contextmanager
-    def listen(self) -> Generator[Listening]:
+    def subscribe(self) -> Generator[Subscription]:
         """Listen for one page while the block runs."""
-        one = Listening()
+        one = Subscription()
         if self._is_closed:
             one.end()
         self._open.add(one)

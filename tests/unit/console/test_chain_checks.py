@@ -10,9 +10,9 @@ import pytest
 from tests.fakes.house_parts import Facts
 from tests.fakes.manual_clock import EPOCH, ManualClock
 from tests.fakes.memory_store import MemoryStore
-from zeroclaw.console import checking
+from zeroclaw.console import chain_checks
 from zeroclaw.console.audit import Checked, Checking
-from zeroclaw.console.checking import GROWN, SLICE, Chains, within
+from zeroclaw.console.chain_checks import GROWN, SLICE, ChainChecker, within
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import StoreUnusable
 from zeroclaw.gate import audit
@@ -31,10 +31,10 @@ class Bench:
     clock: ManualClock = field(default_factory=ManualClock)
     facts: Facts = field(default_factory=Facts)
     changes: int = 0
-    chains: Chains = field(init=False)
+    chains: ChainChecker = field(init=False)
 
     def __post_init__(self) -> None:
-        self.chains = Chains(self.store, self.clock, changed=self._changed, log=self.facts)
+        self.chains = ChainChecker(self.store, self.clock, changed=self._changed, log=self.facts)
 
     def _changed(self) -> None:
         self.changes += 1
@@ -62,7 +62,7 @@ class Bench:
             await self.clock.advance(1)
 
     async def checked(self, stream: str) -> Intact | Broken:
-        """Look through one chain, and return what it came to."""
+        """ConsoleReader through one chain, and return what it came to."""
         self.chains.ask(stream)
         last = await self.store.last(LogKind.AUDIT, stream)
         assert last is not None
@@ -237,7 +237,7 @@ async def test_a_chain_that_grew_is_looked_through_again_unless_it_is_long() -> 
 
 
 async def test_what_was_found_of_the_oldest_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checking, "MOST_KNOWN", 1)
+    monkeypatch.setattr(chain_checks, "MOST_KNOWN", 1)
     async with bench() as here:
         await here.write(HERE, 1)
         await here.write(THERE, 1)
