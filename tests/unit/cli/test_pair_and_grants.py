@@ -1,6 +1,7 @@
-"""`zeroclaw pair`: what it asks the daemon for, and the list where none runs."""
+"""`zeroclaw pair` and `zeroclaw grants`: what they ask the daemon for, and what they print."""
 
 import asyncio
+import json
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -21,40 +22,48 @@ from zeroclaw.stores.sqlite import open_store
 
 async def run(place: Path, *arguments: str) -> tuple[int, str, str]:
     def invoke() -> tuple[int, str, str]:
-        done = CliRunner().invoke(root, ["pair", *arguments, "--data-dir", str(place)])
+        done = CliRunner().invoke(root, [*arguments, "--data-dir", str(place)])
         return done.exit_code, done.stdout, done.stderr
 
     return await asyncio.to_thread(invoke)
 
 
-@pytest.mark.parametrize("what", ["approve", "deny", "revoke"])
-async def test_what_was_done_is_told(tmp_path: Path, what: str) -> None:
-    """The daemon does it; its sentence is printed."""
-    reply: Mapping[str, object] = {"text": "done: it", "changed": True}
-    async with daemon(tmp_path, "pair", reply) as asked:
-        assert await run(tmp_path, what, "chat:7") == (0, "done: it\n", "")
-        assert asked == [{"call": "pair", "words": f"{what} chat:7"}]
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("pair", ("approve", "chat:7")),
+        ("pair", ("deny", "chat:7")),
+        ("pair", ("revoke", "chat:7")),
+        ("grants", ("revoke", "A", "B")),
+    ],
+)
+async def test_what_was_done_is_told(tmp_path: Path, command: str, words: tuple[str, ...]) -> None:
+    """The daemon does it; its sentences are printed. What changed nothing fails on stderr (P10)."""
+    async with daemon(tmp_path, command, {"text": "done: it\nand that", "changed": True}) as asked:
+        assert await run(tmp_path, command, *words) == (0, "done: it\nand that\n", "")
+        assert asked == [{"call": command, "words": " ".join(words)}]
+    async with daemon(tmp_path, command, {"text": "no such thing", "changed": False}):
+        assert await run(tmp_path, command, *words) == (1, "", "zeroclaw: no such thing\n")
 
 
-async def test_what_changed_nothing_fails(tmp_path: Path) -> None:
-    """One line on stderr, exit code 1 (P10)."""
-    reply: Mapping[str, object] = {"text": "nobody has the code `ABCD2345`", "changed": False}
-    async with daemon(tmp_path, "pair", reply):
-        told = await run(tmp_path, "approve", "ABCD2345")
-        assert told == (1, "", "zeroclaw: nobody has the code `ABCD2345`\n")
-
-
-async def test_without_a_daemon_nothing_is_changed(tmp_path: Path) -> None:
-    """Exit code 3; it keeps in mind who is who (P10)."""
-    code, _, told = await run(tmp_path, "revoke", "ann")
+@pytest.mark.parametrize("words", ["pair revoke ann", "grants list", "grants revoke A"])
+async def test_without_a_daemon_nothing_is_done(tmp_path: Path, words: str) -> None:
+    """Exit code 3; it keeps in mind who is who, and what holds (P10)."""
+    code, _, told = await run(tmp_path, *words.split())
     assert (code, "zeroclaw run" in told) == (3, True)
 
 
-async def test_the_list_is_the_daemons(tmp_path: Path) -> None:
-    """While one runs."""
+async def test_the_lists_are_the_daemons(tmp_path: Path) -> None:
+    """While one runs; of grants for people, and for machines."""
     async with daemon(tmp_path, "pair", {"text": "- somebody", "changed": False}) as asked:
-        assert await run(tmp_path, "list") == (0, "- somebody\n", "")
+        assert await run(tmp_path, "pair", "list") == (0, "- somebody\n", "")
         assert asked == [{"call": "pair", "words": "list"}]
+    reply: Mapping[str, object] = {"text": "- `7`: it", "changed": False, "grants": [{"id": "7"}]}
+    async with daemon(tmp_path, "grants", reply) as asked:
+        assert await run(tmp_path, "grants", "list") == (0, "- `7`: it\n", "")
+        code, out, _ = await run(tmp_path, "grants", "list", "--json")
+        assert (code, json.loads(out)) == (0, [{"id": "7"}])
+        assert asked == [{"call": "grants", "words": "list"}] * 2
 
 
 async def test_the_list_is_read_from_the_store_where_no_daemon_runs(tmp_path: Path) -> None:
@@ -80,7 +89,7 @@ async def test_the_list_is_read_from_the_store_where_no_daemon_runs(tmp_path: Pa
         at=datetime(2026, 1, 1, 12, tzinfo=UTC),
     )
     await stored(tmp_path, to_put(stranger, expect=0), known_put(known, expect=0))
-    code, out, _ = await run(tmp_path, "list")
+    code, out, _ = await run(tmp_path, "pair", "list")
     first, second = out.splitlines()
     assert (code, first.startswith('- `chat:7` ("Mallory") wants to talk')) == (0, True)
     assert second == '- `chat:8` ("Trudy"): admitted by Ada, 2026-01-01 12:00 UTC'
