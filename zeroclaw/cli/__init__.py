@@ -62,7 +62,7 @@ def load_command(name: str) -> click.Command:
     return command
 
 
-class Told(click.ClickException):
+class CommandFailed(click.ClickException):
     """An error of ours on its way to a person."""
 
     def __init__(self, *lines: str) -> None:
@@ -76,29 +76,29 @@ class Told(click.ClickException):
             click.echo(f"zeroclaw: {line}", file=file, err=file is None)
 
 
-class Misused(Told):
+class UsageFailed(CommandFailed):
     """The usage or the configuration is wrong."""
 
     exit_code = 2
 
 
-class Unreached(Told):
+class DaemonUnreached(CommandFailed):
     """No daemon is running, or it can't be reached."""
 
     exit_code = 3
 
 
-def told(error: ZeroclawError) -> Told:
+def failure_of(error: ZeroclawError) -> CommandFailed:
     """Return an error as a person reads it, with its exit code."""
     if isinstance(error, ConfigError):
-        return Misused(*error.faults)
+        return UsageFailed(*error.faults)
     # Loaded by now if it was raised; not worth loading to find out that it was not.
     control = sys.modules.get("zeroclaw.host.control")
     is_unreachable = control is not None and isinstance(error, control.Unreachable)
-    return (Unreached if is_unreachable else Told)(" ".join(str(error).split()))
+    return (DaemonUnreached if is_unreachable else CommandFailed)(" ".join(str(error).split()))
 
 
-def misused(error: click.UsageError) -> click.ClickException:
+def usage_failure(error: click.UsageError) -> click.ClickException:
     """Return a wrong usage as one line; the help that an empty line asks for stays itself."""
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         return error
@@ -106,7 +106,7 @@ def misused(error: click.UsageError) -> click.ClickException:
     words = [] if error.ctx is None else error.ctx.command_path.split()[1:]
     called = " ".join(("zeroclaw", *words))
     line = f"{text[:1].lower()}{text[1:]}; `{called} --help` shows how"
-    return Misused(line)
+    return UsageFailed(line)
 
 
 def _of_the_system(error: OSError) -> str:
@@ -132,19 +132,19 @@ class _Lazy(click.Group):
         try:
             return super().parse_args(ctx, args)
         except click.UsageError as error:
-            raise misused(error) from error
+            raise usage_failure(error) from error
 
     def invoke(self, ctx: click.Context) -> object:
         try:
             return super().invoke(ctx)
         except ZeroclawError as error:
-            raise told(error) from error
+            raise failure_of(error) from error
         except click.UsageError as error:
-            raise misused(error) from error
+            raise usage_failure(error) from error
         except OSError as error:
             if error.errno == errno.EPIPE:  # whoever read has gone, and click ends without a word
                 raise
-            raise Told(_of_the_system(error)) from error
+            raise CommandFailed(_of_the_system(error)) from error
 
 
 @click.group(

@@ -1,4 +1,4 @@
-"""Every room of a running daemon, made and wired to each other in one place."""
+"""The services of a running daemon, made and wired to each other in one place."""
 
 import asyncio
 import os
@@ -71,7 +71,7 @@ _OF_PEOPLE = frozenset({RowKind.PERSON, RowKind.LANGUAGE, RowKind.STRANGER})
 
 
 class Services:
-    """Every room of a running daemon; made inside the task group that owns their tasks."""
+    """All that a running daemon is made of; made inside the task group that owns their tasks."""
 
     def __init__(self, foundation: Foundation, group: asyncio.TaskGroup) -> None:
         """Wire them; nothing runs before `remember`."""
@@ -191,7 +191,7 @@ class Services:
             settings=lambda: settings.config.retention,
             log=EventLog("retention"),
         )
-        self.erasure = Erasure(context, self._leases, self.mailboxes, log=EventLog("forgetting"))
+        self.erasure = Erasure(context, self._leases, self.mailboxes, log=EventLog("erasure"))
         self._disk = DiskWatch(foundation.start.places.data, clock, self.notices.tell)
         self.receipts = Receipts(store, foundation.keys)
 
@@ -325,7 +325,7 @@ class Services:
         await self.budget.remember()
 
     def announce(self, plan: Plan) -> None:
-        """Tell every room what has just been committed; never waits."""
+        """Tell every service what has just been committed; never waits."""
         for write in plan.writes:
             match write:
                 case Put(kind=RowKind.OUTBOX):
@@ -404,7 +404,7 @@ class Services:
             claim=self.strangers.open_claim(part.name for part in checked.channels),
         )
 
-    # --- what rooms call above themselves ------------------------------------------------------
+    # --- what services call above themselves -----------------------------------------------------
 
     def _menu(self, channel: str) -> Menu:
         return menu_of(channel, self.policy(), self.people.operators(), self.foundation.clock.now())

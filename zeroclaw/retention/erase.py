@@ -99,7 +99,7 @@ class Erasure:
         names = (wish.person, *self._context.people.ids_of(wish.person))
         done = [await self._removed(replace(wish, person=name)) for name in names]
         if not all(done):
-            self._log("forgetting_waits", person=wish.person, level="warning")
+            self._log("erasure_waits", person=wish.person, level="warning")
             return False
         language = wish.by.language
         text = (
@@ -110,7 +110,7 @@ class Erasure:
         told = self._context.note(text, wish.address, language=language)
         gone = WISHES.delete(row.key)
         await self._commit(told, gone)
-        self._log("forgotten", person=wish.person)
+        self._log("person_erased", person=wish.person)
         return True
 
     async def _removed(self, wish: Wish) -> bool:
