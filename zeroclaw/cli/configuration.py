@@ -4,7 +4,6 @@ It loads the configuration's models, so commands import it late.
 """
 
 import asyncio
-import tomllib
 from collections.abc import Awaitable, Callable, Mapping
 from importlib.metadata import version
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import cast
 
 from pydantic import BaseModel, ValidationError
 
+from zeroclaw.config import table_of
 from zeroclaw.config.model import Config
 from zeroclaw.config.validate import config_of, faults_of, parse
 from zeroclaw.daemon.config_check import ChannelPart, check
@@ -109,13 +109,10 @@ def faults_in(
         environment: `os.environ`, for references to secrets.
         needs_secrets: See `check`.
     """
-    try:
-        table = cast("dict[str, object]", tomllib.loads(text))
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        return (f"not valid TOML: {str(error).lower()}",)
     faults: list[str] = []
-    config = _readable(table, faults)
     try:
+        table = table_of(text)
+        config = _readable(table, faults)
         broken = _channels(table) - set(config.channels)
         check(config, environment, needs_secrets=needs_secrets, broken=broken)
     except ConfigError as error:

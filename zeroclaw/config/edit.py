@@ -5,7 +5,6 @@ this one key changed. A new key goes below the last one of its table: behind it 
 and comments that are about the next table, and those stay with that one.
 """
 
-import copy
 import tomllib
 from collections.abc import Callable, Mapping, MutableMapping, MutableSequence
 from dataclasses import asdict
@@ -13,6 +12,7 @@ from typing import cast
 
 from pydantic import BaseModel
 
+from zeroclaw.config import table_of
 from zeroclaw.config.model import Config
 from zeroclaw.config.references import SecretReference
 from zeroclaw.errors import ConfigError
@@ -118,7 +118,7 @@ def set_key(text: str, dotted: str, given: str) -> str:
     import tomlkit
 
     keys, value = keys_of(dotted), value_of(given)
-    wanted = _loaded(text)
+    wanted = table_of(text)
     is_new = _at(wanted, keys) is None
     _put(wanted, keys, value, dotted, lambda _: {})
     toml = _toml_of(given, value)
@@ -145,7 +145,7 @@ def unset_key(text: str, dotted: str) -> str:
     Raises:
         ConfigError: The text is no TOML, or says nothing of this key.
     """
-    wanted = _loaded(text)
+    wanted = table_of(text)
     keys = _last_of_its_list(wanted, keys_of(dotted))
     if not _take(wanted, keys):
         fault = f"{dotted}: the file says nothing of it, so its default holds"
@@ -160,14 +160,6 @@ def _last_of_its_list(table: object, keys: Keys) -> Keys:
             return keys[:-1]
         case _:
             return keys
-
-
-def _loaded(text: str) -> dict[str, object]:
-    try:
-        return copy.deepcopy(tomllib.loads(text))
-    except tomllib.TOMLDecodeError as error:
-        fault = f"not valid TOML: {str(error).lower()}"
-        raise ConfigError((fault,)) from error
 
 
 def _edited(

@@ -3,11 +3,11 @@
 It takes text and mappings only; files, the environment and secrets are `host/references.py`'s.
 """
 
-import tomllib
 from collections.abc import Mapping
 
 from pydantic import BaseModel, ValidationError
 
+from zeroclaw.config import table_of
 from zeroclaw.config.model import Config
 from zeroclaw.config.references import SecretReference
 from zeroclaw.errors import ConfigError
@@ -19,11 +19,7 @@ def parse(text: str) -> Config:
     Raises:
         ConfigError: With every fault, each with its key path and what is allowed.
     """
-    try:
-        table = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        fault = f"not valid TOML: {str(error).lower()}"
-        raise ConfigError((fault,)) from error
+    table = table_of(text)
     try:
         return config_of(table)
     except ValidationError as error:

@@ -13,7 +13,7 @@ from zeroclaw.config.references import SecretReference
 from zeroclaw.config.validate import channel_settings
 from zeroclaw.daemon.live_config import LiveConfig, LivePolicy
 from zeroclaw.daemon.model_choice import AUTO
-from zeroclaw.daemon.tools import OURS
+from zeroclaw.daemon.tools import OURS, tools_of
 from zeroclaw.errors import ConfigError, ZeroclawError
 from zeroclaw.foreign import Raised, call_now
 from zeroclaw.gate.policy import Statement, check_statement, configured
@@ -25,7 +25,6 @@ from zeroclaw.inbound.commands.registry import COMMANDS
 from zeroclaw.inbound.identity import OPERATOR
 from zeroclaw.manifest import ChannelManifest
 from zeroclaw.redact import Redactor
-from zeroclaw.tool import Tool
 from zeroclaw.turn.budget import price_of
 from zeroclaw.value import Hidden, Value, field, replace
 
@@ -203,12 +202,8 @@ def vocabulary_of(config: Config) -> Vocabulary:
 
 def _names_of(package: str) -> tuple[str, ...]:
     """Return what the tools of another package are called; none where it can't be opened."""
-    key = f"tools.{package}"
     try:
-        opener = cast(
-            "Callable[[], tuple[Tool, ...]]", plugins.load(plugins.TOOLS, package, key=key)
-        )
-        return tuple(tool.spec.name for tool in plugins.opened(opener, package, key=key))
+        return tuple(tool.spec.name for tool in tools_of(package))
     except ZeroclawError:
         return ()  # the start tells why
 

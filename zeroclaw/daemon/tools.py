@@ -78,12 +78,19 @@ async def open_tools(
     found += stored_tools(config, store, redact, result_chars, boxed=tested)
     for name in plugins.names(plugins.TOOLS):
         if name not in OURS:
-            key = f"tools.{name}"
-            opener = cast(
-                "Callable[[], tuple[Tool, ...]]", plugins.load(plugins.TOOLS, name, key=key)
-            )
-            found += plugins.opened(opener, name, key=key)
+            found += tools_of(name)
     return {tool.spec.name: tool for tool in found}, note
+
+
+def tools_of(package: str) -> tuple[Tool, ...]:
+    """Open the tools that another package brings.
+
+    Raises:
+        ConfigError: They can't be opened.
+    """
+    key = f"tools.{package}"
+    opener = plugins.load(plugins.TOOLS, package, key=key)
+    return plugins.opened(cast("Callable[[], tuple[Tool, ...]]", opener), package, key=key)
 
 
 def stored_tools(

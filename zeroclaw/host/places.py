@@ -6,10 +6,9 @@ configuration models.
 """
 
 import os
-import tomllib
 from pathlib import Path
-from typing import cast
 
+from zeroclaw.config import table_of
 from zeroclaw.errors import ConfigError, system_words
 from zeroclaw.value import Value
 
@@ -114,11 +113,7 @@ def data_place(named: Path | None, data_dir: Path | None) -> Path:
     """
     configured = "" if data_dir is None else str(data_dir)
     if data_dir is None:
-        text = read_config(find_config(named))
-        try:
-            value = cast("object", tomllib.loads(text).get("data_dir", ""))
-        except tomllib.TOMLDecodeError as error:
-            raise ConfigError((f"not valid TOML: {str(error).lower()}",)) from error
+        value = table_of(read_config(find_config(named))).get("data_dir", "")
         if not isinstance(value, str):
             raise ConfigError(("data_dir: must be a text",))
         configured = value

@@ -289,6 +289,7 @@ def test_whatever_stands_there_can_be_unset(text: str, key: str, left: dict[str,
         ("a = [1]\n", "a.1", "says nothing of it"),
         ("a = [1]\n", "a.1.c", "says nothing of it"),
         ("a = ", "a", "not valid TOML"),
+        pytest.param("a = " + "[" * 5000, "a", "not valid TOML", id="nests too deep"),
         ("a = 1\n", "", "is no key path"),
     ],
 )

@@ -121,7 +121,11 @@ def test_the_data_directory_is_found_without_the_whole_configuration(tmp_path: P
     assert data_place(config, None) == Path("/d")
     assert data_place(config, Path("~/x")) == HOME / "x"
     assert data_place(empty, None) == HOME / ".local/share/zeroclaw"
-    for text, fault in (("data_dir = 3", "must be a text"), ("data_dir =", "not valid TOML")):
+    for text, fault in (
+        ("data_dir = 3", "must be a text"),
+        ("data_dir =", "not valid TOML"),
+        ("a = " + "[" * 5000, "not valid TOML"),
+    ):
         broken = written(tmp_path / "b.toml", text)
         with pytest.raises(ConfigError, match=fault):
             data_place(broken, None)

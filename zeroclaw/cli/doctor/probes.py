@@ -6,7 +6,6 @@ import platform
 import shutil
 import sqlite3
 import stat
-import tomllib
 from collections.abc import Iterator
 from contextlib import aclosing
 from datetime import datetime
@@ -19,6 +18,7 @@ from zeroclaw.cli.configuration import ask_platform, faults_in, load, start_of
 from zeroclaw.cli.doctor.checks import Disk, Facts, Line, fail, ok, warn
 from zeroclaw.cli.doctor.health import Health, health
 from zeroclaw.cli.models.provider import take_model
+from zeroclaw.config import table_of
 from zeroclaw.config.model import RetentionSettings, ToolsSettings
 from zeroclaw.config.references import SecretReference
 from zeroclaw.daemon.config_check import ChannelPart, CheckedConfig
@@ -271,8 +271,8 @@ def _permissions(config: Path | None, data: Path | None) -> tuple[Line, ...]:
 def _secrets_faults(config: Path | None) -> Iterator[str]:
     """Tell what is wrong with the files that hold secrets, however broken the rest is."""
     try:
-        table = cast("object", tomllib.loads(read_config(find_config(config))))
-    except (ConfigError, tomllib.TOMLDecodeError):
+        table = table_of(read_config(find_config(config)))
+    except ConfigError:
         return  # told as a fault of the configuration
     yield from resolve(dict(_files_named(table, "")), environment=os.environ).faults.values()
 
