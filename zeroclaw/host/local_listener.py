@@ -72,6 +72,7 @@ class Listener:
     """The local listener, bound; `open_listener` makes one.
 
     Attributes:
+        port: The port that it has, also when it was opened with 0.
         serve: Answers requests until `aclose` or cancelled; once.
         aclose: Stops answering and frees the port; safe twice.
     """
@@ -90,7 +91,7 @@ class Listener:
         """Hold what is needed; `bound` listens, and is closed by `aclose`."""
         from zeroclaw.host.web_server import web_server
 
-        self._port: int = bound.getsockname()[1]
+        self.port: int = bound.getsockname()[1]
         self._host = f"[{host}]" if ":" in (host := bound.getsockname()[0]) else host
         self._logins = logins
         self._sessions_at = sessions_at
@@ -107,11 +108,6 @@ class Listener:
         self.serve, self.aclose = server.serve, server.aclose
 
     @property
-    def port(self) -> int:
-        """The port that it has, also when it was opened with 0."""
-        return self._port
-
-    @property
     def root(self) -> str:
         """The secret path that everything is served below, `/…`."""
         return f"/{self._logins.path}"
@@ -119,7 +115,7 @@ class Listener:
     @property
     def url(self) -> str:
         """Where it answers, with the secret path."""
-        return f"http://{self._host}:{self._port}{self.root}"
+        return f"http://{self._host}:{self.port}{self.root}"
 
     def fresh_login_url(self, path: str = "/") -> str:
         """Return an address that opens `path` and logs a browser in, once."""
@@ -169,7 +165,7 @@ class Listener:
             cast("bytes", scope["query_string"]).decode("latin-1"),
             cast("Iterable[Header]", scope["headers"]),
         )
-        refused = guard.refusal(request, self._port, MAX_BODY_BYTES)
+        refused = guard.refusal(request, self.port, MAX_BODY_BYTES)
         rest = guard.below(request.path, self.root)
         if request.path == "/health" and refused is None:
             await _say(send, 200, "application/json", b'{"status":"ok"}')
@@ -188,13 +184,13 @@ class Listener:
             await self._hand_over(request, rest, scope, receive, send)
 
     def _is_open(self, request: guard.Asked) -> bool:
-        carried = guard.sessions_of(request, self._port)
+        carried = guard.sessions_of(request, self.port)
         return is_open(self._logins, carried, self._clock.now())
 
     async def _log_in(self, request: guard.Asked, link: str, send: Send) -> None:
         session = self._ids.token()
         logins = redeem(self._logins, link, session, self._clock.now())
-        carried = guard.sessions_of(request, self._port)
+        carried = guard.sessions_of(request, self.port)
         target = guard.here(request.path)
         if logins is None:
             if self._is_open(request):
@@ -212,13 +208,13 @@ class Listener:
     async def _log_out_one(self, request: guard.Asked, send: Send) -> None:
         """End the sessions that a request carries."""
         self._log("logged_out")
-        await self._take(without(self._logins, guard.sessions_of(request, self._port)))
+        await self._take(without(self._logins, guard.sessions_of(request, self.port)))
         forgotten = self._handed(request, "", 0)
         await _say(send, 200, "text/html", guard.logged_out_page(self.root), forgotten)
 
     def _handed(self, request: guard.Asked, session: str, kept_s: int) -> tuple[str, str]:
         path = f"{self.root}/"
-        made = guard.cookie(request, session, self._port, path=path, kept_s=kept_s)
+        made = guard.cookie(request, session, self.port, path=path, kept_s=kept_s)
         return "set-cookie", made
 
     async def _take(self, logins: Logins) -> bool:

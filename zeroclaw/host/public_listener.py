@@ -36,26 +36,24 @@ class NotRead(ZeroclawError):
 
 
 class Request:
-    """One request, of which the head is read."""
+    """One request, of which the head is read.
+
+    Attributes:
+        headers: By name in lower case.
+    """
 
     def __init__(self, connection: HttpConnection, head: h11.Request) -> None:
         self._connection = connection
         self._bounds = connection.bounds
-        self._headers = {
+        self.headers: Mapping[str, str] = {
             name.decode("ascii", "replace"): value.decode("latin-1") for name, value in head.headers
         }
 
-    @property
-    def headers(self) -> Mapping[str, str]:
-        """By name in lower case."""
-        return self._headers
-
     async def body(self) -> bytes:
         """Read the body; see `HookRequest.body`."""
-        said = self._headers.get("content-length", "")
-        if (
-            said.isdecimal() and int(said) > self._bounds.body_bytes
-        ):  # h11 has seen to it that it is short
+        said = self.headers.get("content-length", "")
+        # h11 has seen to it that it is short.
+        if said.isdecimal() and int(said) > self._bounds.body_bytes:
             raise NotRead(413)
         read = bytearray()
         try:
