@@ -83,11 +83,14 @@ _MAY_BEGIN = re.compile(
 # any run of blanks as one.
 _GAP = r"(?:\s*+(?:[^\w\s]|_)){0,16}+\s*+"
 _READS_RECEIPT = _GAP.join(("r", "e", "c", "e", "[i1l|]", "p", "t"))
-# As a true mark goes on: a colon or a dot; `of an earlier run`; tool and outcome set off by signs.
+# As a true mark goes on: a colon or a dot; `of an earlier run`; tool and outcome set off by signs, the
+# outcome by a dot however far.
+_OUTCOME = r"(?:ok|failed|denied|cancelled|unknown)\b"
 _SIGN = r"[ *_`]{0,4}+[-|/,;=~>(][ *_`]{0,4}+"
 _READS_ON = (
     rf"(?:(?![:{DOT}])[\W_]){{0,16}}+[:{DOT}]|{_GAP}{_GAP.join('ofanear')}"
-    rf"|{_SIGN}\w{{1,64}}{_SIGN}(?:ok|failed|denied|cancelled|unknown)\b"
+    rf"|{_SIGN}\w{{1,64}}{_SIGN}{_OUTCOME}"
+    rf"|(?:[^\n]{{0,80}}\n)?[^\n]{{0,80}}?{DOT}[ *_`]{{0,4}}+{_OUTCOME}"
 )
 _READS_FALSE = re.compile(
     rf"z{_GAP}c{_GAP}{_READS_RECEIPT}(?:{_GAP}[0-9][\w-]*+|-\w[\w-]*+)"

@@ -240,6 +240,7 @@ HONEST = (
     *("✔ Receipt (PDF) \u2013 sent to Ann", "✅ Receipt uploaded at 12:03 UTC", "☑️ Receipt — done"),
     *("✅ Receipt-Upload abgeschlossen", "✅ Beleg: hochgeladen", "✅ Recepta gotowa: tak"),
     *("✅ Receipt | yes | 12 €", "✅ Receipt, invoice, contract", "🕓 Receipt pending"),
+    *("✅ Receipt uploaded, ok", "✅ Receipt upload: done · 3 files"),
     *("✅ Reçu: téléchargé", "✅ Receta: lista", "✅ Квитанция · загружена", "✅ 領収書・送信済み"),
     *("- [x] ✅ Receipt\n- [x] ✅ Invoice\n\nAll done: 2 files", "✅ Receipt ok, next one"),
 )
