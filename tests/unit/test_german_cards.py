@@ -7,10 +7,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Literal, cast, get_args
+from urllib.parse import unquote
 
 import pytest
 
 from channels._local import render as local
+from channels.discord import cards as discord
+from channels.email import render as email
+from channels.slack import cards as slack
 from channels.telegram import cards as telegram
 from channels.terminal import render as terminal
 from channels.web import render as web
@@ -37,6 +41,7 @@ from zeroclaw.value import replace
 
 AT = datetime(2026, 1, 1, 12, tzinfo=UTC)
 PLACE = "chat"
+MAIL = email.letter_id(None, "c", "olga@x.test", "x.test")
 How = Literal["approved", "denied", "expired", "stopped"]
 SOURCES = (named("result", "fetch `x`", (("de", "`x` abrufen"),)), named("quoted"), named("files"))
 
@@ -103,6 +108,31 @@ def on_telegram(outcome: Outcome) -> str:
     return "\n".join((seen.text, attached, *labels))
 
 
+def on_discord(outcome: Outcome) -> str:
+    """The ids of its buttons are no words."""
+    seen = discord.view(outcome)
+    rows = cast("list[dict[str, list[dict[str, str]]]]", seen.components)
+    labels = [button["label"] for row in rows for button in row["components"]]
+    return "\n".join((seen.content, seen.file, *labels))
+
+
+def on_slack(outcome: Outcome) -> str:
+    blocks = "\n".join(
+        text for one in slack.view(outcome) for text in texts(one) if not text.startswith("zc-")
+    )
+    return f"{blocks}\n{slack.summary(outcome.card)}\n{slack.listed(outcome.card)}"
+
+
+def in_a_mail(outcome: Outcome) -> str:
+    """The card, its subject, and the mail that tells how it ended; addresses are no words."""
+    shown = email.card(outcome.card, id=MAIL, account="bot@x.test")
+    ended = email.ended(outcome)
+    said = "\n".join((shown.text, ended.text, email.title(outcome.card)))
+    return re.sub(
+        r"mailto:\S+", lambda link: unquote(link[0].partition("=")[2].split("%5B")[0]), said
+    )
+
+
 def on_the_page(outcome: Outcome) -> str:
     """All that the page has to show; its own script holds no words, see below."""
     sent = web.frame(local.card("m", outcome, AT), 1).decode()
@@ -129,7 +159,9 @@ def english_on(card: str) -> set[str]:
     return english_in(card)
 
 
-FOR_PROGRAMS = {"choices", "how", "approval", "hash8", "language"}
+FOR_PROGRAMS = {"choices", "how", "approval", "hash8", "language"} | {
+    *("type", "style", "action_id", "block_id", "value"),  # Slack's
+}
 
 
 def texts(value: object) -> Iterator[str]:
@@ -147,7 +179,15 @@ def texts(value: object) -> Iterator[str]:
             pass
 
 
-RENDERERS = [on_telegram, on_the_page, on_a_terminals_line, on_a_screen]
+RENDERERS = [
+    on_telegram,
+    on_discord,
+    on_slack,
+    in_a_mail,
+    on_the_page,
+    on_a_terminals_line,
+    on_a_screen,
+]
 CARDS = [
     Asked(),
     *(Asked(endings=(how,)) for how in get_args(How)),
