@@ -441,17 +441,25 @@ class SlackChannel:
 
     async def ask(self, to: Address, card: Card) -> MessageRef:
         """Post a card with its buttons."""
-        outcome, link = Outcome(card=card, endings=()), ""
-        if cards.is_file(card):
-            calls = cards.listed(card).encode()
-            link = await self._calls.upload(cards.FILE_NAME, calls, self._context.clock)
+        outcome = Outcome(card=card, endings=())
+        link = await self._calls_of(card) if cards.is_file(card) else ""
         body = {**_card(outcome, link), "unfurl_media": bool(link)}
         return await self._post(to, body, key=card.key)
 
     async def settle(self, ref: MessageRef, outcome: Outcome) -> None:
         """Show on the card how its calls ended."""
-        link = await self._linked(ref) if cards.is_file(outcome.card) else ""
+        card, link = outcome.card, ""
+        if cards.is_file(card):
+            link = await self._linked(ref)
+            # No button stands without all of what it approves.
+            if not link and len(outcome.endings) < len(card.calls):
+                link = await self._calls_of(card)
         await self._change(ref, _card(outcome, link))
+
+    async def _calls_of(self, card: Card) -> str:
+        """Hand over a file of a card's calls, whole; return the link that shows it."""
+        calls = cards.listed(card).encode()
+        return await self._calls.upload(cards.FILE_NAME, calls, self._context.clock)
 
     async def _linked(self, ref: MessageRef) -> str:
         """Read which file a message shows, for what replaces its text has to name it again."""

@@ -526,6 +526,24 @@ async def test_a_card_that_is_too_long_stands_whole_in_a_file(is_read: bool) -> 
     assert linked(cast("list[Json]", ended["blocks"])) == (link if is_read else "")
 
 
+async def test_a_call_that_is_still_open_keeps_its_file_though_it_can_not_be_read() -> None:
+    """P5: a button stands beside all of what it approves."""
+    async with SlackServer() as slack, stage(slack, Desk().admit) as here:
+        ann = await slack.person()
+        to = here.channel.direct_address(ann.id)
+        assert to is not None
+        long = replace(CARD, calls=(replace(call(1), arguments="x" * 20_000), call(2)))
+        ref = await here.channel.ask(to, long)
+        fault = Fault(body={"ok": False, "error": "missing_scope"})
+        slack.will("conversations.history", fault)
+        await here.channel.settle(ref, Outcome(card=long, endings=(APPROVED,)))
+        (shown,) = await slack.from_bot(ann.direct)
+        link = linked(cast("list[Json]", shown["blocks"]))
+        content = slack.files[str(slack.links[link]["id"])].decode()
+    assert long.calls[1].approval in str(shown)
+    assert long.calls[1].arguments in content
+
+
 async def test_what_slack_can_not_do_is_said() -> None:
     async with SlackServer() as slack, stage(slack, Desk().admit) as here:
         place = Address(channel="slack", account="T-U", chat="../x", direct=True)
