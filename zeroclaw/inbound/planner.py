@@ -4,6 +4,8 @@ A message that its writer edits or withdraws is changed in its place while it wa
 taken gets a control item.
 """
 
+import re
+
 from zeroclaw.envelope import (
     Command,
     Deleted,
@@ -48,6 +50,9 @@ LOOK_BACK = 200
 """Messages of a chat among which an edit finds its original."""
 LONGEST_NAME = 255
 """Characters of a file's name that are kept; as long as most disks take."""
+
+_UNSEEN_CHARS = 500
+_UNSEEN_RUN = re.compile(r"((?:⟨U\+[0-9A-F]{4,6}⟩){8})(?:⟨U\+[0-9A-F]{4,6}⟩)+")
 
 
 class Planner:
@@ -173,8 +178,14 @@ class Planner:
 
 
 def _seen(text: str, own: str) -> str:
-    """Return a message in which the model reads no more of others' words than people see."""
-    return text if text == own else escape_invisible(text)
+    """Return a message in which the model reads no more of others' words than people see.
+
+    Of what nobody sees it holds a few signs in a row, and all in all not much more than of the rest.
+    """
+    if text == own:
+        return text
+    shown = _UNSEEN_RUN.sub(r"\1…", escape_invisible(text))
+    return shown[: 2 * len(text) + _UNSEEN_CHARS]
 
 
 # --- revisions ------------------------------------------------------------------------------------

@@ -203,6 +203,16 @@ async def test_nothing_in_others_words_is_read_that_nobody_sees(world: World) ->
     assert not [one for one in asked if "\u202e" in one or "\U000e0072" in one]
 
 
+@pytest.mark.parametrize("unseen", ["\u034f\u200c\u00ad", "x\u200b"])
+async def test_what_nobody_sees_makes_no_message_long(world: World, unseen: str) -> None:
+    """Mails fill their beginning with such signs, hundreds of them."""
+    text = f"hello\n\n> {unseen * 10_000}"
+    async with world.running() as house:
+        await house.event(Said(text=text, own="hello"))
+    (asked,) = (one for one in world.model.asked() if one.startswith("user: hello"))
+    assert len(asked) < 2 * len(text) + 600
+
+
 async def test_an_edit_that_quotes_is_no_better(world: World) -> None:
     """It is a note of the history when it comes after its turn."""
     async with world.running() as house:
