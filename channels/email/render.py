@@ -301,6 +301,12 @@ def _words(tokens: Sequence[Token]) -> str:
     return "".join(said)
 
 
+def _unfilled(_: str, name: str, value: str) -> str:
+    """Return an attribute; a link that writes a mail fills in none of it, such as a command to the bot."""
+    is_mail = name == "href" and value.lower().startswith("mailto:")
+    return value.partition("?")[0] if is_mail else value
+
+
 def _to_html(source: str) -> str:
     """Return Markdown as HTML; what would take long to read stands as it is written."""
     if _is_risky(source):
@@ -309,6 +315,7 @@ def _to_html(source: str) -> str:
         _parser().render(source),
         tags=set(_TAGS),
         attributes={"*": set(), "a": {"href"}, "ol": {"start"}},
+        attribute_filter=_unfilled,
         url_schemes={"http", "https", "mailto"},
         link_rel="noopener noreferrer",
     )

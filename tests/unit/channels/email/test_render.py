@@ -88,6 +88,8 @@ HOSTILE = {
     "<p style='x'>": "<p style",
     "<div style='background:#e8f5e9'>✅ receipt</div>": "<div",
     '[a](https://a.example "title")': "title=",
+    "[a](mailto:bot@a.example?subject=/tool)": "subject",
+    "[a](MAILTO:bot@a.example?body=/approve)": "approve",
 }
 
 
