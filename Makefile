@@ -19,7 +19,7 @@ help:
 	@echo 'make promises   print which tests prove which promise on which channel'
 	@echo 'make fmt     format the code and mend what the linter can'
 	@echo 'make bench   measure start, memory, turns, each channel, the local model (ARGS="six slack" for some)'
-	@echo 'make soak    let people write for ten minutes while all goes wrong (ARGS="--minutes 1" for less)'
+	@echo 'make soak    let people write for ten minutes while all goes wrong (ARGS="--minutes 1 --channels all")'
 	@echo 'make lock    renew the lock files after a change of dependencies (ARGS=--upgrade for the newest)'
 
 run: run-setup

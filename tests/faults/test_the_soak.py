@@ -13,9 +13,9 @@ from tests.faults.forked import PRODUCT, forked
 from tests.soak.histories import history
 from tests.soak.measured import Measured, is_disk_flat, is_memory_flat
 from tests.soak.model import answer_to
+from tests.soak.on_telegram import disobeyed
 from tests.soak.owed import REPEAT, Books, Owed
-from tests.soak.soak import Came, Soak, soaked, stalls_in
-from tests.soak.troubles import disobeyed
+from tests.soak.soak import PLACES, Came, Soak, soaked, stalls_in
 from zeroclaw.host.clock import SystemClock
 
 pytestmark = pytest.mark.slow
@@ -32,6 +32,17 @@ async def test_a_few_seconds_of_it_find_nothing(tmp_path: Path) -> None:
     came_to = await soaked(soak, tmp_path, tell=told.append, command=PRODUCT, launch=forked)
     assert came_to.sums.are_good, told
     assert any("troubles: " in line for line in told), told
+
+
+@pytest.mark.needs("dovecot", "postfix", "emulate")
+async def test_a_few_seconds_on_all_channels_find_nothing(tmp_path: Path) -> None:
+    """One daemon, the same people on each platform, and the operator on Slack. P1, P2, P5."""
+    told: list[str] = []
+    soak = Soak(seconds=SECONDS, people=2, seed=SEED, channels=tuple(PLACES))
+    came_to = await soaked(soak, tmp_path, tell=told.append, command=PRODUCT, launch=forked)
+    assert came_to.sums.are_good, told
+    (counts,) = [line for line in told if line.startswith("messages: ")]
+    assert " 0 on" not in counts, "people wrote everywhere"
 
 
 async def test_it_sees_what_is_lost_doubled_and_out_of_order(tmp_path: Path) -> None:
@@ -66,7 +77,8 @@ async def test_it_tells_what_was_done_about_a_message_in_order() -> None:
     """Calls of other chats, and those after the last that speaks of it, are left out."""
     async with Emulator(clock=SystemClock()) as telegram:
         ann = telegram.person("Ann")
-        owed = Owed(key="text p.1", chat=ann.chat, deed=ann.says("text p.1"))
+        deed = ann.says("text p.1")
+        owed = Owed(key="text p.1", chat=ann.chat, deed=deed)
         began = telegram.now().at
         for seconds, chat, text in ((1, ann.chat.id, ""), (2, 8, "text p.1"), (4, ann.chat.id, "")):
             telegram.calls.append(_call(at=began + seconds, chat=chat, text=text))
@@ -75,7 +87,7 @@ async def test_it_tells_what_was_done_about_a_message_in_order() -> None:
         told = history(telegram, owed, began=began, turns=turns)
     first, written, *rest = told
     assert "text p.1" in first
-    assert f"written as {owed.deed.wrote.id}" in written
+    assert f"written as {deed.wrote.id}" in written
     assert [line.split()[0] for line in rest] == ["1.000", "2.500", "3.000"]
     assert "it is killed" in rest[1]
     assert repr(LOST) in rest[2]

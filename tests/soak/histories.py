@@ -5,6 +5,7 @@ from operator import itemgetter
 
 from channels.telegram.emulator import Emulator
 from channels.telegram.emulator.faults import Call
+from channels.telegram.emulator.people import Deed
 from tests.soak.owed import Owed
 
 MOST_LINES = 60
@@ -22,10 +23,12 @@ def history(
         began: Seconds on the emulator's clock from which is counted.
         turns: What befell the daemon, and when, on that clock.
     """
-    written = owed.deed.wrote.versions[0].at
+    deed = owed.deed
+    assert isinstance(deed, Deed)
+    written = deed.wrote.versions[0].at
     calls = [one for one in telegram.calls if one.chat == owed.chat.id and one.at >= written]
     until = max((one.at for one in calls if owed.key in one.text), default=telegram.now().at)
-    happened = [(written, f"written as {owed.deed.wrote.id}")]
+    happened = [(written, f"written as {deed.wrote.id}")]
     happened += [(at, what) for at, what in turns if written <= at <= until]
     happened += [(one.at, _told(one)) for one in calls if one.at <= until]
     lines = [f"    {at - began:8.3f}  {what}" for at, what in sorted(happened, key=itemgetter(0))]

@@ -1,11 +1,11 @@
 """What people are owed, and what came of it, read from the chats as they stand."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 
-from channels.telegram.emulator import Chat
-from channels.telegram.emulator.people import Deed
 from tests.faults.promises import REPEAT
 from tests.soak.model import answer_to
+from tests.soak.place import Chat
 from zeroclaw.value import Value
 
 LOOK_BACK = 60
@@ -13,11 +13,15 @@ LOOK_BACK = 60
 
 
 class Owed(Value):
-    """A message that is to be answered once."""
+    """A message that is to be answered once.
+
+    Attributes:
+        deed: What the place knows it by.
+    """
 
     key: str
     chat: Chat
-    deed: Deed
+    deed: object
 
     @property
     def end(self) -> str:
@@ -81,7 +85,7 @@ class Books:
         doubled: list[str] = []
         out_of_order: list[str] = []
         repeats = 0
-        newest: dict[int, int] = {}
+        newest: dict[Hashable, int] = {}
         for one in self.owed:
             plain, marked = one.places()
             repeats += len(marked)

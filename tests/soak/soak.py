@@ -2,15 +2,16 @@
 
 import asyncio
 import random
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from channels.telegram.emulator import Limits
 from tests.bench.process import pss_mib
-from tests.journeys.daemon_process import PROGRAM, Launch, executed
-from tests.journeys.telegram.bot import Bot, bot
-from tests.soak.histories import history
+from tests.journeys.bench import Bench
+from tests.journeys.configuration import merged, toml
+from tests.journeys.daemon_process import PATIENCE_S, PROGRAM, DaemonProcess, Launch, executed
+from tests.journeys.world import daemon_environment, one_failure, usual_tables
 from tests.soak.measured import (
     Measured,
     is_disk_flat,
@@ -19,9 +20,15 @@ from tests.soak.measured import (
     memory_halves,
 )
 from tests.soak.model import SoakModel
+from tests.soak.on_discord import OnDiscord
+from tests.soak.on_email import OnEmail
+from tests.soak.on_slack import OnSlack
+from tests.soak.on_telegram import OnTelegram
+from tests.soak.on_this_machine import OnTheTerminal, OnTheWeb
 from tests.soak.owed import Sums
 from tests.soak.people import Crowd
-from tests.soak.troubles import Troubles, disobeyed, is_exceeding
+from tests.soak.place import Place, Tables
+from tests.soak.troubles import Troubles
 from zeroclaw.host.clock import SystemClock
 from zeroclaw.value import Value
 
@@ -32,9 +39,16 @@ WARM_AT = 0.6
 """Of the time, when that one is warm."""
 LOOKS = 100
 """At what the daemon takes, in the time that people write; those when it is warm count."""
-PATIENCE_S = 120.0
-"""How long the last answers may take; what is not there by then is lost."""
-IN_A_TEAM = 3
+PLACES: Mapping[str, Callable[[random.Random], Place]] = {
+    "telegram": OnTelegram,
+    "discord": lambda chance: OnDiscord(chance=chance),
+    "slack": lambda chance: OnSlack(chance=chance),
+    "email": lambda chance: OnEmail(chance=chance),
+    "web": lambda chance: OnTheWeb(chance=chance),
+    "terminal": lambda chance: OnTheTerminal(chance=chance),
+}
+OPERATED = ("slack", "telegram", "discord")
+"""Where Olga is: on the first of these that there is."""
 
 
 class Soak(Value):
@@ -42,7 +56,8 @@ class Soak(Value):
 
     Attributes:
         seconds: How long people write.
-        people: How many write in private; three more in a group.
+        people: How many write in private, on each platform; three more in a group on Telegram.
+        channels: Where.
         seed: What they write, and what goes wrong.
         trouble: How many times as often as usual it does.
     """
@@ -51,6 +66,7 @@ class Soak(Value):
     people: int
     seed: int
     trouble: float = 1.0
+    channels: Sequence[str] = ("telegram",)
 
 
 class Came(Value):
@@ -88,19 +104,96 @@ async def soaked(
         command: What runs the daemon.
         launch: How it is started.
     """
-    model = SoakModel(random.Random(f"{soak.seed} model"))
-    tell(f"seed {soak.seed}, {soak.people} people and a group, {soak.seconds:g} s")
-    async with bot(
-        directory,
-        limits=Limits(),
-        model=model,
-        channel={"allowed_users": ["*"]},
-        provider={"attempts": 5},
-        approvals={"timeout_s": 3600.0},
-        command=command,
-        launch=launch,
-    ) as here:
+    tell(
+        f"seed {soak.seed}, {soak.people} people on each of {', '.join(soak.channels)}, "
+        f"{soak.seconds:g} s"
+    )
+    async with _opened(soak, directory, command=command, launch=launch) as here:
         return await _Run(soak=soak, here=here, directory=directory, tell=tell).run()
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Here:
+    """Where it takes place."""
+
+    places: Sequence[Place]
+    operator: Place | None
+    model: SoakModel
+    bench: Bench
+    daemon: DaemonProcess
+
+
+@asynccontextmanager
+async def _opened(
+    soak: Soak, directory: Path, *, command: tuple[str, ...], launch: Launch
+) -> AsyncGenerator[_Here]:
+    """Open every place, and the daemon when they stand; at the end it is told to end, and does."""
+    places = [PLACES[one](random.Random(f"{soak.seed} {one}")) for one in soak.channels]
+    async with AsyncExitStack() as stack:
+        stack.enter_context(one_failure())
+        chance = random.Random(f"{soak.seed} model")
+        model = SoakModel(chance)
+        await stack.enter_async_context(model)
+        group = await stack.enter_async_context(asyncio.TaskGroup())
+        bench = await stack.enter_async_context(Bench(lambda: None))
+        told = {one.name: await one.open(stack, group, soak.people, directory) for one in places}
+        operated = next((one for one in OPERATED if one in told), "")
+        path = directory / "zeroclaw.toml"
+        tables = merged(usual_tables(directory, model), _tables(told, operated))
+        path.write_text(toml(tables), encoding="utf-8")
+        secrets = {key: value for one in told.values() for key, value in one.secrets.items()}
+        daemon = DaemonProcess(
+            group=group,
+            config=path,
+            log=directory / "stderr.log",
+            environment=daemon_environment(directory, bench) | secrets,
+            changed=lambda: None,
+            command=command,
+            launch=launch,
+        )
+        here = _Here(
+            places=places,
+            operator=next((one for one in places if one.name == operated), None),
+            model=model,
+            bench=bench,
+            daemon=daemon,
+        )
+        try:
+            await daemon.start()
+            yield here
+            assert await daemon.terminate() == 0, "told to end, it ends well, whatever is open"
+            for secret in secrets.values():
+                assert secret not in daemon.stderr, "no secret is in a log"
+        except AssertionError as error:
+            error.add_note(daemon.account())
+            raise
+        finally:
+            await daemon.kill()
+
+
+def _tables(told: Mapping[str, Tables], operated: str) -> Mapping[str, object]:
+    """Return the configuration; who writes on several platforms is one person."""
+    most = max((len(one.people) for one in told.values()), default=0)
+    people: list[dict[str, object]] = [
+        {
+            "name": f"p{number}",
+            "ids": [
+                f"{name}:{one.people[number]}"
+                for name, one in told.items()
+                if number < len(one.people)
+            ],
+        }
+        for number in range(most)
+    ]
+    if operated:
+        olga = f"{operated}:{told[operated].operator}"
+        people.append({"name": "olga", "ids": [olga], "roles": ["operator"]})
+    return {
+        "provider": {"attempts": 5},
+        "approvals": {"timeout_s": 3600.0},
+        "channels": {name: dict(one.channel) for name, one in told.items()},
+        "people": people,
+    }
 
 
 def stalls_in(logged: str) -> tuple[str, ...]:
@@ -111,7 +204,7 @@ def stalls_in(logged: str) -> tuple[str, ...]:
 @dataclass(eq=False, kw_only=True)
 class _Run:
     soak: Soak
-    here: Bot
+    here: _Here
     directory: Path
     tell: Callable[[str], None]
 
@@ -120,42 +213,46 @@ class _Run:
         self._began = self._clock.monotonic()
         self._looks: list[Measured] = []
         self._crowd = Crowd(
-            here=self.here,
+            places=self.here.places,
+            operator=self.here.operator,
             chance=random.Random(f"{self.soak.seed} people"),
             is_over=lambda: self._passed_s() >= self.soak.seconds,
         )
         self._troubles = Troubles(
             crowd=self._crowd,
+            daemon=self.here.daemon,
             chance=random.Random(f"{self.soak.seed} troubles"),
             kills_until=self._began + self.soak.seconds * KILLED_FOR,
             often=self.soak.trouble,
         )
 
     async def run(self) -> Came:
-        begin = self._measured()
         async with asyncio.TaskGroup() as group:
-            operator = group.create_task(self._crowd.operate())
-            told = group.create_task(self._tell_progress())
-            looking = group.create_task(self._look_while_warm())
-            ended = group.create_task(self._write())
-            await ended
-            operator.cancel()
-            told.cancel()
-            looking.cancel()
+            looking = [group.create_task(self._crowd.look())]
+            await self._all_heard()
+            begin = self._measured()
+            looking += [
+                group.create_task(self._tell_progress()),
+                group.create_task(self._look_while_warm()),
+            ]
+            await self._write()
+            for one in looking:
+                one.cancel()
         return self._sum_up(begin, self._measured())
 
+    async def _all_heard(self) -> None:
+        """Wait until the bot listens everywhere."""
+        async with asyncio.timeout(PATIENCE_S):
+            for one in self.here.places:
+                await self._crowd.until(lambda one=one: self.here.daemon.check() or one.is_heard)
+
     async def _write(self) -> None:
-        telegram = self.here.telegram
-        people = [telegram.person(f"P{number}") for number in range(self.soak.people)]
-        members = [telegram.person(f"T{number}") for number in range(IN_A_TEAM)]
-        team = telegram.supergroup("Team", *members)
         try:
             async with asyncio.timeout(self.soak.seconds + PATIENCE_S), asyncio.TaskGroup() as all_:
-                for number, one in enumerate(people):
-                    all_.create_task(self._crowd.write(one, f"p{number}"))
-                for number, one in enumerate(members):
-                    all_.create_task(self._crowd.write(one, f"t{number}", team))
-                all_.create_task(self._troubles.make())
+                for place in self.here.places:
+                    for line in place.lines:
+                        all_.create_task(self._crowd.write(line))
+                    all_.create_task(self._troubles.make(place))
                 all_.create_task(self._troubles.kill())
         except TimeoutError:
             self.tell(f"after {PATIENCE_S:g} s more there are still answers missing")
@@ -176,8 +273,7 @@ class _Run:
             minutes, seconds = divmod(int(self._passed_s()), 60)
             self.tell(
                 f"{minutes:3}:{seconds:02}  {len(owed)} written, {waiting} wait, "
-                f"{sum(made.values())} troubles, {made['kills'] + made['restarts']} ends, "
-                f"{self.here.telegram.exceeded} too early, {now}"
+                f"{sum(made.values())} troubles, {made['kills'] + made['restarts']} ends, {now}"
             )
 
     async def _look_while_warm(self) -> None:
@@ -193,9 +289,9 @@ class _Run:
     def _sum_up(self, begin: Measured, end: Measured) -> Came:
         middle = self._looks[0]
         earlier, later = memory_halves(self._looks)
-        early = disobeyed(self.here.telegram.calls, self._troubles.lives)
+        early = [one.too_early(self._troubles.lives) for one in self.here.places]
         sums = self._crowd.books.sums(
-            exceeded=self.here.telegram.exceeded + len(early), runs=self.here.bench.ran("knock")
+            exceeded=sum(count for count, _ in early), runs=self.here.bench.ran("knock")
         )
         growth = [
             what
@@ -206,11 +302,13 @@ class _Run:
             if not is_flat
         ]
         made = ", ".join(f"{count} {what}" for what, count in sorted(self._troubles.made.items()))
-        model = self.here.model
-        self.tell(
-            f"troubles: {made}, {model.faults if isinstance(model, SoakModel) else 0} of the model"
-        )
-        self.tell(f"messages: {len(self._crowd.books.owed)}, possible repeats: {sums.repeats}")
+        self.tell(f"troubles: {made}, {self.here.model.faults} of the model")
+        owed = self._crowd.books.owed
+        counts = [
+            f"{sum(one.chat is line.chat for one in owed for line in place.lines)} on {place.name}"
+            for place in self.here.places
+        ]
+        self.tell(f"messages: {len(owed)} ({', '.join(counts)}), possible repeats: {sums.repeats}")
         for what, keys in (
             ("lost", sums.lost),
             ("doubled", sums.doubled),
@@ -221,12 +319,9 @@ class _Run:
             for line in self._histories(keys[:5]):
                 self.tell(line)
         self.tell(f"429s caused: {sums.exceeded}")
-        exceeding = [one for one in self.here.telegram.calls if is_exceeding(one)]
-        for line in (
-            *early[:5],
-            *(f"{one.at - self._began:8.3f}  {one!r}" for one in exceeding[:20]),
-        ):
-            self.tell(f"    {line}")
+        for _, lines in early:
+            for line in lines:
+                self.tell(f"    {line}")
         self.tell(
             f"memory: {middle.pss_mib:.1f} MiB warm, {end.pss_mib:.1f} MiB at the end; the median "
             f"of the earlier half {earlier:.1f} MiB, of the later {later:.1f} MiB"
@@ -246,12 +341,13 @@ class _Run:
 
     def _histories(self, keys: tuple[str, ...]) -> list[str]:
         """Return what was done about the messages of these keys, line by line."""
+        places = {line.chat.id: place for place in self.here.places for line in place.lines}
         return [
             line
             for one in self._crowd.books.owed
             if one.key in keys
-            for line in history(
-                self.here.telegram, one, began=self._began, turns=self._troubles.turns
+            for line in places[one.chat.id].history(
+                one.key, one.chat, one.deed, began=self._began, turns=self._troubles.turns
             )
         ]
 

@@ -1,0 +1,122 @@
+"""Discord without limits of its own: what it refuses is planned."""
+
+import asyncio
+import random
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from simcord.backend.models import Message
+
+from channels.discord.emulator.server import DiscordServer, Fault, Person
+from tests.contract.discord_harness import standing
+from tests.soak.place import Place, Room, Tables, Trouble
+from zeroclaw.host.clock import SystemClock
+
+KEPT = 50
+SENDS = r"^/channels/\d+/messages$"
+EDITS = r"^/channels/\d+/messages/\d+$"
+TOO_MANY = {"message": "You are being rate limited.", "retry_after": 1.0, "global": False}
+
+
+@dataclass(eq=False, kw_only=True)
+class Writer:
+    """A `Line`."""
+
+    on: "OnDiscord"
+    who: Person
+    name: str
+    chat: Room
+    is_own: bool = True
+    may_ask: bool = True
+
+    async def says(self, text: str) -> Message:
+        said = self.who.says(self.who.direct, text)
+        self.on.said = [*self.on.said[-KEPT:], said]
+        return said
+
+    def look(self) -> None:
+        here = self.on.discord.from_bot(self.who.direct)
+        self.chat.stand([standing(one).text for one in here])
+
+
+@dataclass(eq=False, kw_only=True)
+class OnDiscord(Place):
+    """A `Place`."""
+
+    chance: random.Random
+    name = "discord"
+    discord: DiscordServer = field(default_factory=lambda: DiscordServer(clock=SystemClock()))
+    said: list[Message] = field(default_factory=list[Message])
+    _pressed: set[str] = field(default_factory=set[str])
+    _looked_at: int = -1
+
+    async def open(
+        self, stack: AsyncExitStack, group: asyncio.TaskGroup, people: int, directory: Path
+    ) -> Tables:
+        discord = await stack.enter_async_context(self.discord)
+        self._olga = discord.person("olga")
+        own = [discord.person(f"d{number}") for number in range(people)]
+        self._writers = [
+            Writer(on=self, who=one, name=f"d{number}", chat=Room(f"discord {number}"))
+            for number, one in enumerate(own)
+        ]
+        self.lines = self._writers
+        channel = {
+            "allowed_users": [str(one.id) for one in (self._olga, *own)],
+            "token": {"env": "SOAK_DISCORD_TOKEN"},
+            "api_base_url": discord.url,
+        }
+        return Tables(
+            channel=channel,
+            secrets={"SOAK_DISCORD_TOKEN": discord.token},
+            people=[str(one.id) for one in own],
+            operator=str(self._olga.id),
+        )
+
+    @property
+    def is_heard(self) -> bool:
+        return self.discord.is_heard
+
+    async def look(self) -> None:
+        if len(self.discord.calls) != self._looked_at:
+            self._looked_at = len(self.discord.calls)
+            for one in self._writers:
+                one.look()
+
+    async def operate(self) -> None:
+        for card in self.discord.from_bot(self._olga.direct):
+            for row in card.components:
+                for button in row["components"]:
+                    number = str(button["custom_id"])
+                    if button["label"] == "Approve once" and number not in self._pressed:
+                        self._pressed.add(number)
+                        self._olga.presses(self._olga.direct, card.id, number)
+
+    def troubles(self) -> Mapping[str, Trouble]:
+        return {
+            "sessions resumed": self.discord.drop,
+            "sessions lost": self._forget,
+            "429": self._refuse,
+            "502 or lost, before or after": self._fail,
+            "repeats": self._again,
+        }
+
+    async def _forget(self) -> None:
+        await self.discord.drop(forget=True)
+
+    async def _refuse(self) -> None:
+        self._will(status=429, body=TOO_MANY, headers={"Retry-After": "1"})
+
+    async def _fail(self) -> None:
+        status, is_done = self.chance.choice((0, 502)), self.chance.random() < 1 / 2
+        self._will(status=status, body={"message": "bad gateway"}, carried_out=is_done)
+
+    def _will(self, **more: object) -> None:
+        method, path = self.chance.choice((("POST", SENDS), ("PATCH", EDITS)))
+        self.discord.will(Fault(method=method, path=path, **more))  # pyright: ignore[reportArgumentType] - of its own fields
+
+    async def _again(self) -> None:
+        if self.said:
+            self.discord.tell_message(self.chance.choice(self.said))
