@@ -24,7 +24,7 @@ TOO_MANY = 429
 
 
 class NotSent(NetworkError):
-    """Raised when no connection came about; nothing of the call was sent."""
+    """Raised when no connection came about, or may come about; nothing of the call was sent."""
 
 
 class Connection(BaseRequest):
@@ -45,6 +45,7 @@ class Connection(BaseRequest):
         self._most, self._connect_s, self._read_s = most, connect_s, read_s
         self._trusted = trust()  # here, so that no call has to wait while they are read
         self._session: aiohttp.ClientSession | None = None
+        self._is_closed = False
         self._proxy_headers: dict[str, str] = {}
 
     @property
@@ -56,13 +57,21 @@ class Connection(BaseRequest):
         """Do nothing; the first call opens a connection."""
 
     async def shutdown(self) -> None:
-        """Close every connection; safe twice."""
+        """Close every connection, for good; safe twice."""
+        self._is_closed = True
         session, self._session = self._session, None
         if session is not None:
             await session.close()
 
     def _opened(self, url: str) -> aiohttp.ClientSession:
-        """Return the session; every call of a connection goes to one server."""
+        """Return the session; every call of a connection goes to one server.
+
+        Raises:
+            NotSent: All was closed, and nobody would close what is opened now.
+        """
+        if self._is_closed:
+            why = "closed"
+            raise NotSent(why)
         if self._session is None:
             server = URL(url)
             proxy, self._proxy_headers = _proxy(server)

@@ -58,6 +58,23 @@ async def test_a_send_that_was_reset_unread_may_have_arrived() -> None:
         await account.aclose()
 
 
+async def test_an_account_that_is_closed_opens_no_connection_any_more() -> None:
+    """A call that comes late would open one that nobody closes; it was not sent, and may be made again."""
+    asked: list[bytes] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.append(await reader.readline())
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        account = made(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+        await account.aclose()
+        with pytest.raises(ChannelUnavailable):
+            await tell(account)
+        await account.aclose()
+    assert asked == []
+
+
 async def test_a_send_that_is_never_answered_may_arrive_yet(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
