@@ -28,7 +28,7 @@ from zeroclaw import (
     Said,
 )
 from zeroclaw.cli.chat import connection as link_room
-from zeroclaw.cli.chat.connection import Link, NoTerminal
+from zeroclaw.cli.chat.connection import STREAM, Link, NoTerminal
 from zeroclaw.cli.chat.keyboard import Ended, Event, Interrupted, Typed
 from zeroclaw.cli.chat.screen import Ink, View
 from zeroclaw.cli.chat.session import Session, Unanswered
@@ -36,6 +36,7 @@ from zeroclaw.errors import ZeroclawError
 from zeroclaw.host.answers import Status
 from zeroclaw.host.clock import SystemClock
 from zeroclaw.host.control import Unreachable
+from zeroclaw.mount import LineStream
 
 SCREEN = Ink(moves=True, colours=False)
 PIPE = Ink(moves=False, colours=False)
@@ -340,6 +341,30 @@ async def test_after_a_restart_of_the_daemon_nothing_typed_is_lost(tmp_path: Pat
             assert await again.came.get() == Said(text="are you there?")
             await again.answer("yes", "k1")
             await sitting.sees("● yes\n")
+            sitting.keyboard.press(Ended())
+            await running
+
+
+async def test_a_daemon_that_is_not_up_yet_is_waited_for(tmp_path: Path) -> None:
+    """After a restart its socket answers before the terminal channel does; that ends no session."""
+    bot, again = Bot(), Bot()
+    refused = asyncio.Event()
+
+    async def not_yet(lines: LineStream) -> None:
+        refused.set()
+        await lines.send({"error": "the running daemon does not know this; is it older?"})
+
+    async with asyncio.TaskGroup() as group:
+        async with bot_in(tmp_path, bot):
+            sitting = Sitting(tmp_path, bot, SCREEN)
+            running = group.create_task(sitting.run())
+            await sitting.sees("» ")
+        async with control_socket(tmp_path) as control:
+            control.stream(STREAM, not_yet)
+            sitting.keyboard.press("are you there?")
+            await refused.wait()
+        async with bot_in(tmp_path, again):
+            assert await again.came.get() == Said(text="are you there?")
             sitting.keyboard.press(Ended())
             await running
 

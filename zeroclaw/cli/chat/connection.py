@@ -46,6 +46,7 @@ class Link:
         self._clock = clock
         self._token = token
         self._unsent: asyncio.Queue[Line] = asyncio.Queue(MOST_UNSENT)
+        self._has_stood = False
         self.pending: dict[str, Line] = {}
 
     async def run(self, heard: Callable[[Line], None], lost: Callable[[], None]) -> None:
@@ -109,12 +110,15 @@ class Link:
             writer = group.create_task(self._write_all(lines))
             later: set[asyncio.Task[None]] = set()
             while (line := await lines.receive()) is not None:
+                if "type" not in line and self._has_stood:
+                    break  # the daemon is coming up, and its socket answers before the channel
                 if "type" not in line:
                     message = (
                         f"{line.get('error', 'it said nothing')}; is `[channels.terminal]` on?"
                     )
                     raise NoTerminal(message)
                 has_stood = has_stood or line["type"] == "live"
+                self._has_stood = self._has_stood or has_stood
                 if late := self._settled(line):
                     later.add(group.create_task(self._send_later(late)))
                 heard(line)
