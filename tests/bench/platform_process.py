@@ -175,7 +175,7 @@ class Mail(Side):
     """dovecot and postfix, which tell nobody what they do: their files are looked at."""
 
     async def open(self, stack: AsyncExitStack, people: int) -> tuple[Facts, Sequence[str]]:
-        from tests.emulators.mail.servers import AUTHSERV_ID, PASSWORD, servers
+        from channels.email.emulator.servers import AUTHSERV_ID, PASSWORD, servers
 
         self._servers = await asyncio.to_thread(servers)
         self._bot = self._servers.new_address("bot")
@@ -201,7 +201,7 @@ class Mail(Side):
         return Facts(channel=channel, secrets={"BENCH_MAIL": PASSWORD}, floor=floor), addresses
 
     async def write(self, chat: str, text: str) -> None:
-        from tests.emulators.mail.servers import DOMAIN, VOUCHED
+        from channels.email.emulator.servers import DOMAIN, VOUCHED
 
         mail = EmailMessage()
         mail["Authentication-Results"] = VOUCHED

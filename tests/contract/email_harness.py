@@ -6,19 +6,17 @@ buttons are those of calls of which no later mail says how they ended.
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from email.message import EmailMessage
-from email.policy import default
-from email.utils import make_msgid
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
 
 from channels.email import CAPABILITIES, EmailSettings, open_channel, prepare
+from channels.email.emulator.letters import body, links, mail_from
+from channels.email.emulator.servers import AUTHSERV_ID, DOMAIN, PASSWORD, Servers, servers
 from tests.contract.channel_suite import Adapter, Standing, noting, receiving
 from tests.contract.loopback_harness import NoMount, no_log, no_transcript
-from tests.emulators.mail.servers import AUTHSERV_ID, DOMAIN, PASSWORD, VOUCHED, Servers, servers
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw import (
     Address,
@@ -36,8 +34,6 @@ from zeroclaw import (
 )
 
 AGAIN_S = 1.0
-LONG_LINES = default.clone(max_line_length=990)  # mail programs leave long ids as they are
-LINK = re.compile(r"mailto:\S+")
 CODE = re.compile(r"\[zc:(\w):([^:]+):")
 CODES: Mapping[Choice, str] = {"once": "o", "for_a_time": "t", "deny": "d", "deny_with_reason": "d"}
 
@@ -76,30 +72,6 @@ def email_context(
         transcript=no_transcript,
         directory=directory,
     )
-
-
-def mail_from(
-    sender: str,
-    to: str,
-    text: str = "",
-    *,
-    subject: str = "Re: hello",
-    answers: str = f"<zc..start@{DOMAIN}>",
-    vouched: str = VOUCHED,
-) -> EmailMessage:
-    """Write a mail, as an answer to what the bot began unless it is said to be none."""
-    mail = EmailMessage(policy=LONG_LINES)
-    if vouched:
-        mail["Authentication-Results"] = vouched
-    mail["From"] = f"Ann <{sender}>"
-    mail["To"] = to
-    mail["Subject"] = subject
-    mail["Message-ID"] = make_msgid(domain=DOMAIN)
-    if answers:
-        mail["In-Reply-To"] = answers
-        mail["References"] = answers
-    mail.set_content(text)
-    return mail
 
 
 @dataclass(kw_only=True)
@@ -213,18 +185,6 @@ class EmailHarness:
 
 def is_outside(mail: EmailMessage) -> bool:
     return str(mail["message-id"]).startswith("<zc..")
-
-
-def body(mail: EmailMessage) -> str:
-    part = mail.get_body(("plain",))
-    assert part is not None
-    return str(part.get_content()).replace("\r\n", "\n").removesuffix("\n")
-
-
-def links(mail: EmailMessage) -> Sequence[str]:
-    """The subjects of the mails that the links of a card write."""
-    found = (urlsplit(link[0]) for link in LINK.finditer(body(mail)))
-    return [parse_qs(one.query)["subject"][0] for one in found]
 
 
 def standing(mail: EmailMessage, *, ended: str) -> Standing:

@@ -15,8 +15,8 @@ from typing import TypeVar
 
 from channels.email import decode
 from channels.email.decode import Fetched, Taken
+from channels.email.emulator.servers import AUTHSERV_ID
 from tests.contract.email_harness import CODE, CODES, body, links, mail_from
-from tests.emulators.mail.servers import AUTHSERV_ID
 from tests.faults.forked import COMMAND
 from tests.faults.ledger import Ledger
 from tests.faults.stage import (

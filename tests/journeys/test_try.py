@@ -55,12 +55,13 @@ class Trying:
 def short() -> Generator[Path]:
     """An empty directory with a short path: below it comes a sitting's own, with a socket in it."""
     with tempfile.TemporaryDirectory(prefix="zeroclaw-") as directory:
+        Path(directory).chmod(0o711)  # the mail servers run as users of their own
         yield Path(directory)
 
 
 def left_in(directory: Path) -> list[Path]:
     """What a sitting would leave of its own."""
-    return [*directory.glob("zeroclaw-try-*")]
+    return [*directory.glob("zeroclaw-try-*"), *directory.glob("zc-mail-*")]
 
 
 @asynccontextmanager
@@ -92,7 +93,12 @@ async def said_to(client: httpx.AsyncClient, chat: int | str) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("platform", "by"), [("telegram", signal.SIGINT), ("discord", signal.SIGTERM)]
+    ("platform", "by"),
+    [
+        ("telegram", signal.SIGINT),
+        ("discord", signal.SIGTERM),
+        pytest.param("email", signal.SIGINT, marks=pytest.mark.needs("dovecot", "postfix")),
+    ],
 )
 async def test_with_run_a_daemon_answers_there(
     tmp_path: Path, short: Path, platform: str, by: signal.Signals
@@ -134,6 +140,16 @@ async def test_without_run_it_says_how_a_daemon_gets_there(tmp_path: Path) -> No
 
 
 @pytest.mark.slow
+@pytest.mark.needs("dovecot", "postfix")
+async def test_a_place_that_the_mail_servers_may_not_enter_is_told(tmp_path: Path) -> None:
+    """pytest's own directories are closed to others."""
+    async with trying(tmp_path, platform="email") as running:
+        out, _ = await running.process.communicate()
+        assert running.process.returncode == 2
+        assert "is closed to the users of dovecot and postfix" in out.decode()
+
+
+@pytest.mark.slow
 async def test_a_taken_port_is_told(tmp_path: Path) -> None:
     async with trying(tmp_path) as running:
         page = await running.until(OPEN)
@@ -158,7 +174,7 @@ def test_a_channel_that_nobody_emulates_is_told() -> None:
     done = CliRunner().invoke(root, ["try", "pigeon"])
     assert (
         done.exit_code,
-        "`pigeon` is not installed; installed are `discord`, `telegram`" in done.stderr,
+        "`pigeon` is not installed; installed are `discord`, `email`, `telegram`" in done.stderr,
     ) == (
         2,
         True,

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from email.message import EmailMessage
 from pathlib import Path
 
+from channels.email.emulator.servers import PASSWORD, Servers, servers
 from tests.contract.email_harness import body, email_settings, mail_from
-from tests.emulators.mail.servers import PASSWORD, Servers, servers
 from tests.soak.place import Place, Room, Tables, Trouble
 
 KEPT = 50

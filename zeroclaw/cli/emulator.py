@@ -41,6 +41,7 @@ def command(
     \b
     zeroclaw try telegram --run    with a daemon of its own, on a directory that is thrown away
     zeroclaw try discord --run     likewise
+    zeroclaw try email --run       likewise; as root, with dovecot and postfix installed
     zeroclaw try telegram          prints what to add to your configuration, to use your own daemon
 
     With --run, the model is that of your configuration, else the small one on this machine, which

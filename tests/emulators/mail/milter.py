@@ -12,7 +12,9 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from tests.emulators.mail.servers import AUTHSERV_ID
+from aiosmtplib import SMTP
+
+from channels.email.emulator.servers import AUTHSERV_ID, Servers
 
 _ADDS, _CHANGES = 0x01, 0x10
 _SKIPPED = 0x02 | 0x08 | 0x10 | 0x100 | 0x200  # HELO, RCPT, the body, unknown commands, DATA
@@ -88,6 +90,12 @@ def _answers(seen: _Seen, command: bytes, said: bytes) -> Packets:
 def _domain(said: bytes) -> str:
     found = _DOMAIN.search(said)
     return found[1].decode().lower() if found else ""
+
+
+async def handed_over(mail: Servers, to: str, letter: bytes, *, sender: str) -> None:
+    """Let the world outside hand a mail over, by SMTP and past the milter."""
+    async with SMTP(hostname="127.0.0.1", port=mail.mx, start_tls=False) as client:
+        await client.sendmail(sender, [to], letter)
 
 
 @asynccontextmanager

@@ -13,8 +13,8 @@ from pathlib import Path
 from threading import Event
 from typing import TypeVar
 
+from channels.email.emulator.servers import PASSWORD, Servers, servers
 from tests.contract.email_harness import body, email_settings, mail_from
-from tests.emulators.mail.servers import PASSWORD, Servers, servers
 from tests.emulators.model_server import ModelServer
 from tests.faults.forked import PRODUCT, forked
 from tests.journeys.bench import Bench

@@ -42,7 +42,8 @@ class Phone {
     this.field = this.root.querySelector("textarea");
     this.field.setAttribute("aria-label", `Message as ${person.name}`);
     const tabs = this.root.querySelector("nav");
-    for (const [id, name] of [[person.chat, "with the bot"], [room, "Room"]]) {
+    const places = [[person.chat, "with the bot"], [room, "Room"]].filter(([id]) => id);
+    for (const [id, name] of places) {
       const tab = element("button", "", name);
       tab.type = "button";
       tab.dataset.chat = id;
@@ -209,6 +210,7 @@ function status(state) {
   const counts = [`${state.calls} calls`];
   if (state.refused) counts.push(`${state.refused} too many`);
   if (state.waiting) counts.push(`${state.waiting} updates wait`);
+  document.getElementById("trouble").hidden = state.platform === "E-mail";
   document.getElementById("counts").textContent = counts.join(" · ");
 }
 

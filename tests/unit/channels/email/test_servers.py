@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from channels.email import check, decode, open_channel
+from channels.email.emulator.servers import DOMAIN, PASSWORD, VOUCHED
 from channels.email.robots import HOUR_S
 from tests.contract.channel_suite import Desk, noting, receiving
 from tests.contract.email_harness import (
@@ -20,8 +21,7 @@ from tests.contract.email_harness import (
     email_settings,
     mail_from,
 )
-from tests.emulators.mail.milter import milter
-from tests.emulators.mail.servers import DOMAIN, PASSWORD, VOUCHED
+from tests.emulators.mail.milter import handed_over, milter
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw import (
     Address,
@@ -230,7 +230,7 @@ async def test_who_somebody_is_says_our_own_servers_milter_alone(place: EmailPla
             if text == "forged":
                 mail["Authentication-Results"] = VOUCHED
                 mail["authentication-results"] = VOUCHED.upper()
-            await place.mail.receive(place.bot, mail.as_bytes(), sender=sender)
+            await handed_over(place.mail, place.bot, mail.as_bytes(), sender=sender)
         await desk.holds(2)
         await place.mail.all_delivered()
     assert [(one.sender.id, one.sender.verified) for one in desk.stored] == [

@@ -1,0 +1,60 @@
+"""Mails as people's programs write and show them."""
+
+import re
+from collections.abc import Sequence
+from email.message import EmailMessage
+from email.policy import default
+from email.utils import make_msgid
+from urllib.parse import parse_qs, urlsplit
+
+from channels.email.emulator.servers import DOMAIN, VOUCHED
+
+LONG_LINES = default.clone(max_line_length=990)  # mail programs leave long ids as they are
+_LINK = re.compile(r"mailto:\S+")
+_LABELLED = re.compile(r"(?m)^(.{1,80}): (mailto:\S+)$")
+
+
+def mail_from(
+    sender: str,
+    to: str,
+    text: str = "",
+    *,
+    subject: str = "Re: hello",
+    answers: str = f"<zc..start@{DOMAIN}>",
+    vouched: str = VOUCHED,
+    name: str = "Ann",
+) -> EmailMessage:
+    """Write a mail, as an answer to what the bot began unless it is said to be none."""
+    mail = EmailMessage(policy=LONG_LINES)
+    if vouched:
+        mail["Authentication-Results"] = vouched
+    mail["From"] = f"{name} <{sender}>"
+    mail["To"] = to
+    mail["Subject"] = subject
+    mail["Message-ID"] = make_msgid(domain=DOMAIN)
+    if answers:
+        mail["In-Reply-To"] = answers
+        mail["References"] = answers
+    mail.set_content(text)
+    return mail
+
+
+def body(mail: EmailMessage) -> str:
+    """Return what a mail says in plain text."""
+    part = mail.get_body(("plain",))
+    said = "" if part is None else str(part.get_content())
+    return said.replace("\r\n", "\n").removesuffix("\n")
+
+
+def links(mail: EmailMessage) -> Sequence[str]:
+    """Return the subjects of the mails that the links of a card write."""
+    return [_subject(link) for link in _LINK.findall(body(mail))]
+
+
+def buttons(mail: EmailMessage) -> Sequence[tuple[str, str]]:
+    """Return the links of a card: what each is called, and the subject that it writes."""
+    return [(label, _subject(link)) for label, link in _LABELLED.findall(body(mail))]
+
+
+def _subject(link: str) -> str:
+    return parse_qs(urlsplit(link).query)["subject"][0]
