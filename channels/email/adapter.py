@@ -265,7 +265,7 @@ class EmailChannel:
     async def ask(self, to: Address, card: Card) -> MessageRef:
         """Send a card with the links that answer it."""
         id_ = self._id(to, card.key)
-        words = render.card(card, id=id_, account=self._me.address)
+        words = render.card(card, id=id_, to=to.chat, account=self._me.address)
         return await self._post(to, card.key, words, _of_thread(to), subject=render.title(card))
 
     async def settle(self, ref: MessageRef, outcome: Outcome) -> None:

@@ -50,7 +50,9 @@ _ID = re.compile(r"<\s*([^<>\s]{1,900})\s*>")
 _SAFE = re.compile(r"[!#-;=?-\[\]-~]+@[!#-;=?-\[\]-~]+")
 _CARRIED = re.compile(r"[A-Za-z0-9_-]*")
 _COMMAND = re.compile(r"/([A-Za-z][A-Za-z0-9_-]*)(?:\s+(.*))?", re.DOTALL)
-_PRESS = re.compile(r"\[zc:([otd]):([^\s:\[\]]{1,200}):([0-9a-f]{20}):([A-Za-z0-9_-]{0,200})\]")
+_PRESS = re.compile(
+    r"\[zc:([otd]):([^\s:\[\]]{1,200}):([0-9a-f]{20}):([A-Za-z0-9_-]{0,200}):([0-9a-f]{8})\]"
+)
 _CHOICES: dict[str, Choice] = {"o": "once", "t": "for_a_time", "d": "deny"}
 _CODES = {choice: code for code, choice in _CHOICES.items()}
 _REPLY = re.compile(
@@ -304,8 +306,11 @@ def _body(subject: str, text: str, own: str, me: Me, sender: str, *, is_first: b
 
 
 def _pressed(code: re.Match[str], own: str, me: Me, sender: str) -> Pressed:
-    """Return the answer to a card that a subject carries; what a denying mail says is the reason."""
-    sign, approval, key, carried = code.groups()
+    """Return the answer to a card that a subject carries; what a denying mail says is the reason.
+
+    Whoever was passed the link on has no card: they are not told how it ended.
+    """
+    sign, approval, key, carried, whose = code.groups()
     card = f"zc.{carried}.{key}@{me.domain}"
     thread = own_thread(card, me.domain)
     place = Address(
@@ -315,11 +320,13 @@ def _pressed(code: re.Match[str], own: str, me: Me, sender: str) -> Pressed:
         approval=ApprovalId(approval),
         choice=_CHOICES[sign],
         reason=own[:MOST_REASON_CHARS] if sign == "d" else "",
-        card=None if thread is None else MessageRef(address=place, message=card),
+        card=MessageRef(address=place, message=card)
+        if thread is not None and whose == _hash(sender)[:8]
+        else None,
     )
 
 
-def press_code(approval: ApprovalId, choice: Choice, card: str) -> str:
+def press_code(approval: ApprovalId, choice: Choice, card: str, to: str) -> str:
     """Return what the subject of a mail says that answers a card.
 
     An approval's id is as good as any code that could be made up for it: it is unguessable, made for
@@ -329,9 +336,10 @@ def press_code(approval: ApprovalId, choice: Choice, card: str) -> str:
         approval: The call.
         choice: What is answered.
         card: The card's Message-ID.
+        to: Who got the card.
     """
     _, carried, key = card.partition("@")[0].split(".")
-    return f"[zc:{_CODES.get(choice, 'd')}:{approval}:{key}:{carried}]"
+    return f"[zc:{_CODES.get(choice, 'd')}:{approval}:{key}:{carried}:{_hash(to)[:8]}]"
 
 
 def _words(mail: Mail) -> tuple[str, str]:

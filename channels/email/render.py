@@ -128,12 +128,13 @@ def letter_by_letter(text: str) -> Words:
 # --- cards ---------------------------------------------------------------------------------------
 
 
-def card(shown: Card, *, id: str, account: str) -> Words:  # noqa: A002  as `Letter.id`
+def card(shown: Card, *, id: str, to: str, account: str) -> Words:  # noqa: A002  as `Letter.id`
     """Return a card, with the links by which it is answered.
 
     Args:
         shown: The card.
         id: Its Message-ID.
+        to: Who gets it.
         account: Where the answers go.
     """
     words = CardWords(shown.language)
@@ -146,7 +147,7 @@ def card(shown: Card, *, id: str, account: str) -> Words:  # noqa: A002  as `Let
             f'<h3>{html.escape(lines[0])}</h3><pre style="{_WRAPPED}">{html.escape(lines[1])}</pre>'
             + "".join(f"<p>{html.escape(line)}</p>" for line in lines[2:])
         )
-        links = list(_links(shown, call, id=id, account=account))
+        links = list(_links(shown, call, id=id, to=to, account=account))
         text += [f"{label}: {link}" for label, link in links]
         rich.append(
             "<p>"
@@ -187,14 +188,21 @@ def _call(call: CardCall) -> list[str]:
     return [escape_invisible(line) for line in lines if line]
 
 
-def _links(shown: Card, call: CardCall, *, id: str, account: str) -> list[tuple[str, str]]:  # noqa: A002  as above
+def _links(
+    shown: Card,
+    call: CardCall,
+    *,
+    id: str,  # noqa: A002  as above
+    to: str,
+    account: str,
+) -> list[tuple[str, str]]:
     """Return what may be answered, each with the link that writes the mail which answers so."""
     words = CardWords(shown.language)
     found: list[tuple[str, str]] = []
     for choice in shown.choices:
         if choice != "deny_with_reason":  # what the denying mail says is the reason
             label = words.label(choice)
-            subject = f"{label}: {call.number} {press_code(call.approval, choice, id)}"
+            subject = f"{label}: {call.number} {press_code(call.approval, choice, id, to)}"
             found.append((label, f"mailto:{quote(account)}?subject={quote(subject, safe='')}"))
     return found
 

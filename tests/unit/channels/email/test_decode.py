@@ -371,9 +371,9 @@ def pressed(subject: str, body: str = "", *, me: str = "zero.test") -> object:
 def test_a_mail_of_a_cards_link_answers_it() -> None:
     approval = ApprovalId("approval-1")
     ref = MessageRef(address=ANNS, message=CARD)
-    once = f"Approve once: 1 {press_code(approval, 'once', CARD)}"
+    once = f"Approve once: 1 {press_code(approval, 'once', CARD, 'ann@a.example')}"
     assert pressed(once, "thanks") == Pressed(approval=approval, choice="once", card=ref)
-    deny = press_code(approval, "deny_with_reason", CARD)
+    deny = press_code(approval, "deny_with_reason", CARD, "ann@a.example")
     assert pressed(deny, "too early\n\n-- \nAnn") == Pressed(
         approval=approval, choice="deny", reason="too early", card=ref
     )
@@ -381,14 +381,20 @@ def test_a_mail_of_a_cards_link_answers_it() -> None:
 
 def test_a_card_may_stand_in_a_thread() -> None:
     card = own_id("root@a.example", "card", "zero.test")
-    body = pressed(press_code(ApprovalId("a"), "for_a_time", card))
+    body = pressed(press_code(ApprovalId("a"), "for_a_time", card, "ann@a.example"))
     ref = MessageRef(address=replace(ANNS, thread="root@a.example"), message=card)
     assert body == Pressed(approval=ApprovalId("a"), choice="for_a_time", card=ref)
 
 
 def test_a_card_that_never_was_is_named_by_nobody() -> None:
     """The approval alone decides, and the runtime knows whose it is."""
-    code = f"[zc:o:a:{'0' * 20}:YSBi]"
+    code = press_code(ApprovalId("a"), "once", f"zc.YSBi.{'0' * 20}@zero.test", "ann@a.example")
+    assert pressed(code) == Pressed(approval=ApprovalId("a"), choice="once", card=None)
+
+
+def test_a_link_that_was_passed_on_names_no_card() -> None:
+    """Whoever uses it never got one, and is not told how it ended. P4, P5."""
+    code = press_code(ApprovalId("a"), "once", CARD, "olga@a.example")
     assert pressed(code) == Pressed(approval=ApprovalId("a"), choice="once", card=None)
 
 

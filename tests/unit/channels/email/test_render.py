@@ -136,7 +136,9 @@ def test_receipts_stand_below_a_line_that_no_text_has() -> None:
 
 
 def test_a_card_shows_the_whole_call_and_links() -> None:
-    shown = render.card(CARD, id="zc..0123@zero.test", account="bot+x@zero.test")
+    shown = render.card(
+        CARD, id="zc..0123@zero.test", to="ann@a.example", account="bot+x@zero.test"
+    )
     for piece in (
         "3. shell: run </pre><script>",
         "ls⟨U+202E⟩",
@@ -155,7 +157,12 @@ def test_a_card_shows_the_whole_call_and_links() -> None:
     ]
     assert render.title(CARD)
     because = replace(CARD, choices=("once", "deny_with_reason"))
-    assert "Deny" not in render.card(because, id="zc..0@zero.test", account="b@zero.test").text
+    assert (
+        "Deny"
+        not in render.card(
+            because, id="zc..0@zero.test", to="ann@a.example", account="b@zero.test"
+        ).text
+    )
 
 
 def test_an_ending_says_by_whom_and_why() -> None:

@@ -26,6 +26,7 @@ from tests.fakes.manual_clock import ManualClock
 from zeroclaw import (
     Address,
     Answered,
+    ApprovalId,
     Attachment,
     Channel,
     ChannelRejected,
@@ -326,7 +327,7 @@ async def test_what_a_press_came_to_is_told_to_its_sender(place: EmailPlace) -> 
         return Answered(text="already approved by *olga*")
 
     channel = channel_of(place)
-    code = f"[zc:o:a-1:{'0' * 20}:]"
+    code = decode.press_code(ApprovalId("a-1"), "once", f"zc..{'0' * 20}@{DOMAIN}", place.ann)
     async with receiving(channel, admit):
         await write(place, mail_from(place.ann, place.bot, subject=code, answers=""))
         await place.mail.has_seen(place.bot, 1)
