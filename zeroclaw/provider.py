@@ -82,6 +82,7 @@ class ProviderFacts(Value):
     Attributes:
         model: The name shown to people and in logs.
         context_tokens: The window; None when unknown.
+        context_from: Who says so, for people; empty when unknown.
         calls_tools: Tool definitions are worth sending (S0-15).
         note: One line for the person at start, empty for none.
         takes: What it takes beside text.
@@ -89,6 +90,7 @@ class ProviderFacts(Value):
 
     model: str
     context_tokens: int | None = None
+    context_from: str = ""
     calls_tools: bool = True
     note: str = ""
     takes: frozenset[FileKind] = frozenset()
@@ -148,6 +150,15 @@ class Preloading(Protocol):
         Raises:
             NeedsOperator: It can't be made ready; the text says what to do.
         """
+        ...
+
+
+@runtime_checkable
+class Measuring(Protocol):
+    """A provider that can ask for the window of its model where nobody has told it."""
+
+    async def measure(self) -> None:
+        """Ask, unless it is known; a window that can't be found out stays unknown."""
         ...
 
 

@@ -76,11 +76,13 @@ class ModelServer(ScriptBook):
     Attributes:
         requests: Every request for an answer, in order.
         disconnects: How many clients went before their answer's end.
+        listed: What its list of models says of the one that there is, beside its name.
     """
 
     def __init__(self, *, port: int = 0) -> None:
         self.requests: list[Received] = []
         self.disconnects = 0
+        self.listed: dict[str, object] = {}
         self._port = port
         self._planned: list[Planned] = []
         self._gates: dict[str, LocalGate] = {}
@@ -188,7 +190,9 @@ class ModelServer(ScriptBook):
             case "GET", "/health":
                 await _answer(writer, {"status": "ok"})
             case "GET", path if path.endswith("/models"):
-                await _answer(writer, {"object": "list", "data": [{"id": "scripted"}]})
+                await _answer(
+                    writer, {"object": "list", "data": [{"id": "scripted", **self.listed}]}
+                )
             case _, path if path.startswith("/_control/"):
                 await _answer(writer, await self._control(path, address.query, request.body))
             case _:

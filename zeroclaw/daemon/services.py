@@ -44,7 +44,7 @@ from zeroclaw.inbound.strangers import Strangers
 from zeroclaw.inbound.supervisor import Supervisor
 from zeroclaw.inbound.transcript import Transcript
 from zeroclaw.menu import Menu
-from zeroclaw.provider import Preloading
+from zeroclaw.provider import Measuring, Preloading
 from zeroclaw.retention.disk import DiskWatch
 from zeroclaw.retention.erase import Erasure
 from zeroclaw.retention.policy import is_over
@@ -385,6 +385,8 @@ class Services:
             self._group.create_task(kept, name=name)
         await self.channels.start(self.supervisor, self.transcript, self._menu)
         # Last, because what is wrong with a model is told by the channels.
+        if isinstance(foundation.provider, Measuring):
+            self._group.create_task(call(foundation.provider.measure), name="window")
         if isinstance(foundation.provider, Preloading):
             self._group.create_task(self._preload(foundation.provider), name="model")
         await ready.wait()

@@ -48,6 +48,16 @@ async def test_a_model_that_does_all_is_told_so() -> None:
     assert "answer       A lobster is a crustacean.\ntool call    yes\n" in words
     assert as_json(found)["tool_call"] == "called"
     assert "is sent      text" in list(in_words(found))
+    assert "window       nobody says; the first refusal will" in list(in_words(found))
+
+
+async def test_who_says_how_much_a_model_reads_is_told() -> None:
+    """The endpoint, when it is asked; so nobody wonders when a conversation is summed up (S0-16)."""
+    async with trying() as server:
+        server.listed = {"context_length": 65_536}
+        found = await try_and_close(over(Endpoint(base_url=server.url, model="scripted")))
+    assert "window       65,536 tokens, says the endpoint" in list(in_words(found))
+    assert as_json(found)["window"] == "65,536 tokens, says the endpoint"
 
 
 def test_what_a_model_is_sent_beside_text_is_told() -> None:

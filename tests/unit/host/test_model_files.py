@@ -2,11 +2,12 @@
 
 import asyncio
 import hashlib
+import struct
 from pathlib import Path
 
 import pytest
 
-from tests.emulators.gguf_files import CALLS, CHATS, gguf
+from tests.emulators.gguf_files import CALLS, CHATS, gguf, text
 from tests.emulators.pages import Page, Pages
 from zeroclaw.host.http import guarded_client
 from zeroclaw.host.models.downloads import fetch
@@ -20,6 +21,7 @@ from zeroclaw.host.models.files import (
     model_files,
     place_for,
     take,
+    trained_tokens,
 )
 
 MODEL = gguf() + bytes(range(256)) * 64
@@ -240,3 +242,16 @@ def test_tools_are_known_where_the_template_names_them(
 
 def test_a_file_that_is_not_there_says_nothing(tmp_path: Path) -> None:
     assert knows_tools(tmp_path / "m.gguf") is None
+
+
+def test_a_model_file_says_what_window_it_was_trained_for(tmp_path: Path) -> None:
+    """By a key that begins with its architecture's name; no other file says anything."""
+    model = tmp_path / "m.gguf"
+    key = text("llama.context_length") + struct.pack("<II", 4, 8192)
+    model.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + key)
+    assert trained_tokens(model) == 8192
+    model.write_bytes(gguf())
+    assert trained_tokens(model) is None
+    model.write_bytes(key)
+    assert trained_tokens(model) is None
+    assert trained_tokens(tmp_path / "none.gguf") is None

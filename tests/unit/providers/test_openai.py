@@ -54,10 +54,16 @@ def _redact(text: str) -> str:
 
 
 def provider(
-    http: FakeHttp, *, base_url: str = "https://host/v1/", key: str = KEY, attempts: int = 4
+    http: FakeHttp,
+    *,
+    base_url: str = "https://host/v1/",
+    key: str = KEY,
+    attempts: int = 4,
+    model: str = "m",
+    window: int | None = 8192,
 ) -> OpenAIProvider:
     return OpenAIProvider(
-        endpoint=Endpoint(base_url=base_url, model="m", api_key=key, context_tokens=8192),
+        endpoint=Endpoint(base_url=base_url, model=model, api_key=key, context_tokens=window),
         http=http,
         context=replace(context(), redact=_redact),
         settings=ProviderSettings(stall_s=10.0, attempts=attempts),
@@ -304,7 +310,9 @@ async def test_what_a_model_takes_is_what_is_told_or_known_of_its_makers_endpoin
 async def test_facts_say_what_is_configured() -> None:
     http = FakeHttp()
     asked = provider(http, base_url="https://user:pass@host:8443/v1")
-    assert asked.facts == ProviderFacts(model="m", context_tokens=8192)
+    assert asked.facts == ProviderFacts(
+        model="m", context_tokens=8192, context_from="the configuration"
+    )
     await asked.aclose()
     await asked.aclose()
     assert http.closed == 2
@@ -316,7 +324,9 @@ async def test_the_opener_reads_the_configuration() -> None:
         kind="openai", base_url="https://host/v1", model="m", context_tokens=4096
     )
     asked = open_provider(settings, context(api_key=f" {KEY}\n"))
-    assert asked.facts == ProviderFacts(model="m", context_tokens=4096)
+    assert asked.facts == ProviderFacts(
+        model="m", context_tokens=4096, context_from="the configuration"
+    )
     await asked.aclose()
 
 

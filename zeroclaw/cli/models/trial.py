@@ -14,9 +14,11 @@ from zeroclaw.host.clock import SystemClock
 from zeroclaw.message import FileKind, SystemMessage, ToolCall, ToolDefinition, UserMessage
 from zeroclaw.provider import (
     Finished,
+    Measuring,
     ModelRequest,
     Preloading,
     Provider,
+    ProviderFacts,
     ReasoningDelta,
     TextDelta,
     ToolCallReady,
@@ -102,10 +104,12 @@ class Tried(Value):
         load_s: Seconds to make ready, None where there is nothing to load.
         call: The answer to the request to call a tool; None when it was not asked.
         takes: What it is sent beside text, as it is configured or known.
+        window: How many tokens it reads at once, and who says so; empty for nobody.
     """
 
     model: str
     takes: tuple[FileKind, ...] = ()
+    window: str = ""
     load_s: float | None = None
     answer: Played
     call: Played | None = None
@@ -146,6 +150,9 @@ async def try_and_close(
                 tried = replace(tried, load_s=clock.monotonic() - started)
         except ZeroclawError as error:
             return replace(tried, answer=Played(failed=_line(error)))
+        if isinstance(provider, Measuring):
+            await provider.measure()
+        tried = replace(tried, window=_window(provider.facts))
         tried = replace(tried, answer=await _play(provider, BRIEF if is_brief else ANSWER, clock))
         if is_brief or not tried.answers:
             return tried
@@ -184,6 +191,7 @@ def in_words(tried: Tried) -> Iterator[str]:
         yield f"answer       {_short(answer.text)}"
     if tried.answers:
         yield f"tool call    {_call_in_words(tried)}"
+        yield f"window       {tried.window or 'nobody says; the first refusal will'}"
         yield f"is sent      {', '.join(('text', *tried.takes))}"
     yield verdict(tried)
 
@@ -196,11 +204,18 @@ def as_json(tried: Tried) -> Mapping[str, object]:
         "streams": tried.answers and tried.answer.pieces > 1,
         "tool_call": tried.calling,
         "takes": tried.takes,
+        "window": tried.window,
         "load_s": tried.load_s,
         "first_token_s": tried.answer.first_s,
         "tokens_per_s": tried.answer.per_second,
         "verdict": verdict(tried),
     }
+
+
+def _window(facts: ProviderFacts) -> str:
+    if facts.context_tokens is None:
+        return ""
+    return f"{facts.context_tokens:,} tokens, says {facts.context_from}"
 
 
 async def _play(provider: Provider, request: ModelRequest, clock: Clock) -> Played:

@@ -31,6 +31,9 @@ _LENGTH = struct.Struct("<Q")
 _TEMPLATES = ("tokenizer.chat_template", "tokenizer.chat_template.tool_use")
 # The vocabulary stands before the template; the largest seen takes 12 MB.
 _HEADER_BYTES = 64 * 1024 * 1024
+# The architecture's name stands before it, and the number's type, u32, behind it; near the front.
+_WINDOW_KEY = b".context_length" + struct.pack("<I", 4)
+_HEAD_BYTES = 1024 * 1024
 _TOOLS = re.compile(r"\btools\b")
 Show = Callable[[int, int | None], None]
 """Told how many bytes are there, and of how many; None when that is unknown."""
@@ -293,6 +296,20 @@ def knows_tools(path: Path) -> bool | None:
             return None
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
             return any(_TOOLS.search(_text(mapped, key)) for key in _TEMPLATES)
+    return None
+
+
+def trained_tokens(path: Path) -> int | None:
+    """Return the window that a model was trained for; blocks for milliseconds.
+
+    Returns:
+        None when the file does not say, can't be read, or is no GGUF.
+    """
+    with suppress(OSError, ValueError), path.open("rb") as file:
+        head = file.read(_HEAD_BYTES)
+        at = head.find(_WINDOW_KEY) + len(_WINDOW_KEY)
+        if head.startswith(MAGIC) and at >= len(_WINDOW_KEY) and len(head) >= at + 4:
+            return int.from_bytes(head[at : at + 4], "little")
     return None
 
 

@@ -22,7 +22,7 @@ from msgspec.structs import asdict
 from zeroclaw.backoff import BackOff
 from zeroclaw.config.model import ProviderSettings
 from zeroclaw.errors import ProviderOverloaded, ProviderUnreachable, ProviderUnusable, StreamBroken
-from zeroclaw.host.models.files import knows_tools
+from zeroclaw.host.models.files import knows_tools, trained_tokens
 from zeroclaw.provider import (
     Endpoint,
     ModelRequest,
@@ -44,6 +44,7 @@ NO_TOOLS_NOTE = "this model's chat template has no place for tools: it only chat
 # penalty of 1.3 it loses the thread.
 SHIPPED_PENALTY = 1.1
 SHIPPED_TOKENS = 512
+USUAL_TOKENS = 4096  # memory is taken for each of them at the start
 # The child needs no secrets of ours, so it gets no other variable than these.
 PASSED_ON = ("PATH", "HOME", "LANG", "TMPDIR", "LD_LIBRARY_PATH", "PYTHONPATH")
 # llama.cpp's threads meet many times for each token. By default they spin while they wait, and on a
@@ -64,6 +65,7 @@ class LocalRules(Value):
     Attributes:
         model_file: A GGUF file.
         context_tokens: The window; the memory for it is taken at the start.
+        context_from: Who says so.
         threads: Processor threads.
         max_output_tokens: Small models ramble; without a bound they fill their window.
         temperature: Of the sampling, unless a request says otherwise.
@@ -75,6 +77,7 @@ class LocalRules(Value):
 
     model_file: Path
     context_tokens: int = 4096
+    context_from: str = ""
     threads: int = 2
     max_output_tokens: int = 1024
     temperature: float = 0.8
@@ -114,6 +117,7 @@ class LocalProvider:
         return ProviderFacts(
             model=self._rules.model_file.stem,
             context_tokens=self._rules.context_tokens,
+            context_from=self._rules.context_from,
             calls_tools=self._rules.calls_tools,
             note=self._rules.note,
         )
@@ -258,9 +262,12 @@ def open_provider(settings: ProviderSettings, context: ProviderContext) -> Local
     # What the template has no place for, llama.cpp leaves out of the prompt without a word. A file
     # that can't be read is told of when the model is started.
     calls_tools = not is_shipped and knows_tools(chosen) is not False
+    trained = trained_tokens(chosen)
+    said_by = "the model file" if (trained or USUAL_TOKENS) < USUAL_TOKENS else "what is usual here"
     rules = LocalRules(
         model_file=chosen,
-        context_tokens=settings.context_tokens or 4096,
+        context_tokens=settings.context_tokens or min(USUAL_TOKENS, trained or USUAL_TOKENS),
+        context_from="the configuration" if settings.context_tokens else said_by,
         threads=min(MOST_THREADS, os.cpu_count() or 2),
         max_output_tokens=settings.max_output_tokens or (SHIPPED_TOKENS if is_shipped else 1024),
         temperature=0.2 if is_shipped else 0.8,  # its model card's advice

@@ -46,6 +46,7 @@ from zeroclaw.provider import (
 from zeroclaw.providers.openai.body import Body
 from zeroclaw.providers.openai.refusal import means, read_body, retry_after
 from zeroclaw.providers.openai.request import encode_request
+from zeroclaw.providers.openai.windows import AS_OF, known_window, window_in
 from zeroclaw.redact import without_credentials
 
 OK = 200
@@ -70,6 +71,9 @@ TAKES: tuple[tuple[str, tuple[str, ...], frozenset[FileKind]], ...] = (
 )
 REFUSAL_BYTES = 64 * 1024
 REFUSAL_S = 5.0
+# OpenRouter lists some hundred models in a megabyte.
+LIST_BYTES = 8 * 1024 * 1024
+LIST_S = 10.0
 
 
 class _Silent(ProviderUnreachable):
@@ -93,17 +97,46 @@ class OpenAIProvider:
         self._context = context
         self._log = context.log
         self._settings = settings
+        self._asked_window: int | None = None
         self._name = urlsplit(without_credentials(endpoint.base_url)).netloc.removeprefix("…@")
 
     @property
     def facts(self) -> ProviderFacts:
         """What the configuration says."""
         endpoint, told = self._endpoint, self._settings.takes
+        window, said_by = self._window()
         return ProviderFacts(
             model=endpoint.model,
-            context_tokens=endpoint.context_tokens,
+            context_tokens=window,
+            context_from=said_by,
             takes=_known_to_take(endpoint) if told is None else frozenset(told),
         )
+
+    def _window(self) -> tuple[int | None, str]:
+        if (told := self._endpoint.context_tokens) is not None:
+            return told, "the configuration"
+        if self._asked_window is not None:
+            return self._asked_window, "the endpoint"
+        known = known_window(self._endpoint.model)
+        return known, "" if known is None else f"the table of {AS_OF}"
+
+    async def measure(self) -> None:
+        """Look into the endpoint's list of models; see `Measuring.measure`."""
+        if self._endpoint.context_tokens is not None:
+            return
+        url = f"{self._endpoint.base_url.rstrip('/')}/models"
+        asked = HttpRequest(url=url, method="GET", headers=self._headers("application/json"))
+        body = b""
+        try:
+            async with asyncio.timeout(LIST_S), self._http.open(asked) as answer:
+                async for chunk in answer.chunks:
+                    body += chunk
+                    if len(body) > LIST_BYTES:
+                        break
+        except (TimeoutError, HttpFailed):
+            self._log("window_not_told", endpoint=self._name)
+            return
+        self._asked_window = window_in(body, self._endpoint.model)
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
         """Ask, again while the endpoint is busy and nothing has come; see `Provider.stream`."""
@@ -140,16 +173,9 @@ class OpenAIProvider:
         await self._http.aclose()
 
     def _post(self, request: ModelRequest) -> HttpRequest:
-        headers = {
-            "Content-Type": "application/json",
-            "Accept": "text/event-stream",
-            "Accept-Encoding": "identity",  # a compressing proxy would hold tokens back
-        }
-        if self._endpoint.api_key:
-            headers["Authorization"] = f"Bearer {self._endpoint.api_key}"
         return HttpRequest(
             url=f"{self._endpoint.base_url.rstrip('/')}/chat/completions",
-            headers=headers,
+            headers={"Content-Type": "application/json", **self._headers("text/event-stream")},
             body=encode_request(
                 request,
                 model=request.model or self._endpoint.model,
@@ -157,6 +183,13 @@ class OpenAIProvider:
                 max_output_tokens=self._settings.max_output_tokens,
             ),
         )
+
+    def _headers(self, accept: str) -> dict[str, str]:
+        # A compressing proxy would hold tokens back.
+        headers = {"Accept": accept, "Accept-Encoding": "identity"}
+        if self._endpoint.api_key:
+            headers["Authorization"] = f"Bearer {self._endpoint.api_key}"
+        return headers
 
     def _wait_s(self, attempt: int, asked_s: float | None) -> float:
         """Choose how long to wait: what the endpoint asked, else doubling, spread by chance."""

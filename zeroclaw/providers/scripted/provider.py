@@ -69,6 +69,7 @@ class ScriptedProvider:
         return ProviderFacts(
             model="scripted",
             context_tokens=self._context_tokens,
+            context_from="the configuration" if self._context_tokens else "",
             note="answers come from a script, not from a model",
             takes=self._takes,
         )

@@ -1,0 +1,81 @@
+"""How much a model reads at once: who says so, in which words."""
+
+import json
+
+import pytest
+
+from tests.unit.providers.fake_http import FakeHttp, Played
+from tests.unit.providers.test_openai import provider
+from zeroclaw.host.http import HttpConnectFailed
+from zeroclaw.providers.openai.windows import AS_OF, known_window, window_in
+
+
+def listed(**fields: object) -> bytes:
+    return json.dumps({"data": [{"id": "other"}, {"id": "m", **fields}]}).encode()
+
+
+@pytest.mark.parametrize(
+    ("body", "window"),
+    [
+        (listed(context_length=131_072), 131_072),
+        (listed(max_model_len=8_192), 8_192),
+        (listed(context_window=32_768), 32_768),
+        (listed(max_context_length=4_096), 4_096),
+        (listed(max_input_tokens=200_000), 200_000),
+        (b'[{"name": "m", "context_length": 2048}]', 2_048),
+        (listed(), None),
+        (listed(context_length="8192", max_model_len=7), None),
+        (listed(meta={"n_ctx_train": 131_072}), None),
+        (b'{"data": [{"id": "another", "context_length": 9000}]}', None),
+        (b'{"data": {}}', None),
+        (b"<html>", None),
+        (b"\xff", None),
+    ],
+)
+def test_a_list_of_models_may_tell_the_window(body: bytes, window: int | None) -> None:
+    """By the names that endpoints have for it; what a model was trained for is not what is served."""
+    assert window_in(body, "m") == window
+
+
+@pytest.mark.parametrize(
+    ("model", "window"),
+    [
+        ("gpt-4o-mini-2024-07-18", 128_000),
+        ("openai/gpt-5-mini", 272_000),
+        ("Claude-haiku-4-5", 200_000),
+        ("llama-3.3-70b", None),
+    ],
+)
+def test_a_table_knows_some_models(model: str, window: int | None) -> None:
+    """By the beginning of their names."""
+    assert known_window(model) == window
+
+
+async def test_an_endpoint_is_asked_for_its_window() -> None:
+    """Once, with the key; what it says comes before the table."""
+    http = FakeHttp(Played(parts=(listed(context_length=16_384),)))
+    asked = provider(http, window=None)
+    assert (asked.facts.context_tokens, asked.facts.context_from) == (None, "")
+    await asked.measure()
+    assert (asked.facts.context_tokens, asked.facts.context_from) == (16_384, "the endpoint")
+    (request,) = http.requests
+    assert (request.method, request.url) == ("GET", "https://host/v1/models")
+    assert request.headers["Authorization"].startswith("Bearer sk-")
+
+
+async def test_what_the_configuration_says_is_not_asked_for() -> None:
+    """An operator may want less than there is."""
+    http = FakeHttp()
+    asked = provider(http)
+    await asked.measure()
+    assert http.requests == []
+    assert (asked.facts.context_tokens, asked.facts.context_from) == (8_192, "the configuration")
+
+
+async def test_an_endpoint_that_says_nothing_leaves_it_to_the_table() -> None:
+    """Nor does one that can't be reached hold anything up."""
+    http = FakeHttp(HttpConnectFailed("refused"))
+    asked = provider(http, model="gpt-4o", window=None)
+    await asked.measure()
+    assert asked.facts.context_tokens == 128_000
+    assert asked.facts.context_from == f"the table of {AS_OF}"
