@@ -74,7 +74,7 @@ class _Asked(argparse.Namespace):
 PLATFORMS = (platforms.TELEGRAM, platforms.DISCORD, platforms.SLACK, platforms.EMAIL)
 PARTS = (
     *("start", "text", "tool", "stream", "burst", "admissions", "policy", "local"),
-    *("attacks", "six"),
+    *("long", "attacks", "six"),
     *(f"{one.name}-{part}" for one in PLATFORMS for part in ("start", "turns", "burst")),
     *("telegram-limits", "telegram-slow"),
 )
@@ -119,6 +119,7 @@ async def _all(directory: Path, report: Report, progress: Progress, asked: _Aske
             "burst": ("200 conversations at once", lambda: parts.burst(place, times(5))),
             "admissions": ("admissions alone", lambda: parts.admissions(place, times(50))),
             "policy": ("policy decisions", lambda: parts.decisions(place, times(2000))),
+            "long": ("a long conversation", lambda: parts.long(place, times(10))),
             "local": ("the local model", lambda: local_model(place, times(3))),
             "attacks": ("attacks", lambda: attacks.attacks(place, times(100))),
             "six": ("six channels in one daemon", lambda: platforms.six(place, times(5))),

@@ -2,8 +2,9 @@
 
 import asyncio
 import os
+import statistics
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 from tests.bench.figures import Report
 from tests.bench.front import Front, Said
 from tests.bench.process import Daemon, running
+from tests.journeys.configuration import merged
 from zeroclaw.envelope import Principal
 from zeroclaw.gate.conditions import Query, ToolFacts
 from zeroclaw.gate.policy import PolicySet, Statement, StatementEffect
@@ -64,13 +66,20 @@ FASTER_THAN_PEOPLE = {
 
 @asynccontextmanager
 async def _talking(
-    place: Place, name: str, chats: list[str], **limits: float
+    place: Place,
+    name: str,
+    chats: list[str],
+    *,
+    provider: Mapping[str, object] | None = None,
+    within_s: float = PART_S,
+    **limits: float,
 ) -> AsyncGenerator[tuple[Daemon, Front]]:
     async with Front() as front:
         channel = {"port": front.port, "allowed_users": chats, **limits}
         config = place.config(channels={"loopback": channel}, limits=FASTER_THAN_PEOPLE)
+        config = merged(config, {"provider": dict(provider or {})})
         async with running(place.directory / name, config) as daemon:
-            async with asyncio.timeout(PART_S):
+            async with asyncio.timeout(within_s):
                 await front.connected()
                 yield daemon, front
 
@@ -104,6 +113,39 @@ async def turns(place: Place, kind: str, times: int, *, aim: str = "") -> None:
     report.one(f"{kind} turn: syncs", written.groups / times, "a turn")
     report.one(f"{kind} turn: time in syncs", written.commit_s / times * 1000, "ms a turn")
     report.one(f"{kind} turn: platform calls", calls / times, "a turn")
+
+
+async def long(place: Place, hundreds: int) -> None:
+    """Measure one conversation, hundred turns by hundred, whose window is full after some thirty.
+
+    Each third turn calls a tool. The first hundred holds what only a new conversation costs; the
+    second begins behind the first summaries.
+    """
+    hundreds = max(hundreds, 4)
+    window = {"context_tokens": 8192}
+    cpu: list[float] = []
+    memory: list[float] = []
+    within_s = PART_S * hundreds
+    async with _talking(place, "long", ["ann"], provider=window, within_s=within_s) as (
+        daemon,
+        front,
+    ):
+        for hundred in range(hundreds):
+            before = daemon.cpu_s()
+            for n in range(100):
+                kind = "tool" if n % 3 == 0 else "text"
+                await front.say("ann", f"{kind} {hundred} {n}").answered.wait()
+            cpu.append((daemon.cpu_s() - before) / 100 * 1000)
+            memory.append(daemon.pss_mib())
+    report = place.report
+    # Of three hundreds each, for one differs from the next by a fifth on a machine with other work.
+    early, late = statistics.median(cpu[1:4]), statistics.median(cpu[-3:])
+    report.one("long conversation: turns 101 to 400, processor time", early, "ms a turn")
+    report.one("long conversation: last 300 turns, processor time", late, "ms a turn")
+    report.one("long conversation: the last of them / the first", late / early, "", aim="< 1.1")
+    report.many("long conversation: each hundred, processor time", cpu, "ms a turn")
+    report.one("long conversation: memory after 200 turns, PSS", memory[1], "MiB")
+    report.one("long conversation: memory at the end, PSS", memory[-1], "MiB")
 
 
 async def burst(place: Place, rounds: int) -> None:

@@ -5,6 +5,7 @@ is told to; what was said in turn 3 stays in its summaries.
 """
 
 import asyncio
+import random
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -83,7 +84,7 @@ async def is_whole(here: World, turns: int) -> None:
     ended = [one for one in kept if isinstance(one, entries.TurnFinished)]
     assert [one.reason for one in ended] == ["model_stop"] * turns
     results = [one for one in kept if isinstance(one, entries.CallFinished)]
-    assert len(results) == (turns + 1) // 3
+    assert len(results) == (turns + 2) // 3
 
 
 async def test_a_conversation_goes_on_when_the_window_is_full(tmp_path: Path) -> None:
@@ -116,3 +117,44 @@ async def test_a_kill_while_a_summary_is_made_costs_a_request(tmp_path: Path) ->
             await talk
         assert summed_up(here) >= 2
         await is_whole(here, 11)
+
+
+async def test_a_turn_that_outgrows_the_window_goes_on(tmp_path: Path) -> None:
+    """Its own message and its last two rounds stay; the others are summed up in the middle of it.
+
+    S0-16, K11, K12.
+    """
+    async with small(tmp_path) as here:
+        here.model.say("State: digging.", key=OF_A_SUMMARY, times=None)
+        for depth in range(9):
+            here.model.call("peek", {"what": f"{depth} deep: {FILLING}"}, key="dig ")
+        here.model.say("Deep enough.", key="dig ")
+        await here.say("ann", "dig until I say so")
+        await here.until(lambda: answers(here) == ["Deep enough."])
+        assert summed_up(here) >= 1
+        last = here.model.requests[-1].messages
+        assert "State: digging." in str(last[0]["content"])
+        assert last[1]["content"] == "dig until I say so"
+        assert len([one for one in last if one["role"] == "tool"]) in (2, 3)
+
+
+@pytest.mark.long("says a thousand things, and kills the daemon between and within them")
+@pytest.mark.timeout(1_200)
+async def test_a_thousand_turns_end_well(tmp_path: Path) -> None:
+    """What was said in turn 3 is known in the last one, and the disk holds all of it. S4-16, P1."""
+    turns, chance = 1_000, random.Random(7)
+    async with small(tmp_path) as here:
+        here.model.say(f"State: {FACT}.", key=OF_A_SUMMARY, times=None)
+        done = 0
+        while done < turns:
+            chunk = min(chance.randrange(20, 120), turns - done)
+            async with asyncio.TaskGroup() as group:
+                talk = group.create_task(said(here, done + 1, done + chunk + 1))
+                killed_at = done + chance.randrange(chunk)
+                await here.until(lambda n=killed_at: len(answers(here)) >= n)
+                await here.daemon.kill()
+                await here.daemon.start()
+                await talk
+            done += chunk
+        assert summed_up(here) > 50
+        await is_whole(here, turns)
