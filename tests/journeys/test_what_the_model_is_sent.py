@@ -85,3 +85,25 @@ async def test_the_mode_decides_and_asks_the_operators(
         await here.until(lambda: here.chat("olga").open_cards or here.chat("ann").answers)
         assert len(here.bench.runs) == runs
         assert len(here.chat("olga").open_cards) == cards
+
+
+async def test_an_old_result_is_a_line_by_which_it_is_read_again(tmp_path: Path) -> None:
+    """After four turns, in steps; the whole is still there, and its receipt stays. K14, S3-08."""
+    async with world(tmp_path) as here:
+        here.model.call("peek", {"what": "the oldest star " * 30}, round=0)
+        here.model.say("Seen.", round=1)
+        await here.say("ann", "look")
+        await here.answered("ann", "Seen.")
+        for number in range(7):
+            here.model.say(f"Yes {number}.")
+            await here.say("ann", f"and {number}?")
+            await here.until(lambda n=number: here.chat("ann").answers[-1] == f"Yes {n}.")
+        (line,) = here.tool_results()
+        assert line.startswith("[an earlier result of `peek`; its ")
+        token = line.rpartition("[receipt: ")[2].removesuffix("]")
+        assert f"`read_result` with id `{token}` reads it again" in line
+        here.model.call("read_result", {"id": token}, round=0)
+        here.model.say("Again.", round=1)
+        await here.say("ann", "look again")
+        await here.until(lambda: here.chat("ann").answers[-1] == "Again.")
+        assert "the oldest star " * 29 in here.tool_results()[-1]
