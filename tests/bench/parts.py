@@ -72,11 +72,11 @@ async def _talking(
     *,
     provider: Mapping[str, object] | None = None,
     within_s: float = PART_S,
-    **limits: float,
+    channel: Mapping[str, object] | None = None,
 ) -> AsyncGenerator[tuple[Daemon, Front]]:
     async with Front() as front:
-        channel = {"port": front.port, "allowed_users": chats, **limits}
-        config = place.config(channels={"loopback": channel}, limits=FASTER_THAN_PEOPLE)
+        loopback = {"port": front.port, "allowed_users": chats, **(channel or {})}
+        config = place.config(channels={"loopback": loopback}, limits=FASTER_THAN_PEOPLE)
         config = merged(config, {"provider": dict(provider or {})})
         async with running(place.directory / name, config) as daemon:
             async with asyncio.timeout(within_s):
@@ -88,7 +88,7 @@ async def turns(place: Place, kind: str, times: int, *, aim: str = "") -> None:
     """Measure turns of one conversation, one after another, after five that are not counted."""
     # A draft is edited as often as most platforms let a bot; elsewhere it is over at once.
     edited = {"min_edit_interval_s": 1.0} if kind == "stream" else {}
-    async with _talking(place, f"turns-{kind}", ["ann"], **edited) as (daemon, front):
+    async with _talking(place, f"turns-{kind}", ["ann"], channel=edited) as (daemon, front):
         for n in range(5):
             await front.say("ann", f"{kind} warm {n}").answered.wait()
         cpu, written, calls = daemon.cpu_s(), await daemon.written(), front.calls
