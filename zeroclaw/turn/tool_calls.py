@@ -6,6 +6,7 @@ back to the turn, which writes it down before it goes on.
 
 import asyncio
 from functools import partial
+from pathlib import Path
 from typing import Literal
 
 from zeroclaw.envelope import ActionId, ApprovalId
@@ -94,6 +95,7 @@ class ToolCalls:
         self._turn = turn
         self._services, self._session, self._opened = turn.services, turn.session, turn.opened
         self._cleared: dict[ActionId, tuple[Frozen, Cleared]] = {}
+        self._workspace: Path | None = None
 
     async def setting(self, action: ActionId | None = None) -> Setting:
         """Return what the gate is handed now; `action` names the call that a child would be of."""
@@ -112,7 +114,10 @@ class ToolCalls:
     async def _context(self, action: ActionId | None) -> tuple[ToolContext, Taint]:
         """Return what a tool is handed now, and where the text came from that the model has read."""
         services, history = self._services, self._session.history
-        workspace = await services.workspace(self._session.conversation)
+        if (workspace := self._workspace) is None:
+            workspace = await services.workspace(self._session.conversation)
+            # For the whole turn: whoever names or opens what is below it looks again.
+            self._workspace = workspace
         changed = await services.store.select(WORKSPACES.where(place=str(workspace), limit=1))
         context = ToolContext(
             conversation=self._session.conversation,
