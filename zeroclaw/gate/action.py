@@ -89,6 +89,12 @@ def normal_order(resources: Iterable[str] | None) -> tuple[str, ...] | None:
     return None if resources is None else tuple(sorted(set(resources)))
 
 
+# One for all: `json.dumps` with options makes a new one for every value.
+_write = json.JSONEncoder(
+    sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+).encode
+
+
 def canonical_json(value: object) -> str:
     """Return the one JSON text of a value; tuples count as lists.
 
@@ -96,13 +102,7 @@ def canonical_json(value: object) -> str:
         ValueError: NaN or Infinity, a half surrogate pair, a key that is no text, anything that
             JSON can't say, or nesting deeper than `MAX_DEPTH`.
     """
-    return json.dumps(
-        _plain(value, MAX_DEPTH),
-        sort_keys=True,
-        separators=(",", ":"),
-        ensure_ascii=False,
-        allow_nan=False,
-    )
+    return _write(_plain(value, MAX_DEPTH))
 
 
 def _plain(value: object, depth: int) -> object:
