@@ -359,7 +359,11 @@ class DraftHandle:
             self._not_yet.cancel()
 
     def _begin_to_type(self, account: Account) -> None:
-        self._group.create_task(self._type(account), name=f"typing {self._turn}")
+        typing = self._type(account)
+        try:
+            self._group.create_task(typing, name=f"typing {self._turn}")
+        except RuntimeError:
+            typing.close()  # The group is shutting down.
 
     async def _type(self, account: Account) -> None:
         while not self._begun_to_speak.is_set():

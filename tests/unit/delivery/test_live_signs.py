@@ -55,6 +55,16 @@ async def test_a_text_that_comes_soon_needs_no_sign() -> None:
         await handle.close()
 
 
+async def test_no_sign_is_begun_when_all_is_over() -> None:
+    """What was to be shown a moment later is forgotten without a word."""
+    faults: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, what: faults.append(what))
+    async with running(platform(TYPES)) as rig:
+        draft(rig)
+    await rig.clock.sleep(NOT_YET_S * 2)
+    assert (names(rig), faults) == ([], [])
+
+
 async def test_a_refused_sign_holds_up_no_text_and_its_wait_is_kept_by_signs() -> None:
     """What the bot has to say waits for nothing; it only is not said again that it works (P6, P9)."""
     async with running(platform(TYPES)) as rig:
