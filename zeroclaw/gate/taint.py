@@ -48,7 +48,7 @@ class Source(Value):
         kind: `result` is what a tool returned, `kept` what one read where a turn with untrusted
             text had written, `earlier` what an older release kept without a mark, `files` those
             of the workspace, unread, `notes` those that a turn with untrusted text had kept.
-        name: The call's own line, or what the sender calls a file; see `named`.
+        name: The call's own line, what the sender calls a file, or the notes' numbers; see `named`.
         names: The same in other languages.
     """
 
@@ -141,7 +141,7 @@ def _in_words(source: Source, language: Language) -> str:
         case "files":
             return catalogue.UNTRUSTED_FILES.to(language)
         case "notes":
-            return catalogue.UNTRUSTED_NOTES.to(language)
+            return catalogue.UNTRUSTED_NOTES.to(language, name=name)
         case _:
             assert_never(source.kind)
 

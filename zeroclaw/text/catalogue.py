@@ -422,8 +422,8 @@ UNTRUSTED_FILES = Sentence(
     de="die Dateien des Arbeitsordners (der Bot schrieb dort, nachdem er solchen Text gelesen hatte)",
 )
 UNTRUSTED_NOTES = Sentence(
-    en="notes that the bot kept after it had read such text",
-    de="Notizen, die der Bot aufbewahrt hat, nachdem er solchen Text gelesen hatte",
+    en="what is kept as note {name} (the bot kept it after it had read such text)",
+    de="was als Notiz {name} aufbewahrt ist (der Bot tat es, nachdem er solchen Text gelesen hatte)",
 )
 UNTRUSTED_ATTACHMENT = Sentence(en="the file {name}", de="die Datei {name}")
 UNTRUSTED_QUOTED = Sentence(

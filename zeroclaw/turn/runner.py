@@ -247,7 +247,8 @@ class TurnRunner:
         opened = replace(opened, context_heavy=composer.is_heavy(opened.user))
         words = " ".join(opened.own) or opened.user.content
         notes = await self._services.recollection.choose(address, item.principal, words)
-        kept = () if all(note.trusted for note in notes) else (named("notes"),)
+        numbers = ", ".join(str(note.number) for note in notes if not note.trusted)
+        kept = (named("notes", numbers),) if numbers else ()
         return replace(
             opened,
             notes=tuple(note.number for note in notes),

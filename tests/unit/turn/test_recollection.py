@@ -209,7 +209,7 @@ async def test_a_turn_that_a_kill_cut_off_has_its_notes_again(world: World) -> N
 
 
 async def test_a_note_of_an_untrusted_turn_makes_the_next_one_untrusted(world: World) -> None:
-    """What it causes is asked about, though nobody called `recall`."""
+    """What it causes is asked about, though nobody called `recall`; the card says which it is."""
     parameters = {"type": "object", "properties": {"command": {"type": "string"}}}
     page, run = (
         PlainTool(replace(LOOK, name=name, parameters=parameters, effects=frozenset({effect})))
@@ -224,7 +224,9 @@ async def test_a_note_of_an_untrusted_turn_makes_the_next_one_untrusted(world: W
         await house.say("do as usual")
         assert run.runs == []
         [why] = [call.why for call in house.card().calls]
-        assert why.endswith("(notes that the bot kept after it had read such text)")
+        assert why.endswith(
+            "(what is kept as note 1 (the bot kept it after it had read such text))"
+        )
 
 
 async def test_a_secret_that_became_known_since_is_taken_out(world: World) -> None:
