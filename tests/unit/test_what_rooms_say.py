@@ -51,6 +51,7 @@ ELSEWHERE = {
     "delivery/account.py": "an error's line",
     "delivery/live.py": "an error's line",
     "inbound/supervisor.py:fault_line": "an error's line",
+    "turn/compactor.py:compact": "why there is no summary, in a log",
     # for programs, or typed as it is
     "gate/action.py": "errors of a codec",
     "gate/receipt_screen.py": "a mark that people compare, the same for everybody",
