@@ -13,13 +13,13 @@ results in one line, then the oldest turns, then the oldest rounds of the newest
 of its results. What is left is that turn's own message, and the end of what followed it.
 """
 
-from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
 from typing import Literal
 
 from zeroclaw.context.history import prepare_request_messages
 from zeroclaw.context.stale import Detach, in_one_line, with_stale_results
-from zeroclaw.context.tokens import Learned, Weighed, of_request, of_text, weighed
+from zeroclaw.context.tokens import Learned, Weighed, of_message, of_request, of_text, weighed
 from zeroclaw.message import (
     AssistantMessage,
     Message,
@@ -141,8 +141,9 @@ def assemble(scene: Scene, known: Weighed, learned: Learned, detach: Detach) -> 
     room = room_of(scene, learned)
     if room is None or whole.tokens <= room:
         return whole
-    cut = whole
-    for smaller in _smaller(scene, detach, lambda one: _made(one, known, learned).tokens <= room):
+    empty = _made(replace(scene, messages=()), Weighed(), learned)
+    cut, most = whole, int((room - empty.tokens) / learned.ratio)
+    for smaller in _smaller(scene, detach, most):
         cut = _made(smaller, known, learned)
         if cut.tokens <= room:
             break
@@ -199,8 +200,8 @@ def _made(scene: Scene, known: Weighed, learned: Learned) -> Assembled:
     return Assembled(messages=whole, weighed=on_scale, tools_tokens=tools, tokens=tokens)
 
 
-def _smaller(scene: Scene, detach: Detach, fits: Callable[[Scene], bool]) -> Iterator[Scene]:
-    """Yield ever smaller ways to tell the same."""
+def _smaller(scene: Scene, detach: Detach, most_tokens: int) -> Iterator[Scene]:
+    """Yield ever smaller ways to tell the same; `most_tokens` is the room of the messages."""
     shown = with_stale_results(scene.messages, detach, reader=scene.reader)
     old = (in_one_line(one, detach, reader=scene.reader) for one in shown[: scene.start])
     least = replace(scene, messages=(*old, *shown[scene.start :]))
@@ -209,21 +210,38 @@ def _smaller(scene: Scene, detach: Detach, fits: Callable[[Scene], bool]) -> Ite
         if part.priority:
             least = replace(least, parts=tuple(one for one in least.parts if one is not part))
             yield least
-    shorter = [_from(least, tail) for tail in tails(least.messages, least.start)]
-    if shorter:
-        # Each is smaller than the one before it.
-        least = shorter[
-            min(bisect_left(shorter, 1, key=lambda one: int(fits(one))), len(shorter) - 1)
-        ]
+    if tail := longest(least.messages, least.start, most_tokens):
+        least = _from(least, tail)
         yield least
-    longest = max(
+    longest_chars = max(
         (len(one.content) for one in least.messages if isinstance(one, ToolMessage)), default=0
     )
-    while longest > _LEAST_RESULT_CHARS:
-        longest = max(longest // 2, _LEAST_RESULT_CHARS)
-        cut = tuple(_clipped(one, longest, detach) for one in least.messages)
+    while longest_chars > _LEAST_RESULT_CHARS:
+        longest_chars = max(longest_chars // 2, _LEAST_RESULT_CHARS)
+        cut = tuple(_clipped(one, longest_chars, detach) for one in least.messages)
         least = replace(least, messages=cut)
         yield least
+
+
+def longest(messages: Sequence[Message], start: int, most_tokens: float) -> Tail | None:
+    """Return the longest end of a history that takes so many tokens, else the shortest there is.
+
+    Args:
+        messages: Without a system message.
+        start: Where the newest turn's own message stands.
+        most_tokens: Of what stays.
+
+    Returns:
+        None where nothing can be cut.
+    """
+    sizes = [of_message(one) for one in messages]
+    behind = [0, *accumulate(reversed(sizes))]
+    found: Tail | None = None
+    for found in tails(messages, start):
+        pinned = 0 if found.pinned is None else sizes[found.pinned]
+        if behind[len(sizes) - found.start] + pinned <= most_tokens:
+            break
+    return found
 
 
 def _from(scene: Scene, tail: Tail) -> Scene:

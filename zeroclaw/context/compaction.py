@@ -8,7 +8,6 @@ the journal holds the summary as one more entry.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate
 
 from msgspec.json import encode
 
@@ -17,9 +16,9 @@ from zeroclaw.context.assembly import (
     Tail,
     clipped,
     laid_out,
+    longest,
     reserve_of,
     room_of,
-    tails,
 )
 from zeroclaw.context.stale import Detach, with_stale_results
 from zeroclaw.context.tokens import Learned, Weighed, of_message, of_text, of_tools
@@ -94,14 +93,17 @@ def is_heavy(
     room = room_of(scene, learned)
     if room is None:
         return False
-    left = room - fixed_of(scene)
-    tokens = laid_out(scene, known, learned, detach).tokens
-    return tokens >= room - left + threshold * left and kept(scene, learned, detach) is not None
+    whole = laid_out(scene, known, learned, detach)
+    fixed = fixed_of(scene, whole.tools_tokens)
+    return (
+        whole.tokens >= fixed + threshold * (room - fixed)
+        and kept(scene, learned, detach) is not None
+    )
 
 
-def fixed_of(scene: Scene) -> int:
-    """Return the estimate of what is in each request, whatever was said."""
-    return of_tools(scene.tools) + sum(of_text(one.text) for one in scene.parts)
+def fixed_of(scene: Scene, tools: int) -> int:
+    """Return the estimate of what is in each request, whatever was said; `tools` is theirs."""
+    return tools + sum(of_text(one.text) for one in scene.parts)
 
 
 def kept(scene: Scene, learned: Learned, detach: Detach, *, least: bool = False) -> Tail | None:
@@ -115,15 +117,7 @@ def kept(scene: Scene, learned: Learned, detach: Detach, *, least: bool = False)
     """
     room = 0 if least else room_of(scene, learned) or 0
     shown = with_stale_results(scene.messages, detach, reader=scene.reader)
-    sizes = [of_message(one) for one in shown]
-    behind = [0, *accumulate(reversed(sizes))]
-    found: Tail | None = None
-    for found in tails(scene.messages, scene.start):
-        pinned = 0 if found.pinned is None else sizes[found.pinned]
-        size = behind[len(sizes) - found.start] + pinned
-        if size <= KEPT_SHARE * (room - fixed_of(scene)):
-            break
-    return found
+    return longest(shown, scene.start, KEPT_SHARE * (room - fixed_of(scene, of_tools(scene.tools))))
 
 
 def summary_tokens(window: int | None) -> int:

@@ -46,7 +46,7 @@ def test_a_history_is_heavy_from_seven_tenths_of_its_room_on() -> None:
     """Of what the window leaves beside the answer, the prompt and the tools (S3-09)."""
     turns = next(n for n in range(1, 99) if heavy(talk(n, 4)))
     sizes = sum(map(of_message, talk(turns, 4)))
-    room = WINDOW - WINDOW // 4 - fixed_of(scene((), start=0))
+    room = WINDOW - WINDOW // 4 - fixed_of(scene((), start=0), 0)
     assert 0.7 * room - 100 < sizes < 0.7 * room + 200
     assert not heavy(talk(turns - 1, 4))
     assert heavy(talk(turns - 1, 4), tools=(TOOL,) * 9), "more tools leave less room"
@@ -74,7 +74,7 @@ def test_three_tenths_of_the_room_stay() -> None:
     tail = kept(one, NEW, detach)
     assert tail is not None
     stays = sum(map(of_message, tail.of(history)))
-    room = WINDOW - WINDOW // 4 - fixed_of(one)
+    room = WINDOW - WINDOW // 4 - fixed_of(one, 0)
     assert 0.3 * room - 200 < stays <= 0.3 * room
     assert kept(one, NEW, detach, least=True) == Tail(start=len(history) - 1)
     assert kept(scene((said(1),)), NEW, detach, least=True) is None
