@@ -57,9 +57,9 @@ def command(words: str) -> str:
     return f"{program()} {words}{''.join(given)}"
 
 
-def say(text: str, *, err: bool = False) -> None:
+def say(text: str) -> None:
     """Print a text with every `zeroclaw …` in it as it can be typed here."""
-    click.echo(copyable(text), err=err)
+    click.echo(copyable(text))
 
 
 def copyable(text: str) -> str:

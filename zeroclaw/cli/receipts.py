@@ -1,7 +1,6 @@
 """`zeroclaw receipts`: which receipts in a text are true."""
 
 import asyncio
-import json
 import secrets
 import sys
 from collections.abc import Mapping, Sequence
@@ -9,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from zeroclaw.cli.options import as_json, at_place
+from zeroclaw.cli.options import as_json, at_place, print_found
 from zeroclaw.errors import StoreUnusable
 from zeroclaw.host.answers import Receipts
 
@@ -41,12 +40,10 @@ def verify(place: Path, *, text: str, as_json: bool) -> None:
     one is false, or when the text holds none. Works without a running daemon.
     """
     found = asyncio.run(receipts_in(place, text))
-    if as_json:
-        click.echo(json.dumps(found, indent=2, ensure_ascii=False))
-    elif not found:
-        click.echo("zeroclaw: there is no receipt in this text", err=True)
+    if found or as_json:
+        print_found(found, map(line, found), as_json=as_json)
     else:
-        click.echo("\n".join(map(line, found)))
+        click.echo("zeroclaw: there is no receipt in this text", err=True)
     if not found or any(one.get("verdict") not in _WORDS for one in found):
         raise click.exceptions.Exit(1)
 

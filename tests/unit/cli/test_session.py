@@ -146,7 +146,6 @@ class Sitting:
         self.session = Session(
             link=self.link,
             view=View(ink, history=0),
-            ink=ink,
             write=self._write,
             status=bot.status,
             clock=clock,

@@ -196,6 +196,7 @@ class View:
     """What stands on the screen, and what each line adds to it.
 
     Attributes:
+        ink: What the screen can do.
         answered: How many messages of the bot have come to their end since the view began.
         is_live: The snapshot is whole.
     """
@@ -207,7 +208,7 @@ class View:
             ink: What the screen can do; without moves only whole messages are written.
             history: How many earlier messages are shown first.
         """
-        self._ink = ink
+        self.ink = ink
         self._history = history
         self._cards = Cards(ink)
         self._printed: dict[str, str] = {}
@@ -239,14 +240,14 @@ class View:
 
     def prompt(self) -> str:
         """Return the prompt, which the next line takes away again; empty into a pipe."""
-        if not self._ink.moves or self._tail:
+        if not self.ink.moves or self._tail:
             return ""
         self._has_loose_line = True
-        return self._ink.clear_line() + self._ink.bold(PROMPT)
+        return self.ink.clear_line() + self.ink.bold(PROMPT)
 
     def typed_for(self, text: str) -> str:
         """Return a message that nobody typed as if somebody had; empty into a pipe."""
-        return f"{self._ink.bold(PROMPT)}{text}\n" if self._ink.moves else ""
+        return f"{self.ink.bold(PROMPT)}{text}\n" if self.ink.moves else ""
 
     def entered(self) -> None:
         """A line was typed: the prompt is no longer where the cursor is."""
@@ -254,7 +255,7 @@ class View:
 
     def note(self, text: str) -> str:
         """Return a remark of the client's own."""
-        return self._fresh() + self._ink.dim(f"· {text}") + "\n"
+        return self._fresh() + self.ink.dim(f"· {text}") + "\n"
 
     def take(self, line: Line) -> str:
         """Return what a line of the daemon adds."""
@@ -305,7 +306,7 @@ class View:
         opened = "".join(self._item(line) for line in before if _is_open(line))
         self.answered = 0
         if earlier:
-            earlier += self._ink.dim("─── now ───") + "\n"
+            earlier += self.ink.dim("─── now ───") + "\n"
         return earlier + opened
 
     def _know(self, line: Line) -> None:
@@ -337,7 +338,7 @@ class View:
         if key in self._own or key in self._printed:
             return ""
         self._printed[key] = text
-        return self._fresh() + self._ink.dim(f"{PROMPT}{text}") + "\n"
+        return self._fresh() + self.ink.dim(f"{PROMPT}{text}") + "\n"
 
     def _message(self, key: str, text: str, receipts: list[str], *, is_draft: bool) -> str:
         if is_draft:
@@ -349,8 +350,8 @@ class View:
             if self._finals.get(key) == text:
                 return ""
             self._finals[key] = text
-        proofs = "".join(f"{self._ink.badge(one)}\n" for one in receipts)
-        if not self._ink.moves:
+        proofs = "".join(f"{self.ink.badge(one)}\n" for one in receipts)
+        if not self.ink.moves:
             return "" if is_draft else f"{text}\n{proofs}"
         return self._grown(key, text, is_draft=is_draft) + proofs
 
@@ -380,16 +381,16 @@ class View:
             more = text.removeprefix(old)
             self._tail_text += more
             return more
-        erased = self._ink.erase(self._tail_text)
+        erased = self.ink.erase(self._tail_text)
         self._tail_text = f"{BOT}{text}"
         return f"{chr(10) if erased is None else erased}{self._tail_text}"
 
     def _typing(self) -> str:
-        if not self._ink.moves or self._tail:
+        if not self.ink.moves or self._tail:
             return ""
         fresh = self._fresh()
         self._has_loose_line = True
-        return fresh + self._ink.dim(_AT_WORK)
+        return fresh + self.ink.dim(_AT_WORK)
 
     def _fresh(self) -> str:
         """Return what brings the cursor to the beginning of an empty line."""
@@ -398,7 +399,7 @@ class View:
             return "\n"
         if self._has_loose_line:
             self._has_loose_line = False
-            return self._ink.clear_line()
+            return self.ink.clear_line()
         return ""
 
 

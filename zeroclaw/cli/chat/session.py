@@ -23,6 +23,7 @@ from zeroclaw.host.answers import Status
 from zeroclaw.host.clock import SystemClock
 
 HISTORY = 10
+"""Earlier messages that are shown on a terminal."""
 POLL_S = 0.1
 _IDLE_POLLS = 10
 """A daemon with nothing to do for so long has nothing more to say."""
@@ -46,7 +47,6 @@ class Session:
         *,
         link: Link,
         view: View,
-        ink: Ink,
         write: Callable[[str], None],
         status: Callable[[], Awaitable[Status]],
         clock: Clock,
@@ -57,7 +57,6 @@ class Session:
         Args:
             link: To the daemon.
             view: What stands on the screen.
-            ink: What the screen can do.
             write: Writes text to the screen and flushes it.
             status: The daemon's answer to `status`.
             clock: For waits.
@@ -65,7 +64,6 @@ class Session:
         """
         self._link = link
         self._view = view
-        self._ink = ink
         self._write = write
         self._status = status
         self._clock = clock
@@ -108,7 +106,7 @@ class Session:
                 case Typed(text=text):
                     self._interrupts = 0
                     self._enter(text)
-                    if not self._ink.moves:
+                    if not self._view.ink.moves:
                         await self.quiet(or_card=True)
                 case Interrupted():
                     self._interrupts += 1
@@ -118,7 +116,7 @@ class Session:
                     self._interrupt()
                 case Ended():
                     break
-        if self._ink.moves:
+        if self._view.ink.moves:
             self._show("\n")
         else:
             await self.quiet(or_card=False)
@@ -218,20 +216,13 @@ class Session:
             self._show(self._view.prompt())
 
 
-async def sit(
-    place: Path,
-    *,
-    first: tuple[str, ...] = (),
-    approves: bool = False,
-    history: int = HISTORY,
-) -> None:
+async def sit(place: Path, *, first: tuple[str, ...] = (), approves: bool = False) -> None:
     """Talk until the person leaves.
 
     Args:
         place: The data directory of the daemon.
         first: Said before anything is typed.
         approves: Every call is approved once, and the session ends with the last answer.
-        history: How many earlier messages are shown on a terminal.
 
     Raises:
         Unreachable: No daemon runs there.
@@ -241,8 +232,7 @@ async def sit(
     clock = SystemClock()
     session = Session(
         link=Link(place, clock=clock, token=lambda: secrets.token_hex(12)),
-        view=View(ink, history=history if ink.moves else 0),
-        ink=ink,
+        view=View(ink, history=HISTORY if ink.moves else 0),
         write=_write,
         status=lambda: ask(place, "status", Status),
         clock=clock,

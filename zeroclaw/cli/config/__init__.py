@@ -1,7 +1,6 @@
 """`zeroclaw config` and `zeroclaw check-config`: single keys, their schema, and every fault of them."""
 
 import asyncio
-import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +10,7 @@ import click
 from zeroclaw.cli.client import held_by_daemon, is_running
 from zeroclaw.cli.configuration import channel_models, faults_in, in_file, load, start_of
 from zeroclaw.cli.invocation import say
-from zeroclaw.cli.options import with_config, with_places
+from zeroclaw.cli.options import print_found, with_config, with_places
 from zeroclaw.config import edit
 from zeroclaw.config.diff import changed_keys, is_live
 from zeroclaw.config.model import Config
@@ -99,7 +98,7 @@ def schema() -> None:
     whole["x-channel-kinds"] = {
         kind: one.model_json_schema() for kind, one in channel_models().items()
     }
-    click.echo(json.dumps(whole, indent=2, ensure_ascii=False))
+    print_found(whole, (), as_json=True)
 
 
 @click.command("check-config")
