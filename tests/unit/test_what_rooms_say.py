@@ -33,7 +33,6 @@ ELSEWHERE = {
     "turn/message_text.py:late_for_the_model": "when a message was written",
     "turn/outgoing_files.py": "what is read in place of a result",
     "turn/attachments.py": "what files came",
-    "turn/compactor.py:compact": "a fact of the log",
     "turn/executor.py:check": "what is read in place of a result",
     "turn/results.py": "how a result is wrapped",
     # for whoever reads the command line, the console's pages, a log or a configuration
