@@ -116,10 +116,10 @@ MOST_USED = Sentence(
     "kann schon etwas bewirkt haben",
 )
 TOKENS = Sentence(en="{count} tokens", de="{count} Tokens")
-TOKENS_PRICED = Sentence(en="{tokens}, {money}", de="{tokens}, {money}")
+TOKENS_PRICED = Sentence(en="{tokens} for {money}", de="{tokens} für {money}")
 TOKENS_PARTLY_PRICED = Sentence(
-    en="{tokens}, {money} (no price is known for {unpriced})",
-    de="{tokens}, {money} (ohne bekannten Preis: {unpriced})",
+    en="{tokens} for {money} (no price is known for {unpriced})",
+    de="{tokens} für {money} (ohne bekannten Preis: {unpriced})",
 )
 DAY_IS_SPENT = Sentence(
     en="all that I may use in a day, {limit}, is used up; I go on at 00:00 UTC, in {wait}",

@@ -12,7 +12,6 @@ is said once; what was said is a row, so that a restart does not say it again.
 """
 
 import re
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, date, datetime, time, timedelta
 from ipaddress import ip_address
@@ -23,7 +22,7 @@ from zeroclaw.clock import Clock, made_at, ulid_time
 from zeroclaw.config.model import BudgetSettings, ProviderSettings
 from zeroclaw.envelope import ConversationId, Principal, TurnId
 from zeroclaw.message import Usage
-from zeroclaw.store import Put, RowKind, Store, scan
+from zeroclaw.store import Put, RowKind, Store
 from zeroclaw.table import Codec, Column, Table, UntilDue, Words
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Localized, LocalizedMessage
@@ -86,29 +85,29 @@ class Level(Value):
 
     def for_its_person(self, now: datetime) -> LocalizedMessage | None:
         """Say how far it is, and when it goes on; None for what concerns the house alone."""
-        wait = span((self.until - now).total_seconds())
-        match self.scope:
-            case "day" if self.is_over:
-                return catalogue.DAY_IS_SPENT.about(limit=self.limit, wait=wait)
-            case "person" if self.is_over:
-                return catalogue.SHARE_IS_SPENT.about(limit=self.limit, wait=wait)
-            case "conversation" if self.is_over:
-                return catalogue.CONVERSATION_IS_SPENT.about(limit=self.limit)
-            case "person":
-                return catalogue.SHARE_IS_NEAR.about(percent=self.percent, limit=self.limit)
-            case "conversation":
-                return catalogue.CONVERSATION_IS_NEAR.about(percent=self.percent, limit=self.limit)
-            case "day":
+        limit, wait = self.limit, span((self.until - now).total_seconds())
+        match self.scope, self.is_over:
+            case "day", True:
+                return catalogue.DAY_IS_SPENT.about(limit=limit, wait=wait)
+            case "person", True:
+                return catalogue.SHARE_IS_SPENT.about(limit=limit, wait=wait)
+            case "conversation", True:
+                return catalogue.CONVERSATION_IS_SPENT.about(limit=limit)
+            case "person", False:
+                return catalogue.SHARE_IS_NEAR.about(percent=self.percent, limit=limit)
+            case "conversation", False:
+                return catalogue.CONVERSATION_IS_NEAR.about(percent=self.percent, limit=limit)
+            case _:
                 return None
 
     def for_operators(self, who: str) -> LocalizedMessage | None:
         """Say the same to operators, who pay; None for what they need not know yet."""
-        match self.scope:
-            case "day":
+        match self.scope, self.is_over:
+            case "day", _:
                 return catalogue.DAY_IS_AT.about(percent=self.percent, limit=self.limit)
-            case "person" if self.is_over:
+            case "person", True:
                 return catalogue.SHARE_OF_IS_SPENT.about(who=who, limit=self.limit)
-            case "conversation" if self.is_over:
+            case "conversation", True:
                 return catalogue.CONVERSATION_OF_IS_SPENT.about(who=who, limit=self.limit)
             case _:
                 return None
@@ -148,15 +147,14 @@ class Budget:
         self._price = price
         self._day = date.min
         self._today: dict[str, Spent] = {}
-        self._conversations: OrderedDict[ConversationId, Spent] = OrderedDict()
+        self._conversations: dict[ConversationId, Spent] = {}
         self._open: dict[TurnId, _Counted] = {}
 
     async def remember(self) -> None:
         """Read what was used today; once, before any turn runs."""
         self._begin_day()
-        today = TURNS.where(state="closed", after=ulid_time(_midnight(self._day)))
-        async for row in scan(self._store, today):
-            turn = TURNS.of(row)
+        begins = ulid_time(_midnight(self._day))
+        async for turn in TURNS.all(self._store, state="closed", after=begins):
             self._add(turn.item.principal.id, spent(turn.usage, turn.micros))
 
     # --- what turns use --------------------------------------------------------------------------
@@ -245,15 +243,13 @@ class Budget:
 
     async def _ended(self, conversation: ConversationId) -> Spent:
         """Return what the turns of a conversation used that are over, as far back as they are kept."""
-        kept = self._conversations.pop(conversation, None)
-        if kept is None:
-            over = scan(self._store, TURNS.where(conversation=conversation, state="closed"))
-            turns = [TURNS.of(row) async for row in over]
-            kept = sum((spent(one.usage, one.micros) for one in turns), NOTHING)
-        self._conversations[conversation] = kept
-        if len(self._conversations) > MOST_KEPT:
-            self._conversations.popitem(last=False)
-        return kept
+        if conversation not in self._conversations:
+            over = TURNS.all(self._store, conversation=conversation, state="closed")
+            used = [spent(turn.usage, turn.micros) async for turn in over]
+            if len(self._conversations) >= MOST_KEPT:
+                self._conversations.clear()
+            self._conversations[conversation] = sum(used, NOTHING)
+        return self._conversations[conversation]
 
     def _begin_day(self) -> None:
         """Begin a new day with nothing; a clock that was set back begins none."""

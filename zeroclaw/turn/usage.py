@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from zeroclaw.clock import made_at, ulid_time
 from zeroclaw.envelope import Principal
 from zeroclaw.host.answers import Used
-from zeroclaw.store import Rows, scan
+from zeroclaw.store import Rows
 from zeroclaw.turn.prices import total
 from zeroclaw.turn.turn_row import TURNS
 
@@ -22,9 +22,8 @@ async def used_since(rows: Rows, first: date) -> tuple[Used, ...]:
     """Return what was used from a day on, the oldest day first; as far back as turns are kept."""
     found: dict[tuple[str, str, str], list[Used]] = defaultdict(list)
     begins_at = datetime.combine(first, time(), UTC)
-    async for row in scan(rows, TURNS.where(state="closed", after=ulid_time(begins_at))):
-        turn = TURNS.of(row)
-        usage, day = turn.usage, str(made_at(row.key).date())
+    async for turn in TURNS.all(rows, state="closed", after=ulid_time(begins_at)):
+        usage, day = turn.usage, str(made_at(turn.turn).date())
         if usage.total_tokens:
             one = Used(
                 turns=1,

@@ -42,19 +42,19 @@ def test_each_day_has_a_bar_and_says_how_much_it_is() -> None:
     assert heights == ["1", "0", "0", "100", "0"]
     assert [one.words for one in chart.every("title")][2:4] == [
         "2026-01-03: 0 tokens",
-        "2026-01-04: 2,000 tokens, $1.23",
+        "2026-01-04: 2,000 tokens for $1.23",
     ]
     assert chart.attributes["aria-label"] == (
-        "tokens a day; most on 2026-01-04: 2,000 tokens, $1.23"
+        "tokens a day; most on 2026-01-04: 2,000 tokens for $1.23"
     )
-    assert "2026-01-01 to 2026-01-05, in UTC: 2,010 tokens, $1.23" in page.words
+    assert "2026-01-01 to 2026-01-05, in UTC: 2,010 tokens for $1.23" in page.words
 
 
 def test_people_and_models_have_their_sums() -> None:
     """Who used most comes first; a name is a name, whatever it holds."""
     page = shown(*USED)
     assert [one.words for one in page.by_id("person-sums").every("h3")] == [HOSTILE, "ann"]
-    assert "2,000 tokens, $1.23 · 2 turns · 1,900 in (500 cached), 100 out" in page.words
+    assert "2,000 tokens for $1.23 · 2 turns · 1,900 in (500 cached), 100 out" in page.words
     assert "10 tokens · 1 turn · 9 in (0 cached), 1 out" in page.words
     assert [one.words for one in page.by_id("model-sums").every("h3")] == ["m"]
 

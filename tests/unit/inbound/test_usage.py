@@ -37,14 +37,14 @@ async def test_each_sees_their_own_and_an_operator_all(world: World) -> None:
         await house.advance(DAY_S)
         await house.say("two", BEN)
         await house.say("three")
-        ben = "you: today 500 tokens, $0.0050; in 30 days 1,510 tokens, $0.0142"
+        ben = "you: today 500 tokens for $0.0050; in 30 days 1,510 tokens for $0.0142"
         assert await told(house, BEN) == f"- {ben}"
-        mine = "- you: today 50 tokens, $0.0005; in 30 days 50 tokens, $0.0005"
+        mine = "- you: today 50 tokens for $0.0005; in 30 days 50 tokens for $0.0005"
         assert (await told(house)).splitlines() == [
             mine,
-            "- everybody: today 550 tokens, $0.0055; in 30 days 1,560 tokens, $0.0147",
-            "  - ben: 1,510 tokens, $0.0142",
-            "  - ada: 50 tokens, $0.0005",
+            "- everybody: today 550 tokens for $0.0055; in 30 days 1,560 tokens for $0.0147",
+            "  - ben: 1,510 tokens for $0.0142",
+            "  - ada: 50 tokens for $0.0005",
         ]
         assert await told(house, room="hall") == mine
 
@@ -70,7 +70,7 @@ async def test_what_has_no_price_is_said(world: World) -> None:
     world.model.will(uses(100))
     async with world.running() as house:
         await house.say("one", BEN)
-        said = "100 tokens, $0.00 (no price is known for 100 tokens)"
+        said = "100 tokens for $0.00 (no price is known for 100 tokens)"
         assert await told(house, BEN) == f"- you: today {said}; in 30 days {said}"
 
 
