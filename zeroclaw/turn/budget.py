@@ -202,9 +202,11 @@ class Budget:
         """
         found: list[tuple[Level, Put]] = []
         for level in await self.levels(whose, conversation):
+            if level.percent < WARN_PERCENT:
+                continue
             step = ALL_PERCENT if level.is_over else WARN_PERCENT
             said, version = await MARKS.read(self._store, level.key)
-            if level.percent >= step > (said or 0):
+            if step > (said or 0):
                 here = conversation if level.scope == "conversation" else None
                 mark = MARKS.put(
                     level.key, step, conversation=here, due_at=level.until, expect=version
