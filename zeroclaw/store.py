@@ -73,6 +73,7 @@ class RowKind(StrEnum):
     FORGETTING = "forgetting"
     LANGUAGE = "language"
     WORKSPACE = "workspace"
+    TITLE = "title"
 
 
 class LogKind(StrEnum):

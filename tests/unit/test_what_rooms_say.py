@@ -30,6 +30,7 @@ ELSEWHERE = {
     "turn/batch.py": "what is read in place of a result",
     "turn/control.py:_told": "an edit, as a message",
     "turn/loops.py": "what is repeated",
+    "turn/titles.py:_ASK": "what a title is asked for by",
     "turn/message_text.py:late_for_the_model": "when a message was written",
     "turn/outgoing_files.py": "what is read in place of a result",
     "turn/attachments.py": "what files came",

@@ -104,6 +104,7 @@ class RuntimeSettings(Settings):
     result_chars: Live[int] = Field(default=20_000, ge=1_000)
     grace_s: Live[float] = Field(default=10.0, ge=0)
     call_timeout_s: float = Field(default=30.0, gt=0)
+    titles: Live[bool] = False
     prompt: Live[str] = ""
 
 

@@ -42,6 +42,7 @@ class ConversationSummary(Value):
     """One conversation, in a line.
 
     Attributes:
+        title: What it is about, or how it began; empty where nobody knows.
         people: Who wrote in it lately, for people.
         last_at: When something was last said, None for never.
         entries: How many entries its journal has had.
@@ -58,6 +59,7 @@ class ConversationSummary(Value):
     entries: int = 0
     audited: int = 0
     queued: int = 0
+    title: str = ""
 
 
 class Line(Value):
@@ -125,6 +127,9 @@ def _audit(place: Place, one: ConversationSummary) -> Html:
 
 
 def _facts(one: ConversationSummary) -> Iterable[Node]:
+    if one.title:
+        yield tag("bdi", one.title, class_="about")
+        yield " · "
     if one.people:
         yield tag("bdi", ", ".join(one.people))
         yield " · "

@@ -28,7 +28,8 @@ from zeroclaw.inbound.anchors import STREAM
 from zeroclaw.inbound.conversations import CONVERSATIONS, Conversation
 from zeroclaw.inbound.pairing import STRANGERS
 from zeroclaw.store import LogKind, Row, RowKind
-from zeroclaw.turn.inbox import INBOX, Opening
+from zeroclaw.turn.inbox import INBOX, Ask, Opening
+from zeroclaw.turn.titles import TITLES, title_of
 from zeroclaw.turn.turn_row import TURNS
 from zeroclaw.turn.usage import first_day, used_since
 from zeroclaw.value import Value, replace
@@ -213,7 +214,18 @@ class ConsoleReader:
             entries=0 if journal is None else journal.sequence,
             audited=0 if audited is None else audited.sequence,
             queued=len(queued),
+            title=await self._title(here),
         )
+
+    async def _title(self, here: ConversationId) -> str:
+        """Return what a conversation is about: the title that it was given, else how it began."""
+        given = await TITLES.get(self._store, here)
+        if given is not None and given.text:
+            return given.text
+        first = await self._store.select(INBOX.where(conversation=here, limit=LATELY))
+        asked = (INBOX.of(row).content for row in first)
+        said = next((one.text for one in asked if isinstance(one, Ask)), "")
+        return title_of(self._context.redact(said))
 
     async def _state(self, here: ConversationId, inbox: Iterable[Row], *, is_queued: bool) -> State:
         if await self._store.select(APPROVALS.where(conversation=here, state="pending", limit=1)):

@@ -65,6 +65,7 @@ from zeroclaw.turn.results import Results
 from zeroclaw.turn.runner import TurnRunner
 from zeroclaw.turn.session import Leases
 from zeroclaw.turn.states import Limits
+from zeroclaw.turn.titles import Titles
 from zeroclaw.turn.turn_row import open_drafts
 
 _OF_PEOPLE = frozenset({RowKind.PERSON, RowKind.LANGUAGE, RowKind.STRANGER})
@@ -125,6 +126,8 @@ class Services:
             store, clock, settings=lambda: settings.config.budget, price=self._price
         )
         self._turns = self._turn_services()
+        self.titles = Titles(self._turns, lambda: settings.config.runtime.titles)
+        self.bus.subscribe(self.titles.hear)
         self.runner = TurnRunner(self._turns, on_parked=self._look_again)
         self.conversations = Conversations(context)
         self.rate_limiter = RateLimiter(context, self.conversations)
@@ -376,6 +379,7 @@ class Services:
             "disk": self._disk.keep(),
             "erasure": self.erasure.keep(),
             "mailboxes": self.mailboxes.keep(),
+            "titles": self.titles.keep(),
         }
         if foundation.listener is not None:
             served["listener"] = foundation.listener.serve()

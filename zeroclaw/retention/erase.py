@@ -40,6 +40,7 @@ from zeroclaw.text import catalogue
 from zeroclaw.turn import entries
 from zeroclaw.turn.inbox import INBOX, Item, Stop, item_put
 from zeroclaw.turn.session import Leases
+from zeroclaw.turn.titles import TITLES
 from zeroclaw.turn.turn_row import TURNS
 from zeroclaw.value import replace
 
@@ -189,6 +190,8 @@ class Erasure:
                 return its.person == wish.person or its.turn in turns
 
             await self._remove(table.where(conversation=here), is_theirs)
+        # It is made of everybody's words, and is made anew.
+        await self._remove(TITLES.where(conversation=here))
         await self._drop(digests)
         return True
 

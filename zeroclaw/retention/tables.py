@@ -25,6 +25,7 @@ from zeroclaw.turn.budget import MARKS
 from zeroclaw.turn.inbox import INBOX
 from zeroclaw.turn.kept_results import RESULTS
 from zeroclaw.turn.numbers import COUNTERS
+from zeroclaw.turn.titles import TITLES
 from zeroclaw.turn.tool_calls import PROCESSES, WORKSPACES
 from zeroclaw.turn.turn_row import TURNS
 
@@ -53,6 +54,7 @@ TABLES: Mapping[RowKind, Declaration] = {
         WISHES,
         LANGUAGE_CHOICES,
         WORKSPACES,
+        TITLES,
     )
 }
 OF_CONVERSATIONS = tuple(table for table in TABLES.values() if Column.CONVERSATION in table.columns)

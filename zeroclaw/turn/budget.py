@@ -29,7 +29,7 @@ from zeroclaw.text.language import Localized, LocalizedMessage
 from zeroclaw.turn.entries import TurnOpened
 from zeroclaw.turn.message_text import span
 from zeroclaw.turn.prices import FREE, MILLIONTHS, PRICES, Dollars, Price, tokens
-from zeroclaw.turn.turn_row import TURNS
+from zeroclaw.turn.turn_row import TURNS, TurnRow
 from zeroclaw.value import Value
 
 Scope = Literal["day", "person", "conversation"]
@@ -173,11 +173,13 @@ class Budget:
         one = self._open.pop(turn, None)
         if one is None:
             return  # it used nothing
-        self._begin_day()
-        if one.day == self._day:
-            self._add(one.person, one.spent)
-        if one.conversation in self._conversations:
-            self._conversations[one.conversation] += one.spent
+        self._count(one)
+
+    def added(self, turn: TurnRow, conversation: ConversationId, usage: Usage) -> None:
+        """Count what was used for a turn that is over."""
+        more, whose = spent(usage, self.cost(usage)), turn.item.principal.id
+        day = made_at(turn.turn).date()
+        self._count(_Counted(day=day, person=whose, conversation=conversation, spent=more))
 
     def cost(self, usage: Usage) -> int | None:
         """Return what tokens cost, in millionths of a dollar; None where nobody says."""
@@ -187,7 +189,7 @@ class Budget:
     # --- what is left ----------------------------------------------------------------------------
 
     async def reached(
-        self, whose: Principal, conversation: ConversationId
+        self, whose: Principal, conversation: ConversationId | None
     ) -> LocalizedMessage | None:
         """Say what is used up before a request; None where it may be sent."""
         over = [one for one in await self.levels(whose, conversation) if one.is_over]
@@ -252,6 +254,13 @@ class Budget:
                 self._conversations.clear()
             self._conversations[conversation] = sum(used, NOTHING)
         return self._conversations[conversation]
+
+    def _count(self, one: _Counted) -> None:
+        self._begin_day()
+        if one.day == self._day:
+            self._add(one.person, one.spent)
+        if one.conversation in self._conversations:
+            self._conversations[one.conversation] += one.spent
 
     def _begin_day(self) -> None:
         """Begin a new day with nothing; a clock that was set back begins none."""

@@ -99,6 +99,7 @@ TAKEN_UP = frozenset(
         "runtime.max_repeats",
         "runtime.prompt",
         "runtime.result_chars",
+        "runtime.titles",
         "runtime.warn_repeats",
     }
 )

@@ -8,6 +8,7 @@ from tests.fakes.house import House, World
 from tests.fakes.scripted_model import asks_for, says
 from tests.unit.console.parsed import Part
 from tests.unit.console.visit import visiting
+from zeroclaw.config.model import RuntimeSettings
 from zeroclaw.console.frame import SECTIONS
 from zeroclaw.console.notifier import MOST_PAGES
 from zeroclaw.console.reading import OUTBOX_PAGE
@@ -179,6 +180,19 @@ async def test_conversations_say_what_they_do(world: World) -> None:
         # What people typed is kept as it was, and shown without what is known to be secret.
         assert "hunter2" not in page.text
         assert page.every("h1")[0].words == "chat/ada"
+
+
+async def test_a_conversation_is_told_by_how_it_began_until_it_has_a_title(world: World) -> None:
+    """The model is asked for one only where that is wanted (S3-31)."""
+    world.model.will(*map(says, "123"), says("All about tea"))
+    async with visiting(world) as visitor:
+        await visitor.house.say("What is tea?", "ben")
+        assert "What is tea?" in (await visitor.page("conversations")).by_id("talks").words
+        world.configure(runtime=RuntimeSettings(titles=True))
+        await visitor.house.ask("reload")
+        await visitor.house.say("And coffee?", "ben")
+        await visitor.house.say("Well?", "ben")
+        assert "All about tea" in (await visitor.page("conversations")).by_id("talks").words
 
 
 async def test_a_failed_conversation_says_so(world: World) -> None:

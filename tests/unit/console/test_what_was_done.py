@@ -49,6 +49,13 @@ def test_a_conversation_says_where_who_when_and_what_it_does() -> None:
     assert page.links()["older →"] == "/o"
 
 
+def test_a_conversation_says_what_it_is_about() -> None:
+    named = replace(TOLD, title=f"Tea {HOSTILE}")
+    page = whole("conversations", conversations(PLACE, [named], older="", first=True))
+    assert faults(page) == []
+    assert f"chat/annTea {HOSTILE} · {HOSTILE}, Bob · last" in page.words
+
+
 @pytest.mark.parametrize("state", ["waiting for approval", "queued", "failed", "idle"])
 def test_every_state_has_its_word(state: State) -> None:
     quiet = replace(TOLD, state=state, people=(), last_at=None, audited=0, queued=0, entries=1)
