@@ -13,7 +13,7 @@ from zeroclaw.context.prompt import system_prompt
 from zeroclaw.context.tokens import Learned, Weighed
 from zeroclaw.envelope import Address, ConversationId, Principal
 from zeroclaw.gate.receipt import detach
-from zeroclaw.message import Message, ToolDefinition, Usage, UserMessage
+from zeroclaw.message import AssistantMessage, Message, ToolDefinition, Usage, UserMessage
 from zeroclaw.provider import ModelRequest
 from zeroclaw.turn.context import TurnServices
 from zeroclaw.turn.journal import History
@@ -76,6 +76,11 @@ class Composer:
         self._session.weighed, self._services.model.record.learned = tokens.report(
             sent.weighed, self.learned, sent.messages, sent.tools_tokens, usage.input_tokens
         )
+
+    def estimated(self, answer: AssistantMessage) -> Usage:
+        """Return what an answer took of which the endpoint reported nothing; rather too much."""
+        sent = 0 if self._sent is None else self._sent.tokens
+        return Usage(input_tokens=sent, output_tokens=tokens.of_message(answer))
 
     def overflowed(self, window: int | None) -> None:
         """Learn that the request was too large, for a window that the endpoint may have named."""

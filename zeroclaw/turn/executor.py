@@ -108,6 +108,9 @@ class EffectExecutor:
     async def _answered(self, event: RequestEvent) -> None:
         if isinstance(event, ResponseReceived):
             self._composer.answered(event.usage)
+            if not event.usage.total_tokens:
+                # What costs something counts, whoever keeps silent about it.
+                event = replace(event, usage=self._composer.estimated(event.message))
         elif isinstance(event, ContextOverflowed):
             self._composer.overflowed(event.window)
         if isinstance(event, ResponseReceived) and event.message.tool_calls:

@@ -16,6 +16,7 @@ from typing import TypeGuard
 
 from zeroclaw.channel import ChannelLog
 from zeroclaw.clock import Clock
+from zeroclaw.context import tokens
 from zeroclaw.context.tokens import Learned
 from zeroclaw.errors import (
     ContextOverflow,
@@ -224,7 +225,10 @@ def _is_rejected(ended: Raised | None) -> TypeGuard[Raised]:
 
 
 async def complete(model: Model, request: ModelRequest) -> tuple[str, Usage] | Raised:
-    """Return a whole answer that nobody watches being written, redacted; or why there is none."""
+    """Return a whole answer that nobody watches being written, redacted; or why there is none.
+
+    Of what the endpoint does not report the tokens are an estimate, rather too many.
+    """
     texts: list[str] = []
     usage = Usage()
 
@@ -239,7 +243,13 @@ async def complete(model: Model, request: ModelRequest) -> tuple[str, Usage] | R
 
     async with model.slots:
         ended = await call(read)
-    return ended if isinstance(ended, Raised) else (model.redactor.redact("".join(texts)), usage)
+    if isinstance(ended, Raised):
+        return ended
+    said = model.redactor.redact("".join(texts))
+    if not usage.total_tokens:
+        input_tokens = sum(map(tokens.of_message, request.messages))
+        usage = Usage(input_tokens=input_tokens, output_tokens=tokens.of_text(said))
+    return said, usage
 
 
 def _failure(number: int, raised: Raised, language: Language, *, is_operator: bool) -> RequestEvent:

@@ -301,3 +301,17 @@ async def test_two_turns_that_end_at_once_tell_it_once(world: World) -> None:
     async with world.running() as house:
         await house.say("one", BEN)
         assert (len(said), house.texts(BEN), house.texts()) == (1, ["so"], [])
+
+
+async def test_an_endpoint_that_reports_nothing_is_not_for_free(world: World) -> None:
+    """What it took is estimated, rather too much than too little."""
+    world.configure(budget=BudgetSettings(day_tokens=100))
+    world.model.will((TextDelta(text="so"), Finished(reason="stop")))
+    async with world.running() as house:
+        await house.say("one", BEN)
+        [row] = await house.rows(RowKind.TURN)
+        usage = TURNS.of(row).usage
+        assert (usage.input_tokens > 100, usage.output_tokens > 0) == (True, True)
+        await house.say("two", BEN)
+        assert "is used up" in house.texts(BEN)[-1]
+        assert len(world.model.requests) == 1
