@@ -42,7 +42,7 @@ from zeroclaw.channel import (
 )
 from zeroclaw.config.model import ChannelSettings, Config
 from zeroclaw.daemon.config_check import ChannelPart
-from zeroclaw.daemon.foundation import Foundation, Fresh, Openers, ReadyFacts, Start
+from zeroclaw.daemon.foundation import Foundation, Openers, ReadyFacts, Start
 from zeroclaw.daemon.life import Daemon, Hooks, Stopped
 from zeroclaw.daemon.live_config import LiveConfig
 from zeroclaw.envelope import (
@@ -160,13 +160,10 @@ class World:
         key = receipt.Key(id=f"key {process}", secret=bytes([process]) * 32)
         keys = Keys(current=key, every=(*self._earlier, key))
         self._earlier = keys.every
-        config, checked = self.config, self._read().checked
-        places = places_in(self.path)
+        start = self._read()
         return Foundation(
-            start=Start(
-                config=config, checked=checked, places=places, version="1", reread=self._read
-            ),
-            settings=LiveConfig(config, checked.statements),
+            start=start,
+            settings=LiveConfig(start.config, start.checked.statements),
             openers=Openers(),
             store=self.store,
             provider=self.model,
@@ -184,8 +181,14 @@ class World:
             watched="",
         )
 
-    def _read(self) -> Fresh:
-        return Fresh(config=self.config, checked=checked_of(self.config, self._part))
+    def _read(self) -> Start:
+        return Start(
+            config=self.config,
+            checked=checked_of(self.config, self._part),
+            places=places_in(self.path),
+            version="1",
+            reread=self._read,
+        )
 
     def _part(self, name: str) -> ChannelPart:
         def make(context: ChannelContext) -> Channel:

@@ -15,7 +15,7 @@ from zeroclaw.config import table_of
 from zeroclaw.config.model import Config
 from zeroclaw.config.validate import config_of, faults_of, parse
 from zeroclaw.daemon.config_check import ChannelPart, check
-from zeroclaw.daemon.foundation import Fresh, Start
+from zeroclaw.daemon.foundation import Start
 from zeroclaw.errors import ConfigError, ZeroclawError
 from zeroclaw.foreign import Raised, call
 from zeroclaw.host import plugins
@@ -54,7 +54,7 @@ def in_file(path: Path | None, faults: tuple[str, ...]) -> tuple[str, ...]:
 
 def rereading(
     path: Path | None, data_dir: Path | None, environment: Mapping[str, str]
-) -> Callable[[], Fresh] | None:
+) -> Callable[[], Start] | None:
     """Return what reads a configuration again, None where it has no file.
 
     Args:
@@ -65,11 +65,10 @@ def rereading(
     if path is None:
         return None
 
-    def reread() -> Fresh:
+    def reread() -> Start:
         if faults := faults_in(read_config(path), environment=environment):
             raise ConfigError(in_file(path, faults))
-        loaded = load(path, data_dir)
-        return Fresh(config=loaded.config, checked=check(loaded.config, environment))
+        return start_of(load(path, data_dir), environment)
 
     return reread
 

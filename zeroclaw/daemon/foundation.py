@@ -55,15 +55,8 @@ class Openers(Value):
     channel: Callable[[Channel], Channel] = field(default=lambda channel: channel)
 
 
-class Fresh(Value):
-    """A configuration that was read while the daemon runs, and has no fault."""
-
-    config: Config
-    checked: CheckedConfig
-
-
 class Start(Value):
-    """What the daemon is started with.
+    """What the daemon is started with; read again while it runs, what it would be started with.
 
     Attributes:
         config: As parsed.
@@ -79,7 +72,7 @@ class Start(Value):
     checked: CheckedConfig
     places: places.Places
     version: str
-    reread: Callable[[], Fresh] | None = None
+    reread: "Callable[[], Start] | None" = None
     written: Config | None = None
 
 

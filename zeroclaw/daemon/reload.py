@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 
 from zeroclaw.config.diff import changed_keys, is_live, merge_live
 from zeroclaw.daemon.config_check import CheckedConfig
-from zeroclaw.daemon.foundation import Foundation, Fresh, warn_of
+from zeroclaw.daemon.foundation import Foundation, Start, warn_of
 from zeroclaw.daemon.live_config import LivePolicy, allowed_of
 from zeroclaw.errors import ConfigError, Refused
 from zeroclaw.host.answers import Reloaded
@@ -71,7 +71,7 @@ class Reloader:
         log("reloaded", now=", ".join(done.live), needs_a_restart=", ".join(done.waiting))
         return done
 
-    def _take(self, fresh: Fresh) -> Reloaded:
+    def _take(self, fresh: Start) -> Reloaded:
         """Put it in force, in one step without an await."""
         keys = changed_keys(self._written, fresh.config)
         live = tuple(key for key in keys if is_live(key))

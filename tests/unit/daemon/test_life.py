@@ -19,7 +19,7 @@ from zeroclaw.codec import encode
 from zeroclaw.config.model import Config, RuntimeSettings
 from zeroclaw.config.validate import parse
 from zeroclaw.daemon.config_check import check
-from zeroclaw.daemon.foundation import Fresh, Openers, ReadyFacts, Start
+from zeroclaw.daemon.foundation import Openers, ReadyFacts, Start
 from zeroclaw.daemon.life import Hooks
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import ConfigError, StoreUnusable
@@ -286,7 +286,7 @@ def test_a_reload_that_was_wished_while_it_started_is_made_good(tmp_path: Path) 
     """A signal that came before anybody listened is a wish like any other."""
     reread: list[str] = []
 
-    def again() -> Fresh:
+    def again() -> Start:
         reread.append("again")
         os.kill(os.getpid(), signal.SIGTERM)
         raise ConfigError(("nothing is right",))
