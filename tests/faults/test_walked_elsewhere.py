@@ -15,6 +15,7 @@ import pytest
 
 from tests.faults.instants import nth
 from tests.faults.killing import ONCE_MORE, kill_at
+from tests.faults.on_terminal import on_terminal
 from tests.faults.platforms import PLATFORMS, WITHOUT_EDITS, on
 from tests.faults.scenarios import SCENARIOS, Scenario
 from tests.faults.scenarios_while_busy import BUSY
@@ -74,6 +75,15 @@ WALK_WITHOUT_EDITS = {
     DurablePoint.REF_KNOWN: "in two mails",
 }
 
+AT_HOME = {
+    DurablePoint.ADMITTED,
+    DurablePoint.ASKED,
+    DurablePoint.ANSWERED,
+    DurablePoint.FINISHED,
+    DurablePoint.DELIVERED,
+}
+"""The points of a terminal that every check kills at; the others are among the long searches."""
+
 
 @pytest.mark.parametrize(
     ("point", "when", "platform"),
@@ -118,3 +128,30 @@ async def test_a_kill_around_a_call_loses_and_repeats_nothing(
     scenario = PLAYED[name]
     opened = PLATFORMS[platform](channel=scenario.channel)
     await kill_at(tmp_path, scenario, nth("call", call, when), opened=opened)
+
+
+# One person, whose chat asks, answers and shows: what is theirs to send again, the client sends again.
+ON_A_TERMINAL = {
+    point: name
+    for point, name in WALK.items()
+    if point not in {DurablePoint.STEERED, DurablePoint.REFUSED, DurablePoint.HOUSEKEEPING}
+}
+
+
+@pytest.mark.needs("bwrap")
+@pytest.mark.parametrize(
+    ("point", "when"),
+    [
+        pytest.param(point, when, marks=() if is_in_check else (ONCE_MORE,))
+        for point in ON_A_TERMINAL
+        for when in ("before", "after")
+        for is_in_check in [when == "after" and point in AT_HOME]
+    ],
+)
+async def test_a_kill_at_a_durable_point_costs_a_terminal_nothing(
+    tmp_path: Path, point: DurablePoint, when: str
+) -> None:
+    """What was written and not known to be stored is written again, and counts once. P1, P2, P3, P5."""
+    scenario = PLAYED[ON_A_TERMINAL[point]]
+    opened = on_terminal(channel=scenario.channel)
+    await kill_at(tmp_path, scenario, nth("commit", point.value, when), opened=opened)
