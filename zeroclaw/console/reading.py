@@ -32,7 +32,7 @@ from zeroclaw.turn.inbox import INBOX, Ask, Opening
 from zeroclaw.turn.titles import TITLES, title_of
 from zeroclaw.turn.turn_row import TURNS
 from zeroclaw.turn.usage import first_day, used_since
-from zeroclaw.value import Value, replace
+from zeroclaw.value import replace
 
 MOST_OPEN = 500
 """Open questions, strangers and grants that are looked at."""
@@ -53,13 +53,6 @@ DAYS = 30
 """Of which it is told what was used."""
 LATELY = 8
 """Newest rows of a conversation's inbox that say who writes there, and how it went."""
-
-
-class Page(Value):
-    """One page of conversations, and after which id the next one begins; empty for none."""
-
-    told: tuple[ConversationSummary, ...]
-    after: str
 
 
 class ConsoleReader:
@@ -169,14 +162,14 @@ class ConsoleReader:
         found = [await self.told(row.conversation) for row in turns if row.conversation is not None]
         return tuple(one for one in found if one is not None)
 
-    async def conversations(self, after: str) -> Page:
-        """Return a page of all, the newest first, those after an id."""
+    async def conversations(self, after: str) -> tuple[tuple[ConversationSummary, ...], str]:
+        """Return a page of all, the newest first, those after an id, and the next page's `after`."""
         found = await self._store.select(
             CONVERSATIONS.where(after=after, newest_first=True, limit=A_PAGE + 1)
         )
         shown = found[:A_PAGE]
         told = [await self._told(CONVERSATIONS.of(row)) for row in shown]
-        return Page(told=tuple(told), after=shown[-1].key if len(found) > A_PAGE else "")
+        return tuple(told), shown[-1].key if len(found) > A_PAGE else ""
 
     async def told(self, conversation: ConversationId) -> ConversationSummary | None:
         """Return one conversation, None when there is none of this id."""

@@ -98,9 +98,9 @@ class Sections:
         if "of" in asked:
             return await self._conversation(ConversationId(asked["of"]), asked)
         after = asked.get("after", "")
-        page = await self._look.conversations(after)
-        older = f"{self._place.to('conversations')}?after={page.after}" if page.after else ""
-        main = conversations.conversations(self._place, page.told, older=older, first=not after)
+        told, more = await self._look.conversations(after)
+        older = f"{self._place.to('conversations')}?after={more}" if more else ""
+        main = conversations.conversations(self._place, told, older=older, first=not after)
         if after:
             return "", main
         working = conversations.at_work(self._place, await self._look.at_work())

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import platform
-import shutil
 import sqlite3
 import stat
 from collections.abc import Iterator
@@ -37,6 +36,7 @@ from zeroclaw.host.sandbox import Broken, Limits, self_test
 from zeroclaw.providers.local.checks import check_model, check_package
 from zeroclaw.providers.local.provider import SHIPPED_FILE
 from zeroclaw.redact import without_credentials
+from zeroclaw.retention.disk import free_bytes
 from zeroclaw.stores.sqlite.files import FILE_NAME, has_wal_reset_bug
 from zeroclaw.stores.sqlite.reader import open_for_looking
 from zeroclaw.tools.attachments import try_reader
@@ -248,13 +248,9 @@ async def _store(data: Path, now: datetime) -> tuple[Health | str | None, int]:
 
 def _disk(data: Path, used_bytes: int, bound_bytes: int) -> Disk | None:
     there = next((one for one in (data, *data.parents) if one.exists()), data)
-    try:
-        free_bytes = shutil.disk_usage(there).free
-    except OSError:
+    if (free := free_bytes(there)) is None:
         return None
-    return Disk(
-        place=str(data), free_bytes=free_bytes, used_bytes=used_bytes, bound_bytes=bound_bytes
-    )
+    return Disk(place=str(data), free_bytes=free, used_bytes=used_bytes, bound_bytes=bound_bytes)
 
 
 # --- who can reach it ----------------------------------------------------------------------------
