@@ -8,6 +8,7 @@ Nobody waits for it. One that fails, or that a kill cuts off, is asked for behin
 import asyncio
 from collections.abc import Callable, Iterable
 
+from zeroclaw.errors import Conflict, StoreUnusable
 from zeroclaw.events import Event, TurnEnded
 from zeroclaw.foreign import Raised
 from zeroclaw.message import AssistantMessage, Message, SystemMessage, UserMessage
@@ -69,7 +70,12 @@ class Titles:
     async def keep(self) -> None:
         """Give titles, one after another, until cancelled."""
         while True:
-            await self._name(await self._queue.get())
+            ended = await self._queue.get()
+            try:
+                await self._name(ended)
+            except (Conflict, StoreUnusable) as error:
+                # A row that others keep writing, or a journal that is damaged: it goes without.
+                self._services.log("title_failed", why=str(error), level="warning")
 
     async def _name(self, ended: TurnEnded) -> None:
         services, here = self._services, ended.conversation

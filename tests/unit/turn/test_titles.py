@@ -7,8 +7,8 @@ import pytest
 from tests.fakes.house import House, World
 from tests.fakes.scripted_model import Answer, says
 from zeroclaw.config.model import BudgetSettings, RuntimeSettings
-from zeroclaw.errors import ProviderRejected
-from zeroclaw.store import RowKind
+from zeroclaw.errors import Conflict, ProviderRejected
+from zeroclaw.store import Commit, LogKind, Put, RowKind
 from zeroclaw.turn.titles import TITLE_CHARS, TITLES, title_of
 from zeroclaw.turn.turn_row import TURNS
 
@@ -119,3 +119,34 @@ async def test_a_title_goes_with_the_words_of_anybody(world: World) -> None:
 def test_a_title_is_one_line(said: str, title: str) -> None:
     """Whatever a model makes of the wish."""
     assert title_of(said) == title
+
+
+async def test_one_that_can_not_be_stored_troubles_nobody(world: World) -> None:
+    """The daemon goes on, and so does the conversation (P9)."""
+    world.configure(runtime=ON)
+
+    def race(commit: Commit) -> None:
+        if any(isinstance(one, Put) and one.kind is RowKind.TITLE for one in commit.writes):
+            raise Conflict("raced")
+
+    async with world.running() as house:
+        world.store.before = race
+        await three(world, house, says("Tea"), says("four"), says("Tea"))
+        assert await titles(house) == []
+        world.store.before = None
+        await house.say("Well?", "ben")
+        assert (await titles(house), house.texts("ben")[-1]) == (["Tea"], "four")
+
+
+async def test_a_journal_that_can_not_be_read_gets_none(world: World) -> None:
+    """What is wrong with one conversation stays with it (P9)."""
+    world.configure(runtime=ON)
+    async with world.running() as house:
+        world.model.will(*map(says, "123"))
+        await house.say("one", "ben")
+        [stream] = await world.store.streams(LogKind.JOURNAL)
+        world.store.rewrite(stream, lambda _: b"{")
+        await house.say("two", "ben")
+        assert (await titles(house), house.texts("ben")) == ([], ["1", "2"])
+        await house.say("three")
+        assert house.texts() == ["3"]
