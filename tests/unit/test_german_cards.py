@@ -125,7 +125,7 @@ def on_slack(outcome: Outcome) -> str:
 
 def in_a_mail(outcome: Outcome) -> str:
     """The card, its subject, and the mail that tells how it ended; addresses are no words."""
-    shown = email.card(outcome.card, id=MAIL, account="bot@x.test")
+    shown = email.card(outcome.card, id=MAIL, to="olga@x.test", account="bot@x.test")
     ended = email.ended(outcome)
     said = "\n".join((shown.text, ended.text, email.title(outcome.card)))
     return re.sub(

@@ -86,7 +86,7 @@ class Page(HTMLParser):
 
 
 def mailed(outcome: Outcome, kind: str) -> str:
-    words = email.card(outcome.card, id=MAIL, account="bot@zc.example")
+    words = email.card(outcome.card, id=MAIL, to="ann@zc.example", account="bot@zc.example")
     letter = email.Letter(id=MAIL, to="ann@zc.example", subject="s", words=words)
     raw = email.mail(letter, sender=Mailbox(addr_spec="bot@zc.example"), at=AT)
     part = message_from_bytes(raw, policy=policy.default).get_body((kind,))
