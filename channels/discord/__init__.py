@@ -4,16 +4,13 @@ Nothing of the library of the extra `discord` is imported before it is known to 
 """
 
 import base64
-import binascii
 from collections.abc import Mapping
-from importlib import import_module
-from importlib.util import find_spec
+from contextlib import suppress
 from typing import Literal
-from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import Field, field_validator
 
-from channels._remote.servers import is_near, trust
+from channels._remote.settings import RemoteSettings, load, need
 from zeroclaw import (
     Budget,
     Capabilities,
@@ -21,7 +18,6 @@ from zeroclaw import (
     ChannelContext,
     ChannelManifest,
     ChannelUnauthorized,
-    ConfigError,
     SecretReference,
     replace,
 )
@@ -45,17 +41,12 @@ CAPABILITIES = Capabilities(
 EDIT_INTERVAL_S = 1.1
 CHAT = Budget(per_s=0.9, burst=4)
 ACCOUNT = Budget(per_s=40, burst=30)
-FASTEST_EDIT_S = 0.05
-"""Where no limits are kept: as often as an eye can follow."""
-
 API = "https://discord.com/api/v10"
-EXTRA = "discord"
+LIBRARY = "discord"
 
 
-class DiscordSettings(BaseModel):
+class DiscordSettings(RemoteSettings):
     """The keys of `[channels.discord]` beside the common ones."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     token: SecretReference
     """Of the bot, from the developer portal."""
@@ -67,29 +58,13 @@ class DiscordSettings(BaseModel):
     threads: bool = False
     """Whether a message that is taken in a channel opens a thread, in which its conversation stands
     and nothing needs a mention."""
-    link_previews: bool = False
-    """Whether Discord shows what links in answers lead to; it fetches each link for that."""
-    uncertain: Literal["lookup", "resend", "hold"] = "lookup"
-    """What follows a message whose answer was lost: it is looked for in the chat's history; or sent
-    again and marked as a possible repeat; or neither, and the operator is told."""
     api_base_url: str = Field(default=API, max_length=200)
     """Where the API answers; another one for a server of your own."""
-    limits: Literal["published", "off"] = "published"
-    """Which limits are kept; `off` only for a server of your own that has none."""
 
     def capabilities(self) -> Capabilities:
         """Return what an account can do, within the limits that are kept."""
-        can = replace(
-            CAPABILITIES,
-            has_threads=self.threads,
-            can_lookup=self.uncertain == "lookup",
-            may_repeat=self.uncertain != "hold",
-        )
-        if self.limits == "off":
-            return replace(can, min_edit_interval_s=FASTEST_EDIT_S)
-        return replace(
-            can, min_edit_interval_s=EDIT_INTERVAL_S, chat_budget=CHAT, account_budget=ACCOUNT
-        )
+        can = replace(CAPABILITIES, has_threads=self.threads)
+        return self.within(can, edit_interval_s=EDIT_INTERVAL_S, chat=CHAT, account=ACCOUNT)
 
     @property
     def reads_everything(self) -> bool:
@@ -107,19 +82,6 @@ class DiscordSettings(BaseModel):
                 raise ValueError(message)
         return channels
 
-    @field_validator("api_base_url")
-    @classmethod
-    def _is_safe(cls, url: str) -> str:
-        """Refuse plain HTTP to the internet: the token goes with each call."""
-        parts = urlsplit(url)
-        if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query:
-            message = f"must be an address such as {API}"
-            raise ValueError(message)
-        if parts.scheme == "http" and not is_near(parts.hostname):
-            message = f"`{parts.hostname}` needs https: the token goes with each call"
-            raise ValueError(message)
-        return url.rstrip("/")
-
 
 def account_of(name: str, token: str) -> str:
     """Return the account's id, which the first part of its token is.
@@ -128,17 +90,15 @@ def account_of(name: str, token: str) -> str:
         ChannelUnauthorized: The token has another form than Discord's.
     """
     first, dot, _ = token.partition(".")
-    try:
+    with suppress(ValueError):  # of what is no Base64, or no text, too
         id_ = base64.urlsafe_b64decode(first + "=" * (-len(first) % 4)).decode("ascii")
-    except (binascii.Error, ValueError):
-        id_ = ""
-    if not dot or not id_.isdecimal():
-        message = (
-            f"`{name}`: that is no bot's token; get one at https://discord.com/developers "
-            "under Bot, Reset Token"
-        )
-        raise ChannelUnauthorized(message)
-    return id_
+        if dot and id_.isdecimal():
+            return id_
+    message = (
+        f"`{name}`: that is no bot's token; get one at https://discord.com/developers "
+        "under Bot, Reset Token"
+    )
+    raise ChannelUnauthorized(message)
 
 
 def prepare() -> None:
@@ -146,9 +106,7 @@ def prepare() -> None:
 
     Without the extra it does nothing: `open_channel` says so.
     """
-    if find_spec(EXTRA) is not None:
-        import_module("channels.discord.adapter")
-        trust()
+    load("channels.discord.adapter", LIBRARY)
 
 
 def open_channel(context: ChannelContext) -> Channel:
@@ -158,7 +116,7 @@ def open_channel(context: ChannelContext) -> Channel:
         ConfigError: The extra is not installed.
         ChannelUnauthorized: The token can't be one.
     """
-    _needs_extra(context.name)
+    need(LIBRARY, context.name, "Discord")
     from channels.discord.adapter import DiscordChannel
 
     return DiscordChannel(context)
@@ -172,23 +130,14 @@ async def check(settings: DiscordSettings, secrets: Mapping[str, str]) -> str:
         ChannelUnauthorized: The token is not accepted.
         ChannelUnavailable: Discord can't be reached.
     """
-    _needs_extra("discord")
+    need(LIBRARY, "discord", "Discord")
     from channels.discord.rest import Rest, described
 
     rest = Rest("discord", settings, secrets)
     try:
         return await described(rest, settings)
     finally:
-        await rest.aclose()
-
-
-def _needs_extra(channel: str) -> None:
-    if find_spec(EXTRA) is None:
-        fault = (
-            f"channels.{channel}: Discord needs one more package; install the extra `discord`: "
-            "python -m pip install -e '.[discord]' in the checkout"
-        )
-        raise ConfigError((fault,))
+        await rest.http.aclose()
 
 
 MANIFEST = ChannelManifest(

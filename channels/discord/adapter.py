@@ -4,17 +4,20 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from hashlib import blake2b
+from typing import NamedTuple
 
-from channels._remote.fields import Json, array, as_object, objects, text
+from channels._remote.cards import FILE_NAME
+from channels._remote.fields import Json, array, as_object, inner, objects, text
+from channels._remote.kept import keep_connected
 from channels._remote.known import Known
 from channels._remote.lanes import Lanes
 from channels._remote.outgoing import check_size
 from channels.discord import CAPABILITIES, DiscordSettings, cards, decode, menus, render
 from channels.discord.decode import DIRECT, Interaction, Me, Taken, author_of, place_of
 from channels.discord.errors import NotThere, ThreadExists
-from channels.discord.gateway import Gateway, application_of, intents
+from channels.discord.gateway import Gateway, intents
 from channels.discord.interactions import Responder
-from channels.discord.lookup import Lookup, Sent, snowflake_at
+from channels.discord.lookup import Sent, look, snowflake_at
 from channels.discord.rest import Rest
 from channels.discord.snowflakes import is_snowflake, snowflake
 from zeroclaw import (
@@ -37,7 +40,6 @@ from zeroclaw import (
     Postable,
     Rendered,
     Said,
-    Value,
     ZeroclawError,
     replace,
 )
@@ -58,7 +60,7 @@ _NO_EMBEDS = 1 << 2
 """Message Flags, SUPPRESS_EMBEDS, read 2026-11."""
 
 
-class Event(Value):
+class Event(NamedTuple):
     """One event of a lane, by its name."""
 
     name: str
@@ -88,7 +90,6 @@ class DiscordChannel:
             threads=settings.threads,
         )
         self._flags = 0 if settings.link_previews else _NO_EMBEDS
-        self._lookup = Lookup(self._rest, context.log)
         # All that is remembered can be learned anew, so what was not used for long may go.
         self._read: Known[int] = Known(MOST_KNOWN)
         self._newest: Known[int] = Known(MOST_KNOWN)
@@ -125,11 +126,9 @@ class DiscordChannel:
                             lanes.catch_up(group, chat)
                         if not is_told:
                             is_told = True
-                            application = application_of(data)
+                            application = text(inner(data, "application"), "id")
                             # Nobody waits for it: without a menu everything else works.
-                            group.create_task(
-                                menus.offer(self._rest, application, self._context.menu, log)
-                            )
+                            group.create_task(menus.offer(self._rest, application, self._context))
                             ready()
                     elif name != "INTERACTION_CREATE":
                         self._hear(lanes, group, name, data)
@@ -139,11 +138,10 @@ class DiscordChannel:
                 wanted = intents(
                     servers=self._settings.servers != "off", content=self._settings.reads_everything
                 )
-                await Gateway(
-                    self._rest, intents=wanted, on_event=on_event, clock=clock, log=log
-                ).run()
+                gateway = Gateway(self._rest, wanted, on_event)
+                await keep_connected(gateway.hear, self._rest.http, clock, log)
         except* ChannelUnavailable:
-            if not self._rest.is_closed:  # closing cuts the connection that stands
+            if not self._rest.http.closed.is_set():  # closing cuts the connection that stands
                 raise
 
     def _hear(self, lanes: Lanes[Event], group: asyncio.TaskGroup, name: str, data: Json) -> None:
@@ -162,21 +160,17 @@ class DiscordChannel:
                     # Now, for a deletion may come before the message is taken.
                     self._writers[number] = author
                     lanes.put(group, chat, Event(name=name, data=data))
-            case "MESSAGE_DELETE":
-                self._hear_deletion(lanes, group, data, snowflake(data, "id"))
-            case "MESSAGE_DELETE_BULK":
-                for one in array(data, "ids"):
-                    self._hear_deletion(lanes, group, data, str(one))
+            case "MESSAGE_DELETE" | "MESSAGE_DELETE_BULK":
+                for one in (data.get("id"), *array(data, "ids")):
+                    self._hear_deletion(lanes, group, {**data, "id": str(one)})
             case _:
                 pass
 
-    def _hear_deletion(
-        self, lanes: Lanes[Event], group: asyncio.TaskGroup, data: Json, number: str
-    ) -> None:
+    def _hear_deletion(self, lanes: Lanes[Event], group: asyncio.TaskGroup, data: Json) -> None:
         # Discord does not say whose it was; who wrote what was taken is remembered for a while.
-        if (writer := self._writers.get(number)) and (chat := place_of(data, writer)):
-            event = Event(name="MESSAGE_DELETE", data={**data, "id": number})
-            lanes.put(group, chat, event)
+        writer = self._writers.get(snowflake(data, "id"))
+        if writer and (chat := place_of(data, writer)):
+            lanes.put(group, chat, Event(name="MESSAGE_DELETE", data=data))
 
     def _chat_of(self, data: Json, author: str) -> str:
         """Return the chat of a message; our own ones in direct chats are found by the channel."""
@@ -201,13 +195,11 @@ class DiscordChannel:
         threads = objects(server, "threads")
         for one in (*objects(server, "channels"), *threads):
             self._know_channel(one)
-        for id_ in (snowflake(one, "id") for one in threads if self._is_own(one)):
-            if id_ and id_ not in self._read:
+        for thread in threads if self._me.threads else ():
+            id_ = snowflake(thread, "id")
+            if id_ and snowflake(thread, "owner_id") == self._me.id and id_ not in self._read:
                 self._read[id_] = int(id_)
                 lanes.catch_up(group, id_)
-
-    def _is_own(self, thread: Json) -> bool:
-        return self._me.threads and snowflake(thread, "owner_id") == self._me.id
 
     def _saw(self, chat: str, channel: str, number: int) -> None:
         """Take note of a message of anybody's."""
@@ -240,8 +232,9 @@ class DiscordChannel:
                 await self._begin(taken.envelope)
         else:
             self._context.log("event_passed_over", why=taken.why, level="debug")
-        if event.name == "MESSAGE_CREATE":
-            self._passed(data)
+        chat, number = place_of(data, author_of(data)), snowflake(data, "id")
+        if event.name == "MESSAGE_CREATE" and chat in self._read and number:
+            self._read[chat] = max(int(number), self._read[chat])
         return True
 
     async def _begin(self, envelope: Envelope) -> None:
@@ -251,12 +244,6 @@ class DiscordChannel:
             named = " ".join(body.text.split()) if isinstance(body, Said) else ""
             with suppress(ZeroclawError):
                 await self._thread_of(address, named)
-
-    def _passed(self, data: Json) -> None:
-        """Take note of how far a chat was read, where it is one that is read back."""
-        chat, number = place_of(data, author_of(data)), snowflake(data, "id")
-        if chat in self._read and number:
-            self._read[chat] = max(int(number), self._read[chat])
 
     async def _missed(self, chat: str) -> Sequence[Event]:
         """Read what stands in a chat after the last message that was taken there."""
@@ -269,7 +256,9 @@ class DiscordChannel:
         before = ""
         try:
             while len(missed) < MOST_MISSED:
-                page = await self._page(channel, f"&before={before}" if before else "")
+                more = f"&before={before}" if before else ""
+                found = await self._rest.read(f"/channels/{channel}/messages?limit={PAGE}{more}")
+                page = objects({"found": found}, "found")
                 newer = [one for one in page if int(snowflake(one, "id") or 0) > last]
                 # Discord does not repeat there in which server a channel is.
                 server = {} if chat.startswith(DIRECT) else {"guild_id": channel}
@@ -289,10 +278,6 @@ class DiscordChannel:
         for one in theirs:
             self._writers[snowflake(one.data, "id")] = author_of(one.data)
         return sorted(theirs, key=lambda one: int(snowflake(one.data, "id")))
-
-    async def _page(self, channel: str, more: str) -> Sequence[Json]:
-        found = await self._rest.read(f"/channels/{channel}/messages?limit={PAGE}{more}")
-        return objects({"found": found}, "found")
 
     def _done(self, data: Json) -> Interaction | None:
         """Return what somebody pressed, sent or called, None for what is not ours."""
@@ -338,18 +323,17 @@ class DiscordChannel:
         self._needs_lookup()
         sent = self._sent(content)
         channel = await self._channel_of(self._ours(to))
-        seen, is_as_sent = await self._lookup.lookup(
-            to, channel, sent, since=since, apart=apart, before=before, me=self._me.id
+        rest, log = self._rest, self._context.log
+        seen, is_as_sent = await look(
+            rest, log, to, channel, sent, since=since, apart=apart, before=before
         )
         if seen.ref is not None and not is_as_sent and isinstance(content, Outgoing):
             try:
                 await self.edit(seen.ref, content)
-            except ChannelRejected as error:
-                if error.gone:
-                    raise ChannelUnavailable(str(error)) from error  # it is not seen again
-                raise DeliveryUnknown(str(error)) from error
-            except DeliveryUnknown as error:
-                raise ChannelUnavailable(str(error)) from error
+            except (ChannelRejected, DeliveryUnknown) as error:
+                # What is gone is not seen again.
+                is_open = isinstance(error, DeliveryUnknown) or error.gone
+                raise (ChannelUnavailable if is_open else DeliveryUnknown)(str(error)) from error
         return seen
 
     async def edit(self, ref: MessageRef, outgoing: Outgoing) -> None:
@@ -364,7 +348,7 @@ class DiscordChannel:
     async def ask(self, to: Address, card: Card) -> MessageRef:
         """Post a card with its buttons."""
         shown = cards.view(Outcome(card=card, endings=()))
-        file = (cards.FILE_NAME, shown.file.encode()) if shown.file else None
+        file = (FILE_NAME, shown.file.encode()) if shown.file else None
         body = {"content": shown.content, "components": shown.components}
         return await self._post(to, body, key=card.key, file=file)
 
@@ -399,13 +383,13 @@ class DiscordChannel:
         found = as_object(await self._rest.read(f"/channels/{channel}/messages/{message}"))
         for one in objects(found, "attachments"):
             if snowflake(one, "id") == file:
-                return await self._rest.download(text(one, "url"), max_bytes=max_bytes)
+                return await self._rest.http.download(text(one, "url"), max_bytes=max_bytes)
         error = f"`{self.name}`: the file is no longer there"
         raise ChannelRejected(error)
 
     async def aclose(self) -> None:
         """Close every connection, and end `receive`."""
-        await self._rest.aclose()
+        await self._rest.http.aclose()
 
     # --- messages as the API takes them ----------------------------------------------------------
 

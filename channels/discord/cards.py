@@ -11,9 +11,10 @@ opaque and unguessable, and who presses is checked by the runtime.
 
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime
 
-from channels.discord.render import MOST_UNITS, cut, escaped, receipt_buttons, units
+from channels._remote import cards as shared
+from channels._remote.lengths import cut, units
+from channels.discord.render import MOST_UNITS, escaped
 from zeroclaw import (
     ApprovalId,
     Card,
@@ -34,27 +35,16 @@ MOST_CUSTOM_ID = 100
 MOST_LABEL, MOST_TITLE = 80, 45
 """Of a button and of a form, in characters, read 2026-11."""
 MOST_REASON = 500
-FILE_NAME = "calls.txt"
+MOST_RECEIPTS = 25
+"""Buttons of one message: five rows of five (Component Reference, read 2026-11)."""
 
-_MOST_BY_UNITS = 160
-_MOST_REASON_UNITS = 200
 _HEAD_UNITS = 300
 _ENDING_UNITS = 450  # kept free for how a call ended
-_SIGNS: Mapping[str, str] = {"approved": "✅", "denied": "⛔", "expired": "⌛", "stopped": "⏹"}
 _ROW, _BUTTON, _FIELD = 1, 2, 4  # Component Types
 _STYLES: Mapping[Choice, int] = {"once": 3, "for_a_time": 2, "deny": 4, "deny_with_reason": 4}
 
-_CODES: Mapping[Choice, str] = {
-    "once": "o",
-    "for_a_time": "t",
-    "deny": "d",
-    "deny_with_reason": "r",
-}
-_CHOICES: Mapping[str, Choice] = {code: choice for choice, code in _CODES.items()}
 _PRESS, _FORM, _RECEIPT = "zc:a:", "zc:w:", "zc:v:"
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{1,90}")
-_CODE = re.compile("`([^`\n]+)`")
-"""How the runtime marks names and commands in a line of its own."""
 
 
 class Shown(Value):
@@ -82,7 +72,7 @@ def view(outcome: Outcome) -> Shown:
     return Shown(
         content=_caption(card, endings) if is_file else _whole(card, endings),
         components=_rows(card, endings),
-        file=_listed(card) if is_file else "",
+        file=shared.listed(card) if is_file else "",
         carried=frozenset(
             data(call.approval, one)
             for call in card.calls
@@ -97,17 +87,15 @@ def view(outcome: Outcome) -> Shown:
 
 def line(text: str) -> str:
     """Return a line of the runtime's, what it marks as code in that style, and nothing else marked."""
-    pieces = _CODE.split(escape_invisible(text))
-    return "".join(f"`{one}`" if at % 2 else escaped(one) for at, one in enumerate(pieces))
-
-
-def unmarked(text: str) -> str:
-    """Return a line of the runtime's without its marks, for places that know no styles."""
-    return _CODE.sub(r"\1", text)
+    found = enumerate(shared.pieces(text))
+    return "".join(f"`{one}`" if at % 2 else escaped(one) for at, one in found)
 
 
 def _whole(card: Card, endings: Mapping[ApprovalId, Ending]) -> str:
-    words, parts = CardWords(card.language), [f"**{_head(card)}**"]
+    words, parts = (
+        CardWords(card.language),
+        [f"**{escaped(shared.head(card, shared.MOST_BY // 2))}**"],
+    )
     for call in card.calls:
         parts.append(f"\n{call.number}\\. **{line(call.tool)}**: {line(call.summary)}")
         parts.append(f"```\n{escape_invisible(call.arguments)}\n```")
@@ -115,7 +103,7 @@ def _whole(card: Card, endings: Mapping[ApprovalId, Ending]) -> str:
         if call.scope:
             parts.append(line(call.scope))
         if call.approval in endings:
-            parts.append(_ending(words, endings[call.approval]))
+            parts.append(escaped(shared.ended(words, endings[call.approval])))
         elif not _has_buttons(card, call):
             parts.append(line(words.by_number(call.number)))
     return "\n".join(parts)
@@ -125,39 +113,19 @@ def _caption(card: Card, endings: Mapping[ApprovalId, Ending]) -> str:
     """Return a line a call; each has the same share of what a message may have."""
     room = (MOST_UNITS - _HEAD_UNITS) // len(card.calls) - 1
     words = CardWords(card.language)
-    lines = [f"**{_head(card)}**", escaped(words.in_file())]
+    lines = [f"**{escaped(shared.head(card, shared.MOST_BY // 2))}**", escaped(words.in_file())]
     for call in card.calls:
-        ended = f" {_ending(words, endings[call.approval])}" if call.approval in endings else ""
+        ended = (
+            f" {escaped(shared.ended(words, endings[call.approval]))}"
+            if call.approval in endings
+            else ""
+        )
         ended = cut(ended, room // 2)
         said = escape_invisible(f"{call.number}. {call.tool}: {call.summary} · {call.hash8}")
         # An escape takes a unit as well, so half as much is sure to have room.
         shown = escaped(said) if units(escaped(said)) <= room - units(ended) else ""
         lines.append(f"{shown or escaped(cut(said, (room - units(ended)) // 2))}{ended}")
     return cut("\n".join(lines), MOST_UNITS)
-
-
-def _listed(card: Card) -> str:
-    parts: list[str] = []
-    for call in card.calls:
-        parts += [f"{call.number}. {call.tool}: {unmarked(call.summary)}", call.arguments]
-        parts += [f"{unmarked(call.why)} · {call.hash8}", call.scope]
-    return escape_invisible("\n".join(filter(None, parts)))
-
-
-def _head(card: Card) -> str:
-    asked_by = cut(escape_invisible(card.asked_by), _MOST_BY_UNITS // 2)
-    return escaped(CardWords(card.language).head(asked_by, _time(card.deadline_at)))
-
-
-def _ending(words: CardWords, ending: Ending) -> str:
-    by = words.by(cut(escape_invisible(ending.by), _MOST_BY_UNITS))
-    said = f"{_SIGNS[ending.how]} {words.ended(ending)}{by}, {_time(ending.at)}"
-    reason = cut(escape_invisible(ending.reason), _MOST_REASON_UNITS)
-    return escaped(f"{said}: {reason}" if reason else said)
-
-
-def _time(at: datetime) -> str:
-    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 # --- buttons and the form ------------------------------------------------------------------------
@@ -182,11 +150,16 @@ def _rows(card: Card, endings: Mapping[ApprovalId, Ending]) -> list[dict[str, ob
 
 
 def receipts(shown: tuple[CheckedReceipt, ...]) -> list[dict[str, object]]:
-    """Return the buttons that stand for receipts; a press shows the receipt to its presser."""
-    return [
-        _row([_button(label, f"{_RECEIPT}{token}", 2) for label, token in row])
-        for row in receipt_buttons(shown)
+    """Return the buttons that stand for receipts; a press shows the receipt to its presser.
+
+    No text of the model's can draw a button.
+    """
+    buttons = [
+        _button(shared.receipt_line(one), f"{_RECEIPT}{one.token}", 2)
+        for one in shown[:MOST_RECEIPTS]
     ]
+    a_row = 1 if len(buttons) <= MOST_ROWS else 5
+    return [_row(buttons[at : at + a_row]) for at in range(0, len(buttons), a_row)]
 
 
 def form(asked: str, reason: str, approval: ApprovalId) -> dict[str, object]:
@@ -200,14 +173,14 @@ def form(asked: str, reason: str, approval: ApprovalId) -> dict[str, object]:
     field = {
         "type": _FIELD,
         "custom_id": "reason",
-        "label": cut(unmarked(reason), MOST_TITLE),
+        "label": cut(shared.unmarked(reason), MOST_TITLE),
         "style": 2,
         "max_length": MOST_REASON,
         "required": True,
     }
     return {
         "custom_id": f"{_FORM}{approval}",
-        "title": cut(unmarked(escape_invisible(asked)), MOST_TITLE),
+        "title": cut(shared.unmarked(escape_invisible(asked)), MOST_TITLE),
         "components": [{"type": _ROW, "components": [field]}],
     }
 
@@ -229,15 +202,14 @@ def _has_buttons(card: Card, call: CardCall) -> bool:
 
 def data(approval: ApprovalId, choice: Choice) -> str:
     """Return what a button carries, empty when it would be more than a button can."""
-    carried = f"{_PRESS}{_CODES[choice]}:{approval}"
-    return carried if len(carried) <= MOST_CUSTOM_ID else ""
+    custom_id = f"{_PRESS}{shared.carried(approval, choice)}"
+    return custom_id if len(custom_id) <= MOST_CUSTOM_ID else ""
 
 
-def read(carried: str) -> tuple[ApprovalId, Choice] | None:
+def read(custom_id: str) -> tuple[ApprovalId, Choice] | None:
     """Return what a pressed button says, None for one that is not ours."""
-    code, colon, approval = carried.removeprefix(_PRESS).partition(":")
-    choice = _CHOICES.get(code) if carried.startswith(_PRESS) else None
-    return (ApprovalId(approval), choice) if choice and colon and approval else None
+    is_press = custom_id.startswith(_PRESS)
+    return shared.read_carried(custom_id.removeprefix(_PRESS)) if is_press else None
 
 
 def read_form(carried: str) -> ApprovalId | None:

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from channels._remote.fields import Json, array, inner, objects, text, whole
+from channels._remote.said import Passed, attached, command_of, plain_name, quoted
 from channels.discord import cards
 from channels.discord.snowflakes import is_snowflake, snowflake
 from zeroclaw import (
@@ -44,9 +45,6 @@ QUESTION, ARGUMENTS = "question", "arguments"
 """The options of slash commands."""
 
 _NONE: Container[str] = ()
-MOST_QUOTED_CHARS = 1_000
-MOST_NAME_CHARS = 64
-_COMMAND = re.compile(r"/([A-Za-z][A-Za-z0-9_-]*)(?:\s+(.*))?", re.DOTALL)
 _MENTION = re.compile(r"<@[!&]?(\d{1,20})>")
 # Message types, read 2026-11: an ordinary one, and a reply. All others are made by Discord.
 WRITTEN = frozenset({0, 19})
@@ -79,12 +77,6 @@ class Taken(Value):
     """An event that ingress is shown."""
 
     envelope: Envelope
-
-
-class Passed(Value):
-    """An event that a bot has no use for; `why` is a word or two."""
-
-    why: str
 
 
 class Interaction(Value):
@@ -221,18 +213,12 @@ def deleted(event: Json, me: Me, writer: str, parents: Mapping[str, str]) -> Tak
     return Taken(envelope=envelope)
 
 
-def command_of(said: str) -> Command | None:
-    """Return the command that a text is, None for any other text."""
-    found = _COMMAND.fullmatch(said.strip())
-    return None if found is None else Command(name=found[1].lower(), rest=found[2] or "")
-
-
 def _said(event: Json, said: str, forwarded: str, me: Me) -> Said:
     """Return a message with what it answers or passes on; only the rest is its sender's own."""
     if forwarded:
         return Said(text=f"{forwarded}\n{said}".rstrip(), own=said)
-    quoted = _quoted(event, me)
-    return Said(text=f"{quoted}{said}".rstrip() if quoted else said, own=said if quoted else None)
+    before = _quoted(event, me)
+    return Said(text=f"{before}{said}".rstrip() if before else said, own=said if before else None)
 
 
 def _words(event: Json, me: Me) -> str:
@@ -280,31 +266,19 @@ def _forwarded(event: Json) -> str:
 
 def _quoted(event: Json, me: Me) -> str:
     answered = inner(event, "referenced_message")
-    quoted = text(answered, "content")
-    if not quoted.strip():
-        return ""
-    if len(quoted) > MOST_QUOTED_CHARS:
-        quoted = f"{quoted[:MOST_QUOTED_CHARS]}…"
     author = inner(answered, "author")
     whose = "you" if snowflake(author, "id") == me.id else name_of(author)
-    lines = "\n".join(f"> {line}" for line in quoted.splitlines())
-    return f"[in reply to what {whose} wrote:]\n{lines}\n\n"
+    return quoted(text(answered, "content"), whose)
 
 
 def _attachments(event: Json, channel: str, number: str) -> tuple[Attachment, ...]:
     """Return the files of a message; their addresses end after a day, so where they stand is kept."""
-    found: list[Attachment] = []
-    for one in objects(event, "attachments"):
-        if not (file := snowflake(one, "id")):
-            continue
-        attachment = Attachment(
-            reference=f"{channel}/{number}/{file}",
-            name=text(one, "filename") or "file",
-            media_type=text(one, "content_type") or "application/octet-stream",
-            size_bytes=whole(one, "size"),
-        )
-        found.append(attachment)
-    return tuple(found)
+    files = [(snowflake(one, "id"), one) for one in objects(event, "attachments")]
+    return tuple(
+        attached(one, f"{channel}/{number}/{id_}", name="filename", kind="content_type")
+        for id_, one in files
+        if id_
+    )
 
 
 # --- interactions --------------------------------------------------------------------------------
@@ -401,12 +375,6 @@ def name_of(user: Json) -> str:
     """Return how somebody is called, as one short line without brackets."""
     name = plain_name(text(user, "global_name") or text(user, "username"))
     return name or snowflake(user, "id") or "somebody"
-
-
-def plain_name(name: str) -> str:
-    """Return a name as one short line without brackets, so that it passes for nothing else."""
-    shown = " ".join(name.split()).translate(str.maketrans("[]", "()"))
-    return shown if len(shown) <= MOST_NAME_CHARS else f"{shown[: MOST_NAME_CHARS - 1]}…"
 
 
 def _instant(event: Json, key: str) -> datetime | None:

@@ -6,7 +6,8 @@ of a refusal is told; what stands in an address is not, for some of them hold an
 
 from collections.abc import Mapping
 
-from channels._remote.fields import Json, as_object, number, parsed, text, whole
+from channels._remote.fields import as_object, number, parsed, text, whole
+from channels._remote.waits import TOO_MANY, wait_s
 from zeroclaw import (
     ChannelRejected,
     ChannelUnauthorized,
@@ -17,10 +18,7 @@ from zeroclaw import (
 )
 
 MOST_CHARS = 200
-LONGEST_WAIT_S = 24 * 3600.0
-"""What a server asks for beyond a day is no wait, but a fault of it."""
-UNSTATED_WAIT_S = 1.0
-TOO_MANY, UNAUTHORIZED, FAILED, NO_TIME = 429, 401, 500, 408
+UNAUTHORIZED, FAILED, NO_TIME = 401, 500, 408
 
 UNKNOWN_MESSAGE, NOT_OURS, ARCHIVED, THREAD_EXISTS = 10008, 50005, 50083, 160004
 _GONE = frozenset({UNKNOWN_MESSAGE, NOT_OURS, ARCHIVED})
@@ -50,7 +48,10 @@ def refused(name: str, status: int, body: bytes, headers: Mapping[str, str]) -> 
     """
     said = as_object(parsed(body))
     if status == TOO_MANY:
-        return RateLimited(f"`{name}`: too many calls", retry_after_s=_seconds(said, headers))
+        # The body is exact, the header in whole seconds.
+        stated = number(said, "retry_after")
+        waited = wait_s(headers.get("Retry-After") if stated is None else stated)
+        return RateLimited(f"`{name}`: too many calls", retry_after_s=waited)
     if status >= FAILED or status == NO_TIME:
         # The proxy before Discord answers so too; whether the server behind it did its work is open.
         return DeliveryUnknown(f"`{name}`: Discord failed ({status})", late=status == NO_TIME)
@@ -84,35 +85,13 @@ def closed(name: str, code: int | None) -> ZeroclawError:
     """Return what to raise where the gateway closed the connection for good."""
     if code == _BAD_TOKEN:
         return about_the_token(name)
+    why = {_SHARDING: "the bot is in too many servers for one connection"}.get(code or 0, "")
     if code in {_BAD_INTENTS, _FORBIDDEN_INTENTS}:
-        message = (
-            f"`{name}`: Discord does not let this bot read what is said in servers; turn on Message "
-            "Content Intent at https://discord.com/developers under Bot, or take only mentions: "
+        why = (
+            "Discord does not let this bot read what is said in servers; turn on Message Content "
+            "Intent at https://discord.com/developers under Bot, or take only mentions: "
             '`servers = "mentioned"`, no `channels` and no `threads`'
         )
-        return ChannelUnauthorized(message)
-    if code == _SHARDING:
-        message = f"`{name}`: the bot is in too many servers for one connection"
-        return ChannelUnauthorized(message)
+    if why:
+        return ChannelUnauthorized(f"`{name}`: {why}")
     return ChannelUnavailable(f"`{name}`: the gateway closed the connection ({code})")
-
-
-def until_free(headers: Mapping[str, str]) -> float:
-    """Return for how many seconds no further call of this kind is taken, 0 where one is.
-
-    Discord tells with each answer how many more calls its limit lets pass ("Rate Limits", read 2026-11).
-    """
-    if headers.get("X-RateLimit-Remaining") != "0":
-        return 0.0
-    return _seconds({}, {"Retry-After": headers.get("X-RateLimit-Reset-After", "0")})
-
-
-def _seconds(said: Json, headers: Mapping[str, str]) -> float:
-    """Return how long to wait; the body is exact, the header in whole seconds."""
-    stated = number(said, "retry_after")
-    if stated is None:
-        try:
-            stated = float(headers.get("Retry-After", ""))
-        except ValueError:
-            stated = UNSTATED_WAIT_S
-    return min(stated, LONGEST_WAIT_S) if stated > 0 else UNSTATED_WAIT_S

@@ -11,7 +11,7 @@ resumed begins anew, and nothing is told again: then the histories are read (`la
 
 import asyncio
 import sys
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from math import inf
 
@@ -19,17 +19,18 @@ import yarl
 from discord.errors import ConnectionClosed
 from discord.gateway import DiscordWebSocket, ReconnectWebSocket
 
-from channels._remote.fields import Json, as_object, text
+from channels._remote.fields import Json, as_object
+from channels._remote.http import BROKEN, CONNECT_S, Websocket
+from channels._remote.kept import Ended
 from channels.discord.errors import closed
-from channels.discord.rest import BROKEN, CONNECT_S, Rest, Websocket
-from zeroclaw import ChannelLog, ChannelUnavailable, Clock, RateLimited, Value
+from channels.discord.rest import Rest
 
 OPEN_S = 3 * CONNECT_S
 """Seconds until a connection stands and Discord has greeted."""
+MOST_FRAME_BYTES = 32 * 1024 * 1024
+"""Of one event; a large server's first is several MiB."""
 QUIET_S = 60.0
 """Seconds without a word after which a connection is dead: heartbeats are answered each 41 s."""
-WAITS_S: Sequence[float] = (0.0, 1.0, 2.0, 4.0, 8.0)
-"""After each connection that was lost; after the last one the channel is down, and is seen to be."""
 UNRESUMED_S = 2.0
 """Before a session that can't be resumed begins anew: 1 to 5 ("Resuming", read 2026-11)."""
 
@@ -51,20 +52,8 @@ OnEvent = Callable[[str, Json], None]
 
 def intents(*, servers: bool, content: bool) -> int:
     """Return the fewest intents that serve."""
-    return (
-        _SERVERS
-        | _DIRECT_MESSAGES
-        | (_SERVER_MESSAGES if servers else 0)
-        | (_CONTENT if content else 0)
-    )
-
-
-class Session(Value):
-    """What a session is resumed by; empty for none."""
-
-    id: str = ""
-    sequence: int = 0
-    gateway: str = ""
+    more = _SERVER_MESSAGES * servers | _CONTENT * content
+    return _SERVERS | _DIRECT_MESSAGES | more
 
 
 class _Socket(DiscordWebSocket):
@@ -131,58 +120,39 @@ class _Socket(DiscordWebSocket):
 class Gateway:
     """Hears for one account."""
 
-    def __init__(
-        self, rest: Rest, *, intents: int, on_event: OnEvent, clock: Clock, log: ChannelLog
-    ) -> None:
+    def __init__(self, rest: Rest, intents: int, on_event: OnEvent) -> None:
         """Hold what is needed; `on_event` never waits and never raises."""
         self._rest = rest
         self._intents = intents
         self._on_event = on_event
-        self._clock = clock
-        self._log = log
+        self._last: _Socket | None = None  # by whose session the next one goes on
 
-    async def run(self) -> None:
-        """Hear until cancelled.
-
-        Raises:
-            ChannelUnavailable: The gateway can't be reached, however often it was tried.
-            ChannelUnauthorized: It refuses the token, or what the bot wants to hear.
-        """
-        session, tries = Session(), 0
-        while True:
-            wait_s = WAITS_S[tries]
-            try:
-                async with self._connected(session) as socket:
-                    try:
-                        while True:
-                            await socket.poll_event()
-                            tries = 0 if socket.is_up else tries
-                    finally:
-                        session = _session(socket)
-            except ReconnectWebSocket as again:
-                why = "reconnect" if again.resume else "invalid session"
-                if not again.resume:
-                    session, wait_s = Session(), max(wait_s, UNRESUMED_S)
-            except ConnectionClosed as end:
-                raise closed(self._rest.name, end.code) from end
-            except (ChannelUnavailable, *BROKEN, *UNREADABLE) as error:
-                why = str(error) if isinstance(error, ChannelUnavailable) else type(error).__name__
-                if self._rest.is_closed or isinstance(error, RateLimited):
-                    raise  # a long wait is to be seen: the channel is not up while it lasts
-            tries += 1
-            if tries >= len(WAITS_S):
-                message = f"the gateway can't be heard: {why}"
-                raise ChannelUnavailable(message)
-            self._log("gateway_lost", why=why, resumes=bool(session.id))
-            await self._clock.sleep(wait_s)
+    async def hear(self) -> Ended:
+        """Make one connection, and hear by it until it ends."""
+        socket: _Socket | None = None
+        wait_s = 0.0
+        try:
+            async with self._connected(self._last) as socket:
+                self._last = socket
+                while True:
+                    await socket.poll_event()
+        except ReconnectWebSocket as again:
+            why = "reconnect" if again.resume else "invalid session"
+            if not again.resume:
+                self._last, wait_s = None, UNRESUMED_S
+        except ConnectionClosed as end:
+            raise closed(self._rest.name, end.code) from end
+        except (*BROKEN, *UNREADABLE) as error:
+            why = type(error).__name__
+        return Ended(why=why, was_up=socket is not None and socket.is_up, wait_s=wait_s)
 
     @asynccontextmanager
-    async def _connected(self, session: Session) -> AsyncGenerator[_Socket]:
+    async def _connected(self, last: _Socket | None) -> AsyncGenerator[_Socket]:
         """Open a connection that has greeted, and was told who resumes or begins."""
-        address = self._rest.checked(session.gateway) if session.id else await self._rest.gateway()
+        known = last if last is not None and last.session_id else None
+        address = self._rest.checked(str(known.gateway)) if known else await self._rest.gateway()
         url = yarl.URL(address).with_query(v=10, encoding="json")
-        async with asyncio.timeout(OPEN_S):
-            opened = await self._rest.websocket(str(url))
+        opened = await self._rest.http.websocket(str(url), most=MOST_FRAME_BYTES, autoclose=False)
         socket = _Socket(
             opened, token=self._rest.token, intents=self._intents, on_event=self._on_event
         )
@@ -191,10 +161,10 @@ class Gateway:
             async with asyncio.timeout(OPEN_S):
                 socket.gateway = yarl.URL(address)
                 await socket.poll_event()
-                if not session.id:
+                if known is None:
                     await socket.identify()
                 else:
-                    socket.session_id, socket.sequence = session.id, session.sequence
+                    socket.session_id, socket.sequence = known.session_id, known.sequence
                     await socket.resume()
             yield socket
         except Exception:
@@ -202,14 +172,3 @@ class Gateway:
             raise
         finally:
             await socket.end(1000 if is_over else 4000)
-
-
-def _session(socket: _Socket) -> Session:
-    if socket.session_id is None or socket.sequence is None:
-        return Session()
-    return Session(id=socket.session_id, sequence=socket.sequence, gateway=str(socket.gateway))
-
-
-def application_of(ready: Json) -> str:
-    """Return the application's id, which READY tells."""
-    return text(as_object(ready.get("application")), "id")

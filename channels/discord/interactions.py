@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 
 from channels._remote.lanes import Lanes
+from channels._remote.lengths import cut
 from channels.discord import cards, render
 from channels.discord.decode import Interaction
 from channels.discord.rest import Rest
@@ -140,7 +141,7 @@ def _first(
         return None
     if what.echo:
         # Others see that a command was used, and not what was asked.
-        quoted = render.cut(what.echo, MOST_ECHO_CHARS // 2).splitlines()
+        quoted = cut(what.echo, MOST_ECHO_CHARS // 2).splitlines()
         content = "\n".join(f"> {render.escaped(line)}" for line in quoted)
         return {"type": _MESSAGE, "data": {"content": content, "allowed_mentions": _NOBODY}}
     return _said("✅")

@@ -6,7 +6,6 @@ mark are read, and one that is not known to be another is the one. A process tha
 with fewer words, for it was a draft; then it is changed.
 """
 
-from collections.abc import Sequence
 from datetime import datetime
 
 from channels._remote.fields import Json, inner, objects, text, whole
@@ -54,61 +53,54 @@ def snowflake_at(at: datetime, slack_s: float) -> int:
     return max(since_epoch_ms, 0) << _TIME_BITS
 
 
-class Lookup:
-    """Finds what one account has sent."""
-
-    def __init__(self, rest: Rest, log: ChannelLog) -> None:
-        """Hold what is the account's."""
-        self._rest = rest
-        self._log = log
-
-    async def lookup(
-        self,
-        to: Address,
-        channel: str,
-        sent: Sent,
-        *,
-        since: str,
-        apart: frozenset[str],
-        before: str,
-        me: str,
-    ) -> tuple[LookupResult, bool]:
-        """Read one page; see `Channel.lookup`. Whether what is found shows what was sent follows."""
-        mark, _, pages = since.partition("/")
-        looked = int(pages) if pages.isdecimal() else 0
-        if not is_snowflake(mark) or looked >= MOST_PAGES:
-            message = f"`{to.channel}`: it is not known where to look"
-            raise DeliveryUnknown(message)
-        page = await self._page(to, channel, mark)
-        last = int(before) if is_snowflake(before) else None
-        seen = sorted(
-            (one for one in page if last is None or int(snowflake(one, "id") or 0) < last),
-            key=lambda one: int(snowflake(one, "id") or 0),
-        )
-        ours = [one for one in seen if snowflake(one, "id") not in apart and _may_be(one, sent, me)]
-        is_same = [text(one, "content").strip() == sent.content.strip() for one in ours]
-        if ours:
-            found = is_same.index(True) if True in is_same else 0
-            self._log("lost_message_found", pages=looked + 1, as_sent=is_same[found])
-            ref = MessageRef(address=to, message=snowflake(ours[found], "id"))
-            return LookupResult(ref=ref), is_same[found]
-        if len(page) < PAGE or len(seen) < len(page):
-            # What is sent now stands after all of these, and may be looked for from there.
-            return LookupResult(since=snowflake(seen[-1], "id") if seen else mark), False
-        since = f"{snowflake(seen[-1], 'id')}/{looked + 1}"
-        return LookupResult(since=since, is_over=False), False
-
-    async def _page(self, to: Address, channel: str, mark: str) -> Sequence[Json]:
-        path = f"/channels/{channel}/messages?limit={PAGE}&after={mark}"
-        try:
-            return objects({"found": await self._rest.read(path)}, "found")
-        except NotThere as error:
-            # No chat, so nothing stands in it; what is sent there is refused.
-            self._log("lookup_refused", why=str(error))
-            return ()
-        except ChannelRejected as error:
-            message = f"`{to.channel}`: it can't be looked for: {error}"
-            raise DeliveryUnknown(message) from error
+async def look(
+    rest: Rest,
+    log: ChannelLog,
+    to: Address,
+    channel: str,
+    sent: Sent,
+    *,
+    since: str,
+    apart: frozenset[str],
+    before: str,
+) -> tuple[LookupResult, bool]:
+    """Read one page; see `Channel.lookup`. Whether what is found shows what was sent follows."""
+    mark, _, pages = since.partition("/")
+    looked = int(pages) if pages.isdecimal() else 0
+    if not is_snowflake(mark) or looked >= MOST_PAGES:
+        message = f"`{to.channel}`: it is not known where to look"
+        raise DeliveryUnknown(message)
+    try:
+        found = await rest.read(f"/channels/{channel}/messages?limit={PAGE}&after={mark}")
+    except NotThere as error:
+        # No chat, so nothing stands in it; what is sent there is refused.
+        log("lookup_refused", why=str(error))
+        found = None
+    except ChannelRejected as error:
+        message = f"`{to.channel}`: it can't be looked for: {error}"
+        raise DeliveryUnknown(message) from error
+    page = objects({"found": found}, "found")
+    last = int(before) if is_snowflake(before) else None
+    seen = sorted(
+        (one for one in page if last is None or int(snowflake(one, "id") or 0) < last),
+        key=lambda one: int(snowflake(one, "id") or 0),
+    )
+    ours = [
+        one
+        for one in seen
+        if snowflake(one, "id") not in apart and _may_be(one, sent, rest.account)
+    ]
+    is_same = [text(one, "content").strip() == sent.content.strip() for one in ours]
+    if ours:
+        place = is_same.index(True) if True in is_same else 0
+        log("lost_message_found", pages=looked + 1, as_sent=is_same[place])
+        ref = MessageRef(address=to, message=snowflake(ours[place], "id"))
+        return LookupResult(ref=ref), is_same[place]
+    if len(page) < PAGE or len(seen) < len(page):
+        # What is sent now stands after all of these, and may be looked for from there.
+        return LookupResult(since=snowflake(seen[-1], "id") if seen else mark), False
+    since = f"{snowflake(seen[-1], 'id')}/{looked + 1}"
+    return LookupResult(since=since, is_over=False), False
 
 
 def _may_be(message: Json, sent: Sent, me: str) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from channels._remote.fields import Json, inner, objects, text
 from channels.discord.decode import ARGUMENTS, ASK, QUESTION
 from channels.discord.rest import Rest
-from zeroclaw import ChannelLog, Language, Menu, ZeroclawError
+from zeroclaw import ChannelContext, Language, Menu, ZeroclawError
 
 MOST_COMMANDS = 100
 MOST_DESCRIPTION_CHARS = 100
@@ -13,8 +13,9 @@ MOST_DESCRIPTION_CHARS = 100
 _TEXT = 3  # Application Command Option Type: STRING
 
 
-async def offer(rest: Rest, application: str, menu: Menu, log: ChannelLog) -> None:
+async def offer(rest: Rest, application: str, context: ChannelContext) -> None:
     """Set the commands where they differ; what can't be set is told to the log and left."""
+    menu, log = context.menu, context.log
     if not menu.everyone or not application:
         return
     path, wanted = f"/applications/{application}/commands", listed(menu)

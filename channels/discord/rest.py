@@ -8,17 +8,15 @@ one, and nobody would know of the other that it may have arrived twice.
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from urllib.parse import urlsplit
-from urllib.request import getproxies
-
-import aiohttp
 
 from channels._remote.fields import Json, as_object, number, parsed, text, whole
+from channels._remote.http import FIRST_FAILURE, Form, Http, form_name
 from channels._remote.known import Known
-from channels._remote.servers import is_near, trust
+from channels._remote.servers import is_near
+from channels._remote.waits import wait_s
 from channels.discord import DiscordSettings, account_of
-from channels.discord.errors import TOO_MANY, TokenRefused, about_the_token, refused, until_free
+from channels.discord.errors import TokenRefused, about_the_token, refused
 from zeroclaw import (
     ChannelRejected,
     ChannelUnavailable,
@@ -29,29 +27,12 @@ from zeroclaw import (
 
 MOST_ROUTES = 10_000
 """Limits that are remembered; those that were told last."""
-MOST_CONNECTIONS = 64
-CONNECT_S, READ_S = 10.0, 20.0
-MOST_ANSWER_BYTES = 16 * 1024 * 1024
-MOST_FRAME_BYTES = 32 * 1024 * 1024
-"""Of one event; a large server's first is several MiB."""
-Websocket = aiohttp.ClientWebSocketResponse
-BROKEN: tuple[type[Exception], ...] = (aiohttp.ClientError, OSError, TimeoutError)
-"""What a connection raises that has ended."""
-_SLOWEST_BYTES_PER_S = 100_000
 _ID = re.compile(r"[0-9]{15,20}")
-_FIRST_FAILURE, _FAILED = 300, 500
 # User Agent, "Reference", read 2026-11: without one of this form calls may be refused.
 _AGENT = "DiscordBot (zeroclaw, 0.1)"
 
 # Application Flags, read 2026-11: the intent is granted, or is turned on for a bot in few servers.
 _MAY_READ = 1 << 18 | 1 << 19
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Answer:
-    status: int
-    content: bytes
-    headers: Mapping[str, str]
 
 
 class Rest:
@@ -61,7 +42,7 @@ class Rest:
         name: The channel's, for errors.
         account: The account's user id.
         token: The bot's, for the gateway.
-        is_closed: No call is made any more.
+        http: Its connections.
     """
 
     def __init__(
@@ -79,33 +60,10 @@ class Rest:
         self.name = name
         self.token = secrets.get("token", "").strip()
         self.account = account_of(name, self.token)
+        self.http = Http(name, "Discord", agent=_AGENT)
         self._base = settings.api_base_url
-        self._trusted = trust()  # here, so that no call has to wait while they are read
-        self._session: aiohttp.ClientSession | None = None
         self._clock = clock
         self._spent: Known[float] = Known(MOST_ROUTES)
-        self.is_closed = False
-
-    async def aclose(self) -> None:
-        """Close every connection, for good; safe twice."""
-        self.is_closed = True
-        session, self._session = self._session, None
-        if session is not None:
-            await session.close()
-
-    def _opened(self) -> aiohttp.ClientSession:
-        if self.is_closed:
-            message = f"`{self.name}` is closed"
-            raise ChannelUnavailable(message)
-        if self._session is None:
-            self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=MOST_CONNECTIONS, ssl=self._trusted),
-                cookie_jar=aiohttp.DummyCookieJar(),
-                headers={"User-Agent": _AGENT},
-                # It reads a file in a thread for each call, so only where there is a proxy to find.
-                trust_env=bool(getproxies()),
-            )
-        return self._session
 
     async def call(
         self,
@@ -132,17 +90,24 @@ class Rest:
             DeliveryUnknown: It may have arrived.
         """
         route, at = _route(method, path), 0.0 if self._clock is None else self._clock.monotonic()
-        if (wait_s := self._spent.get(route, at) - at) > 0:
+        if (left_s := self._spent.get(route, at) - at) > 0:
             message = f"`{self.name}`: Discord takes no more such calls now"
-            raise RateLimited(message, retry_after_s=wait_s)
-        data: aiohttp.FormData | bytes | None = None if body is None else json.dumps(body).encode()
-        more_s = 0.0
+            raise RateLimited(message, retry_after_s=left_s)
+        headers = {"Authorization": f"Bot {self.token}"} if of_bot else {}
+        data: Form | bytes | None = None
         if file is not None:
-            data, more_s = _form(body, *file), len(file[1]) / _SLOWEST_BYTES_PER_S
-        answer = await self._answer(method, self._base + path, data, of_bot=of_bot, more_s=more_s)
-        if self._clock is not None and of_bot and (free_s := until_free(answer.headers)):
+            data = _form(body, *file)
+        elif body is not None:
+            data, headers["Content-Type"] = json.dumps(body).encode(), "application/json"
+        size = 0 if file is None else len(file[1])
+        url = self._base + path
+        answer = await self.http.call(method, url, headers=headers, data=data, size=size)
+        told = answer.headers
+        if self._clock is not None and of_bot and told.get("X-RateLimit-Remaining") == "0":
+            # How many more calls of a kind pass each answer says ("Rate Limits", read 2026-11).
+            free_s = wait_s(told.get("X-RateLimit-Reset-After"))
             self._spent[route] = self._clock.monotonic() + free_s
-        if answer.status >= _FIRST_FAILURE:
+        if answer.status >= FIRST_FAILURE:
             raise refused(self.name, answer.status, answer.content, answer.headers)
         return parsed(answer.content)
 
@@ -152,35 +117,6 @@ class Rest:
             return await self.call("GET", path)
         except DeliveryUnknown as error:
             raise ChannelUnavailable(str(error)) from error
-
-    async def download(self, url: str, *, max_bytes: int) -> bytes:
-        """Get a file from where Discord keeps it; without the token, for that is another host.
-
-        Raises:
-            ChannelRejected: It is larger, or gone.
-            ChannelUnavailable: It can't be read now.
-        """
-        parts = urlsplit(url)
-        if parts.scheme != "https" and not (
-            parts.scheme == "http" and is_near(parts.hostname or "")
-        ):
-            message = f"`{self.name}`: the file has no address"
-            raise ChannelRejected(message)
-        try:
-            answer = await self._answer("GET", url, None, of_bot=False, most=max_bytes + 1)
-        except DeliveryUnknown as error:
-            raise ChannelUnavailable(str(error)) from error
-        if answer.status >= _FAILED or answer.status == TOO_MANY:
-            message = f"`{self.name}`: Discord failed ({answer.status})"
-            raise ChannelUnavailable(message)
-        if answer.status >= _FIRST_FAILURE:
-            message = f"`{self.name}`: the file is no longer there"
-            raise ChannelRejected(message)
-        content = answer.content
-        if len(content) > max_bytes:
-            message = f"`{self.name}`: the file is larger than {max_bytes} bytes"
-            raise ChannelRejected(message)
-        return content
 
     async def me(self) -> Json:
         """Return the bot's user, as the token says it is.
@@ -224,23 +160,6 @@ class Rest:
         message = f"`{self.name}`: the server names no gateway"
         raise ChannelUnavailable(message)
 
-    async def websocket(self, url: str) -> Websocket:
-        """Open a connection to the gateway.
-
-        Raises:
-            ChannelUnavailable: It did not come about.
-        """
-        try:
-            return await self._opened().ws_connect(
-                url,
-                max_msg_size=MOST_FRAME_BYTES,
-                autoclose=False,
-                timeout=aiohttp.ClientWSTimeout(ws_close=CONNECT_S),  # pyright: ignore[reportCallIssue]  of attrs
-            )
-        except (aiohttp.ClientError, OSError) as error:
-            message = f"`{self.name}`: the gateway can't be reached ({type(error).__name__})"
-            raise ChannelUnavailable(message) from error
-
     async def _about_the_token(self, path: str) -> Json:
         """Make a call that every bot may make, so that a refusal is about its token."""
         try:
@@ -250,50 +169,6 @@ class Rest:
         except ChannelRejected as error:
             raise ChannelUnavailable(str(error)) from error
 
-    async def _answer(
-        self,
-        method: str,
-        url: str,
-        data: aiohttp.FormData | bytes | None,
-        *,
-        of_bot: bool,
-        more_s: float = 0.0,
-        most: int = MOST_ANSWER_BYTES,
-    ) -> _Answer:
-        """Send a request and read its answer, of the body no more than a bound and a little."""
-        headers = {"Authorization": f"Bot {self.token}"} if of_bot else {}
-        if isinstance(data, bytes):
-            headers["Content-Type"] = "application/json"
-        times = aiohttp.ClientTimeout(total=None, connect=CONNECT_S, sock_read=READ_S + more_s)
-        read = bytearray()
-        try:
-            async with self._opened().request(
-                method, url, headers=headers, data=data, timeout=times, allow_redirects=False
-            ) as answer:
-                async for piece in answer.content.iter_any():
-                    read += piece
-                    if len(read) >= most:
-                        break
-        except _BEFORE_SENDING as error:
-            message = f"`{self.name}`: Discord can't be reached ({type(error).__name__})"
-            raise ChannelUnavailable(message) from error
-        except TimeoutError as error:
-            message = f"`{self.name}`: Discord gave no answer in time"
-            raise DeliveryUnknown(message, late=True) from error
-        except aiohttp.ClientError as error:
-            message = f"`{self.name}`: Discord gave no answer ({type(error).__name__})"
-            raise DeliveryUnknown(message) from error
-        return _Answer(status=answer.status, content=bytes(read), headers=answer.headers)
-
-
-_BEFORE_SENDING: tuple[type[Exception], ...] = (
-    aiohttp.ClientConnectorError,
-    aiohttp.ClientConnectorCertificateError,
-    aiohttp.ClientHttpProxyError,
-    aiohttp.ConnectionTimeoutError,
-    aiohttp.InvalidURL,
-)
-
 
 def _route(method: str, path: str) -> str:
     """Return what calls share a limit: of one method on one kind of thing in one channel."""
@@ -301,14 +176,13 @@ def _route(method: str, path: str) -> str:
     return f"{method} {first}/{major} {_ID.sub('id', ''.join(rest))}"
 
 
-def _form(body: object, name: str, content: bytes) -> aiohttp.FormData:
+def _form(body: object, name: str, content: bytes) -> Form:
     """Return a message with a file, as "Uploading Files" says (read 2026-11)."""
-    form = aiohttp.FormData(quote_fields=False)
+    form = Form(quote_fields=False)
     form.add_field("payload_json", json.dumps(body), content_type="application/json")
-    # As browsers write a file's name: what would end it is escaped (WHATWG HTML, "multipart form
-    # data", read 2026-11).
-    shown = name.translate({ord("\r"): "%0D", ord("\n"): "%0A", ord('"'): "%22"})
-    form.add_field("files[0]", content, filename=shown, content_type="application/octet-stream")
+    form.add_field(
+        "files[0]", content, filename=form_name(name), content_type="application/octet-stream"
+    )
     return form
 
 

@@ -4,14 +4,11 @@ Nothing of the libraries of the extra `slack` is imported before it is known to 
 """
 
 from collections.abc import Mapping
-from importlib import import_module
-from importlib.util import find_spec
 from typing import Literal
-from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, Field, field_validator, model_validator
 
-from channels._remote.servers import is_near, trust
+from channels._remote.settings import RemoteSettings, load, need
 from zeroclaw import (
     HOOK_PATH,
     Budget,
@@ -19,9 +16,7 @@ from zeroclaw import (
     Channel,
     ChannelContext,
     ChannelManifest,
-    ConfigError,
     SecretReference,
-    replace,
 )
 
 CAPABILITIES = Capabilities(
@@ -43,17 +38,12 @@ CAPABILITIES = Capabilities(
 EDIT_INTERVAL_S = 3.0
 CHAT = Budget(per_s=0.9, burst=3)
 ACCOUNT = Budget(per_s=0.8, burst=20)
-FASTEST_EDIT_S = 0.05
-"""Where no limits are kept: as often as an eye can follow."""
-
 API = "https://slack.com/api"
-EXTRA = "slack_bolt"
+LIBRARY = "slack_bolt"
 
 
-class SlackSettings(BaseModel):
+class SlackSettings(RemoteSettings):
     """The keys of `[channels.slack]` beside the common ones."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     bot_token: SecretReference
     """Of the app in the workspace, `xoxb-…`."""
@@ -74,27 +64,13 @@ class SlackSettings(BaseModel):
     drafts: Literal["streamed", "edited"] = "streamed"
     """What an answer in a thread is while it is written: one of Slack's streams, where it takes them,
     or a message that is edited, as it is everywhere else."""
-    link_previews: bool = False
-    """Whether Slack shows what links in answers lead to; it fetches each link for that."""
-    uncertain: Literal["lookup", "resend", "hold"] = "lookup"
-    """What follows a message whose answer was lost: it is looked for by the key that it carries; or
-    sent again and marked as a possible repeat; or neither, and the operator is told."""
     api_base_url: str = Field(default=API, max_length=200)
     """Where the Web API answers; another one for a server of your own."""
-    limits: Literal["published", "off"] = "published"
-    """Which limits are kept; `off` only for a server of your own that has none."""
 
     def capabilities(self) -> Capabilities:
         """Return what an account can do, within the limits that are kept."""
-        can = replace(
-            CAPABILITIES,
-            can_lookup=self.uncertain == "lookup",
-            may_repeat=self.uncertain != "hold",
-        )
-        if self.limits == "off":
-            return replace(can, min_edit_interval_s=FASTEST_EDIT_S)
-        return replace(
-            can, min_edit_interval_s=EDIT_INTERVAL_S, chat_budget=CHAT, account_budget=ACCOUNT
+        return self.within(
+            CAPABILITIES, edit_interval_s=EDIT_INTERVAL_S, chat=CHAT, account=ACCOUNT
         )
 
     @field_validator("webhook_path")
@@ -119,19 +95,6 @@ class SlackSettings(BaseModel):
             raise ValueError(fault)
         return self
 
-    @field_validator("api_base_url")
-    @classmethod
-    def _is_safe(cls, url: str) -> str:
-        """Refuse plain HTTP to the internet: a token goes with each call."""
-        parts = urlsplit(url)
-        if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query:
-            message = f"must be an address such as {API}"
-            raise ValueError(message)
-        if parts.scheme == "http" and not is_near(parts.hostname):
-            message = f"`{parts.hostname}` needs https: a token goes with each call"
-            raise ValueError(message)
-        return url.rstrip("/")
-
 
 def is_public(settings: BaseModel) -> bool:
     """Whether Slack calls the public listener; asked with the settings of one channel."""
@@ -143,9 +106,7 @@ def prepare() -> None:
 
     Without the extra it does nothing: `open_channel` says so.
     """
-    if find_spec(EXTRA) is not None:
-        import_module("channels.slack.adapter")
-        trust()
+    load("channels.slack.adapter", LIBRARY)
 
 
 def open_channel(context: ChannelContext) -> Channel:
@@ -155,7 +116,7 @@ def open_channel(context: ChannelContext) -> Channel:
         ConfigError: The extra is not installed.
         ChannelUnauthorized: A token can't be one.
     """
-    _needs_extra(context.name)
+    need(LIBRARY, context.name, "Slack")
     from channels.slack.adapter import SlackChannel
 
     return SlackChannel(context)
@@ -169,7 +130,7 @@ async def check(settings: SlackSettings, secrets: Mapping[str, str]) -> str:
         ChannelUnauthorized: A token is not accepted.
         ChannelUnavailable: Slack can't be reached.
     """
-    _needs_extra("slack")
+    need(LIBRARY, "slack", "Slack")
     from channels.slack.calls import Calls
 
     calls = Calls("slack", settings, secrets)
@@ -178,20 +139,11 @@ async def check(settings: SlackSettings, secrets: Mapping[str, str]) -> str:
         if settings.receive == "socket_mode":
             await calls.socket_url()
     finally:
-        await calls.aclose()
+        await calls.http.aclose()
     answers = f"@{me.name} answers in the workspace {me.team_name}"
     if settings.receive == "socket_mode":
         return answers
     return f"{answers}; Slack is to call {settings.webhook_path} of the public listener"
-
-
-def _needs_extra(channel: str) -> None:
-    if find_spec(EXTRA) is None:
-        fault = (
-            f"channels.{channel}: Slack needs more packages; install the extra `slack`: "
-            "python -m pip install -e '.[slack]' in the checkout"
-        )
-        raise ConfigError((fault,))
 
 
 MANIFEST = ChannelManifest(

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from hashlib import blake2b
 
+from channels._remote.cards import FILE_NAME
 from channels._remote.fields import Json, inner, objects, text, whole
 from channels._remote.known import Known
 from channels._remote.lanes import Lanes
@@ -147,7 +148,7 @@ class SlackChannel:
                 group.create_task(self._streams.keep())
                 await hearing.run()
         except* ChannelUnavailable:
-            if not self._calls.closed.is_set():  # closing cuts the connection that stands
+            if not self._calls.http.closed.is_set():  # closing cuts the connection that stands
                 raise
 
     def _hearing(self, on_up: OnUp, on_envelope: OnEnvelope) -> SocketMode | EventsApi:
@@ -459,7 +460,7 @@ class SlackChannel:
     async def _calls_of(self, card: Card) -> str:
         """Hand over a file of a card's calls, whole; return the link that shows it."""
         calls = cards.listed(card).encode()
-        return await self._calls.upload(cards.FILE_NAME, calls, self._context.clock)
+        return await self._calls.upload(FILE_NAME, calls, self._context.clock)
 
     async def _linked(self, ref: MessageRef) -> str:
         """Read which file a message shows, for what replaces its text has to name it again."""
@@ -510,7 +511,7 @@ class SlackChannel:
     async def aclose(self) -> None:
         """Close every connection, and end `receive`."""
         await self._streams.aclose()
-        await self._calls.aclose()
+        await self._calls.http.aclose()
 
     # --- messages as the API takes them ----------------------------------------------------------
 

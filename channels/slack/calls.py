@@ -1,23 +1,18 @@
-"""Speak to Slack: calls of its Web API with its own client, files, and the line that events come by.
+"""Speak to Slack: calls of its Web API, files, and the line that events come by.
 
-One call is one request, and what came of it is told. The client makes a call again by itself where a
-connection fails (`AsyncConnectionErrorRetryHandler`, slack-sdk 3.47), so that nobody would know that it
-may have arrived twice; its handlers are taken out.
+One call is one request, and what came of it is told. Not the library's client: it makes a call again by
+itself where a connection fails (`AsyncConnectionErrorRetryHandler`, slack-sdk 3.47), so that nobody would
+know that it may have arrived twice.
 """
 
-import asyncio
 import json
 import re
 from collections.abc import Mapping
-from urllib.parse import urlsplit
-from urllib.request import getproxies
-
-import aiohttp
-from slack_sdk.errors import SlackApiError
-from slack_sdk.web.async_client import AsyncWebClient
+from urllib.parse import urlencode, urlsplit
 
 from channels._remote.fields import Json, as_object, inner, objects, parsed, text
-from channels._remote.servers import trust
+from channels._remote.http import Http, Line
+from channels._remote.waits import TOO_MANY, wait_s
 from channels.slack import SlackSettings
 from zeroclaw import (
     ChannelRejected,
@@ -30,25 +25,15 @@ from zeroclaw import (
     ZeroclawError,
 )
 
-CONNECT_S, CALL_S, READ_S = 10, 30, 20
 QUIET_S = 60.0
 """Seconds without a word after which a connection is dead: Slack pings it every few seconds."""
 MOST_FRAME_BYTES = 8 * 1024 * 1024
-MOST_CONNECTIONS = 64
-LONGEST_WAIT_S = 24 * 3600.0
-"""What a server asks for beyond a day is no wait, but a fault of it."""
-UNSTATED_WAIT_S = 1.0
 LOOK_S, MOST_LOOKS = 0.5, 10
 """How often Slack is asked whether it has looked into a file."""
-TOO_MANY, FAILED = 429, 500
-_DONE = 200
+_DONE, FAILED = 200, 500
+_JSON, _FORM = "application/json; charset=utf-8", "application/x-www-form-urlencoded"
 _WORD = re.compile(r"[A-Za-z0-9_:.,]{1,100}")
 _LINK = re.compile(r"https?://[^\s<>|]{1,1000}")
-_NOT_THERE = frozenset({301, 302, 303, 307, 308, 401, 403, 404, 410})
-_ENDS = frozenset(
-    {aiohttp.WSMsgType.CLOSE, aiohttp.WSMsgType.CLOSING}
-    | {aiohttp.WSMsgType.CLOSED, aiohttp.WSMsgType.ERROR}
-)
 
 # "Errors" of the methods used here, docs.slack.dev, read 2026-11.
 _TOKEN = frozenset(
@@ -87,7 +72,7 @@ class Calls:
 
     Attributes:
         name: The channel's, for errors.
-        closed: Set once no call is made any more.
+        http: Its connections.
     """
 
     def __init__(self, name: str, settings: SlackSettings, secrets: Mapping[str, str]) -> None:
@@ -103,30 +88,7 @@ class Calls:
             for key, begins in kinds[: 2 if settings.receive == "socket_mode" else 1]
         }
         self._base = f"{settings.api_base_url}/"
-        self._trusted = trust()  # here, so that no call has to wait while they are read
-        self._session: aiohttp.ClientSession | None = None
-        self._client: AsyncWebClient | None = None
-        self.closed = asyncio.Event()
-
-    async def aclose(self) -> None:
-        """Close every connection, for good; safe twice."""
-        self.closed.set()
-        session, self._session = self._session, None
-        if session is not None:
-            await session.close()
-
-    def _session_now(self) -> aiohttp.ClientSession:
-        if self.closed.is_set():
-            message = f"`{self.name}` is closed"
-            raise ChannelUnavailable(message)
-        if self._session is None:
-            self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=MOST_CONNECTIONS, ssl=self._trusted),
-                cookie_jar=aiohttp.DummyCookieJar(),
-                # It reads a file in a thread for each call, so only where there is a proxy to find.
-                trust_env=bool(getproxies()),
-            )
-        return self._session
+        self.http = Http(name, "Slack")
 
     async def call(self, method: str, body: Mapping[str, object]) -> Json:
         """Make one call that writes, and return what Slack answered.
@@ -142,7 +104,8 @@ class Calls:
             DeliveryUnknown: It may have arrived.
         """
         arguments = {key: value for key, value in body.items() if value is not None}
-        return await self._made(method, "bot_token", body=arguments)
+        data = json.dumps(arguments).encode()
+        return await self._made(method, "bot_token", kind=_JSON, data=data)
 
     async def read(
         self, method: str, body: Mapping[str, object] | None = None, *, of_app: bool = False
@@ -158,41 +121,20 @@ class Calls:
             if value is not None
         }
         try:
-            return await self._made(method, "app_token" if of_app else "bot_token", data=form)
+            key, data = "app_token" if of_app else "bot_token", urlencode(form).encode()
+            return await self._made(method, key, kind=_FORM, data=data)
         except DeliveryUnknown as error:
             raise ChannelUnavailable(str(error)) from error
 
-    async def _made(
-        self,
-        method: str,
-        key: str,
-        *,
-        data: Mapping[str, str] | None = None,
-        body: Mapping[str, object] | None = None,
-    ) -> Json:
-        session = self._session_now()
-        if self._client is None:
-            self._client = AsyncWebClient(
-                base_url=self._base,
-                timeout=CALL_S,
-                session=session,
-                ssl=self._trusted,
-                retry_handlers=[],
-            )
-        headers = {"Authorization": f"Bearer {self._tokens[key]}"}
-        try:
-            answer = await self._client.api_call(method, data=data, json=body, headers=headers)
-        except SlackApiError as error:
-            raise self._refused(method, error) from None
-        except aiohttp.ClientConnectorError:
-            message = f"`{self.name}`: Slack can't be reached"
-            raise ChannelUnavailable(message) from None
-        except (TimeoutError, aiohttp.ClientError, OSError) as error:
-            message = f"`{self.name}`: the answer to `{method}` was lost ({type(error).__name__})"
-            raise DeliveryUnknown(message) from None
-        return as_object(answer.data)
+    async def _made(self, method: str, key: str, *, kind: str, data: bytes) -> Json:
+        headers = {"Authorization": f"Bearer {self._tokens[key]}", "Content-Type": kind}
+        answer = await self.http.call("POST", self._base + method, headers=headers, data=data)
+        said = as_object(parsed(answer.content))
+        if answer.status != _DONE or said.get("ok") is not True:
+            raise self._refused(method, answer.status, said, answer.headers.get("Retry-After"))
+        return said
 
-    async def line(self) -> "Line":
+    async def line(self) -> Line:
         """Open the line that events come by.
 
         Raises:
@@ -200,15 +142,7 @@ class Calls:
             ChannelUnavailable: It does not stand.
         """
         url = await self.socket_url()
-        try:
-            async with asyncio.timeout(2 * CONNECT_S):
-                opened = await self._session_now().ws_connect(
-                    url, heartbeat=QUIET_S / 2, max_msg_size=MOST_FRAME_BYTES
-                )
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            message = f"`{self.name}`: the gateway can't be reached ({type(error).__name__})"
-            raise ChannelUnavailable(message) from None
-        return Line(opened)
+        return Line(await self.http.websocket(url, most=MOST_FRAME_BYTES, heartbeat_s=QUIET_S / 2))
 
     async def download(self, url: str, *, max_bytes: int) -> bytes:
         """Get a file that somebody sent; the token goes to Slack's own hosts and nowhere else.
@@ -220,31 +154,8 @@ class Calls:
         if not _is_theirs(url, self._base):
             message = f"`{self.name}`: the file is not kept by Slack"
             raise ChannelRejected(message)
-        timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S, sock_read=READ_S)
         headers = {"Authorization": f"Bearer {self._tokens['bot_token']}"}
-        try:
-            async with self._session_now().get(
-                url, headers=headers, timeout=timeout, allow_redirects=False
-            ) as answer:
-                content = bytearray()
-                async for piece in answer.content.iter_chunked(65_536):
-                    content += piece
-                    if len(content) > max_bytes:
-                        break
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            message = f"`{self.name}`: the file can't be read now ({type(error).__name__})"
-            raise ChannelUnavailable(message) from None
-        if answer.status in _NOT_THERE:
-            # Who may not read a file is led to a page that asks for a login.
-            message = f"`{self.name}`: the file is no longer there, or the bot lacks `files:read`"
-            raise ChannelRejected(message)
-        if answer.status != _DONE:
-            message = f"`{self.name}`: the file can't be read now ({answer.status})"
-            raise ChannelUnavailable(message)
-        if len(content) > max_bytes:
-            message = f"`{self.name}`: the file is larger than {max_bytes} bytes"
-            raise ChannelRejected(message)
-        return bytes(content)
+        return await self.http.download(url, headers=headers, max_bytes=max_bytes)
 
     async def upload(self, name: str, content: bytes, clock: Clock) -> str:
         """Hand Slack a file that nobody else sees yet, and return its permanent link.
@@ -265,14 +176,11 @@ class Calls:
         if not _is_theirs(url, self._base):
             message = f"`{self.name}`: the server names no place for a file"
             raise ChannelUnavailable(message)
-        timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S, sock_read=CALL_S)
         try:
-            async with self._session_now().post(
-                url, data=content, timeout=timeout, allow_redirects=False
-            ) as answer:
-                why = "" if answer.status == _DONE else str(answer.status)
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            why = type(error).__name__
+            done = await self.http.call("POST", url, data=content, size=len(content))
+            why = "" if done.status == _DONE else str(done.status)
+        except DeliveryUnknown as error:
+            why = str(error)
         if why:
             message = f"`{self.name}`: the file can't be handed over now ({why})"
             raise ChannelUnavailable(message)
@@ -335,17 +243,15 @@ class Calls:
             )
             raise ChannelUnauthorized(message) from None
 
-    def _refused(self, method: str, error: SlackApiError) -> ZeroclawError:
+    def _refused(self, method: str, status: int, said: Json, wait: str | None) -> ZeroclawError:
         """Return what to raise for an answer that is no success.
 
         Nothing else of it is told: Slack repeats arguments in some of them.
         """
-        answer = error.response
-        status, said = int(answer.status_code), as_object(answer.data)
         code = text(said, "error")
         if status == TOO_MANY or code in _LIMITED:
-            wait_s = _seconds(str(answer.headers.get("Retry-After", "")))
-            return RateLimited(f"`{self.name}`: too many calls of `{method}`", retry_after_s=wait_s)
+            message = f"`{self.name}`: too many calls of `{method}`"
+            return RateLimited(message, retry_after_s=wait_s(wait))
         if status >= FAILED or code in _FAILED or not code:
             return DeliveryUnknown(f"`{self.name}`: Slack failed at `{method}` ({code or status})")
         shown = code if _WORD.fullmatch(code) else str(status)
@@ -356,35 +262,6 @@ class Calls:
             return _Unauthorized(message, code=shown)
         kind = Streaming if code in _STREAMED else ChannelRejected
         return kind(message, gone=code in _GONE)
-
-
-class Line:
-    """One connection by which events come."""
-
-    def __init__(self, socket: aiohttp.ClientWebSocketResponse) -> None:
-        """Take one that stands."""
-        self._socket = socket
-
-    async def next(self) -> Json | None:
-        """Return the next thing that is said, None at the end of the connection."""
-        while True:
-            frame = await self._socket.receive()
-            if frame.type is aiohttp.WSMsgType.TEXT:
-                return as_object(parsed(str(frame.data).encode("utf-8", "replace")))
-            if frame.type in _ENDS:
-                return None
-
-    async def say(self, said: Mapping[str, object]) -> bool:
-        """Say something; False where the connection has ended."""
-        try:
-            await self._socket.send_str(json.dumps(said))
-        except (aiohttp.ClientError, ConnectionError):
-            return False
-        return True
-
-    async def aclose(self) -> None:
-        """End the connection."""
-        await self._socket.close()
 
 
 class Streaming(ChannelRejected):
@@ -404,14 +281,6 @@ def _token(name: str, key: str, token: str, begins: str) -> str:
         message = f"`{name}`: `{key}` is no token of that kind; it begins with `{begins}`"
         raise ChannelUnauthorized(message)
     return token
-
-
-def _seconds(header: str) -> float:
-    try:
-        stated = float(header)
-    except ValueError:
-        return UNSTATED_WAIT_S
-    return min(stated, LONGEST_WAIT_S) if stated > 0 else UNSTATED_WAIT_S
 
 
 def _is_theirs(url: str, api: str) -> bool:

@@ -6,8 +6,9 @@ two a card is follows from the card alone, so that it stays what it was.
 """
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 
+from channels._remote.cards import ended, head, title, unmarked
+from channels._remote.cards import listed as calls
 from channels.slack import decode, render
 from zeroclaw import (
     ApprovalId,
@@ -27,11 +28,8 @@ MOST_CALLS = 12
 """A message takes 50 blocks, a call up to four of them."""
 MOST_ROWS = 40
 """Of buttons, where calls stand in a file; calls beyond that are answered by number."""
-FILE_NAME = "calls.txt"
 MOST_LABEL, MOST_TITLE, MOST_QUESTION, MOST_REASON = 75, 24, 2_000, 500
 """Of a button, and of a form's title and label, in characters ("Block Kit", read 2026-11)."""
-_MOST_NAME = 300
-_SIGNS: Mapping[str, str] = {"approved": "✅", "denied": "⛔", "expired": "⌛", "stopped": "⏹"}
 _STYLES: Mapping[Choice, str] = {"once": "primary", "deny": "danger", "deny_with_reason": "danger"}
 
 
@@ -50,13 +48,13 @@ def view(outcome: Outcome, link: str = "") -> list[dict[str, object]]:
         rows = [_buttons(card, call, words) for call in open_calls[:MOST_ROWS]]
         said = "\n".join(filter(None, lines))
         return [render.text_block(said), *([render.file_link(link)] if link else []), *rows]
-    shown = [render.text_block(_head(card))]
+    shown = [render.text_block(head(card))]
     for call in card.calls:
-        shown.append(render.text_block(_title(call)))
+        shown.append(render.text_block(title(call)))
         shown.append(render.text_block(escape_invisible(call.arguments), code=True))
-        below = [f"{_line(call.why)} · {call.hash8}", _line(call.scope)]
+        below = [f"{unmarked(call.why)} · {call.hash8}", unmarked(call.scope)]
         if (ending := endings.get(call.approval)) is not None:
-            below.append(_ending(words, ending))
+            below.append(ended(words, ending, MOST_REASON))
         shown.append(render.text_block("\n".join(filter(None, below))))
         if ending is None:
             shown.append(_buttons(card, call, words))
@@ -70,11 +68,7 @@ def summary(card: Card) -> str:
 
 def listed(card: Card) -> str:
     """Return all of a card as one text, which its file holds."""
-    lines = [_head(card)]
-    for call in card.calls:
-        lines += [_title(call), escape_invisible(call.arguments)]
-        lines += [f"{_line(call.why)} · {call.hash8}", _line(call.scope)]
-    return "\n".join(filter(None, lines))
+    return f"{head(card)}\n{calls(card)}"
 
 
 def form(asked: str, approval: ApprovalId, card: MessageRef, channel: str) -> object:
@@ -86,7 +80,7 @@ def form(asked: str, approval: ApprovalId, card: MessageRef, channel: str) -> ob
         card: Where it was pressed.
         channel: Slack's own id of that chat.
     """
-    said = _line(asked)
+    said = unmarked(asked)
     title = said if len(said) <= MOST_TITLE else f"{said[: MOST_TITLE - 1]}…"
     field: dict[str, object] = {
         "type": "input",
@@ -109,44 +103,19 @@ def form(asked: str, approval: ApprovalId, card: MessageRef, channel: str) -> ob
     }
 
 
-def _head(card: Card) -> str:
-    asked_by = escape_invisible(card.asked_by)[:_MOST_NAME]
-    return CardWords(card.language).head(asked_by, _time(card.deadline_at))
-
-
 def _lines(card: Card) -> list[str]:
     """Return a line a call; each has the same share of what a message may have."""
     words, room = CardWords(card.language), MOST_CHARS // (2 * len(card.calls))
-    lines = [_head(card), words.in_file()]
+    lines = [head(card), words.in_file()]
     for place, call in enumerate(card.calls):
-        by_number = f" ({_line(words.by_number(call.number))})" if place >= MOST_ROWS else ""
-        lines.append(f"{_title(call)} · {call.hash8}"[:room] + by_number)
+        by_number = f" ({unmarked(words.by_number(call.number))})" if place >= MOST_ROWS else ""
+        lines.append(f"{title(call)} · {call.hash8}"[:room] + by_number)
     return lines
 
 
 def _ended(words: CardWords, endings: Mapping[ApprovalId, Ending], call: CardCall) -> str:
     ending = endings.get(call.approval)
-    return "" if ending is None else f"{call.number}. {_ending(words, ending)}"
-
-
-def _title(call: CardCall) -> str:
-    return f"{call.number}. {_line(call.tool)}: {_line(call.summary)}"
-
-
-def _line(said: str) -> str:
-    """Return a line of the runtime's, without its marks."""
-    return escape_invisible(said).replace("`", "")
-
-
-def _ending(words: CardWords, ending: Ending) -> str:
-    by = words.by(escape_invisible(ending.by)[:_MOST_NAME])
-    said = f"{_SIGNS[ending.how]} {words.ended(ending)}{by}, {_time(ending.at)}"
-    reason = escape_invisible(ending.reason)[:MOST_REASON]
-    return f"{said}: {reason}" if reason else said
-
-
-def _time(at: datetime) -> str:
-    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+    return "" if ending is None else f"{call.number}. {ended(words, ending, MOST_REASON)}"
 
 
 def _buttons(card: Card, call: CardCall, words: CardWords) -> dict[str, object]:

@@ -12,7 +12,8 @@ import json
 import re
 from collections.abc import Mapping
 
-from channels._remote.fields import Json, as_object, inner, objects, parsed, text, whole
+from channels._remote.fields import Json, as_object, inner, objects, parsed, text
+from channels._remote.said import Passed, attached, command_of
 from zeroclaw import (
     Address,
     ApprovalId,
@@ -44,7 +45,6 @@ _ID = re.compile(r"[A-Z0-9]{2,30}")
 _TAG = re.compile(r"<([^<>\n]{1,3000})>")
 _MENTION = re.compile(r"@([A-Z0-9]{2,30})(?:\|[^<>|]*)?")
 _NAMED = re.compile(r"[#!]([^|]*)(?:\|(.*))?")
-_COMMAND = re.compile(r"/([A-Za-z][A-Za-z0-9_-]*)(?:\s+(.*))?", re.DOTALL)
 _TAKEN = frozenset({"", "file_share", "thread_broadcast", "me_message"})
 """Subtypes of messages that people write ("Message events", docs.slack.dev, read 2026-11)."""
 _CHOICES: Mapping[str, Choice] = {
@@ -141,12 +141,6 @@ class Taken(Value):
     trigger: str = ""
 
 
-class Passed(Value):
-    """What is nobody's business, and why."""
-
-    why: str
-
-
 def is_elsewhere(payload: Json, me: Me) -> bool:
     """Whether it happened in another workspace than the bot's, where the ids are other people's.
 
@@ -229,8 +223,8 @@ def message(event: Json, me: Me, reading: Reading, *, event_id: str = "") -> Tak
 def _said(event: Json, me: Me) -> Body:
     """Return what a message says; what it shares of others stands below its writer's own words."""
     words, quoted = unmarked(text(event, "text"), me), _quoted(event)
-    if found := _COMMAND.fullmatch(words):
-        return Command(name=found[1].lower(), rest=(found[2] or "").strip())
+    if command := command_of(words):
+        return command
     if quoted:
         return Said(text=f"{words}\n\n{quoted}".strip(), own=words)
     return Said(text=words)
@@ -293,15 +287,9 @@ def _quoted(event: Json) -> str:
 
 
 def _files(event: Json) -> tuple[Attachment, ...]:
+    files = [(text(one, "id"), one) for one in objects(event, "files")[:MOST_FILES]]
     return tuple(
-        Attachment(
-            reference=text(one, "id"),
-            name=text(one, "name") or "file",
-            media_type=text(one, "mimetype"),
-            size_bytes=whole(one, "size"),
-        )
-        for one in objects(event, "files")[:MOST_FILES]
-        if is_id(text(one, "id"))
+        attached(one, id_, name="name", kind="mimetype") for id_, one in files if is_id(id_)
     )
 
 

@@ -99,7 +99,7 @@ class EventsApi:
         with self._mount.public(self._path, self.answer):
             self._catch_up()
             try:
-                await self._calls.closed.wait()
+                await self._calls.http.closed.wait()
             finally:
                 for stored in self._waiting.values():
                     stored.cancel()

@@ -10,6 +10,8 @@ In code too, for where that ends is Slack's to say.
 import re
 from collections.abc import Mapping, Sequence
 
+from channels._remote.cards import receipt_line
+from channels._remote.lengths import units
 from zeroclaw import CheckedReceipt, Rendered, without_markup
 
 MOST_RECEIPTS = 10
@@ -39,11 +41,6 @@ def measure(rendered: Rendered) -> int:
     return max(units(rendered.body), units(rendered.plain))
 
 
-def units(said: str) -> int:
-    """Return a length in UTF-16 units, in which an emoji counts as two."""
-    return len(said) if said.isascii() else len(said.encode("utf-16-le", "surrogatepass")) // 2
-
-
 def escaped(said: str) -> str:
     """Return a text in which Slack finds no mention and no link of its own."""
     return said.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
@@ -57,7 +54,9 @@ def blocks(
     if body:
         shown.append(text_block(body) if plain else {"type": "markdown", "text": body})
     if receipts:
-        elements = [plain_text(line) for line in receipt_lines(receipts)]
+        elements = [
+            plain_text(receipt_line(one)[:MOST_RECEIPT_CHARS]) for one in receipts[:MOST_RECEIPTS]
+        ]
         shown.append({"type": "context", "block_id": "zc-receipts", "elements": elements})
     return shown
 
@@ -81,12 +80,6 @@ def linked(blocks: Sequence[Mapping[str, object]]) -> str:
     shown = "".join(str(one.get("elements")) for one in blocks if one.get("block_id") == FILE_BLOCK)
     found = _SHOWN.search(shown)
     return "" if found is None else found[1]
-
-
-def receipt_lines(receipts: Sequence[CheckedReceipt]) -> list[str]:
-    """Return a line a receipt."""
-    signs = (f"{'🕓' if one.earlier else '✅'} {one.line()}" for one in receipts[:MOST_RECEIPTS])
-    return [one[:MOST_RECEIPT_CHARS] for one in signs]
 
 
 def plain_text(said: str) -> dict[str, object]:

@@ -14,11 +14,10 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from channels._remote.fields import Json, inner, text
-from channels.slack.calls import CONNECT_S, Calls, Line
-from zeroclaw import ChannelLog, ChannelUnavailable, Clock, RateLimited, Value
-
-WAITS_S = (0.0, 1.0, 2.0, 4.0, 8.0)
-"""After each connection that was lost; after the last one the channel is down, and is seen to be."""
+from channels._remote.http import CONNECT_S, Line
+from channels._remote.kept import Ended, keep_connected
+from channels.slack.calls import Calls
+from zeroclaw import ChannelLog, ChannelUnavailable, Clock, Value
 
 
 class Envelope(Value):
@@ -54,39 +53,23 @@ class SocketMode:
         self._clock = clock
         self._log = log
         self._line: Line | None = None
+        self._is_planned = False
 
     async def run(self) -> None:
-        """Hear until cancelled.
+        """Hear until cancelled; see `keep_connected`."""
+        await keep_connected(self._connect, self._calls.http, self._clock, self._log)
 
-        Raises:
-            ChannelUnavailable: No connection stands, however often it was tried.
-            ChannelUnauthorized: Slack refuses the app's token.
-        """
-        tries, is_planned = 0, False
-        while True:
-            was_up, why = False, "closed"
-            try:
-                line = await self._calls.line()
-                try:
-                    await self._greeted(line)
-                    self._line, was_up, tries = line, True, 0
-                    self._on_up(not is_planned)
-                    is_planned = await self._hear(line)
-                finally:
-                    self._line = None
-                    await line.aclose()
-            except ChannelUnavailable as error:
-                why, is_planned = str(error), False
-                if self._calls.closed.is_set() or isinstance(error, RateLimited):
-                    raise  # a long wait is to be seen: the channel is not up while it lasts
-            wait_s = 0.0 if is_planned else WAITS_S[tries]
-            tries += not was_up
-            if tries >= len(WAITS_S):
-                message = f"`{self._calls.name}`: Slack ends every connection ({why})"
-                raise ChannelUnavailable(message)
-            if not is_planned:
-                self._log("gateway_lost", why=why)
-            await self._clock.sleep(wait_s)
+    async def _connect(self) -> Ended:
+        line = await self._calls.line()
+        try:
+            await self._greeted(line)
+            self._line = line
+            self._on_up(not self._is_planned)
+            self._is_planned = await self._hear(line)
+        finally:
+            self._line = None
+            await line.aclose()
+        return Ended(why="closed", was_up=True, is_planned=self._is_planned)
 
     async def confirm(self, envelope: Envelope) -> None:
         """Tell Slack that an event is stored; it may be lost, and then the event comes again."""

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from zlib import crc32
 
+from channels._remote.cards import unmarked
 from channels._remote.outgoing import check_size
 from channels.telegram import (
     CAPABILITIES,
@@ -18,7 +19,7 @@ from channels.telegram.decode import Me, Passed, Taken
 from channels.telegram.errors import MethodUnknown, OtherKind
 from channels.telegram.lookup import Lookup, Numbers, shown_of
 from channels.telegram.messages import Messages
-from channels.telegram.styled import Styled, from_outgoing, unmarked
+from channels.telegram.styled import Styled, from_outgoing
 from channels.telegram.updates import Intake, Poller
 from channels.telegram.webhook import Webhook
 from zeroclaw import (

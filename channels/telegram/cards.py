@@ -10,10 +10,11 @@ unguessable, and who presses is checked by the runtime, so neither can be forged
 """
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from urllib.parse import parse_qs, quote, urlsplit
 
-from channels.telegram.styled import Button, File, Styled, Writer, cut, units, unmarked
+from channels._remote.cards import FILE_NAME, carried, ended, head, read_carried, unmarked
+from channels._remote.lengths import cut, units
+from channels.telegram.styled import Button, File, Styled, Writer
 from zeroclaw import (
     ApprovalId,
     Card,
@@ -31,23 +32,12 @@ MOST_CAPTION_UNITS = 1024
 """Bot API, sendMessage and sendDocument: after entities parsing, read 2026-11."""
 MOST_WITH_BUTTONS = 25
 """Calls that get buttons: a message carries 100, a call has up to 4. Others are numbered."""
-FILE_NAME = "calls.txt"
 
-_MOST_REASON_UNITS = 200
-_MOST_BY_UNITS = 160
 _ENDING_UNITS = 350  # kept free for how a call ended
 _HEAD_UNITS = 240
-_SIGNS: Mapping[str, str] = {"approved": "✅", "denied": "⛔", "expired": "⌛", "stopped": "⏹"}
 MOST_DATA_BYTES = 64
 """Bot API, InlineKeyboardButton.callback_data: 1-64 bytes, read 2026-11."""
 
-_CODES: Mapping[Choice, str] = {
-    "once": "o",
-    "for_a_time": "t",
-    "deny": "d",
-    "deny_with_reason": "r",
-}
-_CHOICES: Mapping[str, Choice] = {code: choice for choice, code in _CODES.items()}
 _QUESTION = "why-"
 
 
@@ -68,7 +58,7 @@ def view(outcome: Outcome) -> Styled:
 
 def _whole(card: Card, endings: Mapping[ApprovalId, Ending]) -> Styled:
     words, writer = CardWords(card.language), Writer()
-    writer.write(_head(card), "bold")
+    writer.write(head(card), "bold")
     for call in card.calls:
         writer.write(f"\n\n{call.number}. ")
         writer.write(escape_invisible(call.tool), "bold")
@@ -78,7 +68,7 @@ def _whole(card: Card, endings: Mapping[ApprovalId, Ending]) -> Styled:
         if call.scope:
             writer.write_line(f"\n{escape_invisible(call.scope)}")
         if call.approval in endings:
-            writer.write(f"\n{_ending(words, endings[call.approval])}")
+            writer.write(f"\n{ended(words, endings[call.approval])}")
         elif not _has_buttons(card, call):
             writer.write(f"\n{words.by_number(call.number)}")
     return writer.written()
@@ -89,32 +79,16 @@ def _caption(card: Card, endings: Mapping[ApprovalId, Ending]) -> Styled:
     room = (MOST_CAPTION_UNITS - _HEAD_UNITS) // len(card.calls)
     words, writer = CardWords(card.language), Writer()
     attached = f"\n{words.in_file()}"
-    writer.write(cut(_head(card), _HEAD_UNITS - units(attached)), "bold")
+    writer.write(cut(head(card), _HEAD_UNITS - units(attached)), "bold")
     writer.write(attached)
     for call in card.calls:
-        ended = f" {_ending(words, endings[call.approval])}" if call.approval in endings else ""
-        ended = cut(ended, room // 2)
+        ending = f" {ended(words, endings[call.approval])}" if call.approval in endings else ""
+        ending = cut(ending, room // 2)
         # Where a command begins and ends is seen, or it could go on in the runtime's own words.
         line = escape_invisible(f"{call.number}. {call.tool}: {call.summary} · {call.hash8}")
-        writer.write_line(f"\n{cut(line, room - 1 - units(ended))}")
-        writer.write(ended)
+        writer.write_line(f"\n{cut(line, room - 1 - units(ending))}")
+        writer.write(ending)
     return writer.written()
-
-
-def _head(card: Card) -> str:
-    asked_by = cut(escape_invisible(card.asked_by), _MOST_BY_UNITS)
-    return CardWords(card.language).head(asked_by, _time(card.deadline_at))
-
-
-def _ending(words: CardWords, ending: Ending) -> str:
-    by = words.by(cut(escape_invisible(ending.by), _MOST_BY_UNITS))
-    said = f"{_SIGNS[ending.how]} {words.ended(ending)}{by}, {_time(ending.at)}"
-    reason = cut(escape_invisible(ending.reason), _MOST_REASON_UNITS)
-    return f"{said}: {reason}" if reason else said
-
-
-def _time(at: datetime) -> str:
-    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 # --- the buttons ---------------------------------------------------------------------------------
@@ -147,15 +121,13 @@ def _has_buttons(card: Card, call: CardCall) -> bool:
 
 def data(approval: ApprovalId, choice: Choice) -> str:
     """Return what a button carries, empty when it would be more than a button can."""
-    carried = f"{_CODES[choice]}:{approval}"
-    return carried if len(carried.encode()) <= MOST_DATA_BYTES else ""
+    found = carried(approval, choice)
+    return found if len(found.encode()) <= MOST_DATA_BYTES else ""
 
 
-def read(carried: str) -> tuple[ApprovalId, Choice] | None:
+def read(found: str) -> tuple[ApprovalId, Choice] | None:
     """Return what a pressed button says, None for one that is not ours."""
-    code, colon, approval = carried.partition(":")
-    choice = _CHOICES.get(code)
-    return (ApprovalId(approval), choice) if choice and colon and approval else None
+    return read_carried(found)
 
 
 def question(asked: str, username: str, approval: ApprovalId, card: str) -> Styled:

@@ -14,13 +14,9 @@ from telegram.request import BaseRequest, RequestData
 from yarl import URL
 
 from channels._remote.fields import Json, as_object, inner, number, parsed, text
+from channels._remote.http import form_name
 from channels._remote.servers import trust
-
-LONGEST_WAIT_S = 24 * 3600.0
-"""What a server asks for beyond a day is no wait, but a fault of it."""
-UNSTATED_WAIT_S = 1.0
-"""What is waited where a server refuses a call as one too many, and does not say for how long."""
-TOO_MANY = 429
+from channels._remote.waits import TOO_MANY, wait_s
 
 
 class NotSent(NetworkError):
@@ -184,30 +180,22 @@ _BEFORE_SENDING: tuple[type[Exception], ...] = (
 )
 
 
-# As browsers write a file's name: what would end it is escaped, all else stands as it is (WHATWG
-# HTML, "multipart form data", read 2026-11).
-_IN_A_FORM = {ord("\r"): "%0D", ord("\n"): "%0A", ord('"'): "%22"}
-
-
 def _form(data: RequestData | None) -> aiohttp.FormData | None:
     """Return the parameters of a call, its files among them."""
     if data is None:
         return None
     form = aiohttp.FormData(data.json_parameters, quote_fields=False)
     for name, (file, content, media_type) in data.multipart_data.items():
-        shown = file.translate(_IN_A_FORM)
-        form.add_field(name, content, filename=shown, content_type=media_type)
+        form.add_field(name, content, filename=form_name(file), content_type=media_type)
     return form
 
 
 def _parameters(found: Json) -> Mapping[str, object]:
     """Return what the library may read of the parameters of a refusal."""
     given = inner(found, "parameters")
-    moved, wait_s = given.get("migrate_to_chat_id"), number(given, "retry_after")
+    moved, stated = given.get("migrate_to_chat_id"), number(given, "retry_after")
     if isinstance(moved, int):
         return {"migrate_to_chat_id": moved}
-    if wait_s is None and found.get("error_code") != TOO_MANY:
+    if stated is None and found.get("error_code") != TOO_MANY:
         return {}
-    if wait_s is None or not wait_s > 0:
-        return {"retry_after": UNSTATED_WAIT_S}
-    return {"retry_after": min(wait_s, LONGEST_WAIT_S)}
+    return {"retry_after": wait_s(stated)}

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import cast
 
 from channels._remote.fields import Json, array, as_object, inner, number, storable, text, whole
+from channels._remote.said import plain_name, quoted
 from zeroclaw import Attachment, Continues
 
 FULL = 4096
@@ -23,8 +24,6 @@ HALF_S = 0.6
 ALBUM_S = 1.0
 """Seconds for one more picture of an album; nothing says which one is the last."""
 
-MOST_QUOTED_CHARS = 1_000
-MOST_NAME_CHARS = 64
 MOST_LEVELS = 40
 """Telegram allows 16; what lies deeper was not written by Telegram."""
 _SAID = ("summary", "text", "expression", "caption", "credit")
@@ -75,12 +74,6 @@ def name_of(user: Json) -> str:
     return plain_name(name) or str(whole(user, "id") or "somebody")
 
 
-def plain_name(name: str) -> str:
-    """Return a name as one short line without brackets."""
-    shown = " ".join(name.split()).translate(str.maketrans("[]", "()"))
-    return shown if len(shown) <= MOST_NAME_CHARS else f"{shown[: MOST_NAME_CHARS - 1]}…"
-
-
 # --- around the words ----------------------------------------------------------------------------
 
 
@@ -106,15 +99,10 @@ def _forwarded(message: Json) -> str:
 
 def _quoted(message: Json, bot: int) -> str:
     answered = inner(message, "reply_to_message")
-    quoted = text(inner(message, "quote"), "text") or words(answered) or thing(answered)
-    if not quoted.strip():
-        return ""
-    if len(quoted) > MOST_QUOTED_CHARS:
-        quoted = f"{quoted[:MOST_QUOTED_CHARS]}…"
+    said = text(inner(message, "quote"), "text") or words(answered) or thing(answered)
     author = inner(answered, "from")
-    whose = "you wrote" if whole(author, "id") == bot else f"{name_of(author)} wrote"
-    lines = "\n".join(f"> {line}" for line in quoted.splitlines())
-    return f"[in reply to what {whose if author else 'somebody wrote'}:]\n{lines}\n\n"
+    whose = "you" if whole(author, "id") == bot else name_of(author)
+    return quoted(said, whose if author else "somebody")
 
 
 # --- what came with the words --------------------------------------------------------------------

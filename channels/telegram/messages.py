@@ -32,10 +32,11 @@ from telegram import (
 from telegram.constants import ChatAction
 from telegram.error import EndPointNotFound, InvalidToken
 
+from channels._remote.lengths import cut
 from channels.telegram import TelegramSettings
 from channels.telegram.account import READ_S, Account
 from channels.telegram.errors import MethodUnknown
-from channels.telegram.styled import Styled, cut
+from channels.telegram.styled import Styled
 from zeroclaw import Address, ChannelLog, ChannelRejected, MessageRef
 
 C = TypeVar("C")

@@ -13,8 +13,9 @@ from collections.abc import Iterable
 from itertools import chain
 
 from channels._remote.fields import storable
+from channels._remote.lengths import units
 from channels.telegram import rich
-from channels.telegram.styled import Mark, Styled, to_body, units
+from channels.telegram.styled import Mark, Styled, to_body
 from zeroclaw import Rendered, replace
 
 MOST_UNITS = 4096

@@ -4,18 +4,17 @@ Offsets and lengths are in UTF-16 units, as the Bot API takes them.
 """
 
 import json
-import re
 from dataclasses import dataclass, field
 from typing import cast
 
+from channels._remote.cards import CODE
+from channels._remote.lengths import cut, units
 from zeroclaw import CheckedReceipt, Outgoing, OutgoingFile, Value, replace
 
 MOST_RECEIPTS = 20
 """Buttons of one message; the text says below which claim a receipt was meant to stand."""
 MOST_LABEL_UNITS = 128
 """Of a button; apps show as much as their screen is wide. The Bot API gives no limit."""
-_CODE = re.compile("`([^`\n]+)`")
-"""How the runtime marks names and commands in a line of its own."""
 
 
 class Mark(Value):
@@ -89,32 +88,12 @@ class Writer:
 
     def write_line(self, line: str) -> None:
         """Add a line of the runtime's, what it marks as code in that style."""
-        for at, piece in enumerate(_CODE.split(line)):
+        for at, piece in enumerate(CODE.split(line)):
             self.write(piece, "code" if at % 2 else "")
 
     def written(self) -> Styled:
         """Return all of it."""
         return Styled(text="".join(self._pieces), marks=tuple(self._marks))
-
-
-def unmarked(line: str) -> str:
-    """Return a line of the runtime's without its marks, for places that know no styles."""
-    return _CODE.sub(r"\1", line)
-
-
-def units(text: str) -> int:
-    """Return the length of a text as Telegram counts it."""
-    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
-
-
-def cut(text: str, most: int) -> str:
-    """Return as much of a text as fits so many UTF-16 units, with a sign that some is missing."""
-    if units(text) <= most:
-        return text
-    short = text[: max(most - 1, 0)]
-    while units(short) > most - 1 and short:
-        short = short[:-1]
-    return f"{short}…"
 
 
 def to_body(styled: Styled) -> str:

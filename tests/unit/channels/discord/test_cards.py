@@ -3,8 +3,9 @@
 import json
 from datetime import timedelta
 
+from channels._remote.lengths import units
 from channels.discord import cards
-from channels.discord.render import MOST_UNITS, units
+from channels.discord.render import MOST_UNITS
 from tests.fakes.manual_clock import EPOCH
 from zeroclaw import ApprovalId, Card, CardCall, CheckedReceipt, Ending, Outcome, replace
 
@@ -108,3 +109,7 @@ def test_a_receipt_is_a_button_that_no_text_can_draw() -> None:
     [[data]] = carried(cards.Shown(content="", components=cards.receipts((receipt,))))
     assert len(data) <= cards.MOST_CUSTOM_ID
     assert cards.read_receipt(data) == receipt.token
+    rows = carried(cards.Shown(content="", components=cards.receipts((receipt,) * 30)))
+    assert [len(row) for row in rows] == [5, 5, 5, 5, 5]
+    (row,) = json.loads(json.dumps(cards.receipts((receipt,))))
+    assert row["components"][0]["label"] == f"✅ {receipt.line()}"

@@ -10,7 +10,6 @@ from channels.discord.errors import (
     TokenRefused,
     closed,
     refused,
-    until_free,
 )
 from zeroclaw import (
     ChannelRejected,
@@ -93,13 +92,6 @@ def test_a_gateway_that_closes_for_good_says_what_to_do(
     assert type(error) is kind
     assert says in str(error)
     assert "\n" not in str(error)
-
-
-def test_a_limit_is_spent_when_no_call_is_left_of_it() -> None:
-    spent = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset-After": "2.5"}
-    assert until_free(spent) == 2.5
-    assert until_free({**spent, "X-RateLimit-Remaining": "1"}) == 0
-    assert until_free({}) == 0
 
 
 def test_a_thread_that_is_open_already_is_told_apart() -> None:

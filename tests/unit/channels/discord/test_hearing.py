@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from channels._remote import kept
 from channels.discord import adapter, gateway, open_channel
 from channels.discord.emulator import server
 from channels.discord.emulator.server import CONTENT, Fault
@@ -118,13 +119,13 @@ async def test_a_gateway_that_stays_away_is_seen_to_be_away() -> None:
     async with rigged() as rig, asyncio.TaskGroup() as group:
         rig.discord.is_held = True
         failing = group.create_task(failure(rig))
-        for tries, wait_s in enumerate(gateway.WAITS_S[:-1], start=1):
+        for tries, wait_s in enumerate(kept.WAITS_S[:-1], start=1):
             await rig.log.until("gateway_lost", tries)
             await rig.clock.advance(wait_s)
         error = await failing
     assert type(error) is ChannelUnavailable
     assert str(error).startswith(
-        "the gateway can't be heard: `discord`: the gateway can't be reached"
+        "`discord`: the gateway can't be heard: the gateway can't be reached"
     )
 
 

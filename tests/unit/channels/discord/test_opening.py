@@ -55,7 +55,7 @@ def test_a_token_says_whose_it_is() -> None:
 
 
 async def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(package, "EXTRA", "not_there")
+    monkeypatch.setattr(package, "LIBRARY", "not_there")
     prepare()
     with pytest.raises(ConfigError, match=r"install the extra `discord`"):
         await check(SETTINGS, {})

@@ -1,22 +1,17 @@
 """How an answer looks on Discord, and how long that takes for the worst of texts."""
 
-from datetime import UTC, datetime
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from channels._remote.lengths import cut, units
 from channels.discord.render import (
     MOST_UNITS,
-    cut,
     escaped,
     markdown,
     measure,
     plainly,
-    receipt_buttons,
-    units,
 )
-from zeroclaw import CheckedReceipt
 
 
 def body(text: str) -> str:
@@ -85,20 +80,6 @@ def test_length_is_counted_in_utf_16_units() -> None:
     assert cut("abcdef", 5) == "abcd…"
     assert cut("👩👩👩", 4) == "👩…"
     assert cut("ab", 0) == "…"
-
-
-def test_receipts_are_buttons_in_as_many_rows_as_there_are() -> None:
-    one = CheckedReceipt(
-        token="zc-receipt-1-a",
-        tool="shell",
-        summary="s",
-        outcome="ok",
-        at=datetime(2026, 1, 1, tzinfo=UTC),
-    )
-    [[(label, token)]] = receipt_buttons((one,))
-    assert (label, token) == (f"✅ {one.line()}", one.token)
-    rows = receipt_buttons((one,) * 30)
-    assert [len(row) for row in rows] == [5, 5, 5, 5, 5]
 
 
 HOSTILE = [

@@ -2,8 +2,9 @@
 
 import pytest
 
+from channels._remote.lengths import units
 from channels.telegram import cards
-from channels.telegram.styled import Styled, units
+from channels.telegram.styled import Styled
 from tests.contract.channel_words import APPROVED, CARD, DENIED, FIRST, call
 from zeroclaw import ApprovalId, Card, Ending, Outcome
 from zeroclaw.value import replace

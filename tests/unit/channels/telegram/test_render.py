@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from channels._remote.lengths import cut, units
 from channels.telegram import render
 from channels.telegram.render import MOST_BLOCKS, markdown, measure
-from channels.telegram.styled import Mark, Styled, cut, from_body, units
+from channels.telegram.styled import Mark, Styled, from_body
 
 MARKUP = st.lists(
     st.sampled_from(

@@ -1,7 +1,7 @@
 """Updates as the Bot API sends them."""
 
+from channels._remote.lengths import units
 from channels.telegram.decode import Me, Passed, Taken, decoded
-from channels.telegram.styled import units
 from zeroclaw import Address, Envelope
 
 ME = Me(channel="telegram", id=42, username="zero_bot")

@@ -1,0 +1,92 @@
+"""Say what every card says, before a platform marks it up; pure."""
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from channels._remote.lengths import cut
+from zeroclaw import (
+    ApprovalId,
+    Card,
+    CardCall,
+    CardWords,
+    CheckedReceipt,
+    Choice,
+    Ending,
+    escape_invisible,
+)
+
+FILE_NAME = "calls.txt"
+"""Of the calls of a card that is too long for a message."""
+MOST_BY, MOST_REASON = 160, 200
+"""Units of a name and of a reason as they are shown."""
+_SIGNS: Mapping[str, str] = {"approved": "✅", "denied": "⛔", "expired": "⌛", "stopped": "⏹"}
+CODES: Mapping[Choice, str] = {
+    "once": "o",
+    "for_a_time": "t",
+    "deny": "d",
+    "deny_with_reason": "r",
+}
+_CHOICES: Mapping[str, Choice] = {code: choice for choice, code in CODES.items()}
+CODE = re.compile("`([^`\n]+)`")
+"""How the runtime marks names and commands in a line of its own."""
+
+
+def head(card: Card, most_by: int = MOST_BY) -> str:
+    """Return who asked, and until when there is time."""
+    asked_by = cut(escape_invisible(card.asked_by), most_by)
+    return CardWords(card.language).head(asked_by, moment(card.deadline_at))
+
+
+def ended(words: CardWords, ending: Ending, most_reason: int = MOST_REASON) -> str:
+    """Return how a call's question ended, by whom, and why."""
+    by = words.by(cut(escape_invisible(ending.by), MOST_BY))
+    said = f"{_SIGNS[ending.how]} {words.ended(ending)}{by}, {moment(ending.at)}"
+    reason = cut(escape_invisible(ending.reason), most_reason)
+    return f"{said}: {reason}" if reason else said
+
+
+def title(call: CardCall) -> str:
+    """Return a call's number, tool and summary."""
+    return f"{call.number}. {unmarked(call.tool)}: {unmarked(call.summary)}"
+
+
+def listed(card: Card) -> str:
+    """Return all calls of a card as one text."""
+    parts: list[str] = []
+    for call in card.calls:
+        parts += [title(call), escape_invisible(call.arguments)]
+        parts += [f"{unmarked(call.why)} · {call.hash8}", unmarked(call.scope)]
+    return "\n".join(filter(None, parts))
+
+
+def carried(approval: ApprovalId, choice: Choice) -> str:
+    """Return what a button carries."""
+    return f"{CODES[choice]}:{approval}"
+
+
+def read_carried(found: str) -> tuple[ApprovalId, Choice] | None:
+    """Return what a pressed button says, None for one that is not ours."""
+    code, colon, approval = found.partition(":")
+    choice = _CHOICES.get(code)
+    return (ApprovalId(approval), choice) if choice and colon and approval else None
+
+
+def pieces(text: str) -> list[str]:
+    """Return a line of the runtime's in pieces; each second one is what it marks as code."""
+    return CODE.split(escape_invisible(text))
+
+
+def unmarked(text: str) -> str:
+    """Return a line of the runtime's without its marks, for places that know no styles."""
+    return "".join(pieces(text))
+
+
+def receipt_line(receipt: CheckedReceipt) -> str:
+    """Return what stands for a receipt."""
+    return f"{'🕓' if receipt.earlier else '✅'} {receipt.line()}"
+
+
+def moment(at: datetime) -> str:
+    """Return a time as cards show it."""
+    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"

@@ -1,0 +1,221 @@
+"""Speak HTTP with a platform: one pool of connections, answers within bounds, and what came of a call."""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+from urllib.request import getproxies
+
+import aiohttp
+
+from channels._remote.fields import Json, as_object, parsed
+from channels._remote.servers import is_near, trust
+from channels._remote.waits import TOO_MANY
+from zeroclaw import ChannelRejected, ChannelUnavailable, DeliveryUnknown, Value
+
+CONNECT_S, READ_S = 10.0, 20.0
+SLOWEST_BYTES_PER_S = 100_000
+"""A body that is sent more slowly counts as stuck."""
+MOST_ANSWER_BYTES = 16 * 1024 * 1024
+MOST_CONNECTIONS = 64
+FIRST_FAILURE, FAILED, NO_TIME = 300, 500, 408
+BROKEN: tuple[type[Exception], ...] = (aiohttp.ClientError, OSError, TimeoutError)
+"""What a connection raises that has ended."""
+Websocket = aiohttp.ClientWebSocketResponse
+Form = aiohttp.FormData
+NOTHING: Mapping[str, str] = {}
+
+_ENDS = frozenset(
+    {aiohttp.WSMsgType.CLOSE, aiohttp.WSMsgType.CLOSING}
+    | {aiohttp.WSMsgType.CLOSED, aiohttp.WSMsgType.ERROR}
+)
+_BEFORE_SENDING: tuple[type[Exception], ...] = (
+    aiohttp.ClientConnectorError,
+    aiohttp.ClientConnectorCertificateError,
+    aiohttp.ClientHttpProxyError,
+    aiohttp.ConnectionTimeoutError,
+    aiohttp.InvalidURL,
+)
+
+
+class Answer(Value):
+    """What came back; of the body no more than a bound and a little."""
+
+    status: int
+    content: bytes
+    headers: Mapping[str, str]
+
+
+class Http:
+    """One account's connections; safe to use concurrently.
+
+    Attributes:
+        name: The channel's, for errors.
+        closed: Set once no call is made any more.
+    """
+
+    def __init__(self, name: str, platform: str, *, agent: str = "zeroclaw") -> None:
+        """Open nothing yet; errors name the platform."""
+        self.name = name
+        self.closed = asyncio.Event()
+        self._platform = platform
+        self._agent = agent
+        self._trusted = trust()  # here, so that no call has to wait while they are read
+        self._session: aiohttp.ClientSession | None = None
+
+    async def aclose(self) -> None:
+        """Close every connection, for good; safe twice."""
+        self.closed.set()
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    def _opened(self) -> aiohttp.ClientSession:
+        if self.closed.is_set():
+            message = f"`{self.name}` is closed"
+            raise ChannelUnavailable(message)
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=MOST_CONNECTIONS, ssl=self._trusted),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                headers={"User-Agent": self._agent},
+                # It reads a file in a thread for each call, so only where there is a proxy to find.
+                trust_env=bool(getproxies()),
+            )
+        return self._session
+
+    async def call(
+        self,
+        method: str,
+        url: str,
+        *,
+        headers: Mapping[str, str] = NOTHING,
+        data: Form | bytes | None = None,
+        size: int = 0,
+        most: int = MOST_ANSWER_BYTES,
+    ) -> Answer:
+        """Make one request, and read its answer up to `most` bytes.
+
+        Args:
+            method: Of HTTP.
+            url: Whole; it is not told, for some of them hold a secret.
+            headers: Likewise.
+            data: The body.
+            size: How many bytes of it make the answer late.
+            most: See above.
+
+        Raises:
+            ChannelUnavailable: Nothing arrived.
+            DeliveryUnknown: It may have arrived.
+        """
+        read_s = READ_S + size / SLOWEST_BYTES_PER_S
+        times = aiohttp.ClientTimeout(total=None, connect=CONNECT_S, sock_read=read_s)
+        read = bytearray()
+        try:
+            async with self._opened().request(
+                method, url, headers=headers, data=data, timeout=times, allow_redirects=False
+            ) as answer:
+                async for piece in answer.content.iter_any():
+                    read += piece
+                    if len(read) >= most:
+                        break
+        except _BEFORE_SENDING as error:
+            message = f"`{self.name}`: {self._platform} can't be reached ({type(error).__name__})"
+            raise ChannelUnavailable(message) from None
+        except BROKEN as error:
+            late = isinstance(error, TimeoutError)
+            why = "in time" if late else f"({type(error).__name__})"
+            message = f"`{self.name}`: {self._platform} gave no answer {why}"
+            raise DeliveryUnknown(message, late=late) from None
+        return Answer(status=answer.status, content=bytes(read), headers=answer.headers)
+
+    async def download(
+        self, url: str, *, max_bytes: int, headers: Mapping[str, str] = NOTHING
+    ) -> bytes:
+        """Get a file.
+
+        Raises:
+            ChannelRejected: It is larger than `max_bytes`, gone, or not to be read.
+            ChannelUnavailable: It can't be read now.
+        """
+        parts = urlsplit(url)
+        if parts.scheme != "https" and (
+            parts.scheme != "http" or not is_near(parts.hostname or "")
+        ):
+            message = f"`{self.name}`: the file has no address"
+            raise ChannelRejected(message)
+        try:
+            answer = await self.call("GET", url, headers=headers, most=max_bytes + 1)
+        except DeliveryUnknown as error:
+            raise ChannelUnavailable(str(error)) from error
+        if answer.status >= FAILED or answer.status in {TOO_MANY, NO_TIME}:
+            message = f"`{self.name}`: the file can't be read now ({answer.status})"
+            raise ChannelUnavailable(message)
+        if answer.status >= FIRST_FAILURE:
+            message = f"`{self.name}`: the file is no longer there, or may not be read"
+            raise ChannelRejected(message)
+        if len(answer.content) > max_bytes:
+            message = f"`{self.name}`: the file is larger than {max_bytes} bytes"
+            raise ChannelRejected(message)
+        return answer.content
+
+    async def websocket(
+        self, url: str, *, most: int, heartbeat_s: float | None = None, autoclose: bool = True
+    ) -> Websocket:
+        """Open a websocket.
+
+        Args:
+            url: Where.
+            most: Bytes of one frame.
+            heartbeat_s: Between two pings of ours, None for none.
+            autoclose: Answer the other side's end.
+
+        Raises:
+            ChannelUnavailable: It does not stand.
+        """
+        ends = aiohttp.ClientWSTimeout(ws_close=CONNECT_S)  # pyright: ignore[reportCallIssue]  of attrs
+        try:
+            async with asyncio.timeout(2 * CONNECT_S):
+                return await self._opened().ws_connect(
+                    url, max_msg_size=most, autoclose=autoclose, heartbeat=heartbeat_s, timeout=ends
+                )
+        except BROKEN as error:
+            message = f"`{self.name}`: the gateway can't be reached ({type(error).__name__})"
+            raise ChannelUnavailable(message) from None
+
+
+class Line:
+    """One connection by which events come."""
+
+    def __init__(self, socket: Websocket) -> None:
+        """Take one that stands."""
+        self._socket = socket
+
+    async def next(self) -> Json | None:
+        """Return the next thing that is said, None at the end of the connection."""
+        while True:
+            frame = await self._socket.receive()
+            if frame.type is aiohttp.WSMsgType.TEXT:
+                return as_object(parsed(str(frame.data).encode("utf-8", "replace")))
+            if frame.type in _ENDS:
+                return None
+
+    async def say(self, said: Mapping[str, object]) -> bool:
+        """Say something; False where the connection has ended."""
+        try:
+            await self._socket.send_str(json.dumps(said))
+        except (aiohttp.ClientError, ConnectionError):
+            return False
+        return True
+
+    async def aclose(self) -> None:
+        """End the connection."""
+        await self._socket.close()
+
+
+def form_name(name: str) -> str:
+    """Return a file's name as browsers write it in a form: what would end it is escaped.
+
+    WHATWG HTML, "multipart form data", read 2026-11.
+    """
+    return name.translate({ord("\r"): "%0D", ord("\n"): "%0A", ord('"'): "%22"})

@@ -1,0 +1,78 @@
+"""The keys that the tables of all platforms on the internet have, and the extra that each needs."""
+
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Literal
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from channels._remote.servers import is_near, trust
+from zeroclaw import Budget, Capabilities, ConfigError, replace
+
+FASTEST_EDIT_S = 0.05
+"""Where no limits are kept: as often as an eye can follow."""
+
+
+class RemoteSettings(BaseModel):
+    """The keys of a platform's table beside the common ones and its own."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    link_previews: bool = False
+    """Whether the platform shows what links in answers lead to; it fetches each link for that."""
+    uncertain: Literal["lookup", "resend", "hold"] = "lookup"
+    """What follows a message whose answer was lost: it is looked for in the chat; or sent again and
+    marked as a possible repeat; or neither, and the operator is told."""
+    api_base_url: str = Field(default="", max_length=200)
+    """Where the API answers; another one for a server of your own."""
+    limits: Literal["published", "off"] = "published"
+    """Which limits are kept; `off` only for a server of your own that has none."""
+
+    def within(
+        self, can: Capabilities, *, edit_interval_s: float, chat: Budget, account: Budget
+    ) -> Capabilities:
+        """Return what an account can do, within the limits that are kept."""
+        can = replace(
+            can, can_lookup=self.uncertain == "lookup", may_repeat=self.uncertain != "hold"
+        )
+        if self.limits == "off":
+            return replace(can, min_edit_interval_s=FASTEST_EDIT_S)
+        return replace(
+            can, min_edit_interval_s=edit_interval_s, chat_budget=chat, account_budget=account
+        )
+
+    @field_validator("api_base_url")
+    @classmethod
+    def _is_safe(cls, url: str) -> str:
+        """Refuse plain HTTP to the internet: a token goes with each call."""
+        parts = urlsplit(url)
+        if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query:
+            message = f"must be an address such as {cls.model_fields['api_base_url'].default}"
+            raise ValueError(message)
+        if parts.scheme == "http" and not is_near(parts.hostname):
+            message = f"`{parts.hostname}` needs https: a token goes with each call"
+            raise ValueError(message)
+        return url.rstrip("/")
+
+
+def load(adapter: str, library: str) -> None:
+    """Load an adapter with its library, a tenth of a second of work; without it do nothing."""
+    if find_spec(library) is not None:
+        import_module(adapter)
+        trust()
+
+
+def need(library: str, channel: str, platform: str) -> None:
+    """See that a platform's library is installed.
+
+    Raises:
+        ConfigError: It is not.
+    """
+    if find_spec(library) is None:
+        extra = platform.lower()
+        fault = (
+            f"channels.{channel}: {platform} needs more packages; install the extra `{extra}`: "
+            f"python -m pip install -e '.[{extra}]' in the checkout"
+        )
+        raise ConfigError((fault,))
