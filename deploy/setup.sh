@@ -15,7 +15,7 @@ stop() { printf 'setup: %s\n' "$1" >&2; exit 1; }
 level=${1:-}
 python=${PYTHON:-python3}
 platform=tests/emulators/platform # the loopback test platform, a package of its own
-slack=tests/emulators/slack       # the Slack that tests speak to, from npm, run by a node from PyPI
+slack=channels/slack/emulator      # the Slack that tests speak to, from npm, run by a node from PyPI
 case $level in
     run) lock=deploy/requirements.lock ;;
     dev) lock=deploy/requirements-dev.lock ;;

@@ -117,7 +117,7 @@ REQUIREMENTS: dict[str, tuple[Callable[[], bool], str]] = {
         "apt-get install dovecot-imapd dovecot-lmtpd, and run as root on a machine made for tests",
     ),
     "emulate": (
-        (Path(__file__).parent / "emulators/slack/node_modules/emulate").is_dir,
+        (Path(__file__).parent.parent / "channels/slack/emulator/node_modules/emulate").is_dir,
         "sh deploy/setup.sh dev",
     ),
     "git": (lambda: shutil.which("git") is not None, "apt-get install git"),

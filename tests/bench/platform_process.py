@@ -136,7 +136,7 @@ class Slack(Side):
     """emulate's, by the tests' front; what it needs for the people's own messages is not measured."""
 
     async def open(self, stack: AsyncExitStack, people: int) -> tuple[Facts, Sequence[str]]:
-        from tests.emulators.slack.server import APP, BOT, SlackServer
+        from channels.slack.emulator.server import APP, BOT, SlackServer
 
         self._server = await stack.enter_async_context(SlackServer())
         persons = [await self._server.person() for _ in range(people)]

@@ -9,9 +9,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from channels.slack import SlackSettings
+from channels.slack.emulator.server import BOT, SIGNING_SECRET, SlackServer
 from tests.contract.slack_harness import SETTINGS, SLACK, SlackHarness, opened_with, slack_context
 from tests.contract.telegram_webhook_harness import OnPublic, public_listener
-from tests.emulators.slack.server import BOT, SIGNING_SECRET, SlackServer
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw import Admit, ChannelContext, SecretReference, replace
 from zeroclaw.host.public_listener import PublicListener

@@ -9,9 +9,9 @@ from typing import cast
 
 from channels.slack import SlackSettings, open_channel, prepare
 from channels.slack.decode import ACTIONS
+from channels.slack.emulator.server import APP, BOT, Deed, Fault, Json, Person, SlackServer
 from tests.contract.channel_suite import Adapter, Harness, Losable, Standing, noting, receiving
 from tests.contract.loopback_harness import NoMount, no_log, no_transcript
-from tests.emulators.slack.server import APP, BOT, Deed, Fault, Json, Person, SlackServer
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw import (
     Address,

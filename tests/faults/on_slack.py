@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TypeVar, cast
 
 from channels.slack.decode import ACTIONS
+from channels.slack.emulator.server import Deed as Told
+from channels.slack.emulator.server import Json, Person, SlackServer
 from tests.contract.slack_harness import standing
-from tests.emulators.slack.server import Deed as Told
-from tests.emulators.slack.server import Json, Person, SlackServer
 from tests.faults.forked import COMMAND
 from tests.faults.ledger import Ledger
 from tests.faults.stage import Card, Deed, Open, Shown, Stage, WithDirectChats, read_card

@@ -98,6 +98,7 @@ async def said_to(client: httpx.AsyncClient, chat: int | str) -> list[str]:
         ("telegram", signal.SIGINT),
         ("discord", signal.SIGTERM),
         pytest.param("email", signal.SIGINT, marks=pytest.mark.needs("dovecot", "postfix")),
+        pytest.param("slack", signal.SIGINT, marks=pytest.mark.needs("emulate")),
     ],
 )
 async def test_with_run_a_daemon_answers_there(
@@ -174,7 +175,8 @@ def test_a_channel_that_nobody_emulates_is_told() -> None:
     done = CliRunner().invoke(root, ["try", "pigeon"])
     assert (
         done.exit_code,
-        "`pigeon` is not installed; installed are `discord`, `email`, `telegram`" in done.stderr,
+        "`pigeon` is not installed; installed are `discord`, `email`, `slack`, `telegram`"
+        in done.stderr,
     ) == (
         2,
         True,

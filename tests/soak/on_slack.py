@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
+from channels.slack.emulator.server import APP, BOT, Deed, Fault, Json, Person, SlackServer
 from tests.contract.slack_harness import standing
-from tests.emulators.slack.server import APP, BOT, Deed, Fault, Json, Person, SlackServer
 from tests.soak.place import Place, Room, Tables, Trouble
 
 KEPT = 50

@@ -42,6 +42,7 @@ def command(
     zeroclaw try telegram --run    with a daemon of its own, on a directory that is thrown away
     zeroclaw try discord --run     likewise
     zeroclaw try email --run       likewise; as root, with dovecot and postfix installed
+    zeroclaw try slack --run       likewise; the first time it gets a package from npm
     zeroclaw try telegram          prints what to add to your configuration, to use your own daemon
 
     With --run, the model is that of your configuration, else the small one on this machine, which

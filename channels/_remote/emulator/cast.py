@@ -1,4 +1,4 @@
-"""Who is on an emulator's page: Ann, who talks with the bot, and Olga, its operator."""
+"""Who is on an emulator's page, Ann, who talks with the bot, and Olga, its operator; and what they do."""
 
 from collections.abc import Mapping
 
@@ -13,6 +13,30 @@ _TOOLS_FOR_ANN = {
     "principals": ["person:ann"],
     "actions": ["command:tool"],
 }
+
+
+class Attached(Value):
+    """A file as the page sends it."""
+
+    name: str
+    base64: bytes  # which msgspec reads
+
+
+class Asked(Value):
+    """A deed; each takes what it needs of it."""
+
+    do: str
+    person: str = ""
+    chat: str = ""
+    message: str = ""
+    reply_to: str = ""
+    text: str = ""
+    caption: str = ""
+    data: str = ""
+    name: str = "file.bin"
+    base64: bytes = b""
+    photos: tuple[Attached, ...] = ()
+    how: str = ""
 
 
 class Cast(Value):

@@ -16,11 +16,10 @@ from typing import cast
 
 from msgspec import ValidationError, convert
 
-from channels._remote.emulator.cast import Cast, Json
+from channels._remote.emulator.cast import Asked, Attached, Cast, Json
 from channels._remote.emulator.site import Unusable
 from channels.discord.emulator.server import Deed, DiscordServer, Fault, Person
 from channels.discord.emulator.view import FORM, chat, question
-from zeroclaw import Value
 
 _FORM = 9
 """Interaction Callback Type: MODAL."""
@@ -54,30 +53,6 @@ _FAULTS: Mapping[str, Callable[[], Fault]] = {
     "lose": _on_a_send,
     "lose_answer": lambda: _on_a_send(carried_out=True),
 }
-
-
-class Attached(Value):
-    """A file as the page sends it."""
-
-    name: str
-    base64: bytes  # which msgspec reads
-
-
-class Asked(Value):
-    """A deed; each takes what it needs of it."""
-
-    do: str
-    person: str = ""
-    chat: str = ""
-    message: str = ""
-    reply_to: str = ""
-    text: str = ""
-    caption: str = ""
-    data: str = ""
-    name: str = "file.bin"
-    base64: bytes = b""
-    photos: tuple[Attached, ...] = ()
-    how: str = ""
 
 
 class Control:

@@ -8,7 +8,7 @@ from typing import cast
 from simcord.backend import Backend
 from simcord.backend.models import Message
 
-from channels.discord.emulator.markup import blocks
+from channels._remote.emulator.markup import blocks
 
 Json = Mapping[str, object]
 SHOWN = 60

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar, cast
 
+from channels.slack.emulator.server import APP, BOT, SIGNING_SECRET, Json, Person, SlackServer
 from tests.contract.slack_harness import standing
 from tests.emulators.model_server import ModelServer
-from tests.emulators.slack.server import APP, BOT, SIGNING_SECRET, Json, Person, SlackServer
 from tests.faults.forked import PRODUCT, forked
 from tests.journeys.bench import Bench
 from tests.journeys.configuration import merged, toml

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from channels.slack.emulator.server import Fault
 from tests.contract.slack_harness import standing
-from tests.emulators.slack.server import Fault
 from tests.journeys.slack.bot import bot
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("emulate")]

@@ -11,11 +11,11 @@ from pydantic import ValidationError
 
 from channels.slack import SlackSettings, adapter, check, open_channel
 from channels.slack.calls import LOOK_S, MOST_LOOKS
+from channels.slack.emulator.server import APP, BOT, Fault, Json, SlackServer
 from channels.slack.render import linked, text_block
 from tests.contract.channel_suite import Desk, Standing, receiving
 from tests.contract.channel_words import APPROVED, CARD, call, looked, outgoing_file
 from tests.contract.slack_harness import SETTINGS, slack_context, standing
-from tests.emulators.slack.server import APP, BOT, Fault, Json, SlackServer
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw import (
     Accepted,

@@ -11,12 +11,12 @@ import pytest
 from pydantic import ValidationError
 
 from channels.slack import SlackSettings, check, is_public, open_channel
+from channels.slack.emulator.server import BOT, SIGNING_SECRET, Json, Person, SlackServer
 from channels.slack.events_api import posted
 from tests.contract.channel_suite import Desk, noting, receiving
 from tests.contract.slack_events_harness import CALLED, called_context
 from tests.contract.slack_harness import SETTINGS
 from tests.contract.telegram_webhook_harness import public_listener
-from tests.emulators.slack.server import BOT, SIGNING_SECRET, Json, Person, SlackServer
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw import Admission, Admit, Envelope, Said, SecretReference, replace
 

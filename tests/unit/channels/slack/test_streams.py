@@ -4,11 +4,11 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
+from channels.slack.emulator.server import Fault, Person, SlackServer
 from channels.slack.streams import IDLE_S, LIFE_S, LOOK_S, MOST_STARTS
 from tests.contract.channel_suite import Desk
 from tests.contract.channel_words import looked
 from tests.contract.slack_harness import SETTINGS, standing
-from tests.emulators.slack.server import Fault, Person, SlackServer
 from tests.unit.channels.slack.test_adapter import Stage, stage
 from zeroclaw import Address, CheckedReceipt, DeliveryUnknown, MessageRef, Outgoing, replace
 

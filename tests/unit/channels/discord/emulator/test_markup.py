@@ -2,7 +2,7 @@
 
 import pytest
 
-from channels.discord.emulator.markup import blocks
+from channels._remote.emulator.markup import blocks
 
 
 def paragraph(*text: object) -> object:

