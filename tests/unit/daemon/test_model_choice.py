@@ -165,7 +165,9 @@ def test_keys_are_found_by_name_and_belong_to_their_endpoint() -> None:
 
 
 @pytest.mark.slow
-async def test_servers_and_keys_are_looked_for() -> None:
+async def test_servers_and_keys_are_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The patience is that of a machine which is busy: the first look loads the client as well."""
+    monkeypatch.setattr("zeroclaw.host.models.servers.LOOPBACK_S", 30.0)
     async with ModelServer() as server:
         found = await look(
             AUTO,
