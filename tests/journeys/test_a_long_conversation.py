@@ -42,9 +42,9 @@ async def said(here: World, first: int, last: int) -> None:
     """Say so many things, each when the one before it is answered."""
     for number in range(first, last):
         if number % 3 == 1:
-            here.model.call(
-                "peek", {"what": f"at {number}: {FILLING}"}, round=0, key=f"turn {number}:"
-            )
+            # For ever, for a kill before the answer is on record has it asked for again.
+            seen = {"what": f"at {number}: {FILLING}"}
+            here.model.call("peek", seen, round=0, key=f"turn {number}:", times=None)
         fact = FACT if number == 3 else "nothing new"
         await here.say("ann", f"turn {number}: {fact}, {FILLING}")
         await here.until(lambda n=number: len(answers(here)) == n)
