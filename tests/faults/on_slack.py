@@ -1,5 +1,6 @@
 """Slack as a stage for scenes, read as people see it."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -7,8 +8,8 @@ from pathlib import Path
 from typing import TypeVar, cast
 
 from channels.slack.decode import ACTIONS
+from channels.slack.emulator.server import PATIENCE_S, Json, Person, SlackServer
 from channels.slack.emulator.server import Deed as Told
-from channels.slack.emulator.server import Json, Person, SlackServer
 from tests.contract.slack_harness import standing
 from tests.faults.forked import COMMAND
 from tests.faults.ledger import Ledger
@@ -132,11 +133,15 @@ class OnSlack(WithDirectChats[_Chat]):
         self.slack.refused.add(self._chats[where].channel)
 
     async def until(self, holds: Callable[[], T]) -> T:
+        """Look from here and not from inside the emulator, where nothing may read a file."""
         try:
-            return await self.slack.until(lambda: self.daemon.check() or holds())
+            async with asyncio.timeout(PATIENCE_S):
+                while not (found := self.daemon.check() or holds()):
+                    await self.slack.next_change().wait()
         except TimeoutError:
             message = f"waited in vain\n{self.slack.calls}\n{self.slack.standing}"
             raise AssertionError(message) from None
+        return found
 
 
 def on_slack(*, channel: Mapping[str, object] | None = None) -> Open:

@@ -11,7 +11,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar, cast
 
-from channels.slack.emulator.server import APP, BOT, SIGNING_SECRET, Json, Person, SlackServer
+from channels.slack.emulator.server import (
+    APP,
+    BOT,
+    PATIENCE_S,
+    SIGNING_SECRET,
+    Json,
+    Person,
+    SlackServer,
+)
 from tests.contract.slack_harness import standing
 from tests.emulators.model_server import ModelServer
 from tests.faults.forked import PRODUCT, forked
@@ -39,13 +47,14 @@ class Bot:
     mallory: Person
 
     async def until(self, holds: Callable[[], T]) -> T:
-        """Wait until something holds; fail when the daemon dies."""
+        """Wait until something holds; fail when the daemon dies.
 
-        def looked() -> T:
-            self.daemon.check()
-            return holds()
-
-        return await self.slack.until(looked)
+        It is looked at from here, for inside the emulator nothing may read a file.
+        """
+        async with asyncio.timeout(PATIENCE_S):
+            while not (found := self.daemon.check() or holds()):
+                await self.slack.next_change().wait()
+        return found
 
     def messages(self, channel: str) -> list[Json]:
         """The bot's messages of a chat, in order."""
