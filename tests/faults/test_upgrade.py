@@ -21,9 +21,11 @@ from zeroclaw.store import DurablePoint
 pytestmark = [pytest.mark.slow, pytest.mark.needs("bwrap", "platform")]
 
 RELEASE = "ff26965"
+# That release made no summaries.
+REACHED = {point: places for point, places in WALK.items() if point != DurablePoint.COMPACTED}
 
 
-@pytest.mark.parametrize(("point", "name", "n", "when"), walked(WALK))
+@pytest.mark.parametrize(("point", "name", "n", "when"), walked(REACHED))
 async def test_what_a_release_left_at_a_durable_point_is_gone_on_with(
     tmp_path: Path, point: DurablePoint, name: str, n: int, when: str
 ) -> None:
