@@ -143,7 +143,7 @@ def scene_of(
     return Scene(
         parts=(
             Part(name="prompt", text=prompt),
-            Part(name="operator", text=model.prompt()),
+            Part(name="operator", text=services.redactor.redact(model.prompt())),
             Part(name="notes", text=notes, priority=1, place="turn"),
         ),
         messages=with_files(
