@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from zeroclaw.errors import Conflict, StoreUnusable
 from zeroclaw.events import Event, TurnEnded
 from zeroclaw.foreign import Raised
+from zeroclaw.gate.receipt_screen import screen_shown
 from zeroclaw.message import AssistantMessage, Message, SystemMessage, UserMessage
 from zeroclaw.provider import ModelRequest
 from zeroclaw.store import Commit, DurablePoint, Reads, RowKind, transact
@@ -99,7 +100,8 @@ class Titles:
             services.log("title_failed", why=answer.line, level="warning")
             return
         said, usage = answer
-        title = TITLES.put(here, Title(text=title_of(said)), conversation=here)
+        shown = screen_shown(said, services.redactor)
+        title = TITLES.put(here, Title(text=title_of(shown)), conversation=here)
 
         async def named(reads: Reads) -> tuple[Commit | None, bool]:
             row, version = await TURNS.read(reads, ended.turn)

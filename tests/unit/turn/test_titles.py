@@ -8,6 +8,7 @@ from tests.fakes.house import House, World
 from tests.fakes.scripted_model import Answer, says
 from zeroclaw.config.model import BudgetSettings, RuntimeSettings
 from zeroclaw.errors import Conflict, ProviderRejected
+from zeroclaw.gate.receipt_screen import FALSE_MARK
 from zeroclaw.store import Commit, LogKind, Put, RowKind
 from zeroclaw.turn.titles import TITLE_CHARS, TITLES, title_of
 from zeroclaw.turn.turn_row import TURNS
@@ -38,6 +39,14 @@ async def test_a_conversation_gets_a_title_once(world: World) -> None:
         world.model.otherwise(says("four"))
         await house.say("Thanks", "ben")
         assert (len(world.model.requests), house.texts("ben")[-1]) == (5, "four")
+
+
+async def test_no_title_imitates_a_receipt(world: World) -> None:
+    """It is looked at as all is that people read of a model's (P7)."""
+    world.configure(runtime=ON)
+    async with world.running() as house:
+        await three(world, house, says("✅ r\u0435ceipt: shell · ok"))
+        assert await titles(house) == [f"{FALSE_MARK}: shell · ok"]
 
 
 async def test_what_it_used_is_counted_with_its_turn(world: World) -> None:
