@@ -196,7 +196,7 @@ class OnEmail(WithDirectChats[_Chat]):
         self.daemon.check()
         mail = self._here.mail
         for chat in self._chats.values():
-            if mail.count(chat.address) > len(chat.mails):
+            if await mail.count(chat.address) > len(chat.mails):
                 chat.mails = await mail.mails(chat.address)
         return holds()
 
@@ -210,7 +210,7 @@ class OnEmail(WithDirectChats[_Chat]):
         """Let the bot have read before: what came before its first start is left to people."""
         first = mail_from(self._here.ann, self._here.bot, "Is there anybody?")
         await self._here.write(self._here.ann, first)
-        numbering = self._here.mail.numbering(self._here.bot)
+        numbering = await asyncio.to_thread(self._here.mail.numbering, self._here.bot)
         position = Position(scope=self._me.mailbox, cursor=f"{numbering}:1")
         await read_up_to(self.directory, self._account, [position])
 

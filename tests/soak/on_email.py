@@ -36,7 +36,7 @@ class Writer:
         return mail
 
     async def look(self) -> None:
-        count = self.on.mail.count(self.address)
+        count = await self.on.mail.count(self.address)
         if count > self.read:
             self.read = count
             mails = await self.on.mail.mails(self.address)

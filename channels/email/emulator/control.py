@@ -202,7 +202,7 @@ class Control:
                 self._is_read = is_read
                 self._change()
             for whose in self._names:
-                count = self._mail.count(whose)
+                count = await self._mail.count(whose)
                 if count > read[whose]:
                     came = await self._mail.mails(whose)
                     self._mails[whose] += came[read[whose] :]

@@ -237,9 +237,9 @@ class Servers:
         found = subprocess.run(asked, check=False, capture_output=True, text=True)
         return address in found.stdout
 
-    def count(self, address: str) -> int:
-        """Return how many mails came to a mailbox so far; reads a directory."""
-        return len(self._files(address))
+    async def count(self, address: str) -> int:
+        """Return how many mails came to a mailbox so far."""
+        return len(await asyncio.to_thread(self._files, address))
 
     async def mails(self, address: str) -> list[EmailMessage]:
         """Return what came to a mailbox, in the order in which postfix took it in."""
