@@ -220,6 +220,8 @@ class World(Watch):
         where = self.runs or self.checks
         name = where.pop(luck.pick % len(where))
         outcome: Outcome = "denied" if where is self.checks else "ok" if luck.yes else "failed"
+        if outcome == "denied":
+            self.stopped.add(name)
         position = [verdict.action for verdict in self.verdicts].index(name)
         self.texts[position] = f"{name} {outcome}"
         result = parts.result(self.texts[position])
