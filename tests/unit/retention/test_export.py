@@ -22,7 +22,7 @@ from zeroclaw.retention.export import Found, Line, lines, page
 from zeroclaw.store import Commit, DurablePoint, LogKind, Put, Row, RowKind, Trim
 from zeroclaw.tools.notes.note import Note
 from zeroclaw.turn import entries
-from zeroclaw.turn.inbox import Again, Ask, Item, Obeyed, item_put
+from zeroclaw.turn.inbox import Again, Ask, Item, Obeyed, Summarise, item_put
 from zeroclaw.turn.states import NO_USAGE, Limits
 
 POKE = asks_for(("poke", '{"a": 1}'))
@@ -301,7 +301,7 @@ class Story:
             journal=tuple(self.journal),
         )
 
-    def says(self, content: Again | Ask | Obeyed) -> ItemId:
+    def says(self, content: Again | Ask | Obeyed | Summarise) -> ItemId:
         item = Item(
             id=ItemId(self._ids.ulid()),
             conversation=HERE,
@@ -318,11 +318,12 @@ class Story:
         return self.told[-1]
 
 
-def test_a_retry_is_written_as_it_was_typed() -> None:
+@pytest.mark.parametrize(("content", "typed"), [(Again(), "/retry"), (Summarise(), "/compact")])
+def test_a_command_is_written_as_it_was_typed(content: Again | Summarise, typed: str) -> None:
     """It has no text of its own (P1)."""
     story = Story()
-    story.says(Again())
-    assert [line.text for line in lines([story.found()], REDACT)] == ["/retry"]
+    story.says(content)
+    assert [line.text for line in lines([story.found()], REDACT)] == [typed]
 
 
 def _row(put: Put) -> Row:
