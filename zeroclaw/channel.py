@@ -371,6 +371,9 @@ class ChannelContext(Value):
         log: Facts without bodies.
         positions: Cursor by scope, as committed with the last admissions; grows with each one, for
             the adapter that is made after this one.
+        account: Whose positions they are, empty where there are none, or of several. By it an
+            adapter can name chats before the platform has told it who it is: what a restart cut off
+            has something to tell at once.
         transcript: What stands in a chat, in order, after a cursor (empty: from the newest
             200), the open draft and open cards included.
         directory: For files that must outlive a restart; this channel's own, readable by nobody
@@ -387,6 +390,7 @@ class ChannelContext(Value):
     mount: Mount
     log: ChannelLog
     positions: Mapping[str, str]
+    account: str = ""
     transcript: Callable[[Address, str], Awaitable[tuple[TranscriptItem, ...]]]
     directory: Path | None = None
     sent_file: Callable[[Address, str], Awaitable[OutgoingFile | None]] = no_file

@@ -98,7 +98,7 @@ class SlackChannel:
         self.capabilities = settings.capabilities()
         self._context = context
         self._calls = Calls(context.name, settings, context.secrets)
-        self._me = Me(channel=context.name, account="", channels=settings.channels)
+        self._me = Me(channel=context.name, account=context.account, channels=settings.channels)
         self._unfurls = settings.link_previews
         self._answering = asyncio.Semaphore(MOST_ANSWERS)
         self._reading: Known[Reading] = Known(MOST_KNOWN)

@@ -46,6 +46,7 @@ def slack_context(
     settings: SlackSettings = SETTINGS,
     *,
     positions: Mapping[str, str] | None = None,
+    account: str = "",
     log: ChannelLog = no_log,
 ) -> ChannelContext:
     return ChannelContext(
@@ -56,6 +57,7 @@ def slack_context(
         mount=NoMount(),
         log=log,
         positions=positions or {},
+        account=account,
         transcript=no_transcript,
     )
 

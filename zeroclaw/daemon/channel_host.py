@@ -51,6 +51,7 @@ class ChannelHost:
         # No await from here: one that fails at once is told about on those that come after it.
         for part in channels:
             mine = [row for row in positions if row.key.startswith(f"{part.name}/")]
+            accounts = {row.place.removeprefix(f"{part.name}/") for row in mine}
             cursors = (POSITIONS.of(row) for row in mine)
             self._positions[part.name] = {one.scope: one.cursor for one in cursors}
             context = ChannelContext(
@@ -61,6 +62,7 @@ class ChannelHost:
                 mount=self,
                 log=EventLog(f"channel.{part.name}"),
                 positions=self._positions[part.name],
+                account=accounts.pop() if len(accounts) == 1 else "",
                 transcript=transcript.read,
                 directory=directories[part.name],
                 sent_file=transcript.sent_file,

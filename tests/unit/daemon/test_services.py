@@ -67,8 +67,9 @@ async def test_an_adapter_gets_its_own_positions(world: World) -> None:
         await house.services.ingress.admit(replace_position(envelope, "17"))
         await house.settle()
     async with world.running():
-        assert world.contexts["chat"].positions == {"inbox": "17"}
-        assert world.contexts["chat2"].positions == {}
+        chat, other = world.contexts["chat"], world.contexts["chat2"]
+        assert (chat.positions, chat.account) == ({"inbox": "17"}, envelope.address.account)
+        assert (other.positions, other.account) == ({}, "")
 
 
 async def test_an_adapter_that_is_made_anew_gets_the_positions_of_now(world: World) -> None:

@@ -314,6 +314,16 @@ async def test_a_server_that_is_not_there_got_nothing() -> None:
     await gone.aclose()
 
 
+async def test_a_person_can_be_told_something_before_slack_has_answered() -> None:
+    """What a restart cut off goes on at once, and operators hear of it (P3)."""
+    async with SlackServer() as slack:
+        ann = await slack.person()
+        channel = open_channel(slack_context(slack, ManualClock(), account="T1-U0ZERO"))
+        place = channel.direct_address(ann.id)
+        await channel.aclose()
+    assert place == Address(channel="slack", account="T1-U0ZERO", chat=f"@{ann.id}", direct=True)
+
+
 @pytest.mark.parametrize("method", ["auth.test", "apps.connections.open"])
 async def test_a_token_that_is_not_accepted_needs_the_operator(method: str) -> None:
     async with SlackServer() as slack:
