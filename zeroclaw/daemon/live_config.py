@@ -5,6 +5,7 @@ configuration. Rooms are handed a way to ask, and ask each time.
 """
 
 from collections.abc import Mapping
+from datetime import datetime
 
 from zeroclaw.config.model import Config
 from zeroclaw.gate.policy import PolicySet, Statement
@@ -35,6 +36,7 @@ class LivePolicy:
         """Begin without a halt."""
         self._settings = settings
         self._halt: Statement | None = None
+        self._halted: Halt | None = None
         self._revoked: frozenset[str] = frozenset()
         self._now = self._assembled()
         self.halted_by = ""
@@ -46,8 +48,21 @@ class LivePolicy:
     def halt(self, halt: Halt | None) -> None:
         """Put a halt in force, or end it."""
         self.halted_by = "" if halt is None else halt.by
+        self._halted = halt or self._halted
         self._halt = None if halt is None else halt_statement(halt.by, halt.at)
         self._now = self._assembled()
+
+    def ended_by(self, begun: datetime | None) -> str:
+        """Return who ended a turn by a halt, empty for nobody.
+
+        Args:
+            begun: When a turn began that a restart cut off; it is taken up when its chat is free,
+                which may be after `/resume`. None for one that begins now.
+        """
+        last = self._halted
+        if self.halted_by or begun is None or last is None or last.at <= begun:
+            return self.halted_by
+        return last.by
 
     def revoke(self, people: frozenset[str]) -> None:
         """Deny everything to these, and to nobody else."""

@@ -263,7 +263,7 @@ class Services:
             operators=self.operators.readers,
             failed=self.notices.line,
             policy=self.policy,
-            halted=lambda: self.policy.halted_by,
+            halted=self.policy.ended_by,
             known=self.people.by_now,
             revoked=self.people.excluded_by,
             workspace=self._workspace,

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from datetime import datetime
 from pathlib import Path
 
 from zeroclaw.channel import ChannelLog
@@ -56,7 +57,8 @@ class TurnServices(Value):
         operators: The operators' chats, but for the one with this address key.
         failed: Returns what to write with a message that fails, so that operators are told.
         policy: The one in force now, `/halt` included.
-        halted: Who halted everything, empty when nobody did.
+        halted: Who ended by a halt a turn that a restart cut off, and that began then, or one that
+            begins now (None); empty for nobody.
         known: Who this principal is by now.
         revoked: Who revoked this principal, empty when nobody did.
         limits: Of a turn that begins now.
@@ -90,7 +92,7 @@ class TurnServices(Value):
     operators: Callable[[str], tuple[Reader, ...]]
     failed: Callable[[Failure], tuple[Put, ...]]
     policy: Callable[[], PolicySet]
-    halted: Callable[[], str]
+    halted: Callable[[datetime | None], str]
     known: Callable[[Principal], Principal]
     revoked: Callable[[Principal], str]
     workspace: Callable[[ConversationId], Awaitable[Path]]

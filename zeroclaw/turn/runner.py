@@ -316,7 +316,7 @@ class TurnRunner:
         controls = ControlLane(services, session)
         running = TurnLoop(turn, controls, draft, self._on_parked)
         self._running[opened.turn] = running
-        if halted := services.halted():
+        if halted := services.halted(opened.at if resumed else None):
             # A halt ends what runs; this turn was about to, and so was not among that.
             first = first or AbortRequested(cause="halt", by=halted)
         elif revoked := services.revoked(opened.principal):

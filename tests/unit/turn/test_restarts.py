@@ -9,8 +9,8 @@ from tests.fakes.house_parts import CAPABILITIES
 from tests.fakes.scripted_model import Answer, asks_for, says
 from zeroclaw.errors import ChannelUnavailable, StoreRefused
 from zeroclaw.message import ToolMessage
-from zeroclaw.store import Commit, DurablePoint, RowKind
-from zeroclaw.turn.entries import TurnResumed
+from zeroclaw.store import Append, Commit, DurablePoint, RowKind
+from zeroclaw.turn.entries import TurnResumed, decode
 from zeroclaw.value import replace
 
 LOOK = asks_for(("look", "{}"), saying="looking ")
@@ -241,3 +241,27 @@ async def test_an_answer_that_a_restart_held_up_comes_before_the_next(
         await house.advance(600)
         said = [text.split()[0] for text in house.texts()]
         assert [word for word in said if word in {"one", "two"}] == ["one", "two"]
+
+
+async def test_a_halt_ends_what_was_not_taken_up_yet(world: World) -> None:
+    """Even one that is over by then: what ran when everything was halted does not go on (P3)."""
+    world.model.will((asyncio.Event(),))
+    async with world.running() as house:
+        await house.say("one")
+    await world.clock.advance(1)
+    await world.halt("Ada")
+    refusals = [StoreRefused("not now")]
+
+    def refuse_once(commit: Commit) -> None:
+        appended = (one for one in commit.writes if isinstance(one, Append))
+        if refusals and any(isinstance(decode(one.body), TurnResumed) for one in appended):
+            raise refusals.pop()
+
+    world.store.before = refuse_once
+    async with world.running() as house:
+        assert not refusals
+        assert await house.ask("resume") == {"halted": False}
+        await house.advance(1)
+        assert house.texts() == ["_Stopped: everything was halted by Ada._"]
+        await house.say("two")
+        assert house.texts()[-1] == "ok"
