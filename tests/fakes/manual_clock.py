@@ -147,6 +147,14 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         working.add_done_callback(self._returned)
         return working
 
+    async def shutdown_default_executor(self, *_: float | None) -> None:
+        """Wait for the threads for as long as they take: the time they are given would not pass."""
+        self._jumping.threads += 1
+        try:
+            await super().shutdown_default_executor()
+        finally:
+            self._jumping.threads -= 1
+
     def _returned(self, _: object) -> None:
         self._jumping.threads -= 1
 
