@@ -18,6 +18,7 @@ class Page:
     Attributes:
         ranges: `Range: bytes=N-` is obeyed.
         cut_after: The connection is cut after so many bytes of the body.
+        cut_when: Not before this is set; at once when None.
         hangs: Nothing is answered, ever.
     """
 
@@ -26,6 +27,7 @@ class Page:
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     ranges: bool = True
     cut_after: int | None = None
+    cut_when: asyncio.Event | None = None
     hangs: bool = False
 
 
@@ -80,6 +82,8 @@ class Pages:
                 await reader.read()
             writer.write(answer(page, headers.get("range", "")))
             await writer.drain()
+            if page.cut_when is not None:
+                await page.cut_when.wait()
             if writer.can_write_eof():
                 writer.write_eof()
         except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):

@@ -8,7 +8,7 @@ from typing import cast
 from zeroclaw.config.model import Config, FetchSettings
 from zeroclaw.context.notes import Notes
 from zeroclaw.host import plugins, sandbox
-from zeroclaw.host.http import guarded_client
+from zeroclaw.host.http import http_client
 from zeroclaw.host.protected import Protected
 from zeroclaw.host.usage import Quota
 from zeroclaw.store import Store
@@ -126,6 +126,6 @@ def stored_tools(
 
 def _fetch(config: FetchSettings, version: str, stack: AsyncExitStack) -> tuple[Tool, ...]:
     """Return the fetch tool, with a client of its own that keeps no connection."""
-    http = guarded_client(fetch.limits(config))
+    http = http_client(fetch.limits(config))
     stack.push_async_callback(http.aclose)
     return fetch.tools(config, http=http, user_agent=f"zeroclaw/{version}")

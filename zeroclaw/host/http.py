@@ -1,8 +1,8 @@
 """Speaks HTTP: one request out, a status, headers and the body's bytes as they come.
 
-Two libraries carry the bytes, each known to one file: aiohttp for models (`aiohttp_client.py`), and
-httpx for what is fetched on a model's word and for downloads (`guarded_client.py`). Loading one takes
-up to a tenth of a second of processor time, so it is done with the first request, in a thread.
+aiohttp carries the bytes, for models, for what is fetched on a model's word, and for downloads; one
+file knows it (`aiohttp_client.py`). Loading it takes up to a tenth of a second of processor time, so
+that is done with the first request, in a thread.
 """
 
 import asyncio
@@ -50,24 +50,20 @@ class HttpCut(HttpFailed):
 
 
 class HttpRequest(Value):
-    """One request; header names are written as they should be sent."""
+    """One request; header names are written as they should be sent.
+
+    Attributes:
+        address: Connect to exactly this address and do not resolve the name; the URL is sent as it
+            is written, and the Host header and the name in the certificate stay those of the URL.
+            Only for clients that keep no connection alive: a kept one may be another host's, at
+            the same address.
+        is_raw: The answer's body is wanted as it was sent, without its Content-Encoding undone.
+    """
 
     url: str
     method: str = "POST"
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     body: bytes = b""
-
-
-class GuardedRequest(HttpRequest):
-    """A request of the guarded client.
-
-    Attributes:
-        address: Connect to exactly this address, and do not resolve the name again; the Host
-            header and the name in the certificate stay those of the URL. Only for clients that
-            keep nothing alive: a kept connection is known by its address alone.
-        is_raw: The answer's body is wanted as it was sent, without its Content-Encoding undone.
-    """
-
     address: str = ""
     is_raw: bool = False
 
@@ -77,7 +73,7 @@ class HttpAnswer(Value):
 
     Attributes:
         status: As sent; redirects are not followed.
-        headers: Names in lower case.
+        headers: Names in lower case; the values of one that came several times are joined by commas.
         chunks: The body without transfer encodings, in order, once. Ends when the body is whole;
             raises `HttpCut` or `HttpTimedOut` when it does not become whole.
     """
@@ -95,7 +91,7 @@ class HttpLimits(Value):
         read_s: Between two reads; what watches a stream's progress is its caller's.
         pool_s: For a free connection when all are in use.
         connections: At most this many at once.
-        keep_alive_s: For how long idle ones are kept; the guarded client keeps none with 0.
+        keep_alive_s: For how long idle ones are kept; 0 keeps none.
     """
 
     connect_s: float = 10.0
@@ -131,11 +127,8 @@ class HttpClient(Protocol):
 class _Lazy:
     """An `HttpClient` that loads its library when it is first used."""
 
-    def __init__(
-        self, load: Callable[[], Callable[[HttpLimits], HttpClient]], limits: HttpLimits | None
-    ) -> None:
-        self._load = load
-        self._limits = limits or HttpLimits()
+    def __init__(self, limits: HttpLimits) -> None:
+        self._limits = limits
         self._client: HttpClient | None = None
         self._opening = asyncio.Lock()
 
@@ -144,7 +137,7 @@ class _Lazy:
         async with self._opening:
             if (client := self._client) is None:
                 await asyncio.to_thread(trust)
-                client = self._client = (await asyncio.to_thread(self._load))(self._limits)
+                client = self._client = (await asyncio.to_thread(_library))(self._limits)
         async with client.open(request) as answer:
             yield answer
 
@@ -154,26 +147,15 @@ class _Lazy:
             await client.aclose()
 
 
+def _library() -> Callable[[HttpLimits], HttpClient]:
+    from zeroclaw.host.aiohttp_client import AiohttpClient
+
+    return AiohttpClient
+
+
 def http_client(limits: HttpLimits | None = None) -> HttpClient:
-    """Return a client for endpoints that the operator chose."""
-
-    def load() -> Callable[[HttpLimits], HttpClient]:
-        from zeroclaw.host.aiohttp_client import AiohttpClient
-
-        return AiohttpClient
-
-    return _Lazy(load, limits)
-
-
-def guarded_client(limits: HttpLimits | None = None) -> HttpClient:
-    """Return a client for addresses that a model or an answer names; takes `GuardedRequest`s."""
-
-    def load() -> Callable[[HttpLimits], HttpClient]:
-        from zeroclaw.host.guarded_client import GuardedClient
-
-        return GuardedClient
-
-    return _Lazy(load, limits)
+    """Return a client that has loaded and opened nothing yet."""
+    return _Lazy(limits or HttpLimits())
 
 
 @cache

@@ -1,4 +1,4 @@
-"""How HTTP is spoken, by both clients, against real sockets on loopback."""
+"""How HTTP is spoken, against real sockets on loopback."""
 
 import asyncio
 import gc
@@ -6,8 +6,8 @@ import gzip
 import ssl
 import subprocess
 import sys
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,6 @@ import pytest
 from tests.emulators.model_server import ModelServer
 from tests.fakes.hang_up import saying
 from zeroclaw.host.http import (
-    GuardedRequest,
     HttpClient,
     HttpConnectFailed,
     HttpCut,
@@ -24,18 +23,24 @@ from zeroclaw.host.http import (
     HttpPoolExhausted,
     HttpRequest,
     HttpTimedOut,
-    guarded_client,
     http_client,
 )
 
 BODY = b"{}"
-Opener = Callable[[HttpLimits | None], HttpClient]
 
 
-@pytest.fixture(params=[http_client, guarded_client], ids=["aiohttp", "httpx"])
-def opener(request: pytest.FixtureRequest) -> Opener:
-    """What opens each client."""
-    return request.param
+@asynccontextmanager
+async def heard(said: bytes) -> AsyncGenerator[tuple[str, list[bytes]]]:
+    """A server that answers so, and the heads that it was sent."""
+    heads: list[bytes] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heads.append(await reader.readuntil(b"\r\n\r\n"))
+        writer.write(said)
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", heads
 
 
 def post(server: ModelServer, said: str = "hi") -> HttpRequest:
@@ -48,8 +53,8 @@ async def fetch(client: HttpClient, request: HttpRequest) -> tuple[int, list[byt
         return answer.status, [chunk async for chunk in answer.chunks]
 
 
-async def test_an_answer_is_its_status_headers_and_bytes_as_they_came(opener: Opener) -> None:
-    client = opener(None)
+async def test_an_answer_is_its_status_headers_and_bytes_as_they_came() -> None:
+    client = http_client()
     async with ModelServer() as server:
         server.raw(b"a", b"\xff", b"bc", status=418, headers={"X-Tea": "Yes"})
         async with client.open(post(server)) as answer:
@@ -60,8 +65,8 @@ async def test_an_answer_is_its_status_headers_and_bytes_as_they_came(opener: Op
         await client.aclose()
 
 
-async def test_a_connection_is_used_again_when_its_answer_was_read(opener: Opener) -> None:
-    client = opener(None)
+async def test_a_connection_is_used_again_when_its_answer_was_read() -> None:
+    client = http_client()
     async with ModelServer() as server:
         for _ in range(3):
             await fetch(client, post(server))
@@ -71,8 +76,8 @@ async def test_a_connection_is_used_again_when_its_answer_was_read(opener: Opene
         await server.until(lambda server: server.open_connections == 0)
 
 
-async def test_leaving_an_answer_early_closes_its_connection(opener: Opener) -> None:
-    client = opener(None)
+async def test_leaving_an_answer_early_closes_its_connection() -> None:
+    client = http_client()
     async with ModelServer() as server:
         gate = server.gate()
         server.raw(b"a", gate)
@@ -97,9 +102,9 @@ def living(*kinds: str) -> int:
     return sum(type(one).__name__ in kinds for one in gc.get_objects())
 
 
-async def test_nothing_of_a_request_stays_when_its_answer_was_read(opener: Opener) -> None:
+async def test_nothing_of_a_request_stays_when_its_answer_was_read() -> None:
     """A body may be a long conversation; it does not wait for the garbage collector."""
-    client = opener(None)
+    client = http_client()
     async with ModelServer() as server:
         await fetch(client, post(server))  # the library is loaded
         with without_collecting():
@@ -110,10 +115,10 @@ async def test_nothing_of_a_request_stays_when_its_answer_was_read(opener: Opene
         await client.aclose()
 
 
-async def test_certificates_are_read_once_for_all_clients(opener: Opener) -> None:
+async def test_certificates_are_read_once_for_all_clients() -> None:
     """Each reading takes two thirds of a MiB, and a pool that is stuck is made anew."""
     async with ModelServer() as server:
-        clients = [opener(None), opener(None)]
+        clients = [http_client(), http_client()]
         await fetch(clients[0], post(server))
         with without_collecting():
             before = living("SSLContext")
@@ -125,8 +130,8 @@ async def test_certificates_are_read_once_for_all_clients(opener: Opener) -> Non
             await client.aclose()
 
 
-async def test_a_closed_client_can_be_used_again(opener: Opener) -> None:
-    client = opener(None)
+async def test_a_closed_client_can_be_used_again() -> None:
+    client = http_client()
     async with ModelServer() as server:
         await fetch(client, post(server))
         await client.aclose()
@@ -134,8 +139,8 @@ async def test_a_closed_client_can_be_used_again(opener: Opener) -> None:
         await client.aclose()
 
 
-async def test_a_cut_before_and_in_an_answer_are_told_apart(opener: Opener) -> None:
-    client = opener(None)
+async def test_a_cut_before_and_in_an_answer_are_told_apart() -> None:
+    client = http_client()
     async with ModelServer() as server:
         server.disconnect()
         with pytest.raises(HttpCut) as before:
@@ -147,8 +152,8 @@ async def test_a_cut_before_and_in_an_answer_are_told_apart(opener: Opener) -> N
         await client.aclose()
 
 
-async def test_silence_times_out(opener: Opener) -> None:
-    client = opener(HttpLimits(read_s=0.02))
+async def test_silence_times_out() -> None:
+    client = http_client(HttpLimits(read_s=0.02))
     async with ModelServer() as server:
         server.hang(server.gate())
         with pytest.raises(HttpTimedOut, match=r"nothing came for 0\.02 s"):
@@ -159,25 +164,25 @@ async def test_silence_times_out(opener: Opener) -> None:
         await client.aclose()
 
 
-async def test_a_port_that_nobody_listens_on_is_told_in_the_systems_words(opener: Opener) -> None:
+async def test_a_port_that_nobody_listens_on_is_told_in_the_systems_words() -> None:
     async with ModelServer() as server:
         nobody = post(server)
-    client = opener(None)
+    client = http_client()
     with pytest.raises(HttpConnectFailed, match="connect"):
         await fetch(client, nobody)
     await client.aclose()
 
 
 @pytest.mark.parametrize("url", ["http://\x00", "nothing", "ftp://127.0.0.1/"])
-async def test_an_address_that_is_none_fails_as_ours(opener: Opener, url: str) -> None:
-    client = opener(None)
+async def test_an_address_that_is_none_fails_as_ours(url: str) -> None:
+    client = http_client()
     with pytest.raises(HttpFailed):
         await fetch(client, HttpRequest(url=url))
     await client.aclose()
 
 
-async def test_connections_are_bounded_and_a_full_pool_says_so(opener: Opener) -> None:
-    client = opener(HttpLimits(connections=1, pool_s=0.02))
+async def test_connections_are_bounded_and_a_full_pool_says_so() -> None:
+    client = http_client(HttpLimits(connections=1, pool_s=0.02))
     async with ModelServer() as server:
         gate = server.gate()
         server.raw(b"a", gate, b"b")
@@ -192,9 +197,8 @@ async def test_connections_are_bounded_and_a_full_pool_says_so(opener: Opener) -
 
 
 @pytest.mark.parametrize("ticks", range(6))
-async def test_cancelling_twice_loses_no_connection(opener: Opener, ticks: int) -> None:
-    """httpx loses a place of its pool for good when it is cancelled while it closes."""
-    client = opener(HttpLimits(connections=1, pool_s=0.5))
+async def test_cancelling_twice_loses_no_connection(ticks: int) -> None:
+    client = http_client(HttpLimits(connections=1, pool_s=0.5))
     async with ModelServer() as server:
         gate = server.gate()
         server.raw(b"a", gate)
@@ -216,28 +220,54 @@ async def test_cancelling_twice_loses_no_connection(opener: Opener, ticks: int) 
 def test_no_library_is_loaded_before_it_is_used() -> None:
     """Loading one costs a start up to a tenth of a second."""
     program = (
-        "import sys, zeroclaw.host.http as http; http.http_client(), http.guarded_client();"
+        "import sys, zeroclaw.host.http as http; http.http_client();"
         "sys.exit(bool({'aiohttp', 'httpx', 'certifi'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", program], check=False)
     assert done.returncode == 0
 
 
-async def test_a_given_address_is_connected_to_and_the_host_stays() -> None:
-    """Nobody is asked for the name: one that exists nowhere is reached all the same."""
-    client = guarded_client(HttpLimits(keep_alive_s=0))
+async def test_a_given_address_is_connected_to_and_the_rest_is_sent_as_written() -> None:
+    """No resolver is asked: a name that exists nowhere is reached all the same.
+
+    What a card showed is what is fetched: nothing is unquoted, quoted or dropped on the way.
+    """
+    client = http_client(HttpLimits(keep_alive_s=0))
+    shown = "/a%2Fb/../%7Eé?q=%41%20+'[]&&=%zz"
+    async with heard(HEAD + b"Content-Length: 2\r\n\r\nok") as (url, requests):
+        asked = url.replace("127.0.0.1", "nowhere.invalid") + shown.replace("é", "%C3%A9")
+        assert await fetch(client, HttpRequest(url=asked, address="127.0.0.1")) == (200, [b"ok"])
+        [request] = requests
+        assert request.startswith(f"POST {shown.replace('é', '%C3%A9')} HTTP/1.1\r\n".encode())
+        assert f"\r\nHost: nowhere.invalid:{url.rpartition(':')[2]}\r\n".encode() in request
+    await client.aclose()
+
+
+async def test_a_client_that_keeps_nothing_alive_closes_what_was_read() -> None:
+    client = http_client(HttpLimits(keep_alive_s=0))
     async with ModelServer() as server:
-        url = post(server).url.replace("127.0.0.1", "nowhere.invalid")
-        assert (await fetch(client, GuardedRequest(url=url, body=BODY, address="127.0.0.1")))[
-            0
-        ] == 200
-        assert server.requests[0].headers["host"].startswith("nowhere.invalid:")
-        await client.aclose()
+        await fetch(client, post(server))
+        await server.until(lambda server: server.open_connections == 0)
+    await client.aclose()
 
 
-async def test_no_cookie_is_kept(opener: Opener) -> None:
+async def test_long_and_repeated_headers_are_read() -> None:
+    """Pages of the web declare policies that are longer than what aiohttp reads by itself."""
+    client = http_client()
+    long = b"X-Policy: " + b"a" * 40_000 + b"\r\n"
+    twice = b"X-Two: 1\r\nX-Odd: \xe9\r\nX-Two: 2\r\nContent-Length: 0\r\n\r\n"
+    async with (
+        saying(HEAD + long + twice, after=BODY) as url,
+        client.open(HttpRequest(url=url, body=BODY)) as answer,
+    ):
+        assert len(answer.headers["x-policy"]) == 40_000
+        assert (answer.headers["x-two"], answer.headers["x-odd"]) == ("1, 2", "é")
+    await client.aclose()
+
+
+async def test_no_cookie_is_kept() -> None:
     """What one answer sets comes back with no request."""
-    client = opener(None)
+    client = http_client()
     async with ModelServer() as server:
         server.raw(b"a", headers={"Set-Cookie": "id=hunter2; Path=/"})
         await fetch(client, post(server))
@@ -248,19 +278,19 @@ async def test_no_cookie_is_kept(opener: Opener) -> None:
 
 @pytest.mark.parametrize("is_raw", [True, False])
 async def test_a_packed_body_comes_as_it_was_sent_where_that_is_wanted(is_raw: bool) -> None:
-    client = guarded_client()
+    client = http_client()
     packed = gzip.compress(b"packed")
     async with ModelServer() as server:
         server.raw(packed, headers={"Content-Encoding": "gzip"})
-        asked = GuardedRequest(url=post(server).url, body=BODY, is_raw=is_raw)
+        asked = HttpRequest(url=post(server).url, body=BODY, is_raw=is_raw)
         _, chunks = await fetch(client, asked)
         assert b"".join(chunks) == (packed if is_raw else b"packed")
         await client.aclose()
 
 
-async def test_a_packed_answer_is_unpacked(opener: Opener) -> None:
+async def test_a_packed_answer_is_unpacked() -> None:
     """Whoever did not ask for it gets it all the same from some servers."""
-    client = opener(None)
+    client = http_client()
     async with ModelServer() as server:
         server.raw(gzip.compress(b"packed"), headers={"Content-Encoding": "gzip"})
         _, chunks = await fetch(client, post(server))
@@ -268,8 +298,8 @@ async def test_a_packed_answer_is_unpacked(opener: Opener) -> None:
         await client.aclose()
 
 
-async def test_redirects_are_not_followed(opener: Opener) -> None:
-    client = opener(None)
+async def test_redirects_are_not_followed() -> None:
+    client = http_client()
     async with ModelServer() as server:
         server.raw(b"", status=302, headers={"Location": server.url})
         assert (await fetch(client, post(server)))[0] == 302
@@ -277,13 +307,11 @@ async def test_redirects_are_not_followed(opener: Opener) -> None:
         await client.aclose()
 
 
-async def test_no_proxy_of_the_environment_is_asked(
-    opener: Opener, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_no_proxy_of_the_environment_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     """A request to a model on this machine must not leave it."""
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:9")
-    client = opener(None)
+    client = http_client()
     async with ModelServer() as server:
         assert (await fetch(client, post(server)))[0] == 200
         await client.aclose()
@@ -310,10 +338,10 @@ WITHIN: dict[str, bytes] = {
 @pytest.mark.parametrize("resets", [False, True], ids=["closed", "reset"])
 @pytest.mark.parametrize("said", BEFORE.values(), ids=BEFORE)
 async def test_a_connection_that_ends_before_the_answer_may_have_carried_the_request(
-    opener: Opener, said: bytes, resets: bool
+    said: bytes, resets: bool
 ) -> None:
     """It is no `HttpConnectFailed`: what was asked for may have been done."""
-    client = opener(None)
+    client = http_client()
     async with saying(said, resets=resets, after=BODY) as url:
         with pytest.raises(HttpCut) as failed:
             await fetch(client, HttpRequest(url=url, body=BODY))
@@ -321,9 +349,9 @@ async def test_a_connection_that_ends_before_the_answer_may_have_carried_the_req
     await client.aclose()
 
 
-async def test_a_connection_that_ends_unread_may_have_carried_the_request(opener: Opener) -> None:
+async def test_a_connection_that_ends_unread_may_have_carried_the_request() -> None:
     """Only what was never connected was surely not sent."""
-    client = opener(None)
+    client = http_client()
     async with saying(b"", resets=True) as url:
         with pytest.raises(HttpCut) as failed:
             await fetch(client, HttpRequest(url=url, body=BODY))
@@ -332,8 +360,8 @@ async def test_a_connection_that_ends_unread_may_have_carried_the_request(opener
 
 
 @pytest.mark.parametrize("said", WITHIN.values(), ids=WITHIN)
-async def test_an_answer_that_is_not_whole_is_no_answer(opener: Opener, said: bytes) -> None:
-    client = opener(None)
+async def test_an_answer_that_is_not_whole_is_no_answer(said: bytes) -> None:
+    client = http_client()
     async with saying(said, after=BODY) as url:
         with pytest.raises(HttpCut) as failed:
             await fetch(client, HttpRequest(url=url, body=BODY))
@@ -341,11 +369,9 @@ async def test_an_answer_that_is_not_whole_is_no_answer(opener: Opener, said: by
     await client.aclose()
 
 
-async def test_a_kept_connection_that_its_peer_has_closed_is_not_said_to_be_unsent(
-    opener: Opener,
-) -> None:
+async def test_a_kept_connection_that_its_peer_has_closed_is_not_said_to_be_unsent() -> None:
     """It is asked on another one, or is told as cut before its answer."""
-    client = opener(None)
+    client = http_client()
     ends = set[str]()
     async with saying(HEAD + b"Content-Length: 2\r\n\r\nok", after=BODY) as url:
         for _ in range(3):
@@ -360,15 +386,15 @@ async def test_a_kept_connection_that_its_peer_has_closed_is_not_said_to_be_unse
     await client.aclose()
 
 
-async def test_a_name_that_nobody_knows_was_not_asked(opener: Opener) -> None:
-    client = opener(None)
+async def test_a_name_that_nobody_knows_was_not_asked() -> None:
+    client = http_client()
     with pytest.raises(HttpConnectFailed):
         await fetch(client, HttpRequest(url="http://nowhere.invalid/", body=BODY))
     await client.aclose()
 
 
-async def test_a_server_without_tls_is_told_as_one(opener: Opener) -> None:
-    client = opener(None)
+async def test_a_server_without_tls_is_told_as_one() -> None:
+    client = http_client()
     async with saying(b"HTTP/1.1 400 Bad Request\r\n\r\n") as url:
         with pytest.raises(HttpConnectFailed, match="does not speak TLS"):
             await fetch(client, HttpRequest(url=url.replace("http:", "https:"), body=BODY))
@@ -376,7 +402,7 @@ async def test_a_server_without_tls_is_told_as_one(opener: Opener) -> None:
 
 
 @pytest.mark.needs("openssl")
-async def test_a_certificate_of_nobody_is_not_trusted(opener: Opener, tmp_path: Path) -> None:
+async def test_a_certificate_of_nobody_is_not_trusted(tmp_path: Path) -> None:
     """Nothing is sent to who shows it."""
     command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes"
     files = ["-subj", "/CN=localhost", "-keyout", "key", "-out", "certificate"]
@@ -384,7 +410,7 @@ async def test_a_certificate_of_nobody_is_not_trusted(opener: Opener, tmp_path: 
     await asyncio.to_thread(subprocess.run, made, cwd=tmp_path, check=True, capture_output=True)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(tmp_path / "certificate", tmp_path / "key")
-    client = opener(None)
+    client = http_client()
 
     async def serve(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.close()

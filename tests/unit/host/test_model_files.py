@@ -3,13 +3,14 @@
 import asyncio
 import hashlib
 import struct
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.emulators.gguf_files import CALLS, CHATS, gguf, text
 from tests.emulators.pages import Page, Pages
-from zeroclaw.host.http import guarded_client
+from zeroclaw.host.http import http_client
 from zeroclaw.host.models.downloads import fetch
 from zeroclaw.host.models.files import (
     ModelFile,
@@ -36,11 +37,18 @@ def in_folder(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-async def bring(server: Pages, target: Path, *, path: str = "/m.gguf", sha256: str = HASH) -> None:
+async def bring(
+    server: Pages,
+    target: Path,
+    *,
+    path: str = "/m.gguf",
+    sha256: str = HASH,
+    show: Callable[[int, int | None], None] = mute,
+) -> None:
     """Fetch once."""
-    http = guarded_client()
+    http = http_client()
     try:
-        await fetch(http, f"{server.url}{path}", target, sha256=sha256, show=mute)
+        await fetch(http, f"{server.url}{path}", target, sha256=sha256, show=show)
     finally:
         await http.aclose()
 
@@ -72,9 +80,10 @@ async def test_a_model_is_fetched_checked_and_put_in_its_place(target: Path) -> 
 async def test_a_cut_download_goes_on_where_it_was(target: Path) -> None:
     """What has come is asked for no more."""
     async with Pages() as server:
-        server.pages["/m.gguf"] = Page(body=MODEL, cut_after=5000)
+        written = asyncio.Event()
+        server.pages["/m.gguf"] = Page(body=MODEL, cut_after=5000, cut_when=written)
         with pytest.raises(ModelNotTaken, match="it goes on from there"):
-            await bring(server, target)
+            await bring(server, target, show=lambda done, _: written.set() if done else None)
         assert content(target) == b""
         server.pages["/m.gguf"] = Page(body=MODEL)
         await bring(server, target)

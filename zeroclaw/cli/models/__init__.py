@@ -107,10 +107,10 @@ def test(url: str, model: str, config: Path | None, *, as_json: bool) -> None:
 
 
 async def _fetch(url: str, target: Path, sha256: str) -> None:
-    from zeroclaw.host.http import HttpLimits, guarded_client
+    from zeroclaw.host.http import HttpLimits, http_client
     from zeroclaw.host.models.downloads import fetch
 
-    async with aclosing(guarded_client(HttpLimits(connect_s=20.0, read_s=60.0))) as http:
+    async with aclosing(http_client(HttpLimits(connect_s=20.0, read_s=60.0))) as http:
         await fetch(http, url, target, sha256=sha256, show=_progress(target))
 
 

@@ -9,12 +9,12 @@ from collections.abc import Awaitable, Callable, Collection
 from zeroclaw.config.model import FetchSettings
 from zeroclaw.errors import ToolFailed
 from zeroclaw.host.http import (
-    GuardedRequest,
     HttpAnswer,
     HttpClient,
     HttpConnectFailed,
     HttpFailed,
     HttpLimits,
+    HttpRequest,
 )
 from zeroclaw.host.resolver import NameUnknown
 from zeroclaw.tools import quoted
@@ -169,8 +169,8 @@ class Follower:
             " unless `tools.fetch.allow` in the configuration opens them"
         )
 
-    def _request(self, target: Target, address: str) -> GuardedRequest:
-        return GuardedRequest(
+    def _request(self, target: Target, address: str) -> HttpRequest:
+        return HttpRequest(
             method="GET",
             url=target.url,
             headers={

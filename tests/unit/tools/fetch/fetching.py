@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.fakes.tool_calls import tool_context
 from tests.unit.tools.fetch.pages import Names, Pages
 from zeroclaw.config.model import FetchSettings
-from zeroclaw.host.guarded_client import GuardedClient
+from zeroclaw.host.aiohttp_client import AiohttpClient
 from zeroclaw.tool import Tool
 from zeroclaw.tools.fetch import limits, tools
 
@@ -23,7 +23,7 @@ async def opened(
     """The tool, with the server's port allowed and its client closed afterwards."""
     settings = settings.model_copy(update={"ports": (80, 443, server.port)})
     trusted = ssl.create_default_context(cafile=authorities) if authorities else None
-    http = GuardedClient(limits(settings), trusted=trusted)
+    http = AiohttpClient(limits(settings), trusted=trusted)
     [tool] = tools(settings, http=http, resolve=names or Names(answers=HERE))
     try:
         yield tool

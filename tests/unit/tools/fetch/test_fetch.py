@@ -14,7 +14,7 @@ from tests.unit.tools.fetch.pages import Names, Pages, answer, without_end
 from zeroclaw.config.model import FetchSettings
 from zeroclaw.errors import ResourcesUnresolved, ToolArgumentsInvalid, ToolFailed
 from zeroclaw.host.executors import Done, FairShare
-from zeroclaw.host.http import guarded_client
+from zeroclaw.host.http import http_client
 from zeroclaw.tools.fetch import tools
 
 
@@ -204,7 +204,7 @@ async def test_resources_name_all_hosts_that_a_call_may_connect_to(
     settings = FetchSettings(
         ports=(80, 443, 8080), redirects="anywhere" if redirects == "anywhere" else "same_host"
     )
-    [tool] = tools(settings, http=guarded_client(), resolve=names)
+    [tool] = tools(settings, http=http_client(), resolve=names)
     assert await tool.resources(tool.check({"url": url}), tool_context(Path("/"))) == resources
     assert names.asked == []
 
@@ -212,14 +212,14 @@ async def test_resources_name_all_hosts_that_a_call_may_connect_to(
 @pytest.mark.parametrize("host", ["127.0.0.1", "10.1.2.3", "[::1]", "169.254.169.254"])
 async def test_an_address_inside_has_no_resource(host: str) -> None:
     """So the gate denies the call before anybody is asked about it."""
-    [tool] = tools(FetchSettings(), http=guarded_client())
+    [tool] = tools(FetchSettings(), http=http_client())
     with pytest.raises(ResourcesUnresolved, match=r"tools\.fetch\.allow"):
         await tool.resources(tool.check({"url": f"http://{host}/"}), tool_context(Path("/")))
 
 
 def test_a_bad_url_is_a_fault_of_the_arguments() -> None:
     """Told without repeating it; a good one is brought into its one form (S1-12)."""
-    [tool] = tools(FetchSettings(), http=guarded_client())
+    [tool] = tools(FetchSettings(), http=http_client())
     with pytest.raises(ToolArgumentsInvalid) as raised:
         tool.check({"url": "http://user:hunter2@example.org/"})
     assert raised.value.faults == ("url: must not hold a user name or a password",)
