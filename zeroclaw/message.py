@@ -33,6 +33,9 @@ class Usage(Value):
         return self.input_tokens + self.output_tokens
 
 
+NO_USAGE = Usage()
+
+
 class ToolCall(Value):
     """One call as the model wrote it.
 

@@ -9,9 +9,9 @@ import pytest
 from tests.contract.store_implementations import IMPLEMENTATIONS, Implementation
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw.context.notes import Notes
+from zeroclaw.context.recollection import Recollection
 from zeroclaw.envelope import Address, ConversationId, Principal
 from zeroclaw.tools.notes.note import Note, owner_of
-from zeroclaw.turn.recollection import Recollection
 
 CLOCK = ManualClock()
 ADA = Principal(id="person:ada", roles=frozenset(), channel="chat", sender="ada")

@@ -41,6 +41,7 @@ from zeroclaw.channel import (
     TranscriptItem,
 )
 from zeroclaw.config.model import ChannelSettings, Config
+from zeroclaw.conversation.inbox import INBOX, Obeyed
 from zeroclaw.daemon.config_check import ChannelPart
 from zeroclaw.daemon.foundation import Foundation, Openers, ReadyFacts, Start
 from zeroclaw.daemon.life import Daemon, Hooks, Stopped
@@ -70,7 +71,6 @@ from zeroclaw.retention.tables import TABLES
 from zeroclaw.store import Commit, DurablePoint, LogKind, Query, Row, RowKind
 from zeroclaw.tool import Tool
 from zeroclaw.turn import entries
-from zeroclaw.turn.inbox import INBOX, Obeyed
 from zeroclaw.value import replace
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("daemon", "delivery", "gate", "inbound", "retention", "turn")
+ROOMS = ("conversation", "daemon", "delivery", "gate", "inbound", "limits", "retention", "turn")
 
 ELSEWHERE = {
     # for the model
@@ -29,11 +29,11 @@ ELSEWHERE = {
     "turn/downloads.py": "what became of a file",
     "turn/batch.py": "what is read in place of a result",
     "turn/control.py:_told": "an edit, as a message",
-    "turn/loops.py": "what is repeated",
+    "limits/loops.py": "what is repeated",
     "turn/titles.py:_ASK": "what a title is asked for by",
-    "turn/message_text.py:late_for_the_model": "when a message was written",
+    "conversation/message_text.py:late_for_the_model": "when a message was written",
     "turn/outgoing_files.py": "what is read in place of a result",
-    "turn/attachments.py": "what files came",
+    "conversation/attachments.py": "what files came",
     "turn/executor.py:check": "what is read in place of a result",
     "turn/results.py": "how a result is wrapped",
     # for whoever reads the command line, the console's pages, a log or a configuration

@@ -49,7 +49,7 @@ async def _used(place: Path, days: int) -> tuple[Used, ...]:
     told = await ask_if_running(place, "usage", UsageReport, days=days)
     if told is not None:
         return told.used
-    from zeroclaw.turn.usage import first_day, used_since
+    from zeroclaw.limits.usage import first_day, used_since
 
     async with store_at(place) as (store, now):
         return await used_since(store, first_day(now, days))
@@ -57,7 +57,7 @@ async def _used(place: Path, days: int) -> tuple[Used, ...]:
 
 def lines(used: tuple[Used, ...], by: str) -> Iterator[str]:
     """Return the sums as a person reads them, and the sum of all below them."""
-    from zeroclaw.turn.prices import AS_OF, grouped, total
+    from zeroclaw.limits.prices import AS_OF, grouped, total
 
     if not used:
         yield "nothing was used"

@@ -13,6 +13,8 @@ from zeroclaw.console.conversations import ConversationSummary, Line, State, whe
 from zeroclaw.console.frame import PageState
 from zeroclaw.console.grants import GrantShown
 from zeroclaw.console.people import PeopleShown
+from zeroclaw.conversation.inbox import INBOX, Ask, Opening
+from zeroclaw.conversation.turn_row import TURNS
 from zeroclaw.delivery import rows
 from zeroclaw.delivery.rows import OUTBOX
 from zeroclaw.envelope import ConversationId
@@ -27,11 +29,9 @@ from zeroclaw.inbound import pairing
 from zeroclaw.inbound.anchors import STREAM
 from zeroclaw.inbound.conversations import CONVERSATIONS, Conversation
 from zeroclaw.inbound.pairing import STRANGERS
+from zeroclaw.limits.usage import first_day, used_since
 from zeroclaw.store import LogKind, Row, RowKind
-from zeroclaw.turn.inbox import INBOX, Ask, Opening
 from zeroclaw.turn.titles import TITLES, title_of
-from zeroclaw.turn.turn_row import TURNS
-from zeroclaw.turn.usage import first_day, used_since
 from zeroclaw.value import replace
 
 MOST_OPEN = 500

@@ -8,7 +8,7 @@ from datetime import date, timedelta
 
 from zeroclaw.console.markup import Html, coded, cut, empty, joined, line, panel, tag
 from zeroclaw.host.answers import Used
-from zeroclaw.turn.prices import amount, grouped, total
+from zeroclaw.limits.prices import amount, grouped, total
 
 MOST_SHOWN = 50
 HIGH, WIDE = 100, 10

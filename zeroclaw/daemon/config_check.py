@@ -23,9 +23,9 @@ from zeroclaw.host.references import Secret, resolve, values_to_redact
 from zeroclaw.inbound.commands.halt import Halt
 from zeroclaw.inbound.commands.registry import COMMANDS
 from zeroclaw.inbound.identity import OPERATOR
+from zeroclaw.limits.budget import price_of
 from zeroclaw.manifest import ChannelManifest
 from zeroclaw.redact import Redactor
-from zeroclaw.turn.budget import price_of
 from zeroclaw.value import Hidden, Value, field, replace
 
 

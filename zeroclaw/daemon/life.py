@@ -44,10 +44,10 @@ from zeroclaw.host.processes import reap
 from zeroclaw.host.watchdog import LoopWatch
 from zeroclaw.inbound.commands.halt import Halt, halt_put
 from zeroclaw.inbound.conversations import BUSY
+from zeroclaw.limits.usage import first_day, used_since
 from zeroclaw.store import Commit, DurablePoint, Query, scan
 from zeroclaw.text import catalogue
 from zeroclaw.turn.tool_calls import PROCESSES
-from zeroclaw.turn.usage import first_day, used_since
 from zeroclaw.value import Value, field, replace
 
 SWITCH_S = 0.0005

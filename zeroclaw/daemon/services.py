@@ -7,6 +7,8 @@ from pathlib import Path
 
 from zeroclaw.config.model import NotesSettings
 from zeroclaw.context.notes import Notes
+from zeroclaw.context.recollection import Recollection
+from zeroclaw.conversation.turn_row import open_drafts
 from zeroclaw.daemon.channel_host import ChannelHost
 from zeroclaw.daemon.foundation import Foundation, ReadyFacts
 from zeroclaw.daemon.live_config import LivePolicy, learn_stored, people_of
@@ -43,6 +45,8 @@ from zeroclaw.inbound.revocation import Revocation
 from zeroclaw.inbound.strangers import Strangers
 from zeroclaw.inbound.supervisor import Supervisor
 from zeroclaw.inbound.transcript import Transcript
+from zeroclaw.limits.budget import Budget, price_of
+from zeroclaw.limits.prices import MILLIONTHS, Price
 from zeroclaw.menu import Menu
 from zeroclaw.provider import Measuring, Preloading
 from zeroclaw.retention.disk import DiskWatch
@@ -52,21 +56,17 @@ from zeroclaw.retention.sweep import Sweep
 from zeroclaw.store import Delete, Put, RowKind, Write
 from zeroclaw.text import catalogue
 from zeroclaw.tools import attachments, results
-from zeroclaw.turn.budget import Budget, price_of
 from zeroclaw.turn.composer import filled
 from zeroclaw.turn.context import TurnServices
 from zeroclaw.turn.deliveries import Deliveries
 from zeroclaw.turn.downloads import Downloads
 from zeroclaw.turn.model_call import Model, ModelRecord
 from zeroclaw.turn.numbers import Numbers
-from zeroclaw.turn.prices import MILLIONTHS, Price
-from zeroclaw.turn.recollection import Recollection
 from zeroclaw.turn.results import Results
 from zeroclaw.turn.runner import TurnRunner
 from zeroclaw.turn.session import Leases
 from zeroclaw.turn.states import Limits
 from zeroclaw.turn.titles import Titles
-from zeroclaw.turn.turn_row import open_drafts
 
 _OF_PEOPLE = frozenset({RowKind.PERSON, RowKind.LANGUAGE, RowKind.STRANGER})
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from functools import partial
 
+from zeroclaw.conversation.inbox import Answer, item_put
 from zeroclaw.delivery.rows import Settle, outbox_row
 from zeroclaw.envelope import (
     Address,
@@ -36,7 +37,6 @@ from zeroclaw.text import catalogue
 from zeroclaw.text.escape import escape_invisible
 from zeroclaw.text.language import Sentence
 from zeroclaw.turn.approvals import on_cards
-from zeroclaw.turn.inbox import Answer, item_put
 from zeroclaw.turn.numbers import Numbers, last_put
 
 GRANTS = "grants"

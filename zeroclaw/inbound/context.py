@@ -11,6 +11,7 @@ from typing import Protocol
 from zeroclaw.channel import ChannelLog
 from zeroclaw.clock import Clock, Ids
 from zeroclaw.config.model import Config, WhileBusy
+from zeroclaw.conversation.inbox import Control, Item, Obeyed, Opening, TooOld, Unread
 from zeroclaw.delivery.rows import Text, outbox_row
 from zeroclaw.envelope import (
     Address,
@@ -26,7 +27,6 @@ from zeroclaw.gate.policy import PolicySet
 from zeroclaw.inbound.identity import People
 from zeroclaw.store import Commit, DurablePoint, Put, Reads, Store, Write, transact
 from zeroclaw.text.language import Language
-from zeroclaw.turn.inbox import Control, Item, Obeyed, Opening, TooOld, Unread
 from zeroclaw.value import Value
 
 

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from datetime import timedelta
 from functools import partial
 
+from zeroclaw.conversation.message_text import span
 from zeroclaw.delivery.rows import OUTBOX, Ask, Item
 from zeroclaw.envelope import MessageRef
 from zeroclaw.errors import AlreadyClaimed, Conflict
@@ -24,7 +25,6 @@ from zeroclaw.inbound.pairing import STRANGERS
 from zeroclaw.store import Claim, DurablePoint, Put, Reads, Row, RowKind, Write, scan
 from zeroclaw.text import catalogue
 from zeroclaw.turn.deliveries import Deliveries
-from zeroclaw.turn.message_text import span
 
 LEAST_S = 10.0
 """With less time than this left, an approver would read a reminder too late."""

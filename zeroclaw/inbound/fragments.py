@@ -10,8 +10,8 @@ text ends when they do anything but change a piece of it.
 
 from datetime import datetime, timedelta
 
+from zeroclaw.conversation.inbox import Ask, Item, Piece
 from zeroclaw.envelope import Command, Continues, Envelope, ItemId, Said
-from zeroclaw.turn.inbox import Ask, Item, Piece
 from zeroclaw.value import Value
 
 MOST_PIECES = 32

@@ -24,6 +24,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from weakref import WeakValueDictionary
 
+from zeroclaw.conversation.inbox import INBOX, Item, TooOld, Unread, item_put
+from zeroclaw.conversation.message_text import span
 from zeroclaw.envelope import Command, Edited, Envelope, Pressed, Principal, Said
 from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.conversations import Conversations
@@ -45,8 +47,6 @@ from zeroclaw.store import RowKind, Write
 from zeroclaw.table import Column, Table, UntilDue, Words, json_codec
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import LocalizedMessage
-from zeroclaw.turn.inbox import INBOX, Item, TooOld, Unread, item_put
-from zeroclaw.turn.message_text import span
 from zeroclaw.value import replace
 
 REMEMBERED = 4096

@@ -12,12 +12,12 @@ from collections.abc import Awaitable, Callable
 from zeroclaw.backoff import BackOff
 from zeroclaw.channel import ChannelLog
 from zeroclaw.clock import Clock
+from zeroclaw.conversation.inbox import Item
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import Fenced
 from zeroclaw.inbound.reassembly import Debounce
 from zeroclaw.inbound.supervisor import contain, fault_line, pause
 from zeroclaw.store import Store
-from zeroclaw.turn.inbox import Item
 from zeroclaw.turn.runner import TurnRunner
 from zeroclaw.turn.session import Leases, SessionCache
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 from zeroclaw.channel import Channel
 from zeroclaw.config.model import ApprovalSettings
+from zeroclaw.conversation.message_text import span
 from zeroclaw.delivery.rows import quiet_notes
 from zeroclaw.envelope import Address, Principal, Reader
 from zeroclaw.foreign import call_now
@@ -25,7 +26,6 @@ from zeroclaw.store import DurablePoint, Put, Reads
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Localized
 from zeroclaw.turn.context import Failure
-from zeroclaw.turn.message_text import span
 from zeroclaw.value import replace
 
 

@@ -6,6 +6,19 @@ taken gets a control item.
 
 import re
 
+from zeroclaw.conversation.inbox import (
+    INBOX,
+    Amend,
+    Ask,
+    Obeyed,
+    Opening,
+    Piece,
+    Stop,
+    TooOld,
+    Unread,
+    Withdraw,
+    item_put,
+)
 from zeroclaw.envelope import (
     Command,
     Deleted,
@@ -30,19 +43,6 @@ from zeroclaw.inbound.reassembly import Continuation, Reassembly
 from zeroclaw.store import Put, Row
 from zeroclaw.text import catalogue
 from zeroclaw.text.escape import escape_invisible
-from zeroclaw.turn.inbox import (
-    INBOX,
-    Amend,
-    Ask,
-    Obeyed,
-    Opening,
-    Piece,
-    Stop,
-    TooOld,
-    Unread,
-    Withdraw,
-    item_put,
-)
 from zeroclaw.turn.runner import TurnRunner
 from zeroclaw.value import replace
 

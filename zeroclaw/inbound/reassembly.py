@@ -15,6 +15,9 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime
 
+from zeroclaw.conversation.inbox import INBOX, Ask, Item, Piece
+from zeroclaw.conversation.message_text import piece_of as piece_in
+from zeroclaw.conversation.message_text import run_of
 from zeroclaw.envelope import (
     Command,
     ConversationId,
@@ -27,9 +30,6 @@ from zeroclaw.errors import StoreUnusable
 from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.fragments import MOST_PIECES, Run, extended, piece_of, takes
 from zeroclaw.store import Expect, Row, RowKind, scan
-from zeroclaw.turn.inbox import INBOX, Ask, Item, Piece
-from zeroclaw.turn.message_text import piece_of as piece_in
-from zeroclaw.turn.message_text import run_of
 from zeroclaw.value import Value, replace
 
 AFTER_START_S = 10.0

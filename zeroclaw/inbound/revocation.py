@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import TypeVar
 
+from zeroclaw.conversation.inbox import INBOX, Stop, item_put
+from zeroclaw.conversation.turn_row import TURNS
 from zeroclaw.envelope import Address, ConversationId, Principal
 from zeroclaw.errors import Conflict, StoreUnusable
 from zeroclaw.gate.grant import GRANTS
@@ -19,8 +21,6 @@ from zeroclaw.inbound.commands.invocation import AT_CONSOLE
 from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.identity import OPERATOR
 from zeroclaw.store import Commit, DurablePoint, Row, Write, scan
-from zeroclaw.turn.inbox import INBOX, Stop, item_put
-from zeroclaw.turn.turn_row import TURNS
 
 T = TypeVar("T")
 

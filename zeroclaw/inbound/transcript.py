@@ -2,6 +2,7 @@
 
 from zeroclaw.channel import Outcome, SentFile, TranscriptItem
 from zeroclaw.clock import made_at
+from zeroclaw.conversation.inbox import INBOX, Again, Ask, Obeyed, Summarise, TooOld, UseTool
 from zeroclaw.delivery import rows
 from zeroclaw.delivery.account import Screen, as_it_is
 from zeroclaw.delivery.live import Live
@@ -12,7 +13,6 @@ from zeroclaw.inbound.approvals import request_of, request_row
 from zeroclaw.store import Row, RowKind, Store, scan
 from zeroclaw.table import Declaration
 from zeroclaw.text.escape import without_markup
-from zeroclaw.turn.inbox import INBOX, Again, Ask, Obeyed, Summarise, TooOld, UseTool
 from zeroclaw.value import Value, replace
 
 NEWEST = 200

@@ -3,14 +3,14 @@
 from collections.abc import Collection, Iterable
 
 from zeroclaw.config.model import PersonSettings
+from zeroclaw.conversation.inbox import INBOX, Item, Opening
+from zeroclaw.conversation.turn_row import TURNS
 from zeroclaw.envelope import ConversationId
 from zeroclaw.inbound.conversations import CONVERSATIONS
 from zeroclaw.retention.export import Found
 from zeroclaw.retention.tables import OF_CONVERSATIONS, OF_PERSONS, OF_WRITERS
 from zeroclaw.store import Kept, LogKind, read_all, scan
 from zeroclaw.turn import entries
-from zeroclaw.turn.inbox import INBOX, Item, Opening
-from zeroclaw.turn.turn_row import TURNS
 
 _OF_MESSAGES = tuple(one for one in OF_WRITERS if one[0].kind is not INBOX.kind)
 """What comes of messages, and tells whose it is."""

@@ -11,6 +11,8 @@ from datetime import timedelta
 from functools import partial
 
 from zeroclaw.channel import ChannelLog
+from zeroclaw.conversation.inbox import INBOX, Item, Stop, item_put
+from zeroclaw.conversation.turn_row import TURNS
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import Conflict
 from zeroclaw.inbound.commands.forget import ASKED, OPEN, WISHES, Wish
@@ -38,10 +40,8 @@ from zeroclaw.store import (
 from zeroclaw.table import Whose
 from zeroclaw.text import catalogue
 from zeroclaw.turn import entries
-from zeroclaw.turn.inbox import INBOX, Item, Stop, item_put
 from zeroclaw.turn.session import Leases
 from zeroclaw.turn.titles import TITLES
-from zeroclaw.turn.turn_row import TURNS
 from zeroclaw.value import replace
 
 LOOK_S = 1.0

@@ -21,6 +21,8 @@ from typing import Literal
 
 from zeroclaw.clock import made_at
 from zeroclaw.context.notes import NOTES, note_of
+from zeroclaw.conversation.attachments import ATTACHMENTS, Attached, in_words, sent_in_words
+from zeroclaw.conversation.inbox import INBOX, Again, Ask, Item, Obeyed, Summarise, TooOld, UseTool
 from zeroclaw.delivery import rows
 from zeroclaw.delivery.rows import OUTBOX
 from zeroclaw.envelope import ApprovalId, ConversationId
@@ -29,8 +31,6 @@ from zeroclaw.message import ToolCall
 from zeroclaw.store import Row, RowKind
 from zeroclaw.tools.notes.note import Note
 from zeroclaw.turn import entries
-from zeroclaw.turn.attachments import ATTACHMENTS, Attached, in_words, sent_in_words
-from zeroclaw.turn.inbox import INBOX, Again, Ask, Item, Obeyed, Summarise, TooOld, UseTool
 from zeroclaw.value import Value
 
 Kind = Literal[

@@ -7,6 +7,9 @@ list against `RowKind`.
 from collections.abc import Mapping
 
 from zeroclaw.context.notes import NOTES
+from zeroclaw.conversation.attachments import ATTACHMENTS
+from zeroclaw.conversation.inbox import INBOX
+from zeroclaw.conversation.turn_row import TURNS
 from zeroclaw.delivery.rows import OUTBOX
 from zeroclaw.gate.action import ACTIONS
 from zeroclaw.gate.approval import APPROVALS
@@ -18,16 +21,13 @@ from zeroclaw.inbound.identity import LANGUAGE_CHOICES, PEOPLE
 from zeroclaw.inbound.ingress import POSITIONS
 from zeroclaw.inbound.limiter import ALLOWANCES
 from zeroclaw.inbound.pairing import STRANGERS
+from zeroclaw.limits.budget import MARKS
 from zeroclaw.store import RowKind
 from zeroclaw.table import Column, Declaration, Words
-from zeroclaw.turn.attachments import ATTACHMENTS
-from zeroclaw.turn.budget import MARKS
-from zeroclaw.turn.inbox import INBOX
 from zeroclaw.turn.kept_results import RESULTS
 from zeroclaw.turn.numbers import COUNTERS
 from zeroclaw.turn.titles import TITLES
 from zeroclaw.turn.tool_calls import PROCESSES, WORKSPACES
-from zeroclaw.turn.turn_row import TURNS
 
 TABLES: Mapping[RowKind, Declaration] = {
     table.kind: table

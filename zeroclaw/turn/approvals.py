@@ -7,6 +7,7 @@ only if its question is on record, and every card that is known shows how it end
 from collections.abc import Iterable
 from datetime import datetime
 
+from zeroclaw.conversation.inbox import Item, item_put
 from zeroclaw.delivery.rows import Ask, Settle, Text, outbox_row
 from zeroclaw.envelope import Address, ApprovalId, ConversationId, MessageRef, Reader
 from zeroclaw.gate import approval as approvals
@@ -18,7 +19,6 @@ from zeroclaw.text import catalogue
 from zeroclaw.text.language import Language
 from zeroclaw.turn.context import TurnServices
 from zeroclaw.turn.entries import AnswerTaken
-from zeroclaw.turn.inbox import Item, item_put
 from zeroclaw.turn.numbers import last_put
 from zeroclaw.turn.session import Transition
 from zeroclaw.turn.tool_calls import refused

@@ -8,6 +8,8 @@ from pathlib import Path
 from zeroclaw.channel import ChannelLog
 from zeroclaw.clock import Clock, Ids
 from zeroclaw.config.model import CompactionSettings
+from zeroclaw.context.recollection import Recollection
+from zeroclaw.conversation.turn_row import TurnRow
 from zeroclaw.delivery.live import Live
 from zeroclaw.delivery.outbox import Outbox
 from zeroclaw.envelope import Address, ConversationId, Principal, Reader
@@ -15,20 +17,18 @@ from zeroclaw.events import Publish
 from zeroclaw.gate.decide import Gate
 from zeroclaw.gate.policy import PolicySet
 from zeroclaw.gate.receipt_keys import Keys
+from zeroclaw.limits.budget import Budget
 from zeroclaw.redact import Redactor
 from zeroclaw.store import Put, Store
 from zeroclaw.text.language import Language, Localized
 from zeroclaw.tool import Tool
-from zeroclaw.turn.budget import Budget
 from zeroclaw.turn.downloads import Downloads
 from zeroclaw.turn.entries import TurnOpened
 from zeroclaw.turn.model_call import Model
 from zeroclaw.turn.numbers import Numbers
-from zeroclaw.turn.recollection import Recollection
 from zeroclaw.turn.results import Results
 from zeroclaw.turn.session import ConversationSession
 from zeroclaw.turn.states import Limits
-from zeroclaw.turn.turn_row import TurnRow
 from zeroclaw.value import Value
 
 

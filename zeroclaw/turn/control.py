@@ -4,19 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 
-from zeroclaw.delivery.rows import Text, outbox_row
-from zeroclaw.envelope import ApprovalId, Principal
-from zeroclaw.gate import audit
-from zeroclaw.gate.conditions import Query
-from zeroclaw.gate.taint import Source, named
-from zeroclaw.message import ToolCall, UserMessage
-from zeroclaw.store import DurablePoint, Write, scan
-from zeroclaw.text import catalogue
-from zeroclaw.text.language import Language
-from zeroclaw.turn.approvals import ApprovalRequests, answered_entry
-from zeroclaw.turn.context import TurnServices
-from zeroclaw.turn.entries import Entry, Noted, Steered, TurnOpened
-from zeroclaw.turn.inbox import (
+from zeroclaw.conversation.inbox import (
     INBOX,
     Amend,
     Answer,
@@ -29,7 +17,19 @@ from zeroclaw.turn.inbox import (
     item_put,
     said_by,
 )
-from zeroclaw.turn.message_text import messages, origins, own_text, run_of, whole_text
+from zeroclaw.conversation.message_text import messages, origins, own_text, run_of, whole_text
+from zeroclaw.delivery.rows import Text, outbox_row
+from zeroclaw.envelope import ApprovalId, Principal
+from zeroclaw.gate import audit
+from zeroclaw.gate.conditions import Query
+from zeroclaw.gate.taint import Source, named
+from zeroclaw.message import ToolCall, UserMessage
+from zeroclaw.store import DurablePoint, Write, scan
+from zeroclaw.text import catalogue
+from zeroclaw.text.language import Language
+from zeroclaw.turn.approvals import ApprovalRequests, answered_entry
+from zeroclaw.turn.context import TurnServices
+from zeroclaw.turn.entries import Entry, Noted, Steered, TurnOpened
 from zeroclaw.turn.session import ConversationSession, Transition
 from zeroclaw.turn.signals import AbortRequested
 from zeroclaw.value import replace

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+from zeroclaw.conversation.inbox import INBOX, item_put
+from zeroclaw.conversation.turn_row import TURNS
 from zeroclaw.delivery.rows import Ask, File, Item, Settle, Text, address_of, outbox_row
 from zeroclaw.envelope import ApprovalId
 from zeroclaw.store import Row, Write
@@ -9,8 +11,6 @@ from zeroclaw.text import catalogue
 from zeroclaw.text.language import Localized
 from zeroclaw.turn.approvals import ApprovalRequests
 from zeroclaw.turn.context import Failure, TurnServices
-from zeroclaw.turn.inbox import INBOX, item_put
-from zeroclaw.turn.turn_row import TURNS
 
 
 class Deliveries:

@@ -19,6 +19,17 @@ from zeroclaw.backoff import BackOff
 from zeroclaw.channel import ChannelLog
 from zeroclaw.clock import Clock
 from zeroclaw.config.model import AttachmentSettings
+from zeroclaw.conversation.attachments import (
+    ATTACHMENTS,
+    Attached,
+    attached_key,
+    attached_put,
+    is_unheard,
+    parts,
+    with_files,
+)
+from zeroclaw.conversation.inbox import INBOX, Ask, Item, Stop
+from zeroclaw.conversation.message_text import messages, origins, own_text, run_of, whole_text
 from zeroclaw.delivery.account import Account
 from zeroclaw.delivery.outcomes import CallOutcome, Delivered, Rejected, Unknown, Unreachable
 from zeroclaw.envelope import Attachment, ConversationId
@@ -29,17 +40,6 @@ from zeroclaw.readers.formats import recognise, sent_as
 from zeroclaw.store import DurablePoint, Expect, PutBlob, Row, RowKind, Store
 from zeroclaw.tools import counted
 from zeroclaw.tools.attachments import File
-from zeroclaw.turn.attachments import (
-    ATTACHMENTS,
-    Attached,
-    attached_key,
-    attached_put,
-    is_unheard,
-    parts,
-    with_files,
-)
-from zeroclaw.turn.inbox import INBOX, Ask, Item, Stop
-from zeroclaw.turn.message_text import messages, origins, own_text, run_of, whole_text
 from zeroclaw.turn.session import ConversationSession, Transition
 from zeroclaw.value import Value, replace
 

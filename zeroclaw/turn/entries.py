@@ -16,9 +16,9 @@ from zeroclaw.envelope import ActionId, ApprovalId, ItemId, Principal, TurnId
 from zeroclaw.errors import StoreUnusable
 from zeroclaw.gate.taint import Source
 from zeroclaw.gate.verdict import Verdict
-from zeroclaw.message import AssistantMessage, ToolCall, ToolMessage, Usage, UserMessage
+from zeroclaw.message import NO_USAGE, AssistantMessage, ToolCall, ToolMessage, Usage, UserMessage
 from zeroclaw.turn.batch import Fill, Outcome
-from zeroclaw.turn.states import NO_USAGE, DoneReason, Limits
+from zeroclaw.turn.states import DoneReason, Limits
 from zeroclaw.value import Value
 
 VERSION = 1

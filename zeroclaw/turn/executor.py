@@ -11,12 +11,13 @@ from zeroclaw.delivery.rows import File, Text, outbox_row, quiet_notes
 from zeroclaw.envelope import ActionId, ApprovalId, Reader
 from zeroclaw.gate.conditions import facts_of
 from zeroclaw.gate.verdict import Stopped
+from zeroclaw.limits import loops
 from zeroclaw.message import ToolCall, ToolMessage
 from zeroclaw.provider import ModelRequest
 from zeroclaw.store import DurablePoint, PutBlob, Write
 from zeroclaw.text import catalogue
 from zeroclaw.tool import ToolFile
-from zeroclaw.turn import batch, entries, loops
+from zeroclaw.turn import batch, entries
 from zeroclaw.turn.approvals import ApprovalRequests
 from zeroclaw.turn.compactor import Compactor
 from zeroclaw.turn.composer import Composer
@@ -296,7 +297,10 @@ class EffectExecutor:
         if turn is None or not isinstance(turn.state, Calling):
             return complete
         calls = loops.extended(turn.calls, turn.state.batch.slots)
-        found = loops.judged(calls, self._opened.limits, self._changes)
+        limits = self._opened.limits
+        found = loops.judged(
+            calls, most=limits.max_repeats, warn=limits.warn_repeats, changes=self._changes
+        )
         return replace(complete, word=found.word, loop=found.loop)
 
     def _changes(self, tool: str) -> bool:

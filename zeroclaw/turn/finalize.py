@@ -4,6 +4,9 @@ The commit holds the journal's last entry, the item's state, the questions that 
 receipts of calls that the end cut short, and the outbox row that carries the text.
 """
 
+from zeroclaw.conversation import message_text
+from zeroclaw.conversation.inbox import State, item_put
+from zeroclaw.conversation.turn_row import TRIES, read_turn, turn_put
 from zeroclaw.delivery.live import DraftHandle
 from zeroclaw.delivery.rows import Text, lost_from, outbox_row, quiet_notes
 from zeroclaw.envelope import CheckedReceipt
@@ -13,18 +16,16 @@ from zeroclaw.gate import audit, receipt_screen
 from zeroclaw.message import ToolCall
 from zeroclaw.store import DurablePoint, Put
 from zeroclaw.text import catalogue
-from zeroclaw.turn import batch, message_text
+from zeroclaw.turn import batch
 from zeroclaw.turn.approvals import ApprovalRequests
 from zeroclaw.turn.context import Failure, TurnContext
 from zeroclaw.turn.control import ControlLane
 from zeroclaw.turn.entries import TurnFinished
-from zeroclaw.turn.inbox import State, item_put
 from zeroclaw.turn.loop import Ended
 from zeroclaw.turn.receipts import ReceiptLookup
 from zeroclaw.turn.session import Transition
 from zeroclaw.turn.states import Done, DoneReason
 from zeroclaw.turn.tool_calls import refused
-from zeroclaw.turn.turn_row import TRIES, read_turn, turn_put
 from zeroclaw.value import replace
 
 _ITEM_STATES: dict[DoneReason, State] = {"model_stop": "answered", "user_abort": "stopped"}

@@ -12,9 +12,10 @@ from functools import reduce
 from zeroclaw.envelope import ActionId
 from zeroclaw.gate.taint import Source, joined, named
 from zeroclaw.gate.verdict import Denied
+from zeroclaw.limits import loops
 from zeroclaw.message import AssistantMessage, Message, ToolMessage, UserMessage
 from zeroclaw.text import catalogue
-from zeroclaw.turn import entries, loops, signals
+from zeroclaw.turn import entries, signals
 from zeroclaw.turn.batch import Fill, Outcome, closed
 from zeroclaw.turn.entries import Entry
 from zeroclaw.turn.machine import Step, begin, begin_compaction, begin_tool, said, step

@@ -10,23 +10,23 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Literal, assert_never
 
+from zeroclaw.conversation.inbox import Ask, Item
 from zeroclaw.delivery.live import DraftHandle
 from zeroclaw.envelope import ActionId, ApprovalId, ConversationId
 from zeroclaw.errors import Conflict
 from zeroclaw.events import StageEntered, TextStreamed, ToolDecided, ToolEnded, ToolStarted
 from zeroclaw.gate.verdict import Allowed, Asked, Denied, Verdict
-from zeroclaw.message import ToolCall
+from zeroclaw.message import NO_USAGE, ToolCall
 from zeroclaw.store import Write
 from zeroclaw.text.language import Localized
 from zeroclaw.turn import batch, entries, signals
 from zeroclaw.turn.context import TurnContext
 from zeroclaw.turn.control import ControlLane
 from zeroclaw.turn.executor import EffectExecutor
-from zeroclaw.turn.inbox import Ask, Item
 from zeroclaw.turn.machine import step
 from zeroclaw.turn.session import Transition
 from zeroclaw.turn.signals import AbortCause, AbortRequested, Effect, Event
-from zeroclaw.turn.states import NO_USAGE, Calling, Confirming, Done, State, stages
+from zeroclaw.turn.states import Calling, Confirming, Done, State, stages
 from zeroclaw.value import Value
 
 MOST_WAITING = 256
@@ -187,7 +187,8 @@ class TurnLoop:
         """Let the budgets know what the turn used so far, once it is more."""
         usage = state.usage if isinstance(state, Done) else state.progress.usage
         if usage != self._counted:
-            self._services.budget.used(self._opened, self.conversation, usage)
+            opened = self._opened
+            self._services.budget.used(opened.turn, opened.principal, self.conversation, usage)
             self._counted = usage
 
     def _stop(self) -> None:

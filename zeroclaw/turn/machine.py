@@ -30,7 +30,8 @@ from typing import Literal, Never, NoReturn, assert_never
 from zeroclaw.card_words import by_whom
 from zeroclaw.envelope import ActionId
 from zeroclaw.gate.wording import result_for_people
-from zeroclaw.message import AssistantMessage, ToolCall, ToolMessage, Usage
+from zeroclaw.limits.prices import Dollars, tokens
+from zeroclaw.message import NO_USAGE, AssistantMessage, ToolCall, ToolMessage, Usage
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Language, LocalizedMessage
 from zeroclaw.turn import batch as slots
@@ -43,7 +44,6 @@ from zeroclaw.turn.entries import (
     Compacted,
     Gated,
 )
-from zeroclaw.turn.prices import Dollars, tokens
 from zeroclaw.turn.signals import (
     AbortRequested,
     AppendBatch,
@@ -72,7 +72,6 @@ from zeroclaw.turn.signals import (
     TurnFailed,
 )
 from zeroclaw.turn.states import (
-    NO_USAGE,
     Asking,
     Calling,
     Compacting,

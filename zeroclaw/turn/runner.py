@@ -9,6 +9,18 @@ without getting further ends as failed, and is told (S4-19).
 import asyncio
 from collections.abc import Awaitable, Callable
 
+from zeroclaw.conversation import message_text
+from zeroclaw.conversation.inbox import (
+    INBOX,
+    Again,
+    Ask,
+    Item,
+    Summarise,
+    UseTool,
+    item_put,
+    said_by,
+)
+from zeroclaw.conversation.turn_row import TurnRow, learn, read_turn, sending, turn_put
 from zeroclaw.delivery.live import NewDraft
 from zeroclaw.delivery.rows import Text, outbox_row
 from zeroclaw.envelope import ConversationId, TurnId
@@ -21,14 +33,13 @@ from zeroclaw.message import ToolCall, UserMessage
 from zeroclaw.store import DurablePoint, Put, RowKind
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Localized
-from zeroclaw.turn import batch, message_text
+from zeroclaw.turn import batch
 from zeroclaw.turn.composer import Composer
 from zeroclaw.turn.context import TurnContext, TurnServices
 from zeroclaw.turn.control import ControlLane
 from zeroclaw.turn.downloads import Told
 from zeroclaw.turn.entries import TurnOpened, TurnResumed
 from zeroclaw.turn.finalize import Finalizer
-from zeroclaw.turn.inbox import INBOX, Again, Ask, Item, Summarise, UseTool, item_put, said_by
 from zeroclaw.turn.journal import begun
 from zeroclaw.turn.loop import TurnLoop, is_parked
 from zeroclaw.turn.machine import resume
@@ -37,7 +48,6 @@ from zeroclaw.turn.session import ConversationSession, Transition
 from zeroclaw.turn.signals import AbortCause, AbortRequested, Effect, Event, TurnFailed
 from zeroclaw.turn.states import Calling, Done
 from zeroclaw.turn.states import State as MachineState
-from zeroclaw.turn.turn_row import TurnRow, learn, read_turn, sending, turn_put
 from zeroclaw.value import replace
 
 MOST_RESUMED = 3
@@ -304,8 +314,8 @@ class TurnRunner:
                 turn=opened.turn,
                 fence=session.fence.token,
                 address=row.address,
-                on_ref=lambda ref: learn(services.store, session, opened.turn, ref),
-                on_sending=lambda mark: sending(services.store, session, opened.turn, mark),
+                on_ref=lambda ref: learn(services.store, session.fence, opened.turn, ref),
+                on_sending=lambda mark: sending(services.store, session.fence, opened.turn, mark),
                 lost=row.sending,
                 refs=row.refs,
                 resumed=resumed,

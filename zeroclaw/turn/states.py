@@ -4,13 +4,11 @@ from typing import Literal, assert_never
 
 from zeroclaw.envelope import ActionId
 from zeroclaw.events import StageName
-from zeroclaw.message import AssistantMessage, ToolMessage, Usage
+from zeroclaw.limits.prices import Price
+from zeroclaw.message import NO_USAGE, AssistantMessage, ToolMessage, Usage
 from zeroclaw.text.language import Language
 from zeroclaw.turn.batch import Batch, Fill
-from zeroclaw.turn.prices import Price
 from zeroclaw.value import Value
-
-NO_USAGE = Usage()
 
 DoneReason = Literal[
     "model_stop", "max_turns", "user_abort", "error", "budget_exceeded", "loop_detected"

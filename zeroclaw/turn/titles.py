@@ -8,6 +8,7 @@ Nobody waits for it. One that fails, or that a kill cuts off, is asked for behin
 import asyncio
 from collections.abc import Callable, Iterable
 
+from zeroclaw.conversation.turn_row import TURNS, turn_put
 from zeroclaw.errors import Conflict, StoreUnusable
 from zeroclaw.events import Event, TurnEnded
 from zeroclaw.foreign import Raised
@@ -20,7 +21,6 @@ from zeroclaw.text.escape import escape_invisible
 from zeroclaw.turn.context import TurnServices
 from zeroclaw.turn.model_call import complete
 from zeroclaw.turn.session import read_history
-from zeroclaw.turn.turn_row import TURNS, turn_put
 from zeroclaw.value import Value, replace
 
 EXCHANGES = 3

@@ -11,11 +11,11 @@ from click.testing import CliRunner
 
 from tests.fakes.manual_clock import EPOCH, ManualClock
 from zeroclaw.cli import root
+from zeroclaw.conversation.inbox import Ask, Item, item_put
 from zeroclaw.envelope import Address, ConversationId, ItemId, Principal
 from zeroclaw.store import Commit, DurablePoint
 from zeroclaw.stores.sqlite import open_store
 from zeroclaw.stores.sqlite.files import open_for_writing
-from zeroclaw.turn.inbox import Ask, Item, item_put
 
 ADA = Principal(id="person:ada", roles=frozenset(), channel="chat", sender="ada", display="Ada")
 SECRET = "hunter2-and-then-some"

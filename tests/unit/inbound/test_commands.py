@@ -7,11 +7,11 @@ import pytest
 from tests.fakes.house import World
 from tests.fakes.many_rows import put_a_page_before
 from tests.fakes.scripted_model import asks_for, says
+from zeroclaw.conversation.inbox import INBOX, item_put
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import StreamBroken
 from zeroclaw.inbound.commands.registry import COMMANDS
 from zeroclaw.store import PAGE, RowKind
-from zeroclaw.turn.inbox import INBOX, item_put
 
 POKE = asks_for(("poke", '{"a": 1}'))
 HELD = "Halted by Ada; your message waits for `/resume`."

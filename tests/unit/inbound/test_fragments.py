@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.turn.test_message_text import item
+from tests.unit.conversation.test_message_text import item
+from zeroclaw.conversation.inbox import Ask, Piece
 from zeroclaw.envelope import (
     Address,
     Attachment,
@@ -28,7 +29,6 @@ from zeroclaw.inbound.fragments import (
     piece_of,
     takes,
 )
-from zeroclaw.turn.inbox import Ask, Piece
 from zeroclaw.value import replace
 
 AT = datetime(2026, 11, 22, tzinfo=UTC)

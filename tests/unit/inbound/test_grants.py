@@ -7,6 +7,7 @@ import pytest
 from tests.fakes.house import House, World
 from tests.fakes.many_rows import put_a_page_before
 from tests.fakes.scripted_model import asks_for, says
+from zeroclaw.conversation.inbox import INBOX, Obeyed
 from zeroclaw.errors import Conflict
 from zeroclaw.gate import audit
 from zeroclaw.gate.grant import GRANTS, to_put
@@ -14,7 +15,6 @@ from zeroclaw.inbound.anchors import verified
 from zeroclaw.inbound.commands.grants import USAGE
 from zeroclaw.store import PAGE, Commit, DurablePoint, LogKind, RowKind
 from zeroclaw.text import catalogue
-from zeroclaw.turn.inbox import INBOX, Obeyed
 from zeroclaw.value import replace
 
 POKE = asks_for(("poke", '{"a": 1}'))

@@ -7,6 +7,7 @@ import pytest
 from tests.fakes.house import World
 from tests.fakes.scripted_model import says
 from zeroclaw.codec import decode
+from zeroclaw.conversation.inbox import INBOX, Obeyed
 from zeroclaw.envelope import (
     Accepted,
     Address,
@@ -23,7 +24,6 @@ from zeroclaw.envelope import (
 )
 from zeroclaw.errors import Conflict, ShuttingDown
 from zeroclaw.store import Claim, Commit, DurablePoint, RowKind
-from zeroclaw.turn.inbox import INBOX, Obeyed
 
 
 async def test_a_message_is_stored_before_it_is_confirmed(world: World) -> None:

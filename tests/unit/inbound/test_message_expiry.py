@@ -4,10 +4,10 @@ from datetime import timedelta
 
 from tests.fakes.house import House, World
 from zeroclaw.config.model import ChannelSettings, LimitsSettings
+from zeroclaw.conversation.inbox import INBOX, TooOld
 from zeroclaw.envelope import Body, Command, Said
 from zeroclaw.inbound.limiter import MOST_KEPT_CHARS
 from zeroclaw.store import RowKind
-from zeroclaw.turn.inbox import INBOX, TooOld
 from zeroclaw.value import replace
 
 HOUR_S = 3600.0

@@ -7,9 +7,9 @@ import pytest
 from tests.fakes.house import House, World
 from tests.fakes.scripted_model import says
 from zeroclaw.config.model import LimitsSettings, RuntimeSettings
+from zeroclaw.conversation.inbox import INBOX, Unread
 from zeroclaw.envelope import Accepted, Duplicate, Ignored, Said
 from zeroclaw.store import Query, RowKind
-from zeroclaw.turn.inbox import INBOX, Unread
 
 
 async def test_a_message_too_many_is_told_once_and_ends(world: World) -> None:

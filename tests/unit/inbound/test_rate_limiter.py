@@ -8,10 +8,10 @@ import pytest
 from tests.fakes.house import House, World
 from tests.fakes.scripted_model import asks_for, says
 from zeroclaw.config.model import ApprovalSettings, ChannelSettings, LimitsSettings, RateSettings
+from zeroclaw.conversation.inbox import INBOX, Unread
 from zeroclaw.envelope import Accepted, Duplicate, Edited, Said
 from zeroclaw.inbound.limiter import REMEMBERED
 from zeroclaw.store import Commit, DurablePoint, Query, Row, RowKind
-from zeroclaw.turn.inbox import INBOX, Unread
 from zeroclaw.value import replace
 
 FAST = (

@@ -6,8 +6,8 @@ from tests.fakes.house import World
 from tests.fakes.many_rows import put_a_page_before
 from tests.fakes.scripted_model import asks_for, says
 from zeroclaw.channel import TranscriptItem
+from zeroclaw.conversation.inbox import INBOX, item_put
 from zeroclaw.store import PAGE, RowKind
-from zeroclaw.turn.inbox import INBOX, item_put
 
 POKE = asks_for(("poke", '{"a": 1}'), saying="let me ")
 

@@ -8,9 +8,9 @@ from tests.fakes.house import House, World
 from tests.fakes.scripted_model import Answer
 from zeroclaw.config.model import BudgetSettings, PriceSettings, ProviderSettings
 from zeroclaw.host.answers import UsageReport, Used
+from zeroclaw.limits.usage import MOST_DAYS, first_day
 from zeroclaw.message import Usage
 from zeroclaw.provider import Finished, TextDelta, UsageReported
-from zeroclaw.turn.usage import MOST_DAYS, first_day
 
 BEN = "ben"
 DAY_S = 86_400.0

@@ -8,10 +8,10 @@ import pytest
 from tests.fakes.house import House, World
 from tests.fakes.scripted_model import asks_for, says
 from zeroclaw.config.model import ChannelSettings, WhileBusy
+from zeroclaw.conversation.inbox import INBOX, Ask
 from zeroclaw.envelope import Envelope
 from zeroclaw.store import Commit, RowKind
 from zeroclaw.turn.entries import Steered, TurnOpened
-from zeroclaw.turn.inbox import INBOX, Ask
 
 LOOK = asks_for(("look", "{}"))
 WORDS = ("one", "two", "three")

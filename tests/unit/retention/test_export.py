@@ -12,18 +12,18 @@ from tests.fakes.house_parts import SECRET
 from tests.fakes.manual_clock import EPOCH
 from tests.fakes.scripted_model import asks_for, says
 from zeroclaw.context.notes import Notes
+from zeroclaw.conversation.inbox import Again, Ask, Item, Obeyed, Summarise, item_put
 from zeroclaw.delivery.rows import Text, outbox_row
 from zeroclaw.envelope import ActionId, Address, ConversationId, ItemId, Principal, TurnId
 from zeroclaw.host.ids import SystemIds
-from zeroclaw.message import ToolCall, ToolMessage, UserMessage
+from zeroclaw.message import NO_USAGE, ToolCall, ToolMessage, UserMessage
 from zeroclaw.redact import MARKER, Redactor
 from zeroclaw.retention.collect import collect
 from zeroclaw.retention.export import Found, Line, lines, page
 from zeroclaw.store import Commit, DurablePoint, LogKind, Put, Row, RowKind, Trim
 from zeroclaw.tools.notes.note import Note
 from zeroclaw.turn import entries
-from zeroclaw.turn.inbox import Again, Ask, Item, Obeyed, Summarise, item_put
-from zeroclaw.turn.states import NO_USAGE, Limits
+from zeroclaw.turn.states import Limits
 
 POKE = asks_for(("poke", '{"a": 1}'))
 LOOK = asks_for(("look", "{}"))

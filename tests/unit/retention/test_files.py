@@ -7,11 +7,11 @@ from datetime import timedelta
 from tests.fakes.house import House, World
 from tests.fakes.scripted_calls import Call
 from tests.unit.retention.test_erase import forget
+from zeroclaw.conversation.attachments import ATTACHMENTS
 from zeroclaw.envelope import Attachment, Said
 from zeroclaw.retention.collect import collect
 from zeroclaw.retention.export import lines
 from zeroclaw.store import Query, RowKind
-from zeroclaw.turn.attachments import ATTACHMENTS
 from zeroclaw.value import replace
 
 

@@ -3,11 +3,11 @@
 from datetime import UTC, datetime
 
 from zeroclaw.envelope import ItemId, Principal, TurnId
-from zeroclaw.message import AssistantMessage, UserMessage
+from zeroclaw.message import NO_USAGE, AssistantMessage, UserMessage
 from zeroclaw.retention.policy import journal_without
 from zeroclaw.turn import entries
 from zeroclaw.turn.journal import fold
-from zeroclaw.turn.states import NO_USAGE, Limits
+from zeroclaw.turn.states import Limits
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 SUMMARY = entries.Compacted(summary="they met", kept=0, at=AT)

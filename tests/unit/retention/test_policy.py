@@ -22,7 +22,7 @@ from zeroclaw.envelope import (
 )
 from zeroclaw.gate import approval as approvals
 from zeroclaw.gate.verdict import Allowed
-from zeroclaw.message import AssistantMessage, ToolCall, ToolMessage, UserMessage
+from zeroclaw.message import NO_USAGE, AssistantMessage, ToolCall, ToolMessage, UserMessage
 from zeroclaw.retention.policy import (
     FOR_EVER,
     Horizons,
@@ -38,7 +38,7 @@ from zeroclaw.store import Put, PutBlob, Row, RowKind
 from zeroclaw.turn import entries
 from zeroclaw.turn.journal import fold
 from zeroclaw.turn.kept_results import kept_put
-from zeroclaw.turn.states import NO_USAGE, Limits
+from zeroclaw.turn.states import Limits
 
 DAY = timedelta(days=1)
 HERE = ConversationId("01HERE")

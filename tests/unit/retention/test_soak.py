@@ -10,18 +10,19 @@ import pytest
 from tests.fakes.counting_ids import CountingIds
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw.config.model import RetentionSettings
+from zeroclaw.conversation.inbox import Ask, Item, item_put
+from zeroclaw.conversation.turn_row import TurnRow, turn_put
 from zeroclaw.delivery.rows import Text, outbox_row
 from zeroclaw.envelope import ActionId, Address, ConversationId, ItemId, Principal, TurnId
 from zeroclaw.gate import audit
 from zeroclaw.gate.action import freeze, propose, to_put
 from zeroclaw.inbound.anchors import STREAM, Anchors, verified
-from zeroclaw.message import AssistantMessage, UserMessage
+from zeroclaw.message import NO_USAGE, AssistantMessage, UserMessage
 from zeroclaw.retention.sweep import Sweep
 from zeroclaw.store import Claim, DurablePoint, LogKind, Put, PutBlob, Query, RowKind, Write
 from zeroclaw.stores.sqlite import open_store
 from zeroclaw.stores.sqlite.store import SqliteStore
 from zeroclaw.turn import entries
-from zeroclaw.turn.inbox import Ask, Item, item_put
 from zeroclaw.turn.session import (
     ConversationSession,
     Leases,
@@ -29,8 +30,7 @@ from zeroclaw.turn.session import (
     open_session,
     read_history,
 )
-from zeroclaw.turn.states import NO_USAGE, Limits
-from zeroclaw.turn.turn_row import TurnRow, turn_put
+from zeroclaw.turn.states import Limits
 from zeroclaw.value import replace
 
 ADA = Principal(id="person:ada", roles=frozenset(), channel="chat", sender="ada", display="Ada")

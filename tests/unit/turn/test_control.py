@@ -7,9 +7,9 @@ import pytest
 from tests.fakes.house import World
 from tests.fakes.many_rows import put_a_page_before
 from tests.fakes.scripted_model import asks_for, says
+from zeroclaw.conversation.inbox import INBOX, Amend, Ask, Stop, item_put
 from zeroclaw.envelope import ItemId
 from zeroclaw.store import Commit, DurablePoint, RowKind
-from zeroclaw.turn.inbox import INBOX, Amend, Ask, Stop, item_put
 from zeroclaw.value import replace
 
 LOOK = asks_for(("look", "{}"))

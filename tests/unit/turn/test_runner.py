@@ -4,6 +4,8 @@ import asyncio
 
 from tests.fakes.house import World
 from tests.fakes.scripted_model import asks_for, says
+from zeroclaw.conversation.inbox import INBOX
+from zeroclaw.conversation.turn_row import TURNS
 from zeroclaw.envelope import ItemId
 from zeroclaw.errors import ChannelRejected, Conflict
 from zeroclaw.events import StageEntered, TextStreamed, ToolDecided, ToolEnded, ToolStarted
@@ -11,9 +13,7 @@ from zeroclaw.message import AssistantMessage
 from zeroclaw.store import Commit, DurablePoint, RowKind
 from zeroclaw.text.language import Sentence
 from zeroclaw.turn.entries import TurnFinished
-from zeroclaw.turn.inbox import INBOX
 from zeroclaw.turn.session import Leases, open_session
-from zeroclaw.turn.turn_row import TURNS
 from zeroclaw.value import replace
 
 LOOK = asks_for(("look", "{}"), saying="looking ")

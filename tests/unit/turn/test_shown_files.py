@@ -11,6 +11,7 @@ from tests.fakes.scripted_model import asks_for, says
 from tests.unit.turn.test_downloads import file, send
 from zeroclaw.config.model import AttachmentSettings
 from zeroclaw.context.history import FILES_STAY
+from zeroclaw.conversation.attachments import ATTACHMENTS
 from zeroclaw.errors import ProviderRejected
 from zeroclaw.message import FileKind, FilePart, UserMessage
 from zeroclaw.provider import ProviderFacts
@@ -18,7 +19,6 @@ from zeroclaw.retention.tables import TABLES
 from zeroclaw.store import Commit, DropBlob, DurablePoint, LogKind, RowKind
 from zeroclaw.text.catalogue import UNHEARD
 from zeroclaw.turn import entries
-from zeroclaw.turn.attachments import ATTACHMENTS
 
 
 def picture(colour: str = "red", size: tuple[int, int] = (4, 3)) -> bytes:

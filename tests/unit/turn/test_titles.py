@@ -7,11 +7,11 @@ import pytest
 from tests.fakes.house import House, World
 from tests.fakes.scripted_model import Answer, says
 from zeroclaw.config.model import BudgetSettings, RuntimeSettings
+from zeroclaw.conversation.turn_row import TURNS
 from zeroclaw.errors import Conflict, ProviderRejected
 from zeroclaw.gate.receipt_screen import FALSE_MARK
 from zeroclaw.store import Commit, LogKind, Put, RowKind
 from zeroclaw.turn.titles import TITLE_CHARS, TITLES, title_of
-from zeroclaw.turn.turn_row import TURNS
 
 ON = RuntimeSettings(titles=True)
 

@@ -9,12 +9,12 @@ from tests.fakes.house_parts import CAPABILITIES
 from tests.fakes.scripted_model import says
 from tests.unit.turn.test_downloads import file, send, told
 from zeroclaw.config.model import PersonSettings
+from zeroclaw.conversation.attachments import Attached, is_unheard
 from zeroclaw.envelope import Attachment, ItemId
 from zeroclaw.errors import ProviderRejected
 from zeroclaw.message import AssistantMessage
 from zeroclaw.store import DurablePoint
 from zeroclaw.text.catalogue import UNHEARD
-from zeroclaw.turn.attachments import Attached, is_unheard
 from zeroclaw.value import replace
 
 OGG = b"OggS" + bytes(200)

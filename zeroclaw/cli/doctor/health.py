@@ -4,13 +4,13 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from zeroclaw.clock import made_at
+from zeroclaw.conversation.inbox import INBOX
 from zeroclaw.delivery.rows import OPEN_STATES, OUTBOX
 from zeroclaw.envelope import ConversationId
 from zeroclaw.gate.approval import APPROVALS
 from zeroclaw.inbound.commands.halt import Halt, read_halt
 from zeroclaw.store import Kept, LogKind, Query, RowKind, scan
 from zeroclaw.turn import entries
-from zeroclaw.turn.inbox import INBOX
 from zeroclaw.value import Value
 
 AGAIN = 3

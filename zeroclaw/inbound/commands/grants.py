@@ -7,6 +7,7 @@ by a control item, because only the holder writes that conversation's audit.
 
 from collections.abc import Iterable, Mapping
 
+from zeroclaw.conversation.inbox import Revoked, item_put
 from zeroclaw.envelope import Address, ConversationId, Principal, chosen_name
 from zeroclaw.gate import grant as grants
 from zeroclaw.gate.grant import GRANTS, Grant
@@ -17,7 +18,6 @@ from zeroclaw.inbound.context import InboundContext
 from zeroclaw.inbound.conversations import CONVERSATIONS
 from zeroclaw.store import Write, scan
 from zeroclaw.text import catalogue
-from zeroclaw.turn.inbox import Revoked, item_put
 
 USAGE = "Use `grants list`, or `grants revoke ID`; the list shows the ids."
 

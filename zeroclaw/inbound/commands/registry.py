@@ -10,6 +10,7 @@ from datetime import datetime
 from functools import partial
 
 from zeroclaw.config.model import WhileBusy
+from zeroclaw.conversation.inbox import Again, Cause, Opening, Stop, Summarise, UseTool, item_put
 from zeroclaw.envelope import Address, Command, ConversationId, Principal
 from zeroclaw.gate.conditions import Query
 from zeroclaw.gate.policy import PolicySet, why_refused
@@ -24,12 +25,11 @@ from zeroclaw.inbound.commands.usage import usage
 from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.conversations import Conversations
 from zeroclaw.inbound.identity import LANGUAGE_CHOICES, OPERATOR, Chosen, Contact
+from zeroclaw.limits.budget import Budget
 from zeroclaw.menu import Menu, MenuEntry
 from zeroclaw.store import Write
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import LANGUAGES, NAMES, Language, Sentence, language_of
-from zeroclaw.turn.budget import Budget
-from zeroclaw.turn.inbox import Again, Cause, Opening, Stop, Summarise, UseTool, item_put
 from zeroclaw.value import Value, replace
 
 

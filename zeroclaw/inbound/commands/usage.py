@@ -3,10 +3,10 @@
 from zeroclaw.inbound.commands.invocation import Invocation, Reply
 from zeroclaw.inbound.context import InboundContext
 from zeroclaw.inbound.identity import OPERATOR
+from zeroclaw.limits.budget import Budget
+from zeroclaw.limits.prices import amount, grouped, total
+from zeroclaw.limits.usage import first_day, person_of, used_since
 from zeroclaw.text import catalogue
-from zeroclaw.turn.budget import Budget
-from zeroclaw.turn.prices import amount, grouped, total
-from zeroclaw.turn.usage import first_day, person_of, used_since
 
 DAYS = 30
 MOST_PEOPLE = 20

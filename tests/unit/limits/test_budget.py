@@ -6,15 +6,15 @@ from tests.fakes.house import House, World
 from tests.fakes.scripted_model import Answer
 from tests.unit.turn.parts import answer, call, streaming
 from zeroclaw.config.model import BudgetSettings, PriceSettings, ProviderSettings
+from zeroclaw.conversation.turn_row import TURNS
 from zeroclaw.envelope import Principal
+from zeroclaw.limits.budget import MARKS, price_of
+from zeroclaw.limits.prices import FREE, PRICES, Dollars, Price
 from zeroclaw.message import ToolCall, Usage
 from zeroclaw.provider import Finished, TextDelta, ToolCallReady, UsageReported
 from zeroclaw.store import Commit, DurablePoint, Put, RowKind, Write
-from zeroclaw.turn.budget import MARKS, price_of
 from zeroclaw.turn.machine import step
-from zeroclaw.turn.prices import FREE, PRICES, Dollars, Price
 from zeroclaw.turn.states import Done, Limits
-from zeroclaw.turn.turn_row import TURNS
 
 DEAR = Price(input=1.0, cached=0.1, output=10.0)
 OPENAI = ProviderSettings(kind="openai", base_url="https://api.openai.com/v1", model="gpt-5")

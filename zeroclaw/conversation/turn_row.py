@@ -2,13 +2,15 @@
 
 from collections.abc import Callable
 
+from zeroclaw.conversation.inbox import Item
 from zeroclaw.delivery import rows
 from zeroclaw.delivery.rows import OPEN_STATES, OUTBOX, Left, State, Text, Uncertainty
 from zeroclaw.envelope import Address, ConversationId, MessageRef, TurnId
-from zeroclaw.message import Usage
+from zeroclaw.message import NO_USAGE, Usage
 from zeroclaw.store import (
     Commit,
     DurablePoint,
+    Fence,
     Put,
     Reads,
     RowKind,
@@ -19,9 +21,6 @@ from zeroclaw.store import (
     transact,
 )
 from zeroclaw.table import Age, Ages, Column, Table, Whose, Words, json_codec
-from zeroclaw.turn.inbox import Item
-from zeroclaw.turn.session import ConversationSession
-from zeroclaw.turn.states import NO_USAGE
 from zeroclaw.value import Value, replace
 
 
@@ -65,7 +64,7 @@ class TurnRow(Value):
 
 TURNS = Table(
     kind=RowKind.TURN,
-    owner="turn",
+    owner="conversation",
     codec=json_codec(TurnRow),
     columns=frozenset({Column.CONVERSATION, Column.STATE, Column.PLACE}),
     keeps=Ages(age=Age.MESSAGES, ended=frozenset({"closed"})),
@@ -116,22 +115,22 @@ async def read_turn(store: Rows, turn: TurnId) -> tuple[TurnRow, int, str]:
     return TURNS.of(stored), stored.version, stored.state
 
 
-async def learn(store: Store, session: ConversationSession, turn: TurnId, ref: MessageRef) -> None:
+async def learn(store: Store, fence: Fence, turn: TurnId, ref: MessageRef) -> None:
     """Record a message that the draft has posted.
 
     Raises:
         Conflict: Somebody else kept writing the row.
         Fenced: Somebody newer has the conversation.
     """
-    await _change(store, session, turn, DurablePoint.REF_KNOWN, lambda row: row.with_ref(ref))
+    await _change(store, fence, turn, DurablePoint.REF_KNOWN, lambda row: row.with_ref(ref))
 
 
-async def sending(store: Store, session: ConversationSession, turn: TurnId, mark: str) -> None:
+async def sending(store: Store, fence: Fence, turn: TurnId, mark: str) -> None:
     """Record that the draft begins to post a message, or that it did not arrive.
 
     Args:
         store: Where the turn's row is.
-        session: Of the turn's conversation.
+        fence: Of the turn's conversation.
         turn: Whose draft it is.
         mark: From where to look for the message; empty when it did not arrive.
 
@@ -140,23 +139,23 @@ async def sending(store: Store, session: ConversationSession, turn: TurnId, mark
         Fenced: Somebody newer has the conversation.
     """
     await _change(
-        store, session, turn, DurablePoint.HOUSEKEEPING, lambda row: replace(row, sending=mark)
+        store, fence, turn, DurablePoint.HOUSEKEEPING, lambda row: replace(row, sending=mark)
     )
 
 
 async def _change(
     store: Store,
-    session: ConversationSession,
+    fence: Fence,
     turn: TurnId,
     point: DurablePoint,
     change: Callable[[TurnRow], TurnRow],
 ) -> None:
     async def plan(reads: Reads) -> tuple[Commit, None]:
         row, version, state = await read_turn(reads, turn)
-        changed, whose = change(row), session.conversation
+        changed, whose = change(row), fence.conversation
         put = turn_put(changed, whose, closed=state == "closed", expect=version)
         writes: tuple[Write, ...] = (put, *await _final(reads, changed))
-        return Commit(point=point, conversation=whose, fence=session.fence, writes=writes), None
+        return Commit(point=point, conversation=whose, fence=fence, writes=writes), None
 
     await transact(store, plan, tries=TRIES)
 

@@ -200,7 +200,7 @@ class Item(Value):
 
 INBOX = Table(
     kind=RowKind.INBOX,
-    owner="turn",
+    owner="conversation",
     codec=json_codec(Item),
     columns=frozenset({Column.CONVERSATION, Column.STATE, Column.PLACE}),
     keeps=Ages(

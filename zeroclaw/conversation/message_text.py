@@ -20,10 +20,10 @@ from collections.abc import Sequence
 from datetime import datetime
 from itertools import pairwise
 
+from zeroclaw.conversation.inbox import Ask, Item, Piece
 from zeroclaw.gate.taint import Source, named
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Language
-from zeroclaw.turn.inbox import Ask, Item, Piece
 from zeroclaw.value import replace
 
 _PARAGRAPH, _LINE, _WORD = "\n\n", "\n", " "

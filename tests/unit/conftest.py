@@ -1,4 +1,4 @@
-"""What every test of this folder may ask for."""
+"""What every test of a room may ask for."""
 
 from pathlib import Path
 

@@ -7,16 +7,16 @@ import pytest
 from tests.fakes.memory_store import MemoryStore
 from tests.unit.turn.parts import AT, SAM
 from zeroclaw.codec import encode
+from zeroclaw.conversation.inbox import Ask, Item
+from zeroclaw.conversation.turn_row import TURNS, TurnRow, learn, read_turn, sending, turn_put
 from zeroclaw.delivery import rows
 from zeroclaw.delivery.rows import CERTAIN, OUTBOX, Text, Uncertainty, outbox_row
 from zeroclaw.envelope import Address, ConversationId, ItemId, MessageRef, TurnId
 from zeroclaw.errors import Conflict
 from zeroclaw.gate import audit
 from zeroclaw.store import Commit, DurablePoint, Row, RowKind
-from zeroclaw.turn.inbox import Ask, Item
 from zeroclaw.turn.journal import History
 from zeroclaw.turn.session import ConversationSession, Transition
-from zeroclaw.turn.turn_row import TURNS, TurnRow, learn, read_turn, sending, turn_put
 
 CONVERSATION = ConversationId("c1")
 TURN = TurnId("t1")
@@ -82,8 +82,8 @@ async def held() -> Held:
 
 async def test_a_message_of_an_open_turn_joins_its_row() -> None:
     here = await held()
-    await learn(here.store, here.session, TURN, SECOND)
-    await learn(here.store, here.session, TURN, SECOND)
+    await learn(here.store, here.session.fence, TURN, SECOND)
+    await learn(here.store, here.session.fence, TURN, SECOND)
     row, _, state = await read_turn(here.store, TURN)
     assert (row.refs, state) == ((FIRST, SECOND), "open")
 
@@ -92,7 +92,7 @@ async def test_a_message_that_is_learned_after_the_end_joins_the_final() -> None
     """The turn stays closed; a restart delivers the final onto that message too."""
     here = await held()
     await here.end()
-    await learn(here.store, here.session, TURN, SECOND)
+    await learn(here.store, here.session.fence, TURN, SECOND)
     row, _, state = await read_turn(here.store, TURN)
     assert (row.refs, state) == ((FIRST, SECOND), "closed")
     assert (await here.final()).refs == (FIRST, SECOND)
@@ -101,10 +101,10 @@ async def test_a_message_that_is_learned_after_the_end_joins_the_final() -> None
 async def test_a_send_that_begins_is_on_record_until_its_message_is_known() -> None:
     """Killed in between, a restart knows from where to look for it."""
     here = await held()
-    await sending(here.store, here.session, TURN, "17")
+    await sending(here.store, here.session.fence, TURN, "17")
     row, _, _ = await read_turn(here.store, TURN)
     assert (row.refs, row.sending) == ((FIRST,), "17")
-    await learn(here.store, here.session, TURN, SECOND)
+    await learn(here.store, here.session.fence, TURN, SECOND)
     row, _, _ = await read_turn(here.store, TURN)
     assert (row.refs, row.sending) == ((FIRST, SECOND), "")
 
@@ -113,14 +113,14 @@ async def test_a_send_that_begins_as_the_turn_ends_is_looked_for_by_the_final() 
     """Until it is known what came of it: its message, or that there is none (P6)."""
     here = await held()
     await here.end()
-    await sending(here.store, here.session, TURN, "17")
+    await sending(here.store, here.session.fence, TURN, "17")
     final = await here.final()
     assert final.uncertainty == Uncertainty(may_stand=True, mark="17")
-    await sending(here.store, here.session, TURN, "")
+    await sending(here.store, here.session.fence, TURN, "")
     final = await here.final()
     assert final.uncertainty == CERTAIN
-    await sending(here.store, here.session, TURN, "18")
-    await learn(here.store, here.session, TURN, SECOND)
+    await sending(here.store, here.session.fence, TURN, "18")
+    await learn(here.store, here.session.fence, TURN, SECOND)
     final = await here.final()
     assert (final.refs, final.uncertainty) == ((FIRST, SECOND), CERTAIN)
 
@@ -132,7 +132,7 @@ async def test_a_final_that_is_delivered_is_left_alone() -> None:
     assert stored is not None
     delivered = rows.changed(stored, OUTBOX.of(stored), "delivered")
     await here.session.commit(Transition(point=DurablePoint.DELIVERED, writes=(delivered,)))
-    await learn(here.store, here.session, TURN, SECOND)
+    await learn(here.store, here.session.fence, TURN, SECOND)
     assert (await here.final()).refs == (FIRST,)
 
 
@@ -148,7 +148,7 @@ async def test_a_write_that_came_between_is_read_first() -> None:
             here.store.touch(RowKind.TURN)
 
     here.store.before = touch
-    await learn(here.store, here.session, TURN, SECOND)
+    await learn(here.store, here.session.fence, TURN, SECOND)
     row, _, _ = await read_turn(here.store, TURN)
     assert row.refs == (FIRST, SECOND)
 
@@ -157,7 +157,7 @@ async def test_it_gives_up_when_somebody_keeps_writing() -> None:
     here = await held()
     here.store.before = lambda _: here.store.touch(RowKind.TURN)
     with pytest.raises(Conflict):
-        await learn(here.store, here.session, TURN, SECOND)
+        await learn(here.store, here.session.fence, TURN, SECOND)
 
 
 async def test_a_turn_without_a_row_is_a_fault() -> None:

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
+from zeroclaw.conversation.attachments import NAME_CHARS, WHY_CHARS, Attached, in_words, with_files
 from zeroclaw.envelope import Attachment, ItemId
-from zeroclaw.turn.attachments import NAME_CHARS, WHY_CHARS, Attached, in_words, with_files
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -13,13 +13,13 @@ from tests.fakes.scripted_model import asks_for, says
 from tests.unit.turn.parts import AT, LIMITS, allowed, call, opened, result
 from zeroclaw.config.model import RuntimeSettings
 from zeroclaw.envelope import ActionId, ItemId
+from zeroclaw.limits.loops import MOST_CALLS, MOST_ROUNDS, PAGING, Judgement, Log, extended, judged
 from zeroclaw.message import AssistantMessage, UserMessage
 from zeroclaw.store import DurablePoint
 from zeroclaw.tool import ToolContext, ToolOutput
 from zeroclaw.turn import entries
 from zeroclaw.turn.batch import Outcome, Slot
 from zeroclaw.turn.journal import History, OpenTurn, extend
-from zeroclaw.turn.loops import MOST_CALLS, MOST_ROUNDS, PAGING, Judgement, Log, extended, judged
 from zeroclaw.turn.states import Done, Limits
 
 BOUNDS = Limits(max_repeats=8, warn_repeats=5)
@@ -49,8 +49,13 @@ def each(slots: Iterable[Slot]) -> Log:
     return log_of((one,) for one in slots)
 
 
+def judgement(log: Log, bounds: Limits = BOUNDS) -> Judgement:
+    most, warn = bounds.max_repeats, bounds.warn_repeats
+    return judged(log, most=most, warn=warn, changes=WRITE.__contains__)
+
+
 def ends(log: Log) -> bool:
-    return bool(judged(log, BOUNDS, WRITE.__contains__).loop)
+    return bool(judgement(log).loop)
 
 
 def repeat(*slots: Slot, rounds: int) -> list[Slot]:
@@ -138,7 +143,7 @@ def test_a_round_is_stale_when_all_of_it_is() -> None:
 )
 def test_progress_is_no_loop(slots: list[Slot]) -> None:
     """A new result is progress, and so is a change to something else."""
-    assert judged(each(slots), BOUNDS, WRITE.__contains__) == Judgement()
+    assert judgement(each(slots)) == Judgement()
 
 
 @given(st.lists(st.integers(0, 3), max_size=30), st.sampled_from(sorted(PAGING)), st.booleans())
@@ -168,20 +173,20 @@ def test_the_model_is_told_once_what_it_repeats() -> None:
     """Before the turn is ended; and again only when it found something in between."""
     same = (search("a"),)
     log = log_of([same] * 4)
-    assert judged(log, BOUNDS, WRITE.__contains__) == Judgement()
-    word = judged(extended(log, same), BOUNDS, WRITE.__contains__).word
+    assert judgement(log) == Judgement()
+    word = judgement(extended(log, same)).word
     assert "last 5 rounds" in word
     assert '- `search` with {"words": "a"} (4 times)' in word
     log = extended(log, same, warned=True)
-    assert judged(extended(log, same), BOUNDS, WRITE.__contains__) == Judgement()
+    assert judgement(extended(log, same)) == Judgement()
     log = reduce(extended, [(search("b"),), *[same] * 4], log)
-    assert judged(log, BOUNDS, WRITE.__contains__).word
+    assert judgement(log).word
 
 
 def test_long_arguments_are_cut_and_show_all_their_signs() -> None:
     """The word is a line of data for each call, whatever the model wrote."""
     odd = search("x\n\n\u202e" + "y" * 999)
-    word = judged(each([odd] * 5), BOUNDS, WRITE.__contains__).word
+    word = judgement(each([odd] * 5)).word
     line = next(one for one in word.splitlines() if one.startswith("- "))
     assert "\u202e" not in line
     assert len(line) < 220
@@ -199,7 +204,7 @@ def test_long_arguments_are_cut_and_show_all_their_signs() -> None:
 )
 def test_the_bounds_are_the_configurations(bounds: Limits, expected: Judgement) -> None:
     """0 is never (K22)."""
-    assert judged(each([search("a")] * 9), bounds, WRITE.__contains__) == expected
+    assert judgement(each([search("a")] * 9), bounds) == expected
 
 
 def test_the_log_is_bounded() -> None:

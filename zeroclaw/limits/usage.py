@@ -4,11 +4,11 @@ from collections import defaultdict
 from datetime import UTC, date, datetime, time, timedelta
 
 from zeroclaw.clock import made_at, ulid_time
+from zeroclaw.conversation.turn_row import TURNS
 from zeroclaw.envelope import Principal
 from zeroclaw.host.answers import Used
+from zeroclaw.limits.prices import total
 from zeroclaw.store import Rows
-from zeroclaw.turn.prices import total
-from zeroclaw.turn.turn_row import TURNS
 
 MOST_DAYS = 3660
 

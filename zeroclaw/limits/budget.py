@@ -1,9 +1,9 @@
 """What models used, and whether they may use more: of a conversation, of a person's day, of a day.
 
-A turn's own bound is the machine's (`states.Limits`). These are looked at before each request, so
+A turn's own bound is the machine's (`turn/states.py`). These are looked at before each request, so
 that what several turns use at once counts together; a request that is under way is not cut off.
 
-    row of a turn (`turn_row.py`)   what it used, in the commit that ends it
+    row of a turn (`TurnRow`)        what it used, in the commit that ends it
     journal of an open turn         what it used so far; a restart counts that again as it resumes
     here                            the sums of today, read from the rows once, at the start
 
@@ -20,16 +20,15 @@ from urllib.parse import urlsplit
 
 from zeroclaw.clock import Clock, made_at, ulid_time
 from zeroclaw.config.model import BudgetSettings, ProviderSettings
+from zeroclaw.conversation.message_text import span
+from zeroclaw.conversation.turn_row import TURNS, TurnRow
 from zeroclaw.envelope import ConversationId, Principal, TurnId
+from zeroclaw.limits.prices import FREE, MILLIONTHS, PRICES, Dollars, Price, tokens
 from zeroclaw.message import Usage
 from zeroclaw.store import Put, RowKind, Store
 from zeroclaw.table import Codec, Column, Table, UntilDue, Words
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Localized, LocalizedMessage
-from zeroclaw.turn.entries import TurnOpened
-from zeroclaw.turn.message_text import span
-from zeroclaw.turn.prices import FREE, MILLIONTHS, PRICES, Dollars, Price, tokens
-from zeroclaw.turn.turn_row import TURNS, TurnRow
 from zeroclaw.value import Value
 
 Scope = Literal["day", "person", "conversation"]
@@ -41,7 +40,7 @@ TOLD_FOR = timedelta(days=30)
 
 MARKS = Table(
     kind=RowKind.BUDGET,
-    owner="turn",
+    owner="limits",
     codec=Codec[int](encode=lambda percent: str(percent).encode(), decode=int),
     columns=frozenset({Column.CONVERSATION, Column.DUE_AT}),
     keeps=UntilDue(),
@@ -159,11 +158,13 @@ class Budget:
 
     # --- what turns use --------------------------------------------------------------------------
 
-    def used(self, opened: TurnOpened, conversation: ConversationId, usage: Usage) -> None:
+    def used(
+        self, turn: TurnId, whose: Principal, conversation: ConversationId, usage: Usage
+    ) -> None:
         """Note what an open turn used so far, in place of what was noted before."""
-        self._open[opened.turn] = _Counted(
-            day=made_at(opened.turn).date(),
-            person=opened.principal.id,
+        self._open[turn] = _Counted(
+            day=made_at(turn).date(),
+            person=whose.id,
             conversation=conversation,
             spent=spent(usage, self.cost(usage)),
         )

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zeroclaw.envelope import Address, ConversationId, ItemId, Principal
-from zeroclaw.turn.inbox import Ask, Item, Obeyed, Piece, said_by
-from zeroclaw.turn.message_text import (
+from zeroclaw.conversation.inbox import Ask, Item, Obeyed, Piece, said_by
+from zeroclaw.conversation.message_text import (
     LATE_S,
     late_for_people,
     late_for_the_model,
@@ -20,6 +19,7 @@ from zeroclaw.turn.message_text import (
     span,
     whole_text,
 )
+from zeroclaw.envelope import Address, ConversationId, ItemId, Principal
 from zeroclaw.value import replace
 
 FULL = 4096

@@ -51,7 +51,7 @@ class Attached(Value):
 
 ATTACHMENTS = Table(
     kind=RowKind.ATTACHMENT,
-    owner="turn",
+    owner="conversation",
     codec=json_codec(Attached),
     columns=frozenset({Column.CONVERSATION, Column.STATE, Column.PLACE}),
     keeps=Ages(age=Age.MESSAGES, at=lambda row: ATTACHMENTS.of(row).at),

@@ -24,14 +24,13 @@ otherwise.
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import Literal
+from typing import Literal, Protocol
 
 from zeroclaw.errors import ToolArgumentsInvalid
 from zeroclaw.gate.action import canonical_json, parse_arguments
 from zeroclaw.gate.receipt import detach
+from zeroclaw.message import ToolCall, ToolMessage
 from zeroclaw.text.escape import escape_invisible
-from zeroclaw.turn.batch import Slot
-from zeroclaw.turn.states import Limits
 from zeroclaw.value import Value, replace
 
 PAGING = frozenset(
@@ -47,6 +46,25 @@ MOST_CALLS = 32
 """Of one round; what a model asks for beyond them is not looked at."""
 MOST_SHOWN, SHOWN_CHARS = 3, 160
 """Calls that the model is reminded of, and characters of each one's arguments."""
+
+
+class Ended(Protocol):
+    """A call of a complete batch, as its slot holds it."""
+
+    @property
+    def call(self) -> ToolCall:
+        """As the model wrote it."""
+        ...
+
+    @property
+    def result(self) -> ToolMessage | None:
+        """What the model read."""
+        ...
+
+    @property
+    def outcome(self) -> str | None:
+        """`ok` for one that ran and did not fail."""
+        ...
 
 
 class Made(Value):
@@ -90,19 +108,20 @@ class Judgement(Value):
     loop: tuple[str, ...] = ()
 
 
-def extended(log: Log, slots: Iterable[Slot], *, warned: bool = False) -> Log:
+def extended(log: Log, slots: Iterable[Ended], *, warned: bool = False) -> Log:
     """Return the log with a complete batch."""
     earlier = [one for made in log for one in made.calls]
     calls = tuple(_made(slot, earlier) for slot, _ in zip(slots, range(MOST_CALLS), strict=False))
     return (*log, Round(calls=calls, warned=warned))[-MOST_ROUNDS:]
 
 
-def judged(log: Log, limits: Limits, changes: Callable[[str], bool]) -> Judgement:
+def judged(log: Log, *, most: int, warn: int, changes: Callable[[str], bool]) -> Judgement:
     """Return what is to be done, now that the newest round of the log is complete.
 
     Args:
         log: Since the person said something.
-        limits: Of the turn; `max_repeats` 0 for none of this.
+        most: Rounds that end the turn, see `Limits.max_repeats`; 0 for none of this.
+        warn: Rounds of which the model is told, 0 for never.
         changes: Tells whether calls of a tool may change something.
     """
     stale: list[Round] = []
@@ -113,9 +132,9 @@ def judged(log: Log, limits: Limits, changes: Callable[[str], bool]) -> Judgemen
     # In halves, see above; the two are for what the first of them repeats.
     count = 2 + sum(2 if _is_equal(made) else 1 for made in stale)
     calls = Counter((one.tool, one.shown) for made in stale for one in made.calls)
-    if stale and 0 < 2 * limits.max_repeats <= count:
+    if stale and 0 < 2 * most <= count:
         return Judgement(loop=tuple(dict.fromkeys(tool for tool, _ in calls)))
-    is_due = limits.max_repeats and 0 < 2 * limits.warn_repeats <= count
+    is_due = most and 0 < 2 * warn <= count
     if stale and is_due and not any(made.warned for made in stale):
         lines = "".join(
             f"\n- `{tool}` with {shown} ({times} times)"
@@ -143,7 +162,7 @@ def _is_stale(one: Made, changes: Callable[[str], bool]) -> bool:
     return one.repeats == "equal"
 
 
-def _made(slot: Slot, earlier: Iterable[Made]) -> Made:
+def _made(slot: Ended, earlier: Iterable[Made]) -> Made:
     call, result = slot.call, slot.result
     text, _ = detach("" if result is None else result.content)
     shown = escape_invisible(" ".join(call.arguments.split())) or "{}"

@@ -1,0 +1,1 @@
+"""What turns use, what it costs, and how much they may use: budgets, prices, repeated calls."""
