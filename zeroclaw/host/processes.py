@@ -37,6 +37,8 @@ _DYING_MS = 2_000
 _KILLS = 5
 _WATCH_S = 0.1
 _JOIN_SESSION_KEYRING = 1  # linux/keyctl.h
+_NICE = 10
+"""A program gets a tenth of a processor that the daemon wants as well; sched(7)."""
 
 Recorder = Callable[[Spawned | None], Awaitable[None]]
 Watch = Callable[[int], str]
@@ -265,7 +267,12 @@ def identify(pgid: int) -> Spawned:
 
 
 def _admit(pgid: int, group: Group | None) -> Spawned:
-    """Name a group that waits at the gate, and put it in its cgroup."""
+    """Name a group that waits at the gate, let it go behind the daemon, put it in its cgroup."""
+    # Refused where it ended, and by kernels that have no groups of sessions or count their changes.
+    with suppress(OSError):
+        os.setpriority(os.PRIO_PGRP, pgid, os.getpriority(os.PRIO_PROCESS, 0) + _NICE)
+        # Where a session is scheduled as one, only this tells among sessions.
+        (PROC / str(pgid) / "autogroup").write_text(str(_NICE), encoding="ascii")
     if group is not None:
         with refused_as(ToolFailed, "the program could not be put in a cgroup"):
             group.enter(pgid)

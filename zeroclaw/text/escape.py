@@ -25,10 +25,13 @@ _HIDDEN = (
 _JOINER, _SELECTOR = "\u200c\u200d", "\ufe0e\ufe0f"
 _USER = f"[^\x00-\xa8\xaa-\xad\xaf-\u058f{_HIDDEN}{_JOINER}{_SELECTOR}]"
 _UNSEEN = re.compile(
-    f"[{_HIDDEN}]+|\r(?!\n)"
+    # A class stands first, which `re` looks for four times as fast as for several patterns: no other
+    # thread runs while it looks. What is behind says which sign that was, and whether it counts.
+    f"[{_HIDDEN}\r{_SELECTOR}{_JOINER}](?:"
+    f"(?<=[{_HIDDEN}])[{_HIDDEN}]*|(?<=\r)(?!\n)"
     # A selector between a digit and its keycap is an emoji as well.
-    f"|[{_SELECTOR}](?<!{_USER}[{_SELECTOR}])(?!\u20e3)"
-    f"|[{_JOINER}](?<!{_USER}[{_JOINER}])(?<!{_USER}[{_SELECTOR}][{_JOINER}])"
+    f"|(?<=[{_SELECTOR}])(?<!{_USER}[{_SELECTOR}])(?!\u20e3)"
+    f"|(?<=[{_JOINER}])(?<!{_USER}[{_JOINER}])(?<!{_USER}[{_SELECTOR}][{_JOINER}]))"
 )
 
 

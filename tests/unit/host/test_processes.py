@@ -65,6 +65,12 @@ def test_the_head_and_the_tail_of_any_stream_are_kept(pieces: list[bytes]) -> No
     assert capture.taken().total_bytes == len(whole)
 
 
+async def test_a_child_waits_for_the_daemon_not_the_daemon_for_it() -> None:
+    """What it computes takes no processor from what people wait for (P9)."""
+    ended = await run("nice", Records().spawned)
+    assert int(ended.output.head) == min(os.nice(0) + 10, 19)
+
+
 async def test_a_child_is_recorded_before_it_runs_and_struck_off_after(tmp_path: Path) -> None:
     """The group is recorded while the child still waits at its gate (P3)."""
     mark = tmp_path / "ran"
