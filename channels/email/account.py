@@ -121,6 +121,7 @@ class Account:
 
     async def aclose(self) -> None:
         """Cut every connection; safe twice."""
+        await self._sender.aclose()
         for one in tuple(self._open):
             await self._cut(one)
 

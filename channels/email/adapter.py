@@ -229,7 +229,7 @@ class EmailChannel:
         to, key = event.envelope.address, f"toast {event.envelope.message}"
         async with self._toasting:
             try:
-                await self._post(to, key, render.letter_by_letter(text), event.parent)
+                await self._post(to, key, lambda: render.letter_by_letter(text), event.parent)
             except ZeroclawError as error:
                 self._context.log("mail_not_answered", why=str(error))
 
@@ -250,22 +250,27 @@ class EmailChannel:
             message = f"`{self.name}`: {length:,} characters are more than {most:,}"
             raise ChannelRejected(message)
         parent = await self._parent(to, outgoing.reply_to or "")
-        words = await asyncio.to_thread(
-            render.answer, outgoing.rendered, outgoing.receipts, is_plain=outgoing.plain
-        )
+
+        def words() -> Words:
+            return render.answer(outgoing.rendered, outgoing.receipts, is_plain=outgoing.plain)
+
         return await self._post(to, outgoing.key, words, parent)
 
     async def send_file(self, to: Address, file: OutgoingFile) -> MessageRef:
         """Send a file with what stands with it."""
         check_size(self.name, file, CAPABILITIES.max_file_bytes)
         parent = await self._parent(to, file.reply_to or "")
-        caption = render.letter_by_letter(file.caption)
-        return await self._post(to, file.key, caption, parent, file=file)
+        return await self._post(
+            to, file.key, lambda: render.letter_by_letter(file.caption), parent, file=file
+        )
 
     async def ask(self, to: Address, card: Card) -> MessageRef:
         """Send a card with the links that answer it."""
         id_ = self._id(to, card.key)
-        words = render.card(card, id=id_, to=to.chat, account=self._me.address)
+
+        def words() -> Words:
+            return render.card(card, id=id_, to=to.chat, account=self._me.address)
+
         return await self._post(to, card.key, words, _of_thread(to), subject=render.title(card))
 
     async def settle(self, ref: MessageRef, outcome: Outcome) -> None:
@@ -275,7 +280,7 @@ class EmailChannel:
             return
         key = f"ended {ref.message} {' '.join(sorted(ended))}"
         card = Parent(id=ref.message, subject=render.title(outcome.card))
-        await self._post(ref.address, key, render.ended(outcome), card)
+        await self._post(ref.address, key, lambda: render.ended(outcome), card)
         self._told[ref.message] = ended
 
     def mark(self, to: Address) -> str:
@@ -353,33 +358,34 @@ class EmailChannel:
         self,
         to: Address,
         key: str,
-        words: Words,
+        words: Callable[[], Words],
         parent: Parent,
         *,
         subject: str = "",
         file: OutgoingFile | None = None,
     ) -> MessageRef:
         place = self._ours(to)
-        letter = Letter(
-            id=self._id(place, key),
-            to=place.chat,
-            subject=subject
-            or (
-                render.replying(parent.subject, self._settings.subject)
-                if parent.id
-                else self._settings.subject
-            ),
-            words=words,
-            references=tuple(filter(None, (*parent.references, parent.id))),
-            is_reply=bool(parent.id),
-            file=file,
-        )
+        id_ = self._id(place, key)
         local, _, domain = self._me.address.rpartition("@")
         sender = Named(display_name=self._settings.name, username=local, domain=domain)
-        now = self._context.clock.now()
-        mail = await asyncio.to_thread(render.mail, letter, sender=sender, at=now)
+        now, fallback = self._context.clock.now(), self._settings.subject
+
+        def written() -> bytes:
+            answers = render.replying(parent.subject, fallback) if parent.id else fallback
+            letter = Letter(
+                id=id_,
+                to=place.chat,
+                subject=subject or answers,
+                words=words(),
+                references=tuple(filter(None, (*parent.references, parent.id))),
+                is_reply=bool(parent.id),
+                file=file,
+            )
+            return render.mail(letter, sender=sender, at=now)
+
+        mail = await asyncio.to_thread(written)  # however long it is, nobody waits for it
         await self._account.send(mail, place.chat)
-        return MessageRef(address=place, message=letter.id)
+        return MessageRef(address=place, message=id_)
 
     def _id(self, to: Address, key: str) -> str:
         return render.letter_id(to.thread, key, to.chat, self._me.domain)

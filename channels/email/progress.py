@@ -57,5 +57,7 @@ class Progress:
         return tuple(one for one in found if one is not None)
 
     async def note(self, read: Read) -> None:
-        """Keep how far was read."""
+        """Keep how far was read, where the position does not say it already."""
+        if self._positions.get(self._mailbox) == read.cursor():
+            return
         await self._note.keep(f"{read.cursor()} {self._mailbox}\n")

@@ -1,4 +1,8 @@
-"""Hand mails to the server that sends them: one connection for each, of which a few at a time.
+"""Hand mails to the server that sends them, by a few connections that wait a while for the next one.
+
+To connect costs more than to send: two handshakes, a login, eight answers; and servers count who
+connects. What waited may have been ended meanwhile, so where it does not take the next mail, which
+it has not seen then, a new connection is made, and its word counts.
 
 Up to the final dot of DATA nothing has been sent, and a failure can be repeated. From there until
 the server's answer the mail may be on its way, so a loss then is `DeliveryUnknown`; the repeat bears
@@ -6,6 +10,7 @@ the same Message-ID, by which mail programs and servers that compare them show i
 """
 
 import asyncio
+from contextlib import suppress
 
 from aiosmtplib import (
     SMTP,
@@ -26,6 +31,8 @@ from zeroclaw import (
 
 MOST_AT_ONCE = 4
 CALL_S = 60.0
+WAITS_S = 30.0
+"""For the next mail; servers wait for five minutes (RFC 5321, 4.5.3.2.7), with a process for each."""
 _UNAVAILABLE = 421
 _NO_MECHANISM = 504
 _NEEDS_LOGIN = frozenset({530, 534, 535, 538})
@@ -38,7 +45,14 @@ class _Client(SMTP):
 
     It closes by handshake, for which nobody waits, and says nowhere when it is over; also by itself,
     when a login is refused.
+
+    Attributes:
+        proof: The login by which it stands.
+        end: Closes it, while it waits.
     """
+
+    proof: Login
+    end: asyncio.TimerHandle
 
     def close(self) -> None:
         if isinstance(self.transport, asyncio.Transport):
@@ -61,6 +75,8 @@ class Sender:
         self._settings = settings
         self._domain = settings.address.rpartition("@")[2]
         self._sending = asyncio.Semaphore(MOST_AT_ONCE)
+        self._waiting: list[_Client] = []
+        self._is_closed = False
 
     async def send(self, mail: bytes, login: Login, *, sender: str, to: str) -> None:
         """Send one mail to one person.
@@ -72,11 +88,19 @@ class Sender:
             DeliveryUnknown: It may be on its way.
         """
         async with self._sending:
-            client = self._client(login)
+            client = self._waited(login)
+            if client is None or not await _takes_another(client, sender):
+                client = self._client(login)
+            is_whole = False
             try:
-                await self._handed_over(client, login, mail, sender, to)
+                await self._handed_over(client, mail, sender, to)
+                is_whole = True
             finally:
-                await client.aclose()
+                if is_whole and not self._is_closed:
+                    client.end = asyncio.get_running_loop().call_later(WAITS_S, client.close)
+                    self._waiting.append(client)
+                else:
+                    await client.aclose()
 
     async def try_login(self, login: Login) -> None:
         """Log in, and send nothing."""
@@ -88,12 +112,30 @@ class Sender:
         finally:
             await client.aclose()
 
+    async def aclose(self) -> None:
+        """End what waits, and let nothing wait any more; safe twice."""
+        self._is_closed = True
+        while self._waiting:
+            client = self._waiting.pop()
+            client.end.cancel()
+            await client.aclose()
+
+    def _waited(self, login: Login) -> _Client | None:
+        """Return what waited least and stands by this login; what stands no more is dropped."""
+        while self._waiting:
+            client = self._waiting.pop()
+            client.end.cancel()
+            if client.is_connected and client.proof == login:
+                return client
+            client.close()
+        return None
+
     def _client(self, login: Login) -> _Client:
         async def token(*_: object) -> str:
             return login.secret
 
         is_direct = self._settings.smtp_security == "tls"
-        return _Client(
+        client = _Client(
             hostname=self._settings.smtp_host,
             port=self._settings.smtp_port,
             username=login.username,
@@ -105,15 +147,17 @@ class Sender:
             timeout=CALL_S,
             local_hostname=self._domain,  # without it the library looks its own name up, blocking
         )
+        client.proof = login
+        return client
 
-    async def _handed_over(
-        self, client: _Client, login: Login, mail: bytes, sender: str, to: str
-    ) -> None:
+    async def _handed_over(self, client: _Client, mail: bytes, sender: str, to: str) -> None:
+        login = client.proof
         try:
-            await client.connect()
-            # Own address, not the empty one that RFC 3834 prefers: servers that take mail with a
-            # login take it from the login's address alone. Bounces are known by their own looks.
-            await client.mail(sender)
+            if not client.is_connected:
+                await client.connect()
+                # Own address, not the empty one that RFC 3834 prefers: servers that take mail with a
+                # login take it from the login's address alone. Bounces are known by their own looks.
+                await client.mail(sender)
             await client.rcpt(to)
         except (SMTPException, OSError, ValueError) as error:
             raise self._not_sent(error, login) from error
@@ -147,6 +191,19 @@ class Sender:
                 return ChannelUnavailable(f"`{name}`: `{host}` can't be reached to send a mail")
             case _:
                 return ChannelUnauthorized(f"`{name}`: `{host}` offers no STARTTLS or no login")
+
+
+async def _takes_another(client: _Client, sender: str) -> bool:
+    """Tell whether a connection that waited takes one mail more; it is cut where it does not."""
+    is_taken = False
+    try:
+        with suppress(SMTPException, OSError):
+            await client.mail(sender)
+            is_taken = True
+    finally:
+        if not is_taken:
+            await client.aclose()
+    return is_taken
 
 
 def _said(error: SMTPResponseException) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from channels.email import check, decode, open_channel
+from channels.email import check, decode, open_channel, smtp
 from channels.email.emulator.servers import DOMAIN, PASSWORD, VOUCHED
 from channels.email.robots import HOUR_S
 from tests.contract.channel_suite import Desk, noting, receiving
@@ -438,8 +438,14 @@ async def test_what_is_wrong_is_said_in_one_line(place: EmailPlace) -> None:
 
 
 @asynccontextmanager
-async def smtp_server(place: EmailPlace, **answers: str) -> AsyncGenerator[int]:
-    """A server that answers each command as told; an empty answer cuts the connection."""
+async def smtp_server(
+    place: EmailPlace, heard: asyncio.Queue[str] | None = None, most: int = 99, /, **answers: str
+) -> AsyncGenerator[int]:
+    """A server that answers each command as told; an empty answer cuts the connection.
+
+    It tells the commands that it hears, at the end of a connection an empty one, and takes so many
+    mails by each.
+    """
     usual = {
         "EHLO": "250-here\r\n250 AUTH PLAIN",
         "AUTH": "235 in",
@@ -451,13 +457,18 @@ async def smtp_server(place: EmailPlace, **answers: str) -> AsyncGenerator[int]:
     }
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        said, is_data = "220 here", False
+        said, is_data, taken = "220 here", False, 0
         while said:
             writer.write(f"{said}\r\n".encode())
             line = (await reader.readline()).decode().strip()
             while is_data and line != "." and not reader.at_eof():
                 line = (await reader.readline()).decode().strip()
-            said = (usual | answers).get(line.split(" ")[0], "") if line else ""
+            command = line.split(" ")[0]
+            if heard is not None:
+                heard.put_nowait(command)
+            taken += command == "."
+            is_full = command == "MAIL" and taken == most
+            said = "421 enough" if is_full else (usual | answers).get(command, "")
             is_data = said.startswith("354")
         writer.close()
 
@@ -465,6 +476,55 @@ async def smtp_server(place: EmailPlace, **answers: str) -> AsyncGenerator[int]:
     tls.load_cert_chain(place.mail.home / "cert.pem", place.mail.home / "key.pem")
     async with await asyncio.start_server(serve, "127.0.0.1", 0, ssl=tls) as server:
         yield server.sockets[0].getsockname()[1]
+
+
+async def until_ended(heard: asyncio.Queue[str], connections: int) -> list[str]:
+    """Return what a server hears until so many connections have ended."""
+    commands: list[str] = []
+    while commands.count("") < connections:
+        commands.append(await heard.get())
+    return commands
+
+
+async def test_mails_that_follow_each_other_are_sent_by_one_connection(place: EmailPlace) -> None:
+    """It is cut when the channel is closed."""
+    heard: asyncio.Queue[str] = asyncio.Queue(100)
+    async with smtp_server(place, heard) as port:
+        channel = channel_of(place, smtp_port=port, smtp_security="tls")
+        for key in ("a", "b", "c"):
+            await channel.send(chat_of(place), outgoing(channel, "4", key))
+        await channel.aclose()
+        commands = await until_ended(heard, 1)
+    assert commands == ["EHLO", "AUTH", *("MAIL", "RCPT", "DATA", ".") * 3, ""]
+
+
+async def test_a_connection_that_takes_no_more_mails_is_followed_by_a_new_one(
+    place: EmailPlace,
+) -> None:
+    """A server says 421 to one mail too many, and has not seen it; its sender hears of nothing."""
+    heard: asyncio.Queue[str] = asyncio.Queue(100)
+    async with smtp_server(place, heard, 1) as port:
+        channel = channel_of(place, smtp_port=port, smtp_security="tls")
+        for key in ("a", "b"):
+            await channel.send(chat_of(place), outgoing(channel, "4", key))
+        await channel.aclose()
+        commands = await until_ended(heard, 2)
+    assert (commands.count("EHLO"), commands.count("."), heard.qsize()) == (2, 2, 0)
+
+
+async def test_a_connection_waits_for_the_next_mail_for_a_while_alone(
+    place: EmailPlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What comes after it has ended is sent by a new one."""
+    monkeypatch.setattr(smtp, "WAITS_S", 0)
+    heard: asyncio.Queue[str] = asyncio.Queue(100)
+    async with smtp_server(place, heard) as port:
+        channel = channel_of(place, smtp_port=port, smtp_security="tls")
+        for key in ("a", "b"):
+            await channel.send(chat_of(place), outgoing(channel, "4", key))
+            commands = await until_ended(heard, 1)
+            assert commands == ["EHLO", "AUTH", "MAIL", "RCPT", "DATA", ".", ""]
+        await channel.aclose()
 
 
 FAILURES: dict[tuple[str, str], type[Exception]] = {
