@@ -1,4 +1,4 @@
-"""The front door for authors of channels, tools and providers.
+"""The front door for authors of channels, tools, providers and Context Providers.
 
 Contracts and values, nothing else: importing this reads no clock, opens nothing and loads no
 platform's library.
@@ -23,6 +23,7 @@ from zeroclaw.channel import (
 )
 from zeroclaw.clock import Clock, Ids
 from zeroclaw.config.references import SecretReference
+from zeroclaw.context_provider import ContextProvider, ContextRequest, ContextSpec, ContextText
 from zeroclaw.emulator import Emulated, EmulatorContext
 from zeroclaw.envelope import (
     Accepted,
@@ -140,6 +141,10 @@ __all__ = [
     "Command",
     "ConfigError",
     "ContextOverflow",
+    "ContextProvider",
+    "ContextRequest",
+    "ContextSpec",
+    "ContextText",
     "Continues",
     "ConversationId",
     "Deleted",

@@ -13,6 +13,7 @@
     │   ├── ProviderRejected
     │   └── NotSupported              the caller asked what the capabilities deny
     ├── ContextOverflow               the turn: make the request smaller
+    ├── ContextMissing                the turn: it fails and says so .name
     ├── StreamBroken                  the turn: ask once more, nothing has run yet
     ├── NeedsOperator                 a person with the configuration in hand
     │   ├── ConfigError               .faults
@@ -132,6 +133,18 @@ class ContextOverflow(ZeroclawError):
     def __init__(self, message: str, *, context_tokens: int | None = None) -> None:
         super().__init__(message)
         self.context_tokens = context_tokens
+
+
+class ContextMissing(ZeroclawError):
+    """Raised when a Context Provider failed without which the model is not asked.
+
+    Attributes:
+        name: Of the provider.
+    """
+
+    def __init__(self, message: str, *, name: str) -> None:
+        super().__init__(message)
+        self.name = name
 
 
 class StreamBroken(ZeroclawError):

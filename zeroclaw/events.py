@@ -89,8 +89,29 @@ class TurnEnded(Value):
     text: str
 
 
+class ContextLeftOut(Value):
+    """A request goes without what a Context Provider was to add.
+
+    Attributes:
+        name: Of the provider, or of its text.
+        why: In one line; no word of the text.
+    """
+
+    turn: TurnId
+    correlation: str
+    name: str
+    why: str
+
+
 Event = (
-    TurnStarted | StageEntered | TextStreamed | ToolDecided | ToolStarted | ToolEnded | TurnEnded
+    TurnStarted
+    | StageEntered
+    | ContextLeftOut
+    | TextStreamed
+    | ToolDecided
+    | ToolStarted
+    | ToolEnded
+    | TurnEnded
 )
 Publish = Callable[[Event], None]
 """Tell all subscribers; never waits, never raises."""

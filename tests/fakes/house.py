@@ -41,6 +41,7 @@ from zeroclaw.channel import (
     TranscriptItem,
 )
 from zeroclaw.config.model import ChannelSettings, Config
+from zeroclaw.context_provider import ContextProvider
 from zeroclaw.conversation.inbox import INBOX, Obeyed
 from zeroclaw.daemon.config_check import ChannelPart
 from zeroclaw.daemon.foundation import Foundation, Openers, ReadyFacts, Start
@@ -81,6 +82,7 @@ class World:
         config: As the next process reads it, and a reload.
         local: The names of platforms whose every sender is the operator.
         others: Real tools, beside the fakes.
+        context: What other packages add to requests.
         facts: What the parts logged, and `stopped` for a process that ended as it should.
         ready: What each process told when it was up.
         contexts: What each platform's adapter was handed last.
@@ -95,6 +97,7 @@ class World:
         self.look, self.poke, self.burn = (PlainTool(spec) for spec in (LOOK, POKE, BURN))
         self.tools: tuple[PlainTool, ...] = (self.look, self.poke, self.burn)
         self.others: tuple[Tool, ...] = ()
+        self.context: tuple[ContextProvider, ...] = ()
         self.platforms: dict[str, ScriptedChannel] = {}
         self.local: tuple[str, ...] = ()
         self.facts = Facts()
@@ -179,6 +182,7 @@ class World:
             jitter=lambda: 1.0,
             shell_note="",
             watched="",
+            context=self.context,
         )
 
     def _read(self) -> Start:

@@ -11,7 +11,7 @@ from typing import ParamSpec, TypeVar
 from pydantic import BaseModel
 
 from zeroclaw.channel import Capabilities, Channel, ChannelContext
-from zeroclaw.config.model import ChannelSettings, Config, PersonSettings
+from zeroclaw.config.model import ChannelSettings, Config, ContextSettings, PersonSettings
 from zeroclaw.daemon.config_check import ChannelPart, CheckedConfig
 from zeroclaw.gate.policy import configured
 from zeroclaw.host.control import Call, Control, Serve, written
@@ -29,7 +29,12 @@ PEOPLE = (
     PersonSettings(name="ben", ids=("chat:ben",)),
 )
 CHAT = ChannelSettings(allowed_users=("ada", "ben", "cleo"))
-CONFIG = Config(people=PEOPLE, channels={"chat": CHAT})
+CONFIG = Config(
+    people=PEOPLE,
+    channels={"chat": CHAT},
+    # Reading files takes a thread, whose end a test would have to wait for in each turn.
+    context=ContextSettings(file_tokens=0),
+)
 
 
 def places_in(directory: Path) -> Places:

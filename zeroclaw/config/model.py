@@ -137,6 +137,13 @@ class CompactionSettings(Settings):
     model: Live[str] = ""
 
 
+class ContextSettings(Settings):
+    """`[context]`: the files of the operator and of a workspace that go along with each request."""
+
+    directory: str = ""
+    file_tokens: int = Field(default=2_000, ge=0, le=100_000)
+
+
 class ReceiptSettings(Settings):
     """`[receipts]`: how long a receipt can be verified."""
 
@@ -385,6 +392,7 @@ class Config(Settings):
     runtime: RuntimeSettings = RuntimeSettings()
     approvals: ApprovalSettings = ApprovalSettings()
     compaction: CompactionSettings = CompactionSettings()
+    context: ContextSettings = ContextSettings()
     receipts: ReceiptSettings = ReceiptSettings()
     retention: RetentionSettings = RetentionSettings()
     limits: LimitsSettings = LimitsSettings()

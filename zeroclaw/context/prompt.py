@@ -1,8 +1,15 @@
-"""The system prompt: who the model is, whom it talks to, and the rules that hold."""
+"""What each request says first: who the model is, whom it talks to, and the rules that hold (pure).
 
-from datetime import date
+    who it is · [the operator's files] · the rules · sensitive data · the operator's words
 
+The files stand where S3-06 has them; see `workspace_files.py`.
+"""
+
+from collections.abc import Callable
+
+from zeroclaw.context_provider import ContextRequest, ContextSpec, ContextText
 from zeroclaw.text.escape import escape_invisible
+from zeroclaw.value import Value
 
 _WHO = "You are zeroclaw, an assistant that people talk to in their own chats."
 _TALK = (
@@ -26,38 +33,64 @@ _DATA = (
 _UNKNOWN = (
     "A result that says a call may have run means that nobody knows: find out before you repeat it."
 )
+_SENSITIVE = "Never repeat, keep or pass on a password, a key, or what was told in confidence."
 
 
-def system_prompt(
-    *, person: str, channel: str, today: date, has_tools: bool = False, group: bool = False
-) -> str:
-    """Return the system prompt, the same for the same facts.
+class FixedText(Value):
+    """A provider of one text that needs no waiting, and is never cut.
 
-    Args:
-        person: Whom the turn belongs to, empty when unknown; not told in a
-            group. The name is theirs to choose, so it is quoted and cut to one short line.
-        channel: Where the talk takes place.
-        today: The person's date.
-        has_tools: Tools are sent along.
-        group: Others read along.
+    Attributes:
+        name: Of the text.
+        written: Returns it, empty for nothing.
     """
-    parts = [_WHO, _scene(person, channel, today, group=group), _TALK]
-    if has_tools:
+
+    spec: ContextSpec
+    name: str
+    written: Callable[[ContextRequest], str]
+
+    async def texts(self, request: ContextRequest) -> tuple[ContextText, ...]:
+        """Return it, as a rule."""
+        return (ContextText(text=self.written(request), name=self.name, is_data=False),)
+
+
+def fixed(
+    name: str, written: Callable[[ContextRequest], str], *, shown: str = "prompt"
+) -> FixedText:
+    """Return a provider of rules, which `/context` shows under a name that several may share."""
+    spec = ContextSpec(name=name, priority=0, trusted=True)
+    return FixedText(spec=spec, name=shown, written=written)
+
+
+def identity(_request: ContextRequest) -> str:
+    """Say who the model is."""
+    return _WHO
+
+
+def rules(request: ContextRequest) -> str:
+    """Say whom it talks to, and what holds; the same for the same facts."""
+    parts = [_scene(request), _TALK]
+    if request.has_tools:
         parts += [_TOOLS, _RECEIPTS, _DATA, _UNKNOWN]
     else:
         parts.append(_NO_TOOLS)
     return "\n\n".join(parts)
 
 
-def _scene(person: str, channel: str, today: date, *, group: bool) -> str:
-    day = f"Today is {today.isoformat()}."
-    if group:
+def sensitive(_request: ContextRequest) -> str:
+    """Say what holds for sensitive data."""
+    return _SENSITIVE
+
+
+def _scene(request: ContextRequest) -> str:
+    day, channel = f"Today is {request.now.date().isoformat()}.", request.address.channel
+    if not request.address.direct:
         # Not whose turn it is: what changes with each message would change all that stands behind
         # it, for an endpoint that keeps what it did for an equal beginning.
         return (
             f"You talk on {channel}, in a group where others read along; each message begins with "
             f"its writer's name. {day}"
         )
-    name = escape_invisible(" ".join(person.replace("`", "'").split()))[:64]
+    # The name is theirs to choose, so it is quoted and cut to one short line.
+    name = escape_invisible(" ".join(request.principal.display.replace("`", "'").split()))[:64]
     whom = f"You talk to `{name}`" if name else "You talk to somebody"
     return f"{whom} on {channel}, in private. {day}"

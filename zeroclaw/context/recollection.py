@@ -8,13 +8,16 @@ import asyncio
 from collections.abc import Callable, Iterable
 
 from zeroclaw.context.notes import Notes
+from zeroclaw.context_provider import ContextRequest, ContextSpec, ContextText
 from zeroclaw.envelope import Address, ConversationId, Principal
 from zeroclaw.tools.notes.note import Note, as_data, chosen, owner_of, owner_of_person
 from zeroclaw.value import Value
 
+_SPEC = ContextSpec(name="notes", most_tokens=100_000, place="turn", trusted=True)
+
 
 class Recollection(Value):
-    """Finds them; one for the whole daemon.
+    """Finds them; one for the whole daemon, and a Context Provider.
 
     Attributes:
         notes: Where it looks.
@@ -36,6 +39,17 @@ class Recollection(Value):
             await self.notes.adopt(owner_of_person(principal.identity), owner)
         every = await self.notes.all(owner)
         return await asyncio.to_thread(chosen, every, words, self.most_chars) if every else ()
+
+    @property
+    def spec(self) -> ContextSpec:
+        """What it declares; what untrusted notes do to a turn is known where they are chosen."""
+        return _SPEC
+
+    async def texts(self, request: ContextRequest) -> tuple[ContextText, ...]:
+        """Return the notes that were chosen for a turn, as one text that is framed already."""
+        address, principal = request.address, request.principal
+        text = await self.text(address, principal, request.notes, request.conversation)
+        return (ContextText(text=text, is_data=False),)
 
     async def text(
         self, address: Address, principal: Principal, numbers: Iterable[int], here: ConversationId

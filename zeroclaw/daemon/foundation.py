@@ -11,7 +11,9 @@ from typing import Protocol, TypeVar, cast
 from zeroclaw.channel import Channel, ChannelLog
 from zeroclaw.clock import Clock, Ids
 from zeroclaw.config.model import Config, ProviderSettings
+from zeroclaw.context_provider import ContextProvider
 from zeroclaw.daemon.config_check import CheckedConfig
+from zeroclaw.daemon.context import open_context_providers
 from zeroclaw.daemon.live_config import LiveConfig
 from zeroclaw.daemon.tools import open_tools
 from zeroclaw.gate.protection import Protected
@@ -118,6 +120,7 @@ class Foundation(Value):
     Attributes:
         start: What the daemon was started with; of its configuration, what waits for a restart.
         settings: The configuration in force, which a reload replaces.
+        context: What other packages add to requests.
     """
 
     start: Start
@@ -137,6 +140,7 @@ class Foundation(Value):
     jitter: Callable[[], float]
     shell_note: str
     watched: str
+    context: tuple[ContextProvider, ...] = ()
 
 
 async def open_foundation(start: Start, openers: Openers, stack: AsyncExitStack) -> Foundation:
@@ -207,6 +211,7 @@ async def open_foundation(start: Start, openers: Openers, stack: AsyncExitStack)
         jitter=random.random,
         shell_note=shell_note,
         watched=watched,
+        context=await asyncio.to_thread(open_context_providers),
     )
 
 

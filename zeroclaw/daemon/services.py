@@ -7,9 +7,11 @@ from pathlib import Path
 
 from zeroclaw.config.model import NotesSettings
 from zeroclaw.context.notes import Notes
+from zeroclaw.context.providers import ContextProviders
 from zeroclaw.context.recollection import Recollection
 from zeroclaw.conversation.turn_row import open_drafts
 from zeroclaw.daemon.channel_host import ChannelHost
+from zeroclaw.daemon.context import own_context
 from zeroclaw.daemon.foundation import Foundation, ReadyFacts
 from zeroclaw.daemon.live_config import LivePolicy, learn_stored, people_of
 from zeroclaw.daemon.reload import Reloader
@@ -202,6 +204,11 @@ class Services:
         """Return what every turn works with."""
         foundation, settings, log = self.foundation, self.foundation.settings, self._turn_log
         config, redactor = foundation.start.config, foundation.start.checked.redactor
+        recollection = Recollection(
+            notes=Notes(foundation.store),
+            most_chars=recalled_chars(config.tools.notes, foundation.provider.facts.context_tokens),
+            redact=redactor.redact,
+        )
         return TurnServices(
             store=foundation.store,
             model=Model(
@@ -209,7 +216,6 @@ class Services:
                 redactor=redactor,
                 record=self.model_record,
                 slots=asyncio.Semaphore(config.runtime.model_concurrency),
-                prompt=lambda: settings.config.runtime.prompt,
                 max_output_tokens=config.provider.max_output_tokens,
             ),
             gate=Gate(
@@ -234,12 +240,14 @@ class Services:
                 takes=foundation.provider.facts.takes,
                 log=log,
             ),
-            recollection=Recollection(
-                notes=Notes(foundation.store),
-                most_chars=recalled_chars(
-                    config.tools.notes, foundation.provider.facts.context_tokens
+            recollection=recollection,
+            context=ContextProviders(
+                (
+                    *own_context(settings, foundation.start.places.workspaces, foundation.store),
+                    *foundation.context,
+                    recollection,
                 ),
-                redact=redactor.redact,
+                redactor.finds,
             ),
             live=self.live,
             outbox=self.outbox,

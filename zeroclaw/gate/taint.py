@@ -32,7 +32,7 @@ NAME_CHARS = 120
 MOST_WORDS_CHARS = 16_000
 """Of one message of a person that is compared with arguments; nobody types more by hand."""
 
-Kind = Literal["result", "kept", "attachment", "quoted", "earlier", "files", "notes"]
+Kind = Literal["result", "kept", "attachment", "quoted", "earlier", "files", "notes", "context"]
 
 _BLOCK = re.compile(r"```[^\n`]*\n(.*?)(?:```|\Z)", re.DOTALL)
 _QUOTED = re.compile(r"^[ \t]*>.*", re.MULTILINE)
@@ -47,8 +47,10 @@ class Source(Value):
     Attributes:
         kind: `result` is what a tool returned, `kept` what one read where a turn with untrusted
             text had written, `earlier` what an older release kept without a mark, `files` those
-            of the workspace, unread, `notes` those that a turn with untrusted text had kept.
-        name: The call's own line, what the sender calls a file, or the notes' numbers; see `named`.
+            of the workspace, unread, `notes` those that a turn with untrusted text had kept,
+            `context` what a Context Provider adds.
+        name: The call's own line, what the sender calls a file, the notes' numbers, or what a
+            provider is called; see `named`.
         names: The same in other languages.
     """
 
@@ -142,6 +144,8 @@ def _in_words(source: Source, language: Language) -> str:
             return catalogue.UNTRUSTED_FILES.to(language)
         case "notes":
             return catalogue.UNTRUSTED_NOTES.to(language, name=name)
+        case "context":
+            return catalogue.UNTRUSTED_CONTEXT.to(language, name=name)
         case _:
             assert_never(source.kind)
 

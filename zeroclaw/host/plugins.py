@@ -1,4 +1,4 @@
-"""Finds the installed plugins: channels, tools, providers, stores, emulators, by entry point."""
+"""Finds the installed plugins by entry point: channels, tools, providers and the other groups."""
 
 import sys
 from collections.abc import Callable
@@ -17,7 +17,8 @@ TOOLS = "zeroclaw.tools"
 PROVIDERS = "zeroclaw.providers"
 STORES = "zeroclaw.stores"
 EMULATORS = "zeroclaw.emulators"
-GROUPS = (CHANNELS, TOOLS, PROVIDERS, STORES, EMULATORS)
+CONTEXT_PROVIDERS = "zeroclaw.context_providers"
+GROUPS = (CHANNELS, TOOLS, PROVIDERS, STORES, EMULATORS, CONTEXT_PROVIDERS)
 
 
 def names(group: str) -> tuple[str, ...]:

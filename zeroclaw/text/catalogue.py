@@ -220,6 +220,11 @@ MODEL_REFUSED_THE_KEY = Sentence(
 MODEL_CANNOT_ANSWER = Sentence(
     en="the model can't answer: {why}", de="das Modell kann nicht antworten: {why}"
 )
+CONTEXT_IS_MISSING = Sentence(
+    en="the model was not asked, because something is missing that it has to be told; the operator "
+    "knows about it",
+    de="das Modell wurde nicht gefragt, weil etwas fehlt, das es wissen muss; der Betreiber weiß davon",
+)
 # Names no path: whoever reads this may be anybody who talks to the bot.
 MODEL_IS_NOT_THERE = Sentence(
     en="the model can't answer: something on the bot's machine is not as it should be; its operators "
@@ -424,6 +429,9 @@ UNTRUSTED_FILES = Sentence(
 UNTRUSTED_NOTES = Sentence(
     en="what is kept as note {name} (the bot kept it after it had read such text)",
     de="was als Notiz {name} aufbewahrt ist (der Bot tat es, nachdem er solchen Text gelesen hatte)",
+)
+UNTRUSTED_CONTEXT = Sentence(
+    en="what `{name}` adds to each request", de="was `{name}` jeder Anfrage beifügt"
 )
 UNTRUSTED_ATTACHMENT = Sentence(en="the file {name}", de="die Datei {name}")
 UNTRUSTED_QUOTED = Sentence(

@@ -5,7 +5,7 @@ What fails is counted: after three failures in a row no summary is asked for in 
 a while, and requests are cut instead (K13).
 """
 
-from zeroclaw.context.assembly import room_of
+from zeroclaw.context.assembly import Scene, room_of
 from zeroclaw.context.compaction import (
     UNKNOWN_WINDOW,
     Breaker,
@@ -40,7 +40,7 @@ class Compactor:
     async def compact(self, cause: CompactionCause) -> Transition:
         """Return what happened: a summary, or why there is none."""
         services, session, language = self._services, self._session, self._turn.language
-        scene = self._composer.scene()
+        scene = await self._composer.scene()
         tail = kept(scene, self._composer.learned, detach, least=cause == "asked")
         if tail is None:
             return _failed(catalogue.NOTHING_TO_COMPACT.to(language))
@@ -50,7 +50,7 @@ class Compactor:
             return _failed("")
         messages, start = scene.messages, tail.start
         gone = [one for at, one in enumerate(messages[:start]) if at != tail.pinned]
-        answer = await self._ask(gone)
+        answer = await self._ask(scene, gone)
         said, usage = ("", Usage()) if isinstance(answer, Raised) else answer
         summary = kept_summary(said, scene.window)
         if not summary:
@@ -79,9 +79,9 @@ class Compactor:
             else (),
         )
 
-    async def _ask(self, gone: list[Message]) -> tuple[str, Usage] | Raised:
+    async def _ask(self, scene: Scene, gone: list[Message]) -> tuple[str, Usage] | Raised:
         """Ask for the summary; once more, with half of it, where that is too large as well."""
-        services, scene = self._services, self._composer.scene()
+        services = self._services
         window = scene.window
         room = room_of(scene, self._composer.learned) or UNKNOWN_WINDOW
         for most_tokens in (room, room // 2):

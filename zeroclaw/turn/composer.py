@@ -9,13 +9,17 @@ from zeroclaw.context import tokens
 from zeroclaw.context.assembly import Assembled, Part, Scene, assemble, reserve_of, shares
 from zeroclaw.context.compaction import is_heavy
 from zeroclaw.context.history import with_files
-from zeroclaw.context.prompt import system_prompt
+from zeroclaw.context.providers import Gathered
 from zeroclaw.context.tokens import Learned, Weighed
+from zeroclaw.context_provider import ContextRequest, Place
 from zeroclaw.envelope import Address, ConversationId, Principal
+from zeroclaw.errors import ContextMissing
+from zeroclaw.events import ContextLeftOut
 from zeroclaw.gate.receipt import detach
 from zeroclaw.message import AssistantMessage, Message, ToolDefinition, Usage, UserMessage
 from zeroclaw.provider import ModelRequest
 from zeroclaw.turn.context import TurnServices
+from zeroclaw.turn.entries import TurnOpened
 from zeroclaw.turn.journal import History
 from zeroclaw.turn.session import ConversationSession, read_history
 from zeroclaw.value import Value
@@ -32,18 +36,18 @@ def turn_start(history: History, messages: Sequence[Message]) -> int:
 
 
 class Composer:
-    """Composes requests for one principal's turn."""
+    """Composes the requests of one turn."""
 
     def __init__(
         self,
         services: TurnServices,
         session: ConversationSession,
-        principal: Principal,
+        opened: TurnOpened,
         address: Address,
     ) -> None:
         """Compose from this session's history."""
         self._services, self._session = services, session
-        self._principal, self._address = principal, address
+        self._opened, self._address = opened, address
         self._sent: Assembled | None = None
 
     @property
@@ -51,21 +55,24 @@ class Composer:
         """How the model counts, as far as it is known."""
         return self._services.model.record.learned
 
-    def request(self, correlation: str, notes: str) -> tuple[ModelRequest, bool]:
+    async def request(self) -> tuple[ModelRequest, bool]:
         """Return the next request, and whether something was left out for lack of room.
 
-        Args:
-            correlation: Of the turn.
-            notes: That go along with its message, empty for none.
+        Raises:
+            ContextMissing: A provider failed without which the model is not asked.
         """
-        scene = self.scene(notes)
+        standing, passing = await self.standing(), await self._gathered("turn")
+        for one in (*standing.left_out, *passing.left_out):
+            if one.is_required:
+                raise ContextMissing(one.why, name=one.name)
+        scene = self._scene((*standing.parts, *passing.parts))
         made = assemble(scene, self._session.weighed, self.learned, detach)
         self._sent, self._session.weighed = made, made.weighed
         request = ModelRequest(
             messages=made.messages,
             tools=scene.tools,
             max_output_tokens=self._services.model.max_output_tokens,
-            correlation=correlation,
+            correlation=self._opened.correlation,
         )
         return request, made.is_cut
 
@@ -88,7 +95,7 @@ class Composer:
             record = self._services.model.record
             record.learned = tokens.overflowed(record.learned, self._sent.tokens, window)
 
-    def is_heavy(self, *more: Message) -> bool:
+    async def is_heavy(self, *more: Message) -> bool:
         """Tell whether older messages are to be summarised before the next request (K11).
 
         Args:
@@ -99,23 +106,76 @@ class Composer:
             self._services.clock.monotonic()
         ):
             return False
-        scene = self.scene(more=more)
+        scene = await self.scene(*more)
         known, threshold = self._session.weighed, compaction.threshold
         return is_heavy(scene, known, self.learned, detach, threshold=threshold)
 
-    def scene(self, notes: str = "", more: tuple[Message, ...] = ()) -> Scene:
-        """Return what the next request is made of; `more` joins the history."""
-        history, services = self._session.history, self._services
-        return scene_of(services, history, self._principal, self._address, notes=notes, more=more)
+    async def scene(self, *more: Message) -> Scene:
+        """Return what each request of the turn is made of, but for what goes with it alone.
+
+        Args:
+            more: Messages that are about to join the history.
+        """
+        return self._scene((await self.standing()).parts, more)
+
+    async def standing(self) -> Gathered:
+        """Return what providers add to each request of the turn; they are asked once."""
+        correlation = self._opened.correlation
+        if (known := self._session.standing) is None or known[0] != correlation:
+            known = (correlation, await self._gathered("system"))
+            self._session.standing = known
+        return known[1]
+
+    def _scene(self, parts: tuple[Part, ...], more: tuple[Message, ...] = ()) -> Scene:
+        return scene_of(self._services, self._session.history, parts, more)
+
+    async def _gathered(self, place: Place) -> Gathered:
+        """Ask the providers of a place, and tell which of them added nothing though they should."""
+        services, opened = self._services, self._opened
+        gathered = await gathered_for(
+            services,
+            self._session.conversation,
+            opened.principal,
+            self._address,
+            place,
+            notes=opened.notes,
+        )
+        for one in gathered.left_out:
+            services.log("context_left_out", name=one.name, why=one.why, level="warning")
+            services.publish(
+                ContextLeftOut(
+                    turn=opened.turn, correlation=opened.correlation, name=one.name, why=one.why
+                )
+            )
+        return gathered
+
+
+async def gathered_for(
+    services: TurnServices,
+    conversation: ConversationId,
+    principal: Principal,
+    address: Address,
+    place: Place,
+    *,
+    notes: tuple[int, ...] = (),
+) -> Gathered:
+    """Ask the Context Providers of one place about a request."""
+    facts = services.model.provider.facts
+    request = ContextRequest(
+        conversation=conversation,
+        principal=principal,
+        address=address,
+        now=services.clock.now(),
+        has_tools=facts.calls_tools and bool(services.tools),
+        notes=notes,
+    )
+    return await services.context.gather(request, place, facts.context_tokens)
 
 
 def scene_of(
     services: TurnServices,
     history: History,
-    principal: Principal,
-    address: Address,
-    *,
-    notes: str = "",
+    parts: tuple[Part, ...],
     more: tuple[Message, ...] = (),
 ) -> Scene:
     """Return what the next request of a conversation is made of.
@@ -123,29 +183,16 @@ def scene_of(
     Args:
         services: The daemon's.
         history: Of the conversation.
-        principal: Whose turn it is.
-        address: Where.
-        notes: That go along with the newest message, empty for none.
+        parts: What the providers add.
         more: Messages that are about to join the history.
     """
     model = services.model
     facts = model.provider.facts
     offered = services.tools.values() if facts.calls_tools else ()
-    prompt = system_prompt(
-        person=principal.display,
-        channel=address.channel,
-        today=services.clock.now().date(),
-        has_tools=bool(offered),
-        group=not address.direct,
-    )
     messages = (*history.messages, *more)
     bounds = services.arrivals.settings
     return Scene(
-        parts=(
-            Part(name="prompt", text=prompt),
-            Part(name="operator", text=services.redactor.redact(model.prompt())),
-            Part(name="notes", text=notes, priority=1, place="turn"),
-        ),
+        parts=parts,
         messages=with_files(
             messages,
             takes=facts.takes,
@@ -189,7 +236,8 @@ async def filled(
 ) -> Filled:
     """Look at what the next request of a conversation would hold."""
     history = await read_history(services.store, conversation)
-    scene = scene_of(services, history, principal, address)
+    gathered = await gathered_for(services, conversation, principal, address, "system")
+    scene = scene_of(services, history, gathered.parts)
     made = assemble(scene, Weighed(), services.model.record.learned, detach)
     reserve = reserve_of(scene.window, scene.max_output_tokens) if scene.window else 0
     return Filled(

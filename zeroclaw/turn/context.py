@@ -8,6 +8,7 @@ from pathlib import Path
 from zeroclaw.channel import ChannelLog
 from zeroclaw.clock import Clock, Ids
 from zeroclaw.config.model import CompactionSettings
+from zeroclaw.context.providers import ContextProviders
 from zeroclaw.context.recollection import Recollection
 from zeroclaw.conversation.turn_row import TurnRow
 from zeroclaw.delivery.live import Live
@@ -56,6 +57,7 @@ class TurnServices(Value):
             questions.
         operators: The operators' chats, but for the one with this address key.
         failed: Returns what to write with a message that fails, so that operators are told.
+        context: What is added to requests beside the history.
         policy: The one in force now, `/halt` included.
         halted: Who ended by a halt a turn that a restart cut off, and that began then, or one that
             begins now (None); empty for nobody.
@@ -75,6 +77,7 @@ class TurnServices(Value):
     tools: Mapping[str, Tool]
     arrivals: Downloads
     recollection: Recollection
+    context: ContextProviders
     live: Live
     outbox: Outbox
     redactor: Redactor

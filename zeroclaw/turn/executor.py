@@ -55,7 +55,7 @@ class EffectExecutor:
         self._tell = tell
         self._asks = ApprovalRequests(services, session.conversation)
         self._verdicts = ReceiptLookup(services, session)
-        self._composer = Composer(services, session, turn.opened.principal, turn.address)
+        self._composer = Composer(services, session, turn.opened, turn.address)
         self.calls = ToolCalls(turn)
 
     # --- the model -----------------------------------------------------------------------------
@@ -84,11 +84,7 @@ class EffectExecutor:
         return spent is not None
 
     async def _request(self) -> ModelRequest:
-        opened, here = self._opened, self._session.conversation
-        notes = await self._services.recollection.text(
-            self._turn.address, opened.principal, opened.notes, here
-        )
-        request, is_cut = self._composer.request(opened.correlation, notes)
+        request, is_cut = await self._composer.request()
         files = await self._services.arrivals.bytes_of(request.messages)
         request = replace(request, files=files)
         if is_cut and not self._session.is_cut:
@@ -270,7 +266,7 @@ class EffectExecutor:
         # Whoever says something has news for a model that goes in circles.
         plain = entries.BatchAppended(
             at=self._services.clock.now(),
-            context_heavy=steered and self._composer.is_heavy(*results),
+            context_heavy=steered and await self._composer.is_heavy(*results),
         )
         complete = plain if edits else self._judged(plain)
         appended = Transition(

@@ -19,6 +19,7 @@ from zeroclaw.clock import Clock
 from zeroclaw.context import tokens
 from zeroclaw.context.tokens import Learned
 from zeroclaw.errors import (
+    ContextMissing,
     ContextOverflow,
     NeedsOperator,
     ProviderOverloaded,
@@ -119,7 +120,6 @@ class Model(Value):
         redactor: Stands before everything that sees text.
         record: Told what each request came to.
         slots: How many requests are served at once; first come, first served.
-        prompt: The operator's own addition to the system prompt, empty for none.
         max_output_tokens: Of one answer, None where the provider says.
     """
 
@@ -127,7 +127,6 @@ class Model(Value):
     redactor: Redactor
     record: ModelRecord
     slots: asyncio.Semaphore
-    prompt: Callable[[], str]
     max_output_tokens: int | None
 
 
@@ -150,7 +149,14 @@ class ModelCall(Value):
     async def ask(self, number: int, request: Callable[[], Awaitable[ModelRequest]]) -> None:
         """Stream one answer into the turn, once there is a slot; then the request is composed."""
         async with self.model.slots:
-            await self._ask(number, await request())
+            try:
+                composed = await request()
+            except ContextMissing as error:
+                why = f"context provider `{error.name}`: {error}"
+                text = catalogue.CONTEXT_IS_MISSING.to(self.language)
+                await self.tell(RequestFailed(request=number, text=text, why=why))
+                return
+            await self._ask(number, composed)
 
     async def _ask(self, number: int, request: ModelRequest) -> None:
         await self.tell(RequestSent(request=number))

@@ -253,12 +253,15 @@ class TurnRunner:
         if opened.kind not in ("chat", "retry") or opened.call is not None:
             return opened
         address = item.address
-        composer = Composer(self._services, session, opened.principal, address)
-        opened = replace(opened, context_heavy=composer.is_heavy(opened.user))
+        composer = Composer(self._services, session, opened, address)
+        opened = replace(opened, context_heavy=await composer.is_heavy(opened.user))
         words = " ".join(opened.own) or opened.user.content
         notes = await self._services.recollection.choose(address, item.principal, words)
         numbers = ", ".join(str(note.number) for note in notes if not note.trusted)
-        kept = (named("notes", numbers),) if numbers else ()
+        kept = [named("notes", numbers)] if numbers else []
+        others = (*self._services.context.untrusted, *(await composer.standing()).untrusted)
+        if others:
+            kept.append(named("context", ", ".join(others)))
         return replace(
             opened,
             notes=tuple(note.number for note in notes),

@@ -10,6 +10,7 @@ from weakref import WeakValueDictionary
 
 from zeroclaw.clock import Clock
 from zeroclaw.context.compaction import Breaker
+from zeroclaw.context.providers import Gathered
 from zeroclaw.context.tokens import Weighed
 from zeroclaw.envelope import CheckedReceipt, ConversationId
 from zeroclaw.errors import StoreUnusable
@@ -110,6 +111,7 @@ class ConversationSession:
             cleared by who has read it there.
         journal_bytes: Of the entries that the history was made of.
         weighed: What is known of its newest request to the model.
+        standing: What the Context Providers add to each request of a turn, by its correlation.
         is_cut: Its person was told that a request leaves something out.
         breaker: Whether older messages are summarised.
     """
@@ -136,6 +138,7 @@ class ConversationSession:
         self.audit_is_longer = audit_is_longer
         self.journal_bytes = journal_bytes
         self.weighed = Weighed()
+        self.standing: tuple[str, Gathered] | None = None
         self.is_cut = False
         self.breaker = Breaker()
 

@@ -1,12 +1,12 @@
 """One request: its parts in their places, within the window. S0-13 to S0-16, S0-19, S3-06."""
 
-from datetime import date
 from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.fakes.context_requests import context_request
 from zeroclaw.context.assembly import (
     Assembled,
     Part,
@@ -19,7 +19,7 @@ from zeroclaw.context.assembly import (
     shares,
     tails,
 )
-from zeroclaw.context.prompt import system_prompt
+from zeroclaw.context.prompt import rules
 from zeroclaw.context.tokens import Learned, Weighed, of_text
 from zeroclaw.gate.receipt import detach
 from zeroclaw.message import (
@@ -277,13 +277,8 @@ def test_thirty_turns_share_their_beginning(group: bool) -> None:
     history: tuple[Message, ...] = ()
     for number in range(30):
         person = f"person {number % 3}"
-        prompt = system_prompt(
-            person=person if group else "Ann",
-            channel="telegram",
-            today=date(2026, 11, 24),
-            has_tools=True,
-            group=group,
-        )
+        whom = person if group else "Ann"
+        prompt = rules(context_request(whom, has_tools=True, group=group))
         start = len(history)
         history += (UserMessage(content=f"{person}: {WORDS}{number}"),)
         for more in (calls(number, 12), (AssistantMessage(content=f"Done {number}."),)):

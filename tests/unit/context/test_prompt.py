@@ -1,18 +1,25 @@
 """The system prompt and the rules it states."""
 
-from datetime import date
-
 import pytest
 
-from zeroclaw.context.prompt import system_prompt
-
-TODAY = date(2026, 11, 21)
+from tests.fakes.context_requests import context_request
+from zeroclaw.context.prompt import fixed, identity, rules, sensitive
 
 
 def prompt(person: str = "Sam", *, has_tools: bool = False, group: bool = False) -> str:
-    return system_prompt(
-        person=person, channel="telegram", today=TODAY, has_tools=has_tools, group=group
-    )
+    return rules(context_request(person, has_tools=has_tools, group=group))
+
+
+async def test_who_it_is_and_what_is_sensitive_is_said_whoever_asks() -> None:
+    """Each is a provider of one rule that is never cut. S3-06."""
+    for written, said in ((identity, "You are zeroclaw"), (sensitive, "Never repeat, keep")):
+        provider = fixed("it", written)
+        assert provider.spec.trusted
+        assert provider.spec.priority == 0
+        (text,) = await provider.texts(context_request())
+        assert text.text.startswith(said)
+        assert not text.is_data
+        assert text.name == "prompt"
 
 
 def test_the_prompt_says_who_is_spoken_to_and_when() -> None:

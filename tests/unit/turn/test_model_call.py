@@ -269,12 +269,16 @@ async def test_a_model_that_is_stopped_in_its_batch_leaves_a_whole_history(world
         assert await house.audited() == []
 
 
-async def test_a_secret_in_the_operators_own_prompt_reaches_no_model(world: World) -> None:
-    """Whatever they wrote there besides is sent (P8, S0-19)."""
+async def test_a_secret_in_the_operators_own_prompt_reaches_no_model(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Their words are left out whole, which the log says without a word of them (P8, S0-19)."""
     runtime = world.config.runtime.model_copy(update={"prompt": f"Be brief. Key: {SECRET}."})
     world.configure(runtime=runtime)
     async with world.running() as house:
         await house.say("hello")
         sent = world.model.requests[0].messages[0].content
-        assert "Be brief. Key: " in sent
+        assert "Be brief" not in sent
         assert SECRET not in sent
+        assert "context_left_out" in caplog.messages
+        assert SECRET not in caplog.text

@@ -30,7 +30,7 @@ async def told_filling(filling: Filling, given: Invocation) -> Reply:
 
 def in_words(filled: Filled, language: Language) -> str:
     """Return a bar and a table, in letters of one width."""
-    rows = [(NAMES[name].to(language), tokens) for name, tokens in filled.shares.items()]
+    rows = [(named(name, language), tokens) for name, tokens in filled.shares.items()]
     if filled.window is None:
         tokens = _counted(filled.tokens, language)
         head = catalogue.CONTEXT_WINDOW_UNKNOWN.to(language, tokens=tokens)
@@ -52,6 +52,11 @@ def in_words(filled: Filled, language: Language) -> str:
         f"{name:{wide}}  {count:>{long}}" for (name, _), count in zip(rows, counts, strict=True)
     )
     return "\n".join(("```", head, "", *lines, "```"))
+
+
+def named(part: str, language: Language) -> str:
+    """Return what a part of a request is called; a file, or another package's, by its own name."""
+    return NAMES[part].to(language) if part in NAMES else part
 
 
 def _counted(number: int, language: Language) -> str:

@@ -1,0 +1,71 @@
+"""What every Context Provider promises: a constant declaration, and equal texts for equal requests."""
+
+import asyncio
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.contract.context_provider_implementations import PROVIDERS
+from tests.fakes.context_requests import context_request
+from zeroclaw.context.providers import ContextProviders
+from zeroclaw.context_provider import ContextProvider, ContextRequest, ContextText
+from zeroclaw.value import replace
+
+every_provider = pytest.mark.parametrize("name", PROVIDERS)
+REQUEST = replace(context_request(), notes=(1,))
+
+
+@every_provider
+async def test_it_declares_itself_and_never_otherwise(name: str, tmp_path: Path) -> None:
+    """By a name that `/context` and the log can show, with a budget that lets something through."""
+    provider = await PROVIDERS[name](tmp_path)
+    spec = provider.spec
+    assert re.fullmatch("[a-z][a-z0-9_]*", spec.name)
+    assert spec.most_tokens > 0
+    assert spec.priority >= 0
+    await provider.texts(REQUEST)
+    assert provider.spec == spec
+
+
+@every_provider
+async def test_equal_requests_get_equal_texts(name: str, tmp_path: Path) -> None:
+    """So that a request begins as the last one did; also when several are asked at once."""
+    provider = await PROVIDERS[name](tmp_path)
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(_listed(provider, REQUEST)) for _ in range(3)]
+    first, second, third = (one.result() for one in tasks)
+    assert first
+    assert first == second == third
+
+
+async def _listed(provider: ContextProvider, request: ContextRequest) -> list[ContextText]:
+    return list(await provider.texts(request))
+
+
+@every_provider
+async def test_what_it_adds_passes_the_room_that_asks(name: str, tmp_path: Path) -> None:
+    """Nothing of it is taken for a secret, and it is one part for each text."""
+    provider = await PROVIDERS[name](tmp_path)
+    every = ContextProviders((provider,), lambda _: False)
+    found = await every.gather(REQUEST, provider.spec.place)
+    assert found.left_out == ()
+    assert len(found.parts) == len(await provider.texts(REQUEST))
+
+
+@every_provider
+async def test_a_group_is_told_nothing_of_whose_turn_it_is(name: str, tmp_path: Path) -> None:
+    """Others read along, and each of their turns begins as the last one did."""
+    provider = await PROVIDERS[name](tmp_path)
+    ann, bob = (context_request(who, group=True) for who in ("Ann", "Bob"))
+    assert list(await provider.texts(ann)) == list(await provider.texts(bob))
+
+
+@every_provider
+async def test_one_that_is_cancelled_disturbs_no_other(name: str, tmp_path: Path) -> None:
+    provider = await PROVIDERS[name](tmp_path)
+    async with asyncio.TaskGroup() as group:
+        asked = group.create_task(_listed(provider, REQUEST))
+        await asyncio.sleep(0)
+        asked.cancel()
+    assert list(await provider.texts(REQUEST))

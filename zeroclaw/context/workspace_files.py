@@ -1,0 +1,96 @@
+"""The files that say who the bot is and what it is to know: the operator's, and a workspace's own.
+
+    the operator's directory          IDENTITY, SOUL and AGENTS are rules, USER and MEMORY are data
+    a conversation's own workspace    all five are data, for the model can write them there
+
+Those that are missing are skipped. Nothing is followed that is a link, and what is no plain file is
+not opened (`tools/files/workspace.py`).
+"""
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+
+from zeroclaw.context_provider import ContextRequest, ContextSpec, ContextText
+from zeroclaw.errors import ToolFailed
+from zeroclaw.tools.files.workspace import open_at, opened_directory
+from zeroclaw.value import Value
+
+MOST_BYTES = 65_536
+"""Of one file that are read; the model is shown less."""
+FILES = (
+    ("IDENTITY.md", "who you are", False),
+    ("SOUL.md", "what matters to you, and how you talk", False),
+    ("USER.md", "about the people you talk to", True),
+    ("MEMORY.md", "what you are to know", True),
+    ("AGENTS.md", "how you work here", False),
+)
+"""Their order (S3-06), how each is read, and which are data."""
+
+
+class WorkspaceFiles(Value):
+    """Reads them; a Context Provider.
+
+    Attributes:
+        directory: The operator's, None for none.
+        workspaces: Holds a directory for each conversation.
+        most_tokens: Of each file.
+        is_changed: Tells whether a turn that held untrusted text has written in a workspace.
+    """
+
+    directory: Path | None
+    workspaces: Path
+    most_tokens: int
+    is_changed: Callable[[Path], Awaitable[bool]]
+
+    @property
+    def spec(self) -> ContextSpec:
+        """What it declares."""
+        return ContextSpec(name="files", most_tokens=self.most_tokens, priority=2, trusted=True)
+
+    async def texts(self, request: ContextRequest) -> tuple[ContextText, ...]:
+        """Return the files that there are, the operator's first."""
+
+        def read() -> tuple[dict[str, str], Path, dict[str, str]]:
+            workspace = (self.workspaces / request.conversation).resolve()
+            return _read(self.directory), workspace, _read(workspace)
+
+        theirs, workspace, own = await asyncio.to_thread(read)
+        untrusted = bool(own) and await self.is_changed(workspace)
+        return (
+            *(
+                ContextText(text=theirs[name], name=name, title=f"{name}, {about}", is_data=is_data)
+                for name, about, is_data in FILES
+                if name in theirs
+            ),
+            *(
+                ContextText(
+                    text=own[name],
+                    name=f"workspace/{name}",
+                    title=f"{name} in the workspace of this conversation",
+                    untrusted=untrusted,
+                )
+                for name, _, _ in FILES
+                if name in own
+            ),
+        )
+
+
+def _read(directory: Path | None) -> dict[str, str]:
+    return {} if directory is None else dict(_found(directory))
+
+
+def _found(directory: Path) -> Iterator[tuple[str, str]]:
+    """Yield the files of a directory that are there and can be read; blocks."""
+    try:
+        with opened_directory(directory, ()) as here:
+            for name, _, _ in FILES:
+                try:
+                    file = open_at(here, (name,))
+                except ToolFailed:
+                    continue
+                with os.fdopen(file, "rb") as opened:
+                    yield name, opened.read(MOST_BYTES).decode("utf-8", "replace")
+    except ToolFailed:
+        return

@@ -1,0 +1,82 @@
+"""The Context Providers of the daemon: its own in their order, and those of other packages."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol, cast
+
+from zeroclaw.config.model import Config
+from zeroclaw.context.prompt import fixed, identity, rules, sensitive
+from zeroclaw.context.workspace_files import WorkspaceFiles
+from zeroclaw.context_provider import ContextProvider
+from zeroclaw.errors import ConfigError
+from zeroclaw.host import places, plugins
+from zeroclaw.store import Rows
+from zeroclaw.turn.tool_calls import WORKSPACES
+
+
+class CurrentConfig(Protocol):
+    """The configuration in force."""
+
+    @property
+    def config(self) -> Config:
+        """What holds now."""
+        ...
+
+
+def own_context(
+    settings: CurrentConfig, workspaces: Path, rows: Rows
+) -> tuple[ContextProvider, ...]:
+    """Return the daemon's own, in the order in which the model reads them (S3-06).
+
+    Args:
+        settings: What the operator's own words are.
+        workspaces: Holds a directory for each conversation.
+        rows: Know which workspaces a turn with untrusted text has written in.
+    """
+    context = settings.config.context
+
+    async def is_changed(workspace: Path) -> bool:
+        return bool(await rows.select(WORKSPACES.where(place=str(workspace), limit=1)))
+
+    directory = places.expand(context.directory).absolute() if context.directory else workspaces
+    files = WorkspaceFiles(
+        directory=directory,
+        workspaces=workspaces,
+        most_tokens=context.file_tokens,
+        is_changed=is_changed,
+    )
+    return (
+        fixed("identity", identity),
+        *((files,) if context.file_tokens else ()),
+        fixed("rules", rules),
+        fixed("sensitive", sensitive),
+        fixed("operator", lambda _: settings.config.runtime.prompt, shown="operator"),
+    )
+
+
+def open_context_providers() -> tuple[ContextProvider, ...]:
+    """Open those that other packages bring.
+
+    Raises:
+        ConfigError: One can't be opened, or is called like another.
+    """
+    found: list[ContextProvider] = []
+    names: set[str] = set()
+    for package in plugins.names(plugins.CONTEXT_PROVIDERS):
+        key = f"context.{package}"
+        opener = plugins.load(plugins.CONTEXT_PROVIDERS, package, key=key)
+        made = cast("Callable[[], tuple[ContextProvider, ...]]", opener)
+        opened = plugins.opened(
+            lambda made=made: [(one.spec.name, one) for one in made()], package, key=key
+        )
+        for name, one in opened:
+            if name in names or name in OURS:
+                fault = f"{key}: `{name}` is a context provider already; uninstall one of the two"
+                raise ConfigError((fault,))
+            names.add(name)
+            found.append(one)
+    return tuple(found)
+
+
+OURS = frozenset({"identity", "files", "rules", "sensitive", "operator", "skills", "notes"})
+"""Names that no other package's may have."""
