@@ -22,7 +22,7 @@ CAPABILITIES = Capabilities(
 class LocalSettings(BaseModel):
     """The keys that every local channel has beside the common ones."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     draft_interval_s: float = Field(default=0.05, ge=0.02, le=10)
     """Seconds between two frames of an answer that is being written."""

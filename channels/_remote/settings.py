@@ -17,7 +17,7 @@ FASTEST_EDIT_S = 0.05
 class RemoteSettings(BaseModel):
     """The keys of a platform's table beside the common ones and its own."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     link_previews: bool = False
     """Whether the platform shows what links in answers lead to; it fetches each link for that."""

@@ -41,7 +41,7 @@ _LINE = r"^[^\x00-\x1f\x7f]*$"
 class EmailSettings(BaseModel):
     """The keys of `[channels.email]` beside the common ones."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     address: str = Field(max_length=254)
     """The account's own address: what people write to, and what answers come from."""

@@ -60,7 +60,7 @@ WEBHOOK_PORTS = frozenset({None, 443, 80, 88, 8443})
 class TelegramSettings(BaseModel):
     """The keys of `[channels.telegram]` beside the common ones."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     token: SecretReference
     """Of the bot, as BotFather gave it."""

@@ -88,7 +88,7 @@ def test_the_declaration_can_be_relied_on(name: str) -> None:
 @every_tool
 def test_the_schema_is_one_that_every_endpoint_reads(name: str) -> None:
     """An object, closed, in plain words; each property has a type, each required one exists."""
-    schema = Schema.model_validate(made(name).spec.parameters)
+    schema = Schema.model_validate(dict(made(name).spec.parameters))
     words = {word for field in schema.properties.values() for word in field}
     assert words - WORDS == set()
     assert [name for name, field in schema.properties.items() if "type" not in field] == []
@@ -103,7 +103,7 @@ def test_checked_arguments_are_complete_and_final(name: str) -> None:
     before = copy.deepcopy(dict(good))
     checked = tool.check(good)
     assert dict(good) == before
-    assert set(checked) == set(Schema.model_validate(tool.spec.parameters).properties)
+    assert set(checked) == set(Schema.model_validate(dict(tool.spec.parameters)).properties)
     assert tool.check(checked) == checked
 
 

@@ -12,7 +12,7 @@ from zeroclaw_test_platform.wire import line, read, text_of
 
 from tests.journeys.bench import LONGEST_LINE
 from zeroclaw import Arguments, ToolContext, ToolFailed, ToolOutput, ToolSpec
-from zeroclaw.tools import ToolArguments, dump, parse, schema
+from zeroclaw.tools import ModelSchema, ToolArguments, dump, parse
 from zeroclaw.value import Value
 
 PORT_VARIABLE = "JOURNEY_BENCH_PORT"
@@ -65,7 +65,7 @@ class BenchTool(Value):
 
 def tools(*_: object) -> tuple[BenchTool, ...]:
     """Return all tools of the bench."""
-    parameters = schema(BenchArguments)
+    parameters = ModelSchema(BenchArguments)
     return (
         BenchTool(
             spec=ToolSpec(

@@ -16,6 +16,8 @@ from zeroclaw.cli.invocation import copyable
 from zeroclaw.errors import ConfigError, ZeroclawError, system_words
 
 _STDERR = 2
+# Else pydantic asks every package that is installed for code to run on each model (5 ms).
+os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
 COMMANDS = {
     "init": "Write a first configuration, after a few questions.",

@@ -10,8 +10,9 @@ store or a listener raises ends the daemon with one line.
 import asyncio
 import os
 import signal
+import ssl
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from functools import partial
 from typing import cast
@@ -39,6 +40,7 @@ from zeroclaw.host.answers import (
 )
 from zeroclaw.host.control import Call
 from zeroclaw.host.hangup import Hangup
+from zeroclaw.host.http import authorities_by_directory, load_library
 from zeroclaw.host.logs import EventLog, troubles
 from zeroclaw.host.processes import reap
 from zeroclaw.host.watchdog import LoopWatch
@@ -318,11 +320,15 @@ def _stop_at_the_end(lifeline: int, stop: asyncio.Event) -> None:
         stop.set()
 
 
-def _load(channels: Iterable[ChannelPart]) -> None:
+def _load(channels: Sequence[ChannelPart]) -> None:
     """Import what makes the channels, before any is made: what is asked of people finds its channel.
 
     What fails here fails again as the channel is made, and is told of there.
     """
+    if any(not part.manifest.local_operator for part in channels):
+        # Those of other platforms need it, and would read certificates for nothing.
+        with authorities_by_directory(os.environ, ssl.get_default_verify_paths()):
+            load_library()
     for part in channels:
         call_now(partial(load, part))
 

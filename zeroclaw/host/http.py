@@ -7,9 +7,17 @@ that is done with the first request, in a thread.
 
 import asyncio
 import os
+import re
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Callable,
+    Generator,
+    Mapping,
+    MutableMapping,
+)
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from functools import cache
 from typing import Protocol
 
@@ -17,6 +25,7 @@ from zeroclaw.errors import ZeroclawError
 from zeroclaw.value import Value, field
 
 USER_AGENT = "zeroclaw"
+_HASHED = re.compile(r"[0-9a-f]{8}\.0")  # of a certificate's subject, as `openssl rehash` names it
 
 
 class HttpFailed(ZeroclawError):
@@ -137,7 +146,7 @@ class _Lazy:
         async with self._opening:
             if (client := self._client) is None:
                 await asyncio.to_thread(trust)
-                client = self._client = (await asyncio.to_thread(_library))(self._limits)
+                client = self._client = (await asyncio.to_thread(load_library))(self._limits)
         async with client.open(request) as answer:
             yield answer
 
@@ -147,7 +156,8 @@ class _Lazy:
             await client.aclose()
 
 
-def _library() -> Callable[[HttpLimits], HttpClient]:
+def load_library() -> Callable[[HttpLimits], HttpClient]:
+    """Import what carries the bytes; blocks."""
     from zeroclaw.host.aiohttp_client import AiohttpClient
 
     return AiohttpClient
@@ -156,6 +166,37 @@ def _library() -> Callable[[HttpLimits], HttpClient]:
 def http_client(limits: HttpLimits | None = None) -> HttpClient:
     """Return a client that has loaded and opened nothing yet."""
     return _Lazy(limits or HttpLimits())
+
+
+@contextmanager
+def authorities_by_directory(
+    environment: MutableMapping[str, str], paths: ssl.DefaultVerifyPaths
+) -> Generator[None]:
+    """Let the contexts that a library makes as it is imported find authorities when they need them.
+
+    aiohttp makes two, which read the system's file with all certificates: 50 ms and 1.3 MiB, for
+    nothing here, where each connection is given `trust`. Without the file OpenSSL looks each up in
+    its directory, which holds the same, where names in it are hashes; elsewhere, and where the
+    environment says what to trust, nothing is changed. No other thread may read `SSL_CERT_FILE` or
+    start a process with the whole environment meanwhile.
+    """
+    said = {paths.openssl_cafile_env, paths.openssl_capath_env} & set(environment)
+    if said or not _is_hashed(paths.openssl_capath):
+        yield
+        return
+    environment[paths.openssl_cafile_env] = os.devnull
+    try:
+        yield
+    finally:
+        del environment[paths.openssl_cafile_env]
+
+
+def _is_hashed(directory: str) -> bool:
+    try:
+        with os.scandir(directory) as found:
+            return any(_HASHED.fullmatch(one.name) for one in found)
+    except OSError:
+        return False
 
 
 @cache

@@ -5,7 +5,8 @@ A `ModelTool` stands between a pydantic model and the contract's plain arguments
 """
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from functools import cached_property
 from typing import Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
@@ -26,7 +27,8 @@ _DESCRIBED_BYTES = 16  # enough to know most formats by
 class ToolArguments(BaseModel):
     """What a tool takes; unknown keys are faults, and so is a NUL in any text."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    # Built by the first call: with its schema each takes two milliseconds of every start.
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     @field_validator("*", mode="after")
     @classmethod
@@ -41,6 +43,8 @@ class ToolArguments(BaseModel):
 class _Made(BaseModel):
     """The part of a generated schema that is used."""
 
+    model_config = ConfigDict(defer_build=True)
+
     properties: dict[str, dict[str, object]] = {}
     required: list[str] = []
 
@@ -49,21 +53,37 @@ _LEFT_OUT = frozenset({"title", "minLength", "maxLength"})
 _LARGE = 100_000
 
 
-def schema(model: type[BaseModel]) -> Mapping[str, object]:
-    """Return the JSON Schema of a flat model, without what only costs tokens.
+class ModelSchema(Mapping[str, object]):
+    """The JSON Schema of a flat model, without what only costs tokens; made when it is first read.
 
     Those are titles, and bounds that no honest call comes near: `check` refuses what is beyond them.
     """
-    made = _Made.model_validate(model.model_json_schema())
-    return {
-        "type": "object",
-        "properties": {
-            name: {key: value for key, value in field.items() if not _costs_only(key, value)}
-            for name, field in made.properties.items()
-        },
-        "required": made.required,
-        "additionalProperties": False,
-    }
+
+    def __init__(self, model: type[BaseModel]) -> None:
+        """Make nothing yet."""
+        self._model = model
+
+    def __getitem__(self, key: str) -> object:
+        return self._made[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._made)
+
+    def __len__(self) -> int:
+        return len(self._made)
+
+    @cached_property
+    def _made(self) -> dict[str, object]:
+        made = _Made.model_validate(self._model.model_json_schema())
+        return {
+            "type": "object",
+            "properties": {
+                name: {key: value for key, value in field.items() if not _costs_only(key, value)}
+                for name, field in made.properties.items()
+            },
+            "required": made.required,
+            "additionalProperties": False,
+        }
 
 
 def _costs_only(key: str, value: object) -> bool:

@@ -17,7 +17,7 @@ from zeroclaw.errors import ToolArgumentsInvalid
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Localized
 from zeroclaw.tool import Tool, ToolContext, ToolOutput, ToolSpec
-from zeroclaw.tools import ModelTool, ToolArguments, counted, quoted, schema
+from zeroclaw.tools import ModelSchema, ModelTool, ToolArguments, counted, quoted
 
 NAME = "read_result"
 """What the tool is called; the runtime names it where it cuts a result."""
@@ -60,7 +60,7 @@ def tools(
     spec = ToolSpec(
         name=NAME,
         description="Read on in an earlier result of this conversation that was cut or left out.",
-        parameters=schema(ReadArguments),
+        parameters=ModelSchema(ReadArguments),
         effects=frozenset({"read"}),
         idempotent=True,
         risk="low",

@@ -23,12 +23,12 @@ from zeroclaw.text import catalogue
 from zeroclaw.text.language import Localized
 from zeroclaw.tool import Effect, Tool, ToolContext, ToolOutput, ToolSpec
 from zeroclaw.tools import (
+    ModelSchema,
     ModelTool,
     ToolArguments,
     counted,
     quoted,
     readable,
-    schema,
     without_controls,
 )
 from zeroclaw.value import Value, field
@@ -119,7 +119,7 @@ class _Shell:
                 " network and no input, and leaves nothing running. Returns its exit code and its"
                 " output, both streams together."
             ),
-            parameters=schema(ShellArguments),
+            parameters=ModelSchema(ShellArguments),
             effects=frozenset(effects),
             risk="high",
             timeout_s=settings.most_timeout_s + _AROUND_S,

@@ -20,12 +20,12 @@ from zeroclaw.gate.taint import (
     of_result,
 )
 from zeroclaw.tool import Effect, ToolSpec
-from zeroclaw.tools import schema
+from zeroclaw.tools import ModelSchema
 from zeroclaw.tools.fetch import FetchArguments
 from zeroclaw.tools.shell import ShellArguments
 from zeroclaw.value import replace
 
-SHELL, FETCH = schema(ShellArguments), schema(FetchArguments)
+SHELL, FETCH = ModelSchema(ShellArguments), ModelSchema(FetchArguments)
 PAGE = named("result", "fetch `https://page.example/`")
 TAINTED = Taint(sources=(PAGE,))
 WORDS = st.text(alphabet="ab \n`.x", max_size=12)

@@ -23,6 +23,7 @@ from zeroclaw.host.http import (
     HttpPoolExhausted,
     HttpRequest,
     HttpTimedOut,
+    authorities_by_directory,
     http_client,
 )
 
@@ -225,6 +226,39 @@ def test_no_library_is_loaded_before_it_is_used() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], check=False)
     assert done.returncode == 0
+
+
+def paths(directory: Path) -> ssl.DefaultVerifyPaths:
+    return ssl.DefaultVerifyPaths("", "", "FILE", "/system.pem", "DIRECTORY", str(directory))
+
+
+def test_what_a_library_reads_as_it_is_imported_is_looked_up_where_that_is_the_same(
+    tmp_path: Path,
+) -> None:
+    """Certificates in a directory of hashes are found by each, without the file that holds all."""
+    (tmp_path / "ca-certificates.crt").touch()
+    environment = {"PATH": "/bin"}
+    with authorities_by_directory(environment, paths(tmp_path)):
+        assert environment == {"PATH": "/bin"}
+    (tmp_path / "002c0b4f.0").touch()
+    with authorities_by_directory(environment, paths(tmp_path)):
+        assert environment == {"PATH": "/bin", "FILE": "/dev/null"}
+    assert environment == {"PATH": "/bin"}
+
+
+@pytest.mark.parametrize("said", [{"FILE": "/mine.pem"}, {"DIRECTORY": "/mine"}])
+def test_what_the_environment_trusts_stays(tmp_path: Path, said: dict[str, str]) -> None:
+    (tmp_path / "002c0b4f.0").touch()
+    environment = dict(said)
+    with authorities_by_directory(environment, paths(tmp_path)):
+        assert environment == said
+    assert environment == said
+
+
+def test_without_a_directory_nothing_changes(tmp_path: Path) -> None:
+    environment: dict[str, str] = {}
+    with authorities_by_directory(environment, paths(tmp_path / "none")):
+        assert environment == {}
 
 
 async def test_a_given_address_is_connected_to_and_the_rest_is_sent_as_written() -> None:

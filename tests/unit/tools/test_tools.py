@@ -7,6 +7,7 @@ from pydantic import Field
 
 from zeroclaw.errors import ToolArgumentsInvalid
 from zeroclaw.tools import (
+    ModelSchema,
     Readable,
     ToolArguments,
     counted,
@@ -14,7 +15,6 @@ from zeroclaw.tools import (
     parse,
     quoted,
     readable,
-    schema,
     without_controls,
 )
 
@@ -27,7 +27,7 @@ class Sample(ToolArguments):
 
 def test_a_schema_holds_what_a_model_needs_and_no_titles() -> None:
     """The model reads types, defaults, descriptions and bounds that it may meet, and nothing else."""
-    assert schema(Sample) == {
+    assert ModelSchema(Sample) == {
         "type": "object",
         "properties": {
             "name": {"type": "string", "description": "Who."},

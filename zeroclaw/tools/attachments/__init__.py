@@ -31,7 +31,7 @@ from zeroclaw.readers.formats import is_heard, recognise
 from zeroclaw.readers.replies import Asked, Reply, asked_line, read_reply
 from zeroclaw.text import catalogue
 from zeroclaw.tool import Tool, ToolContext, ToolOutput, ToolSpec
-from zeroclaw.tools import ModelTool, ToolArguments, counted, quoted, schema, without_controls
+from zeroclaw.tools import ModelSchema, ModelTool, ToolArguments, counted, quoted, without_controls
 from zeroclaw.value import Value, replace
 
 __all__ = ["NAME", "AttachmentsSettings", "AttachmentsStore", "File", "tools", "try_reader"]
@@ -121,7 +121,7 @@ def tools(settings: AttachmentsSettings) -> tuple[Tool, ...]:
             "Read a file that came with a message: text, rows of CSV, pages of PDF, or what an image"
             " says about itself."
         ),
-        parameters=schema(ReadArguments),
+        parameters=ModelSchema(ReadArguments),
         effects=frozenset({"read"}),
         idempotent=True,
         risk="low",

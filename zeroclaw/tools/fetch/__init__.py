@@ -18,7 +18,14 @@ from zeroclaw.host.executors import FairShare
 from zeroclaw.host.http import USER_AGENT, HttpClient
 from zeroclaw.text import catalogue
 from zeroclaw.tool import Tool, ToolContext, ToolOutput, ToolSpec
-from zeroclaw.tools import ModelTool, ToolArguments, described, quoted, schema, without_controls
+from zeroclaw.tools import (
+    ModelSchema,
+    ModelTool,
+    ToolArguments,
+    described,
+    quoted,
+    without_controls,
+)
 from zeroclaw.tools.fetch.body import decode
 from zeroclaw.tools.fetch.following import (
     ANY_HOST,
@@ -67,7 +74,7 @@ def tools(
     spec = ToolSpec(
         name="fetch",
         description=(f"GET a URL of the public internet as text, pages in readable form.{told}"),
-        parameters=schema(FetchArguments),
+        parameters=ModelSchema(FetchArguments),
         effects=frozenset({"network", "read"}),
         idempotent=True,  # GET is, RFC 9110 section 9.2.2
         timeout_s=settings.timeout_s + _AROUND_S,

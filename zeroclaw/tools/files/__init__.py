@@ -16,7 +16,7 @@ from zeroclaw.host.protected import rules
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Grouped, Localized
 from zeroclaw.tool import Effect, Tool, ToolContext, ToolOutput, ToolSpec, below
-from zeroclaw.tools import ModelTool, quoted, schema
+from zeroclaw.tools import ModelSchema, ModelTool, quoted
 from zeroclaw.tools.files.content import (
     EditArguments,
     PathArguments,
@@ -131,7 +131,7 @@ def _made(
     spec = ToolSpec(
         name=name,
         description=f"{description} of the workspace.",
-        parameters=schema(model),
+        parameters=ModelSchema(model),
         effects=frozenset(effects),
         # The same content twice is the same content, and nothing is sent before its result is
         # recorded; an edit finds its text once.

@@ -18,7 +18,7 @@ from zeroclaw.redact import holds_marker
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Localized
 from zeroclaw.tool import Effect, Tool, ToolContext, ToolOutput, ToolSpec
-from zeroclaw.tools import ModelTool, ToolArguments, counted, quoted, schema
+from zeroclaw.tools import ModelSchema, ModelTool, ToolArguments, counted, quoted
 from zeroclaw.tools.notes.note import Kept, Note, matching, owner_of, within
 
 _TIMEOUT_S = 30.0
@@ -123,7 +123,7 @@ def _made(
     spec = ToolSpec(
         name=name,
         description=description,
-        parameters=schema(model),
+        parameters=ModelSchema(model),
         effects=frozenset({effect}),
         # A text that is kept already is not kept again, and a number is never given twice.
         idempotent=True,

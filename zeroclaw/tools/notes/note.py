@@ -86,8 +86,7 @@ _INSIDE_CHARS, _BEGINNING_CHARS = 4, 3
 # Thai, Lao, Burmese, Khmer, Chinese, Japanese and Korean, which put no spaces between words, or not
 # where a search would need them: each two neighbours are looked for, as most search engines do.
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
-_PIECE = re.compile(f"[{_UNSPACED}]+|[^{_UNSPACED}]+")
-_IS_UNSPACED = re.compile(f"[{_UNSPACED}]")
+_PIECE = f"([{_UNSPACED}]+)|[^{_UNSPACED}]+"  # compiled by the first search: 3 ms of every start
 # Points, then quotation marks and brackets of the languages that the bot speaks, and of others.
 _SIGNS = ".,;:!?…。、¿¡()[]{}\"'`\u00b4«»“”„\u2018\u2019\u201a\u2039\u203a"
 """Around a word; others are part of it: `C#` is not `C`, and `-5` not `5`."""
@@ -121,8 +120,9 @@ def matching(notes: Sequence[Note], words: str) -> tuple[Note, ...]:
 def _pieces(words: str) -> frozenset[str]:
     """Return what a note is searched for; a space stands where a word begins or ends."""
     found: set[str] = set()
-    for piece in _PIECE.findall(gist(words[:_LOOKED_AT_CHARS])):
-        if _IS_UNSPACED.match(piece):
+    for match in re.finditer(_PIECE, gist(words[:_LOOKED_AT_CHARS])):
+        piece = match[0]
+        if match[1]:
             found |= {piece[at : at + 2] for at in range(max(len(piece) - 1, 1))}
             continue
         for word in piece.split():
