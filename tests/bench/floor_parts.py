@@ -1,11 +1,12 @@
 """A floor: the least that a bot of the same libraries and promises has to do.
 
-The same SDK, one durable commit before a message is confirmed and one after it is answered; no
-policy, no history, no draft, no redaction. Beside it the daemon's figures are ratios, which a loaded
+The same SDK, one durable commit before a message is confirmed and one after it is answered, and the
+tool that the model calls; no policy, no approval, no receipt, no history, no draft, no redaction. Beside it the daemon's figures are ratios, which a loaded
 machine leaves as they are.
 """
 
 import json
+import os
 import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import TypedDict
@@ -13,8 +14,19 @@ from typing import TypedDict
 CONNECTIONS = 64
 
 
+class _Function(TypedDict):
+    name: str
+    arguments: str
+
+
+class _Call(TypedDict):
+    id: str
+    function: _Function
+
+
 class _Delta(TypedDict, total=False):
     content: str
+    tool_calls: list[_Call]
 
 
 class _Choice(TypedDict):
@@ -29,8 +41,29 @@ Ask = Callable[[Mapping[str, object]], AsyncIterator[str]]
 """Sends the body of a request to the model, and yields the lines of the answer."""
 
 
+class _Arguments(TypedDict):
+    path: str
+
+
+TOOLS = [
+    {
+        "type": "function",
+        "function": {
+            "name": "list_files",
+            "description": "List a directory.",
+            "parameters": {
+                "type": "object",
+                "properties": {"path": {"type": "string"}},
+                "required": ["path"],
+                "additionalProperties": False,
+            },
+        },
+    }
+]
+
+
 class Floor:
-    """Answers messages with what the model says."""
+    """Answers messages with what the model says, and runs what it calls."""
 
     def __init__(self, ask: Ask, path: str) -> None:
         """Open the database."""
@@ -48,16 +81,35 @@ class Floor:
     async def answer(
         self, message: object, text: str, send: Callable[[str], Awaitable[object]]
     ) -> None:
-        """Ask the model, send what it says, and commit that it was sent."""
-        body = {"stream": True, "messages": [{"role": "user", "content": text}]}
-        answer = ""
-        async for line in self._ask(body):
-            if line.startswith("data: {"):
-                chunk: _Chunk = json.loads(line.removeprefix("data: "))
-                answer += chunk["choices"][0]["delta"].get("content", "")
+        """Ask the model until it calls no tool, send what it says, and commit that it was sent."""
+        messages: list[object] = [{"role": "user", "content": text}]
+        answer, calls = await self._asked(messages)
+        while calls:
+            messages.append({"role": "assistant", "content": answer, "tool_calls": calls})
+            messages += [
+                {"role": "tool", "tool_call_id": call["id"], "content": _listed(call["function"])}
+                for call in calls
+            ]
+            answer, calls = await self._asked(messages)
         await send(answer)
         self._commit("UPDATE said SET answer = ? WHERE id = ?", answer, message)
+
+    async def _asked(self, messages: list[object]) -> tuple[str, list[_Call]]:
+        answer, calls = "", list[_Call]()
+        async for line in self._ask({"stream": True, "messages": messages, "tools": TOOLS}):
+            if line.startswith("data: {"):
+                chunk: _Chunk = json.loads(line.removeprefix("data: "))
+                delta = chunk["choices"][0]["delta"]
+                answer += delta.get("content", "")
+                calls += delta.get("tool_calls", [])
+        return answer, calls
 
     def _commit(self, statement: str, *values: object) -> None:
         self._store.execute(statement, values)
         self._store.commit()
+
+
+def _listed(function: _Function) -> str:
+    arguments: _Arguments = json.loads(function["arguments"])
+    with os.scandir(arguments["path"]) as found:
+        return "\n".join(sorted(one.name for one in found)[:20])
