@@ -181,6 +181,34 @@ def test_a_known_value_is_redacted_inside_base64(before: bytes, after: bytes, sa
     assert len(rest) <= (len(before) + len(after)) * 4 / 3 + 4
 
 
+@given(
+    before=st.binary(max_size=6),
+    value=st.text(min_size=8, max_size=40),
+    after=st.binary(max_size=6),
+    form=st.sampled_from(("hex", "HEX", "base32")),
+)
+def test_a_known_value_is_redacted_inside_base16_and_base32(
+    before: bytes, value: str, after: bytes, form: str
+) -> None:
+    """As `xxd -p` and `base32` print it, wherever in a larger text it begins. S3-37."""
+    data = before + value.encode() + after
+    encoded = {
+        "hex": data.hex(),
+        "HEX": data.hex().upper(),
+        "base32": base64.b32encode(data).decode(),
+    }
+    out = Redactor((value,)).redact(encoded[form])
+    assert holds_marker(out)
+    # A character at each edge belongs to a neighbour as well, and the last one to nothing.
+    rest = "".join(character for character in out.replace(MARKER, " ") if character not in " =")
+    assert len(rest) <= (len(before) + len(after)) * 8 / {"base32": 5}.get(form, 4) + 3
+
+
+def test_a_person_reads_no_known_value_in_base32_of_small_letters() -> None:
+    encoded = base64.b32encode(b"a hunter2hunter2 b").decode().lower()
+    assert REDACTOR.in_reading(encoded) != []
+
+
 PARTS = st.one_of(
     st.sampled_from([text for text, _ in SHAPES.values() if len(text) < 1000]),
     st.sampled_from(list(FORMS.values())),

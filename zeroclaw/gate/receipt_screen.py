@@ -83,18 +83,23 @@ _MAY_BEGIN = re.compile(
 # any run of blanks as one.
 _GAP = r"(?:\s*+(?:[^\w\s]|_)){0,16}+\s*+"
 _READS_RECEIPT = _GAP.join(("r", "e", "c", "e", "[i1l|]", "p", "t"))
-# As a true mark goes on: a colon or a dot; `of an earlier run`; tool and outcome set off by signs, the
-# outcome by a dot however far.
+# As a true mark goes on: a colon or a dot; `of an earlier run`, in other words as well; the console's
+# `checked`, and then nothing; tool and outcome set off by signs, the outcome by a dot or a time however
+# far.
 _OUTCOME = r"(?:ok|failed|denied|cancelled|unknown)\b"
-_SIGN = r"[ *_`]{0,4}+[-|/,;=~>(][ *_`]{0,4}+"
+_STYLE = "[ *_`]{0,4}+"
+_SIGN = rf"{_STYLE}[-|/,;=~<>()\[\]][:]?{_STYLE}"
 _READS_ON = (
     rf"(?:(?![:{DOT}])[\W_]){{0,16}}+[:{DOT}]|{_GAP}{_GAP.join('ofanear')}"
-    rf"|{_SIGN}\w{{1,64}}{_SIGN}{_OUTCOME}"
-    rf"|(?:[^\n]{{0,80}}\n)?[^\n]{{0,80}}?{DOT}[ *_`]{{0,4}}+{_OUTCOME}"
+    r"|\W{1,4}+(?:of|from)\W{1,4}+(?:(?:an?|the)\W{1,4}+)?(?:earlier|previous|prior)\W{1,4}+runs?\b"
+    rf"|\W{{1,4}}+checked\b(?=\W{{0,16}}?(?:[:{DOT}\n]|\Z))"
+    rf"|(?:{_SIGN}|\s{{1,4}}+for\s{{1,4}}+)\w{{1,64}}(?:{_SIGN}|{_STYLE}:{_STYLE}){_OUTCOME}"
+    rf"|(?:[^\n]{{0,80}}\n)?[^\n]{{0,80}}?(?:{DOT}{_STYLE}{_OUTCOME}|\b{_OUTCOME}\W{{1,4}}(?:at\W)?\d\d?:\d)"
 )
 _READS_FALSE = re.compile(
     rf"z{_GAP}c{_GAP}{_READS_RECEIPT}(?:{_GAP}[0-9][\w-]*+|-\w[\w-]*+)"
-    rf"|{CHECKED}{_GAP}{_READS_RECEIPT}(?={_READS_ON})",
+    rf"|{CHECKED}{_GAP}(?:(?:authentic|checked|genuine|true|valid|verified){_GAP})?{_READS_RECEIPT}"
+    rf"(?={_READS_ON})",
     re.IGNORECASE,
 )
 

@@ -7,7 +7,7 @@ Two transducers in a row, each a pure step over (state, text):
 and one look at a text that is about to be shown, markup gone, through its disguises (`disguise.py`).
 
 *Known values* are matched anywhere, in the forms that they take on the way: as they are,
-JSON-escaped, URL-encoded, HTML-escaped, and inside Base64 at each of its three alignments.
+JSON-escaped, URL-encoded, HTML-escaped, and inside Base16, Base32 and Base64 wherever they begin.
 Everything that lies in any match is covered, overlaps too, so no value survives another's match.
 
 *Looks* are those of well-known credentials, decided word by word when the word has ended (K16).

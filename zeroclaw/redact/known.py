@@ -6,9 +6,10 @@ Aho-Corasick: one pass, each character looked at once however many values there 
 import base64
 import html
 import json
+import math
 import re
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from urllib.parse import quote, quote_plus
 
 from zeroclaw.value import Hidden, Value
@@ -27,16 +28,21 @@ def holds_marker(text: str) -> bool:
     return MARKER in text
 
 
-def _base64_cores(data: bytes) -> Iterable[str]:
-    """Yield what a Base64 text shows of `data` wherever in it the data begins.
+def _cores(data: bytes, *, bits: int, encode: Callable[[bytes], bytes]) -> Iterable[str]:
+    """Yield what an encoded text shows of `data` wherever in it the data begins.
 
     At each alignment only the characters that no neighbouring byte has a part in are the same
     in every text; these are the core.
+
+    Args:
+        data: What is looked for.
+        bits: How many of the data one character says.
+        encode: RFC 4648.
     """
-    for alignment, first in ((0, 0), (1, 2), (2, 3)):
-        encoded = base64.b64encode(b"\0" * alignment + data)
-        yield encoded[first : (alignment + len(data)) * 8 // 6].decode()
-    yield base64.b64encode(data).decode().rstrip("=")
+    for alignment in range(bits // math.gcd(8, bits)):
+        encoded = encode(b"\0" * alignment + data)
+        yield encoded[-(alignment * -8 // bits) : (alignment + len(data)) * 8 // bits].decode()
+    yield encode(data).decode().rstrip("=")
 
 
 def _forms(value: str) -> Iterable[str]:
@@ -52,9 +58,15 @@ def _forms(value: str) -> Iterable[str]:
     ):
         yield quoted
         yield re.sub("%..", lambda code: code[0].lower(), quoted)
-    for core in _base64_cores(value.encode(errors="surrogatepass")):
+    data = value.encode(errors="surrogatepass")
+    for core in _cores(data, bits=6, encode=base64.b64encode):
         yield core
         yield core.translate(str.maketrans("+/", "-_"))
+    yield data.hex()
+    yield data.hex().upper()
+    # In small letters it is only looked for in what people read (`in_reading`): programs print capitals,
+    # and small ones begin so many words that all text would take longer.
+    yield from _cores(data, bits=5, encode=base64.b32encode)
 
 
 def _pieces(needle: str) -> Iterable[str]:
@@ -93,15 +105,20 @@ def forms(values: Iterable[str]) -> frozenset[str]:
     )
 
 
+def _after(children: list[dict[str, int]], node: int) -> Iterable[str]:
+    """Yield expressions for the two characters that may come after a needle's first."""
+    for second, child in sorted(children[node].items()):
+        thirds = "".join(map(re.escape, sorted(children[child])))
+        yield rf"{re.escape(second)}(?:[{thirds}]|\Z)"
+
+
 def automaton(needles: frozenset[str]) -> Automaton | None:
     """Return what finds every one of some forms, None when there is nothing to look for."""
     if not needles:
         return None
     children: list[dict[str, int]] = [{}]
     fallback, depth, matched = [0], [0], [0]
-    seconds: dict[str, set[str]] = {}
     for needle in needles:
-        seconds.setdefault(needle[0], set()).add(needle[1])
         node = 0
         for character in needle:
             if character not in children[node]:
@@ -122,13 +139,13 @@ def automaton(needles: frozenset[str]) -> Automaton | None:
             fallback[child] = children[suffix].get(character, 0)
             matched[child] = matched[child] or matched[fallback[child]]
             waiting.append(child)
-    pairs = (
-        f"{re.escape(first)}[{''.join(map(re.escape, sorted(following)))}]"
-        for first, following in sorted(seconds.items())
+    # Two more signs tell most beginnings from what is none, which would be walked through in Python.
+    begins = "|".join(
+        f"{re.escape(first)}(?:{'|'.join(_after(children, node))}|\\Z)"
+        for first, node in sorted(children[0].items())
     )
-    singles = "".join(map(re.escape, sorted(seconds)))
     return Automaton(
-        begins=re.compile("|".join((*pairs, rf"[{singles}]\Z"))),
+        begins=re.compile(begins),
         children=tuple(children),
         fallback=tuple(fallback),
         depth=tuple(depth),
