@@ -56,7 +56,10 @@ SLOWEST_BYTES_PER_S = 100_000
 RENDERED = 16
 """Texts whose rendering is kept: the parts of an answer, for the next look at them."""
 AT_ONCE_CHARS = 4096
-"""Of a text that is worked on in the event loop; that many take it some 10 ms."""
+"""Of a text that is worked on in the event loop; that many take it some 3 ms, with any markup."""
+MARKUP, MARKUP_CHARS = "\n![]&*_`<#-=>|~", 10
+"""Signs of which each counts as so many: parsers of Markdown take 28 us for an item of a list, 0.02
+for a letter, and for an open bracket a look at all that follow it."""
 FETCHES_AT_ONCE = 4
 """Files that one account gets at the same time; all of them are held in memory."""
 
@@ -89,9 +92,17 @@ def as_it_is(text: str, *, growing: bool = False) -> str:
     return text
 
 
-async def off_loop(work: Callable[[], T], *, chars: int) -> T:
-    """Do work on a text of so many characters; in a thread when it is long, for others must not wait."""
-    return work() if chars <= AT_ONCE_CHARS else await asyncio.to_thread(work)
+async def off_loop(work: Callable[[], T], *, text: str) -> T:
+    """Do work on a text; in a thread where there is much to do, for others must not wait."""
+    return await asyncio.to_thread(work) if is_much(text) else work()
+
+
+def is_much(text: str) -> bool:
+    """Whether a text takes too long to be worked on in the event loop."""
+    left = AT_ONCE_CHARS - len(text)
+    if left >= MARKUP_CHARS * len(text):
+        return False
+    return left < 0 or MARKUP_CHARS * sum(map(text.count, MARKUP)) > left
 
 
 @dataclass(eq=False, kw_only=True)
@@ -333,7 +344,7 @@ class Account:
                 return content
 
     async def _text(self, content: Markdown) -> Outgoing:
-        return await off_loop(partial(self.outgoing, content), chars=len(content.text))
+        return await off_loop(partial(self.outgoing, content), text=content.text)
 
     def outgoing(self, content: Markdown) -> Outgoing:
         """Return a text as it is shown: rendered, and looked at as a person will read it.

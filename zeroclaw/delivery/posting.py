@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Protocol
 
-from zeroclaw.delivery.account import AT_ONCE_CHARS, Account, Content, Markdown, off_loop
+from zeroclaw.delivery.account import Account, Content, Markdown, is_much, off_loop
 from zeroclaw.delivery.outcomes import Delivered, Rejected, Unknown, Unreachable
 from zeroclaw.delivery.reconcile import Failed, Post, Reconciler, RefusedError
 from zeroclaw.delivery.rows import CERTAIN, Ask, File, Item, Settle, State, Text, part_key, posted
@@ -90,7 +90,7 @@ class Posting:
 
     async def _deliver_text(self, item: Text) -> None:
         parts = await parted(item.text, self._account.fits)
-        parts = await off_loop(partial(self._account.apart, parts), chars=len(item.text))
+        parts = await off_loop(partial(self._account.apart, parts), text=item.text)
         if self._sends.uncertainty.may_stand and 0 < len(parts) <= len(item.refs):
             # Where it is found, one more message is there to be taken away.
             self._item = item = await self._take_in(item, parts[-1])
@@ -250,16 +250,16 @@ async def parted(markdown: str, fits: Fits) -> tuple[str, ...]:
     """Return what `split` does; between two texts that are measured others have their turn.
 
     A channel renders what it measures, which for a long answer full of markup takes longer than a
-    press of a button should wait. The lines of a long text are read in a thread.
+    press of a button should wait. The lines of a long text are read in a thread, and measured there.
     """
     work = cutting(markdown)
     try:
-        if len(markdown) > AT_ONCE_CHARS:
+        if is_much(markdown):
             asked = await asyncio.to_thread(next, work)  # it asks: only an empty text is done yet
         else:
             asked = next(work)
         while True:
-            is_room = fits(asked)
+            is_room = await off_loop(partial(fits, asked), text=asked)
             await asyncio.sleep(0)
             asked = work.send(is_room)
     except StopIteration as done:

@@ -4,13 +4,16 @@ import asyncio
 import threading
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.fakes.scripted_calls import Hang
 from tests.unit.delivery.rig import CALL_TIMEOUT_S, CAPABILITIES, platform, running
 from zeroclaw.channel import Budget
-from zeroclaw.delivery.account import AT_ONCE_CHARS, Account, Markdown
+from zeroclaw.delivery.account import AT_ONCE_CHARS, Account, Markdown, is_much
 from zeroclaw.delivery.outcomes import Delivered, Rejected, Unknown, Unreachable
 from zeroclaw.delivery.pacing import Rank
+from zeroclaw.delivery.posting import parted
 from zeroclaw.envelope import Address, OutgoingFile
 from zeroclaw.errors import ChannelRejected, NotSupported, RateLimited
 from zeroclaw.value import replace
@@ -230,3 +233,23 @@ async def test_a_long_text_is_rendered_and_looked_at_off_the_loop(chars: int, le
         await account.preview(to, Markdown(text="c" * chars, key="k"))
         assert threads == {leaves}
         assert [one.text for one in rig.channel.standing(to)] == ["b" * chars]
+
+
+@given(text=st.text(alphabet="a \n![]&*_`<#-=>|~", max_size=600))
+def test_a_text_full_of_markup_is_long_much_sooner(text: str) -> None:
+    """Each sign counts as ten letters more; short texts and plain ones are as long as they are."""
+    signs = sum(one not in "a " for one in text)
+    assert is_much(text) is (len(text) + 10 * signs > AT_ONCE_CHARS)
+
+
+async def test_an_answer_that_markup_makes_long_is_measured_off_the_loop() -> None:
+    """However long a message of the platform may be, nobody waits for its parser (P9)."""
+    text, threads = "![" * 1_000, set[bool]()
+
+    def fits(part: str) -> bool:
+        threads.add(threading.current_thread() is not threading.main_thread())
+        return len(part) <= 50_000
+
+    assert await parted(text, fits) == (text,)
+    assert await parted("word " * 5_000, fits)
+    assert threads == {True}

@@ -1,5 +1,6 @@
 """What the bot says becomes a mail that says the same, and nothing that it must not."""
 
+import sys
 from datetime import UTC, datetime, timedelta
 from email.headerregistry import Address as Named
 from email.message import EmailMessage
@@ -23,6 +24,7 @@ from zeroclaw import (
     OutgoingFile,
     replace,
 )
+from zeroclaw.delivery.account import is_much
 
 AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 BOT = Named(display_name="Zero, the bot", addr_spec="bot@zero.test")
@@ -117,6 +119,28 @@ def test_what_would_take_long_to_read_stands_as_it_is() -> None:
     ):
         text = piece * (render.MOST_CHARS // len(piece))
         assert rich(text)
+
+
+@pytest.mark.parametrize(
+    "piece", ["[a](b", "[a\n", "[a](", "![", ")[", "<![CDATA[", "- a\n", "[", "*a_", "#\n", "a"]
+)
+def test_what_is_rendered_on_the_event_loop_takes_few_steps(piece: str) -> None:
+    """Some answers of 4,096 characters take ten times as many, and are rendered in a thread. P9."""
+    text = (piece * 4_096)[:4_096]
+    while is_much(text):
+        text = text[: -max(1, len(piece))]
+    steps = 0
+
+    def count(_frame: object, event: str, _about: object) -> None:
+        nonlocal steps
+        steps += event in ("call", "c_call")
+
+    sys.setprofile(count)
+    try:
+        render.markdown(text)
+    finally:
+        sys.setprofile(None)
+    assert steps <= 65_000
 
 
 def test_receipts_stand_below_a_line_that_no_text_has() -> None:
