@@ -19,6 +19,7 @@ from zeroclaw.channel import (
     Outcome,
     Postable,
     SentFile,
+    ToolProgress,
     TranscriptItem,
 )
 from zeroclaw.clock import Clock, Ids
@@ -216,6 +217,7 @@ __all__ = [
     "ToolFile",
     "ToolMessage",
     "ToolOutput",
+    "ToolProgress",
     "ToolSpec",
     "TranscriptItem",
     "TurnId",

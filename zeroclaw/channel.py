@@ -55,6 +55,7 @@ class Capabilities(Value):
             message of the bot comes, or after a while.
         idempotent_send: A repeated send with the same key shows one message.
         has_typing: `typing` shows something.
+        names_tools: It shows which tools are at work, below a text as well.
         can_lookup: `mark` and `lookup` find a message whose answer was lost.
         may_repeat: What may have arrived, and can't be looked for, is sent again and marked; else
             it is given up, and the operator is told.
@@ -74,6 +75,7 @@ class Capabilities(Value):
     native_draft: bool = False
     idempotent_send: bool = False
     has_typing: bool = False
+    names_tools: bool = False
     can_lookup: bool = False
     may_repeat: bool = True
     max_file_bytes: int = 0
@@ -149,6 +151,20 @@ class Outcome(Value):
 
     card: Card
     endings: tuple[Ending, ...]
+
+
+class ToolProgress(Value):
+    """How one call of the turn stands, as people may read it; its arguments stay out.
+
+    Attributes:
+        key: The call's, the same as long as it is told of; opaque.
+        tool: The tool's name, looked at as all that people read.
+        state: `failed` is all that did not end well, and what was cut short.
+    """
+
+    key: str
+    tool: str
+    state: Literal["running", "ok", "failed"]
 
 
 Admit = Callable[[Envelope], Awaitable[Admission]]
@@ -269,8 +285,14 @@ class Channel(Protocol):
         """Show how a card ended, on the card or in a message after it; idempotent."""
         ...
 
-    async def typing(self, to: Address) -> None:
-        """Show that the bot is at work; `NotSupported` also where a chat has no place for it."""
+    async def typing(self, to: Address, doing: tuple[ToolProgress, ...] = ()) -> None:
+        """Show that the bot is at work; `NotSupported` also where a chat has no place for it.
+
+        Args:
+            to: Where.
+            doing: The calls of the newest batch that began to run, all of them each time, where
+                the capabilities say `names_tools`; others show the same without it.
+        """
         ...
 
     async def preview(self, to: Address, outgoing: Outgoing) -> None:

@@ -29,6 +29,7 @@ from zeroclaw import (
     Outgoing,
     Postable,
     Rendered,
+    ToolProgress,
     TranscriptItem,
     Value,
     ZeroclawError,
@@ -172,7 +173,7 @@ class LocalChannel:
         self.known(ref.address)
         self.feed.publish(render.card(ref.message, outcome, self.context.clock.now()))
 
-    async def typing(self, to: Address) -> None:
+    async def typing(self, to: Address, doing: tuple[ToolProgress, ...] = ()) -> None:  # noqa: ARG002
         """Show that the bot is at work, until a message comes."""
         self.known(to)
         self.feed.publish(render.Typing())

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from channels._remote.lengths import cut
+from channels._remote.limits import cut
 from zeroclaw import (
     ApprovalId,
     Card,

@@ -9,8 +9,8 @@ from urllib.request import getproxies
 import aiohttp
 
 from channels._remote.fields import Json, as_object, parsed
+from channels._remote.limits import TOO_MANY
 from channels._remote.servers import is_near, trust
-from channels._remote.waits import TOO_MANY
 from zeroclaw import ChannelRejected, ChannelUnavailable, DeliveryUnknown, Value
 
 CONNECT_S, READ_S = 10.0, 20.0

@@ -40,6 +40,7 @@ from zeroclaw import (
     Postable,
     Rendered,
     Said,
+    ToolProgress,
     ZeroclawError,
     replace,
 )
@@ -362,8 +363,8 @@ class DiscordChannel:
         message = f"`{self.name}` shows nothing that is not sent"
         raise NotSupported(message)
 
-    async def typing(self, to: Address) -> None:
-        """Show that the bot is at work, for ten seconds."""
+    async def typing(self, to: Address, doing: tuple[ToolProgress, ...] = ()) -> None:  # noqa: ARG002
+        """Show that the bot is at work, for ten seconds; Discord takes no word of what it does."""
         await self._rest.call("POST", f"/channels/{await self._channel_of(self._ours(to))}/typing")
 
     def direct_address(self, sender: str) -> Address | None:

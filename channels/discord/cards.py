@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping
 
 from channels._remote import cards as shared
-from channels._remote.lengths import cut, units
+from channels._remote.limits import cut, units
 from channels.discord.render import MOST_UNITS, escaped
 from zeroclaw import (
     ApprovalId,

@@ -7,7 +7,7 @@ of a refusal is told; what stands in an address is not, for some of them hold an
 from collections.abc import Mapping
 
 from channels._remote.fields import as_object, number, parsed, text, whole
-from channels._remote.waits import TOO_MANY, wait_s
+from channels._remote.limits import TOO_MANY, wait_s
 from zeroclaw import (
     ChannelRejected,
     ChannelUnauthorized,

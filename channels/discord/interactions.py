@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 
 from channels._remote.lanes import Lanes
-from channels._remote.lengths import cut
+from channels._remote.limits import cut
 from channels.discord import cards, render
 from channels.discord.decode import Interaction
 from channels.discord.rest import Rest

@@ -9,7 +9,7 @@ once, by patterns without nested repetition, so the time is that of the length.
 import re
 from collections.abc import Iterator, Sequence
 
-from channels._remote.lengths import cut, units
+from channels._remote.limits import cut, units
 from channels._remote.tables import drawn, table_end
 from zeroclaw import Rendered, without_markup
 

@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 from channels._remote.fields import Json, as_object, number, parsed, text, whole
 from channels._remote.http import FIRST_FAILURE, Form, Http, form_name
 from channels._remote.known import Known
+from channels._remote.limits import wait_s
 from channels._remote.servers import is_near
-from channels._remote.waits import wait_s
 from channels.discord import DiscordSettings, account_of
 from channels.discord.errors import TokenRefused, about_the_token, refused
 from zeroclaw import (

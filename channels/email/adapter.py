@@ -39,6 +39,7 @@ from zeroclaw import (
     OutgoingFile,
     Postable,
     Rendered,
+    ToolProgress,
     ZeroclawError,
 )
 
@@ -310,9 +311,9 @@ class EmailChannel:
         del to, outgoing
         self._refuse("shows nothing that is not sent")
 
-    async def typing(self, to: Address) -> None:
+    async def typing(self, to: Address, doing: tuple[ToolProgress, ...] = ()) -> None:
         """Refuse, as `preview`."""
-        del to
+        del to, doing
         self._refuse("does not show that the bot is at work")
 
     def direct_address(self, sender: str) -> Address | None:

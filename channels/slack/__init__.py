@@ -28,6 +28,7 @@ CAPABILITIES = Capabilities(
     has_buttons=True,
     has_threads=True,
     has_typing=True,
+    names_tools=True,
     max_file_bytes=50_000_000,  # Slack takes 1 GB ("Working with files", read 2026-11); all of it is held
 )
 """Without limits; those below are added where `limits` says so."""

@@ -9,6 +9,7 @@ from channels._remote.cards import FILE_NAME
 from channels._remote.fields import Json, inner, objects, text, whole
 from channels._remote.known import Known
 from channels._remote.lanes import Lanes
+from channels._remote.limits import cut
 from channels._remote.outgoing import check_size
 from channels.slack import CAPABILITIES, SlackSettings, cards, decode, render
 from channels.slack.calls import Calls, Identity, Streaming, messages_of
@@ -43,6 +44,7 @@ from zeroclaw import (
     Pressed,
     Rendered,
     Said,
+    ToolProgress,
     Value,
     ZeroclawError,
     field,
@@ -58,8 +60,8 @@ MOST_PAGES = 10
 """Of one lookup: what stands further on can't be told."""
 MOST_ANSWERS = 64
 """Presses that are answered at the same time; what is lost beyond that is a line, no effect."""
-MOST_PROMPT, MOST_TITLE = 75, 100
-"""Characters of a prompt's button, and of a thread's name; Slack states no bounds."""
+MOST_PROMPT, MOST_TITLE, MOST_STATUS = 75, 100, 100
+"""Characters of a prompt's button, of a thread's name and of its status; Slack states no bounds."""
 MARK_SLACK_S = 600.0
 """By how much the clock here may run before Slack's."""
 _KEY_EVENT = "zeroclaw_message"
@@ -481,15 +483,26 @@ class SlackChannel:
         message = f"`{self.name}` shows nothing that is not sent"
         raise NotSupported(message)
 
-    async def typing(self, to: Address) -> None:
-        """Show in a thread that the bot is at work; its next message there ends that, or two minutes."""
-        if self._ours(to).thread is None:
+    async def typing(self, to: Address, doing: tuple[ToolProgress, ...] = ()) -> None:
+        """Show in a thread that the bot is at work; its next message there ends that, or two minutes.
+
+        What tools do stands in the answer where it is streamed, and else beside it.
+        """
+        thread = self._ours(to).thread
+        if thread is None:
             message = f"`{self.name}` shows in threads alone that it is at work"
             raise NotSupported(message)
+        channel = await self._channel_of(to)
+        if doing and await self._streams.work(channel, thread, doing):
+            return
+        tools = ", ".join(dict.fromkeys(one.tool for one in doing if one.state == "running"))
+        status = "" if doing and not tools else f"{cut(tools, MOST_STATUS)}…"
         before = self._newest.get(to.chat)
-        shown = {"channel_id": await self._channel_of(to), "thread_ts": to.thread}
-        await self._calls.read(_AT_WORK, {**shown, "status": "…"})
-        if self._newest.get(to.chat) != before:  # a message came first, and would not end it
+        shown = {"channel_id": channel, "thread_ts": thread}
+        await self._calls.read(_AT_WORK, {**shown, "status": status})
+        if (
+            status and self._newest.get(to.chat) != before
+        ):  # a message came first, and would not end it
             await self._calls.read(_AT_WORK, {**shown, "status": ""})
 
     def direct_address(self, sender: str) -> Address | None:

@@ -12,7 +12,7 @@ from urllib.parse import urlencode, urlsplit
 
 from channels._remote.fields import Json, as_object, inner, objects, parsed, text
 from channels._remote.http import Http, Line
-from channels._remote.waits import TOO_MANY, wait_s
+from channels._remote.limits import TOO_MANY, wait_s
 from channels.slack import SlackSettings
 from zeroclaw import (
     ChannelRejected,

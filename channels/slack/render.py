@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from channels._remote.cards import receipt_line
-from channels._remote.lengths import units
+from channels._remote.limits import units
 from zeroclaw import CheckedReceipt, Rendered, without_markup
 
 MOST_RECEIPTS = 10

@@ -1,7 +1,7 @@
 """Show a growing answer as one of Slack's streams, for as long as it can be one.
 
-A stream is a message of a thread to which words are added ("chat.startStream" and what follows it,
-docs.slack.dev, read 2026-11). A workspace may not allow it, and a kind of chat may not. Slack ends a
+A stream is a message of a thread to which chunks are added, words and what tools do ("chat.startStream"
+and what follows it, docs.slack.dev, read 2026-11). One that has begun with chunks takes nothing else. A workspace may not allow it, and a kind of chat may not. Slack ends a
 stream that was silent for half a minute, or is five minutes old, and marks its message as failed
 (slackapi/python-slack-sdk#1859, slackapi/node-slack-sdk#2702, 2026); so each is ended before that. What
 was a stream is a message like any other, and is edited from then on.
@@ -9,9 +9,9 @@ was a stream is a message like any other, and is edited from then on.
 
 import asyncio
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from channels._remote.fields import text
 from channels._remote.known import Known
@@ -23,24 +23,39 @@ from zeroclaw import (
     Clock,
     DeliveryUnknown,
     RateLimited,
+    ToolProgress,
     ZeroclawError,
 )
 
 IDLE_S, LIFE_S = 20.0, 240.0
 """Seconds of silence, and of life, after which a stream is ended."""
 LOOK_S = 5.0
+STILL_S = 10.0
+"""After so much silence a tool is shown to run still, so that its stream stays open."""
 MOST_STARTS, STARTS_S = 20, 60.0
 """Of streams that begin in so many seconds: "chat.startStream" is of tier 2."""
 CLOSE_S = 2.0
 _MOST_REFUSED = 1_000
+_STATES: Mapping[str, str] = {"running": "in_progress", "ok": "complete", "failed": "error"}
+Chunk = Mapping[str, object]
 
 
 @dataclass(kw_only=True)
 class _Stream:
+    """One that is open.
+
+    Attributes:
+        is_busy: More words are under way; it is not known whether it stays open.
+        tasks: What it shows of calls, by their keys: a tool, and how it stands.
+    """
+
     channel: str
+    thread: object
     said: str
     begun_at: float
     told_at: float
+    is_busy: bool = False
+    tasks: dict[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
 
 
 class Streams:
@@ -74,7 +89,7 @@ class Streams:
             return ""
         self._starts.append(at)
         try:
-            begun = await self._calls.call("chat.startStream", {**place, "markdown_text": said})
+            begun = await self._calls.call("chat.startStream", {**place, "chunks": _words(said)})
         except RateLimited:  # of this method alone; a message may be posted
             return ""
         except ChannelRejected as error:
@@ -85,7 +100,8 @@ class Streams:
         if not is_ts(ts):
             message = f"`{self._calls.name}`: an answer that can't be read"
             raise DeliveryUnknown(message)
-        self._open[ts] = _Stream(channel=channel, said=said, begun_at=at, told_at=at)
+        thread = place["thread_ts"]
+        self._open[ts] = _Stream(channel=channel, thread=thread, said=said, begun_at=at, told_at=at)
         self._begun.set()
         return ts
 
@@ -98,28 +114,52 @@ class Streams:
             last: What is shown with it at the end; None while more is to come.
         """
         stream = self._open.get(ts)
-        if stream is None:
+        if stream is None or stream.is_busy:
             return False
         if not said.startswith(stream.said):
             await self.stop(stream.channel, ts)
             return False
-        more: dict[str, object] = {
-            "markdown_text": said[len(stream.said) :] or None,
-            **(last or {}),
-        }
-        if last is None and more["markdown_text"] is None:
+        chunks = _words(said[len(stream.said) :])
+        if last is None and not chunks:
             return True
         method = "chat.appendStream" if last is None else "chat.stopStream"
+        if last is not None:
+            chunks += _cut_short(stream)
+        more = {"chunks": chunks or None, **(last or {})}
         # Whatever does not succeed leaves it open what stands there: then it is edited, as a whole.
-        del self._open[ts]
+        stream.is_busy, stays = True, False
         try:
             await self._calls.call(method, {"channel": stream.channel, "ts": ts, **more})
+            stays = last is None
         except ChannelRejected:
             return False
-        if last is None:
-            stream.said, stream.told_at = said, self._clock.monotonic()
-            self._open[ts] = stream
-            self._begun.set()
+        finally:
+            if not stays:
+                self._open.pop(ts, None)
+        stream.said, stream.told_at, stream.is_busy = said, self._clock.monotonic(), False
+        return True
+
+    async def work(self, channel: str, thread: str, doing: Sequence[ToolProgress]) -> bool:
+        """Show what tools do, and that some still run; False where no stream is open there.
+
+        What can't be shown is no harm to the text.
+        """
+        place = channel, thread
+        here = [(ts, one) for ts, one in self._open.items() if (one.channel, one.thread) == place]
+        if not here:
+            return False
+        ts, stream = here[-1]
+        at = self._clock.monotonic()
+        shown = {one.key: (one.tool, _STATES[one.state]) for one in doing}
+        news = {key: one for key, one in shown.items() if stream.tasks.get(key) != one}
+        if not news and stream.told_at + STILL_S <= at:
+            news = {key: one for key, one in shown.items() if one[1] == _STATES["running"]}
+        if news:
+            chunks = [_task(key, *one) for key, one in news.items()]
+            said = {"channel": channel, "ts": ts, "chunks": chunks}
+            await self._calls.call("chat.appendStream", said)
+            stream.tasks |= news
+            stream.told_at = at
         return True
 
     async def stop(self, channel: str, ts: str) -> None:
@@ -135,7 +175,8 @@ class Streams:
             await self._clock.sleep(LOOK_S)
             at = self._clock.monotonic()
             for ts, stream in tuple(self._open.items()):
-                if stream.told_at + IDLE_S <= at or stream.begun_at + LIFE_S <= at:
+                is_old = stream.told_at + IDLE_S <= at or stream.begun_at + LIFE_S <= at
+                if is_old and not stream.is_busy:
                     with suppress(ZeroclawError):  # then Slack ends it
                         await self.stop(stream.channel, ts)
             if not self._open:
@@ -148,3 +189,17 @@ class Streams:
             async with asyncio.timeout(CLOSE_S):
                 for channel, ts in open_ones:
                     await self.stop(channel, ts)
+
+
+def _words(said: str) -> list[Chunk]:
+    return [{"type": "markdown_text", "text": said}] if said else []
+
+
+def _task(key: str, tool: str, status: str) -> Chunk:
+    return {"type": "task_update", "id": key, "title": tool, "status": status}
+
+
+def _cut_short(stream: _Stream) -> list[Chunk]:
+    """Return what ends the tasks that a stream shows as going on: nobody saw how they ended."""
+    open_ones = [(key, tool) for key, (tool, at) in stream.tasks.items() if at == "in_progress"]
+    return [_task(key, tool, _STATES["failed"]) for key, tool in open_ones]

@@ -41,6 +41,7 @@ from zeroclaw import (
     Postable,
     Pressed,
     Rendered,
+    ToolProgress,
     ZeroclawError,
     replace,
 )
@@ -209,7 +210,7 @@ class TelegramChannel:
             self._context.log("previews_not_known", why=str(error))
             raise NotSupported(str(error)) from error
 
-    async def typing(self, to: Address) -> None:
+    async def typing(self, to: Address, doing: tuple[ToolProgress, ...] = ()) -> None:  # noqa: ARG002
         """Show that the bot is at work."""
         await self._messages.typing(self._ours(to))
 

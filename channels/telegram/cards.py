@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from urllib.parse import parse_qs, quote, urlsplit
 
 from channels._remote.cards import FILE_NAME, carried, ended, head, read_carried, unmarked
-from channels._remote.lengths import cut, units
+from channels._remote.limits import cut, units
 from channels.telegram.styled import Button, File, Styled, Writer
 from zeroclaw import (
     ApprovalId,

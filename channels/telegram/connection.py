@@ -15,8 +15,8 @@ from yarl import URL
 
 from channels._remote.fields import Json, as_object, inner, number, parsed, text
 from channels._remote.http import form_name
+from channels._remote.limits import TOO_MANY, wait_s
 from channels._remote.servers import trust
-from channels._remote.waits import TOO_MANY, wait_s
 
 
 class NotSent(NetworkError):

@@ -32,7 +32,7 @@ from telegram import (
 from telegram.constants import ChatAction
 from telegram.error import EndPointNotFound, InvalidToken
 
-from channels._remote.lengths import cut
+from channels._remote.limits import cut
 from channels.telegram import TelegramSettings
 from channels.telegram.account import READ_S, Account
 from channels.telegram.errors import MethodUnknown

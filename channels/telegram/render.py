@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from itertools import chain
 
 from channels._remote.fields import storable
-from channels._remote.lengths import units
+from channels._remote.limits import units
 from channels.telegram import rich
 from channels.telegram.styled import Mark, Styled, to_body
 from zeroclaw import Rendered, replace

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from channels._remote.cards import CODE
-from channels._remote.lengths import cut, units
+from channels._remote.limits import cut, units
 from zeroclaw import CheckedReceipt, Outgoing, OutgoingFile, Value, replace
 
 MOST_RECEIPTS = 20

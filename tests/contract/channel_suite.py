@@ -90,6 +90,10 @@ class Harness(Protocol):
         """Whether the bot was shown to be at work."""
         ...
 
+    async def tools_seen(self) -> tuple[str, ...]:
+        """How the newest tools stand, as people see it, like `shell running`; empty for nothing."""
+        ...
+
     async def sees_preview(self) -> str:
         """What the bot shows and has not sent, where there is such; empty for nothing."""
         ...

@@ -154,6 +154,9 @@ class DiscordHarness:
     async def sees_typing(self) -> bool:
         return str(self.ann.direct) in self.discord.typing
 
+    async def tools_seen(self) -> tuple[str, ...]:
+        return ()
+
     async def sees_preview(self) -> str:
         return ""
 

@@ -170,6 +170,9 @@ class EmailHarness:
     async def sees_typing(self) -> bool:
         return False
 
+    async def tools_seen(self) -> tuple[str, ...]:
+        return ()
+
     async def sees_preview(self) -> str:
         return ""
 

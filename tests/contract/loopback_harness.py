@@ -117,6 +117,9 @@ class LoopbackHarness:
     async def sees_typing(self) -> bool:
         return self.chat.typings > 0
 
+    async def tools_seen(self) -> tuple[str, ...]:
+        return ()
+
     async def sees_preview(self) -> str:
         return ""
 

@@ -35,6 +35,7 @@ FULL = Capabilities(
     native_draft=True,
     idempotent_send=True,
     has_typing=True,
+    names_tools=True,
     max_file_bytes=1_000_000,
 )
 LOOKING = Capabilities(max_length=500, can_edit=True, can_delete=True, can_lookup=True)
@@ -86,6 +87,10 @@ class ScriptedHarness:
 
     async def sees_typing(self) -> bool:
         return bool(self.channel.called("typing"))
+
+    async def tools_seen(self) -> tuple[str, ...]:
+        *_, last = self.channel.called("typing")
+        return tuple(filter(None, last.text.split(", ")))
 
     async def sees_preview(self) -> str:
         return self.channel.previews.get(self.address.key(), "")

@@ -121,7 +121,14 @@ class SlackHarness:
         return tuple(standing(one, self.slack) for one in found)
 
     async def sees_typing(self) -> bool:
-        return self.slack.at_work.get((self.ann.direct, THREAD)) == "…"
+        return bool(self.slack.at_work.get((self.ann.direct, THREAD)))
+
+    async def tools_seen(self) -> tuple[str, ...]:
+        if not self.slack.tasks:
+            beside = self.slack.at_work.get((self.ann.direct, THREAD), "").rstrip("…")
+            return tuple(f"{one} running" for one in beside.split(", ") if one)
+        words = {"in_progress": "running", "complete": "ok", "error": "failed"}
+        return tuple(f"{tool} {words[status]}" for tool, status in dict(self.slack.tasks).items())
 
     async def sees_preview(self) -> str:
         return ""

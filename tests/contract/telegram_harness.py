@@ -106,6 +106,9 @@ class TelegramHarness:
     async def sees_typing(self) -> bool:
         return bool(self.ann.chat.actions)
 
+    async def tools_seen(self) -> tuple[str, ...]:
+        return ()
+
     async def sees_preview(self) -> str:
         return self.ann.chat.draft(self.clock.monotonic()) or ""
 

@@ -138,6 +138,9 @@ class TerminalHarness:
         await self.messages()
         return "typing" in self.heard
 
+    async def tools_seen(self) -> tuple[str, ...]:
+        return ()
+
     async def sees_preview(self) -> str:
         return ""
 

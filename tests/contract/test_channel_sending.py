@@ -16,7 +16,7 @@ from tests.contract.channel_words import (
     outgoing,
     texts,
 )
-from zeroclaw import ChannelRejected, CheckedReceipt, NotSupported
+from zeroclaw import ChannelRejected, CheckedReceipt, NotSupported, ToolProgress
 from zeroclaw.value import replace
 
 PROVEN = CheckedReceipt(
@@ -239,6 +239,42 @@ async def test_a_person_sees_that_the_bot_is_at_work(adapter: Adapter, tmp_path:
         place = replace(harness.address, thread=adapter.typing_thread or None)
         await harness.channel.typing(place)
         assert await harness.sees_typing()
+
+
+WORKS = (
+    ToolProgress(key="1", tool="shell", state="running"),
+    ToolProgress(key="2", tool="fetch", state="running"),
+)
+ENDED = (replace(WORKS[0], state="ok"), replace(WORKS[1], state="failed"))
+
+
+@channels_that("has_typing")
+async def test_that_tools_are_at_work_is_shown_as_far_as_a_platform_can(
+    adapter: Adapter, tmp_path: Path
+) -> None:
+    async with adapter.opened(Desk().admit, tmp_path) as harness:
+        place = replace(harness.address, thread=adapter.typing_thread or None)
+        await harness.channel.typing(place, WORKS)
+        assert await harness.sees_typing()
+        names = ("shell running", "fetch running") if adapter.capabilities.names_tools else ()
+        assert await harness.tools_seen() == names
+
+
+@channels_that("names_tools")
+async def test_below_a_growing_text_people_see_what_tools_do_and_how_they_end(
+    adapter: Adapter, tmp_path: Path
+) -> None:
+    async with adapter.opened(Desk().admit, tmp_path) as harness:
+        place = replace(harness.address, thread=adapter.typing_thread or None)
+        draft = replace(outgoing(harness, "let me look"), draft=True)
+        ref = await harness.channel.send(place, draft)
+        await harness.channel.typing(place, WORKS)
+        assert await harness.tools_seen() == ("shell running", "fetch running")
+        await harness.channel.typing(place, ENDED)
+        assert await harness.tools_seen() in {("shell ok", "fetch failed"), ()}
+        final = replace(outgoing(harness, "let me look: here"), key=draft.key)
+        await harness.channel.edit(ref, final)
+        assert "shell running" not in await harness.tools_seen()
 
 
 @channels_without("has_typing")

@@ -161,6 +161,9 @@ class WebHarness:
         await self.messages()
         return "typing" in self.stream.names
 
+    async def tools_seen(self) -> tuple[str, ...]:
+        return ()
+
     async def sees_preview(self) -> str:
         return ""
 

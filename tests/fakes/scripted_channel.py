@@ -6,7 +6,15 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from tests.fakes.scripted_calls import Call, CallName, Fault, Hang, Lost, Shown
-from zeroclaw.channel import Admit, Capabilities, Card, LookupResult, Outcome, Postable
+from zeroclaw.channel import (
+    Admit,
+    Capabilities,
+    Card,
+    LookupResult,
+    Outcome,
+    Postable,
+    ToolProgress,
+)
 from zeroclaw.clock import Clock
 from zeroclaw.envelope import (
     Address,
@@ -265,11 +273,12 @@ class ScriptedChannel:
 
         await self._perform(call, carry_out)
 
-    async def typing(self, to: Address) -> None:
+    async def typing(self, to: Address, doing: tuple[ToolProgress, ...] = ()) -> None:
         if not self._capabilities.has_typing:
             message = "this platform shows no typing"
             raise NotSupported(message)
-        await self._perform(self._call("typing", to), lambda: None)
+        text = ", ".join(f"{one.tool} {one.state}" for one in doing)
+        await self._perform(self._call("typing", to, text=text), lambda: None)
 
     def direct_address(self, sender: str) -> Address | None:
         return Address(channel=self._name, account=self._account, chat=sender, direct=True)

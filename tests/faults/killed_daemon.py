@@ -25,6 +25,7 @@ from zeroclaw.channel import (
     LookupResult,
     Outcome,
     Postable,
+    ToolProgress,
 )
 from zeroclaw.cli.configuration import load, start_of
 from zeroclaw.clock import Clock
@@ -138,8 +139,8 @@ class WatchedChannel:
     async def settle(self, ref: MessageRef, outcome: Outcome) -> None:
         await self._told("settle", ref.address, self._channel.settle(ref, outcome))
 
-    async def typing(self, to: Address) -> None:
-        await self._channel.typing(to)
+    async def typing(self, to: Address, doing: tuple[ToolProgress, ...] = ()) -> None:
+        await self._channel.typing(to, doing)
 
     async def preview(self, to: Address, outgoing: Outgoing) -> None:
         await self._told("preview", to, self._channel.preview(to, outgoing))

@@ -8,7 +8,15 @@ from functools import lru_cache, partial
 from typing import Protocol, TypeVar
 
 from zeroclaw import foreign
-from zeroclaw.channel import Capabilities, Card, Channel, LookupResult, Outcome, Postable
+from zeroclaw.channel import (
+    Capabilities,
+    Card,
+    Channel,
+    LookupResult,
+    Outcome,
+    Postable,
+    ToolProgress,
+)
 from zeroclaw.clock import Clock
 from zeroclaw.delivery import pacing
 from zeroclaw.delivery.outcomes import (
@@ -397,18 +405,28 @@ class Account:
             lambda: self.channel.delete(ref), chat=ref.address.chat, message=ref.message
         )
 
-    async def typing(self, to: Address) -> None:
-        """Show that the bot is at work, where the platform can and nothing waits to be called."""
+    async def typing(self, to: Address, doing: tuple[ToolProgress, ...] = ()) -> bool:
+        """Show that the bot is at work, where the platform can and nothing waits to be called.
+
+        Args:
+            to: Where.
+            doing: The calls that people are told of.
+
+        Returns:
+            False where it may be shown later.
+        """
         at = self._clock.monotonic()
-        if not self.capabilities.has_typing or self._slots.locked():
-            return
-        if self._no_signs.get(to.chat, at) > at:
-            return
-        outcome = await self._bounded(lambda: self.channel.typing(to))
+        if not self.capabilities.has_typing:
+            return True
+        if self._slots.locked() or self._no_signs.get(to.chat, at) > at:
+            return False
+        named = tuple(replace(one, tool=self._screen(one.tool)) for one in doing)
+        outcome = await self._bounded(lambda: self.channel.typing(to, named))
         # A sign that is refused holds up no message: what it waits for is its own.
         if isinstance(outcome, Unreachable) and outcome.retry_after_s is not None:
             waits = {chat: until for chat, until in self._no_signs.items() if until > at}
             self._no_signs = {**waits, to.chat: self._clock.monotonic() + outcome.retry_after_s}
+        return isinstance(outcome, Delivered | Rejected)
 
     async def preview(self, to: Address, content: Markdown) -> CallOutcome[None]:
         """Show a draft that is not sent; where the platform can't, it is never asked again."""

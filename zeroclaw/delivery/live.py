@@ -4,11 +4,12 @@
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from itertools import takewhile
 from typing import assert_never
 
+from zeroclaw.channel import ToolProgress
 from zeroclaw.delivery import draft as machine
 from zeroclaw.delivery.account import Account, Markdown
 from zeroclaw.delivery.draft import (
@@ -140,6 +141,9 @@ class DraftHandle:
         self._shown: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
         self._ended = asyncio.Event()
         self._begun_to_speak = asyncio.Event()
+        self._doing: tuple[ToolProgress, ...] = ()
+        self._is_telling = False
+        self._news_of_tools = asyncio.Event()
         self._not_yet: asyncio.TimerHandle | None = None
         self._at_rest = asyncio.Event()
         self._at_rest.set()
@@ -156,6 +160,19 @@ class DraftHandle:
             # No task yet: most answers begin before there is anything to do.
             loop = asyncio.get_running_loop()
             self._not_yet = loop.call_later(NOT_YET_S, self._begin_to_type, self._account)
+
+    def works(self, doing: tuple[ToolProgress, ...]) -> None:
+        """Ask that people see what a batch's tools do; never waits, and only the newest is kept."""
+        account = self._account
+        if account is None or not account.capabilities.names_tools or self._draft.closed:
+            return
+        if not doing or doing == self._doing:
+            return
+        self._doing = doing
+        self._news_of_tools.set()
+        if not self._is_telling:
+            self._is_telling = True
+            self._sign(self._tell(account))
 
     async def at_rest(self) -> None:
         """Wait until what was asked to be shown last stands, or can't be shown."""
@@ -287,6 +304,7 @@ class DraftHandle:
                     self._on_end()
                     self._ended.set()
                     self._begin_to_speak()
+                    self._news_of_tools.set()
                 case _:
                     assert_never(effect)
         self._look_for_rest()
@@ -359,18 +377,41 @@ class DraftHandle:
             self._not_yet.cancel()
 
     def _begin_to_type(self, account: Account) -> None:
-        typing = self._type(account)
+        self._sign(self._type(account))
+
+    def _sign(self, showing: Coroutine[object, object, None]) -> None:
         try:
-            self._group.create_task(typing, name=f"typing {self._turn}")
+            self._group.create_task(showing, name=f"typing {self._turn}")
         except RuntimeError:
-            typing.close()  # The group is shutting down.
+            showing.close()  # The group is shutting down.
 
     async def _type(self, account: Account) -> None:
         while not self._begun_to_speak.is_set():
-            await account.typing(self._address)
+            if not self._is_telling:
+                await account.typing(self._address)
             with suppress(TimeoutError):
                 async with asyncio.timeout(TYPING_S):
                     await self._begun_to_speak.wait()
+
+    async def _tell(self, account: Account) -> None:
+        """Show what tools do until all has been shown, again and again, for a sign fades.
+
+        What still runs when the draft ends was cut short, and is shown so.
+        """
+        is_shown = False
+        while not is_shown:
+            self._news_of_tools.clear()
+            is_over = self._ended.is_set()
+            if is_over:
+                self._doing = tuple(map(_cut_short, self._doing))
+            told = self._doing
+            is_done = await account.typing(self._address, told) or is_over
+            is_shown = is_done and told == self._doing and not any(map(_runs, told))
+            if not is_shown:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(TYPING_S):
+                        await self._news_of_tools.wait()
+        self._is_telling = False
 
     async def _refresh(self) -> None:
         """Show a preview anew that nothing has followed for long; it would vanish."""
@@ -503,6 +544,14 @@ class Live:
         """Return the drafts of an address that have a text, oldest first."""
         handles = self._open.get(address.key(), {}).values()
         return tuple(handle.seen() for handle in handles if handle.seen().text)
+
+
+def _runs(one: ToolProgress) -> bool:
+    return one.state == "running"
+
+
+def _cut_short(one: ToolProgress) -> ToolProgress:
+    return replace(one, state="failed") if _runs(one) else one
 
 
 def _content(call: Send | Edit | Preview, text: str) -> Markdown:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Literal, assert_never
 
+from zeroclaw.channel import ToolProgress
 from zeroclaw.envelope import ActionId, ApprovalId
 from zeroclaw.gate.verdict import Allowed, Asked, Denied, Verdict
 from zeroclaw.message import ToolCall, ToolMessage
@@ -189,6 +190,19 @@ def is_gated(batch: Batch) -> bool:
 def is_complete(batch: Batch) -> bool:
     """Tell whether every slot has its result."""
     return all(slot.status == "ended" for slot in batch.slots)
+
+
+def progress(batch: Batch) -> tuple[ToolProgress, ...]:
+    """Return how the calls stand that began to run, in request order, for people."""
+    return tuple(
+        ToolProgress(
+            key=slot.action,
+            tool=slot.call.name,
+            state="running" if slot.outcome is None else "ok" if slot.outcome == "ok" else "failed",
+        )
+        for slot in batch.slots
+        if slot.started and slot.action is not None
+    )
 
 
 def pending(batch: Batch) -> tuple[ApprovalId, ...]:

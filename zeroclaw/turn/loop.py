@@ -147,6 +147,8 @@ class TurnLoop:
                 self._state = state
                 self._count(state)
                 self._publish_stages(was, state)
+                if isinstance(state, Calling):
+                    self.draft.works(batch.progress(state.batch))
                 for effect in effects:
                     self._perform(effect, group)
                 if isinstance(state, Done):

@@ -32,6 +32,7 @@ HERE = Path(__file__).parent
 EMULATE = HERE / "node_modules" / "emulate" / "dist" / "index.js"
 MOST_PEOPLE = 600
 MOST_UNITS = 12_000
+TASK_STATES = frozenset({"pending", "in_progress", "complete", "error"})
 BOT, APP = "xoxb-zeroclaw", "xapp-1-A000000001-1"
 _TOKENS = tuple(f"{BOT}-{number}" for number in range(100))
 """Of the bot, at emulate, which gives each token 5,000 calls an hour, a limit that Slack has not; a
@@ -385,6 +386,7 @@ class SlackServer:
         self.links: dict[str, Json] = {}
         self.unread = 0
         self.streams: dict[str, str] = {}
+        self._chunked: dict[str, bool] = {}
         self.no_streams = ""
         self.tasks: list[tuple[str, str]] = []
         self.waiting: dict[str, Deed] = {}
@@ -628,8 +630,10 @@ class SlackServer:
                 self.at_work.pop((str(body["channel"]), str(body.get("thread_ts"))), None)
                 shown = {**chat.get(ts, body), "ts": ts, "blocks": self._streamed(ts, body)}
                 chat[ts] = {**shown, "first": chat.get(ts, shown).get("first", shown["blocks"])}
+                tasks = cast("Json", chat[ts].get("tasks") or {})
+                chat[ts]["tasks"] = {**tasks, **{str(one["id"]): one for one in _tasks_in(body)}}
             case "chat.update":
-                chat[ts] = {**chat[ts], **body}
+                chat[ts] = {**chat[ts], "tasks": {}, **body}
             case "chat.delete":
                 del chat[ts]
             case _:
@@ -679,9 +683,9 @@ class SlackServer:
         What is refused here, and where a stream is in the way, follows what others have seen of the
         service (npm `slack-sdk` issues 1859 and 2702 of slackapi, 2026).
         """
-        said, is_named = str(body.get("markdown_text", "")), "recipient_user_id" in body
-        if self.no_streams or "thread_ts" not in body or len(said) > MOST_UNITS:
-            return _no(self.no_streams or "invalid_arguments")
+        said, is_named = _said_in(body), "recipient_user_id" in body
+        if self.no_streams or "thread_ts" not in body or _wrong_in(body):
+            return _no(self.no_streams or _wrong_in(body) or "invalid_arguments")
         if not str(body["channel"]).startswith("D") and not is_named:
             return _no("missing_recipient_user_id")
         place = {key: body[key] for key in ("channel", "thread_ts")}
@@ -689,6 +693,7 @@ class SlackServer:
         posted = await self.up("chat.postMessage", token, **place, text=said, blocks=shown)
         if posted["ok"]:
             self.streams[str(posted["ts"])] = said
+            self._chunked[str(posted["ts"])] = "chunks" in body
         return posted
 
     async def _continued(self, method: str, token: str, body: Json) -> Json:
@@ -696,7 +701,13 @@ class SlackServer:
         ts = str(body["ts"])
         if ts not in self.streams:
             return _no("message_not_in_streaming_state")
-        for one in cast("list[Json]", body.get("chunks") or []):
+        if why := _wrong_in(body):
+            return _no(why)
+        if ("markdown_text" in body or "chunks" in body) and self._chunked[ts] != (
+            "chunks" in body
+        ):
+            return _no("streaming_mode_mismatch")
+        for one in _tasks_in(body):
             self.tasks.append((str(one["title"]), str(one["status"])))
         shown = self._streamed(ts, body)
         self.streams[ts] = str(shown[0]["text"])
@@ -710,7 +721,7 @@ class SlackServer:
         """Return the blocks of a stream with what a call adds to it."""
         chat = self.standing.get(str(body["channel"]), {})
         before = cast("list[Json]", chat[ts]["blocks"]) if ts in chat else [{"text": ""}]
-        said = f"{before[0]['text']}{body.get('markdown_text', '')}"
+        said = f"{before[0]['text']}{_said_in(body)}"
         return [{"type": "markdown", "text": said}, *cast("list[Json]", body.get("blocks") or [])]
 
     def ends_streams(self) -> None:
@@ -813,6 +824,30 @@ def _paged(answer: Json, asked: Json) -> Json:
         "messages": [root, *rest[begin:end]],
         "response_metadata": {"next_cursor": further},
     }
+
+
+def _said_in(body: Json) -> str:
+    """Return the words of a call of a stream, in one form or the other."""
+    chunks = cast("list[Json]", body.get("chunks") or [])
+    words = [str(one["text"]) for one in chunks if one["type"] == "markdown_text"]
+    return "".join([str(body.get("markdown_text", "")), *words])
+
+
+def _tasks_in(body: Json) -> list[Json]:
+    chunks = cast("list[Json]", body.get("chunks") or [])
+    return [one for one in chunks if one["type"] == "task_update"]
+
+
+def _wrong_in(body: Json) -> str:
+    """Return why Slack takes no such call of a stream, empty where it does.
+
+    "chat.appendStream", docs.slack.dev, and NousResearch/hermes-agent#104173, read 2026-11.
+    """
+    if "markdown_text" in body and "chunks" in body:
+        return "cannot_provide_both_markdown_text_and_chunks"
+    tasks = _tasks_in(body)
+    is_known = all(one["title"] and one["id"] and one["status"] in TASK_STATES for one in tasks)
+    return "" if is_known and len(_said_in(body)) <= MOST_UNITS else "invalid_arguments"
 
 
 def _no(error: str) -> Json:

@@ -11,6 +11,7 @@ SHOWN = 60
 """The newest messages of each chat; enough for a screen, little enough to send at each change."""
 FORM, LINE = "form-", "line-"
 """Before what is no message: a form that waits, and a line for one person alone."""
+_SIGNS = {"pending": "·", "in_progress": "…", "complete": "✓", "error": "✗"}
 _STYLES = {"primary": "success", "danger": "danger"}
 _LINK = re.compile(r"<(https?://[^\s<>|]+)\|")
 _MENTION = re.compile(r"<@([A-Z0-9]+)>")
@@ -84,7 +85,12 @@ def _blocks(one: Json, said: str) -> Sequence[Json]:
         for line in lines
         if not _LINK.search(str(line["text"]))
     ]
-    return [*([_plain(inner) for inner in texts] or blocks(said)), *proofs]
+    tasks = cast("Mapping[str, Json]", one.get("tasks") or {}).values()
+    steps = [
+        {"type": "paragraph", "text": [f"{_SIGNS[str(task['status'])]} {task['title']}"]}
+        for task in tasks
+    ]
+    return [*([_plain(inner) for inner in texts] or blocks(said)), *steps, *proofs]
 
 
 def _plain(inner: Json) -> Json:

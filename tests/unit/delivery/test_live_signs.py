@@ -4,9 +4,10 @@ import asyncio
 
 from tests.fakes.scripted_calls import Hang
 from tests.unit.delivery.rig import CAPABILITIES, TURN, Rig, platform, running
+from zeroclaw.channel import ToolProgress
 from zeroclaw.delivery.live import NOT_YET_S, TYPING_S, DraftHandle, NewDraft
 from zeroclaw.envelope import MessageRef, TurnId
-from zeroclaw.errors import RateLimited
+from zeroclaw.errors import ChannelUnavailable, RateLimited
 from zeroclaw.value import replace
 
 TYPES = replace(CAPABILITIES, has_typing=True)
@@ -135,4 +136,83 @@ async def test_only_the_first_message_shows_what_it_answers() -> None:
         await handle.at_rest()
         sent = [call.reply_to for call in rig.channel.calls if call.name == "send"]
         assert sent == ["m1", ""]
+        await handle.close()
+
+
+NAMES = replace(TYPES, names_tools=True)
+SHELL = ToolProgress(key="1", tool="shell", state="running")
+ENDED = replace(SHELL, state="ok")
+
+
+def masked(text: str, *, growing: bool = False) -> str:
+    del growing
+    return text.replace("s3cr", "***")
+
+
+def told(rig: Rig) -> list[str]:
+    return [call.text for call in rig.channel.calls if call.name == "typing"]
+
+
+async def test_what_tools_do_is_told_at_once_and_again_until_they_end() -> None:
+    """Below a text as well; a sign that runs out while a tool runs is shown anew (P6)."""
+    async with running(platform(NAMES)) as rig:
+        handle = draft(rig)
+        handle.show(0, "a")
+        await handle.at_rest()
+        handle.works((SHELL,))
+        handle.works((SHELL,))
+        await rig.clock.sleep(TYPING_S * 1.5)
+        assert told(rig) == ["shell running", "shell running"]
+        handle.works((ENDED,))
+        await rig.clock.sleep(TYPING_S * 3)
+        assert told(rig) == ["shell running", "shell running", "shell ok"]
+        handle.works((replace(SHELL, key="2"),))
+        await rig.clock.sleep(TYPING_S / 2)
+        assert told(rig)[3:] == ["shell running"]
+        await handle.close()
+        await rig.clock.sleep(TYPING_S * 3)
+        assert told(rig)[4:] == ["shell failed"]
+
+
+async def test_the_end_of_a_tool_that_was_not_heard_is_told_again() -> None:
+    async with running(platform(NAMES)) as rig:
+        handle = draft(rig)
+        handle.show(0, "a")
+        await handle.at_rest()
+        rig.channel.will("typing", ChannelUnavailable("no route"))
+        handle.works((ENDED,))
+        await rig.clock.sleep(TYPING_S * 3)
+        assert told(rig) == ["shell ok", "shell ok"]
+        await handle.close()
+
+
+async def test_before_the_first_text_one_sign_names_the_tools() -> None:
+    """There are not two signs at the same time, and the plain one goes on when no tool runs."""
+    async with running(platform(NAMES)) as rig:
+        handle = draft(rig)
+        handle.works((SHELL,))
+        await rig.clock.sleep(TYPING_S * 1.5)
+        handle.works((ENDED,))
+        await rig.clock.sleep(TYPING_S)
+        assert told(rig) == ["shell running", "shell running", "shell ok", ""]
+        await handle.close()
+
+
+async def test_a_secret_in_the_name_of_a_tool_is_masked() -> None:
+    """Servers of others name tools; people read no name that was not looked at (P6, P7)."""
+    async with running(platform(NAMES), screen=masked) as rig:
+        handle = draft(rig)
+        handle.works((replace(ENDED, tool="s3cret"),))
+        await rig.clock.sleep(TYPING_S / 2)
+        assert told(rig)[0] == "***et ok"
+        await handle.close()
+
+
+async def test_a_platform_that_names_no_tools_is_told_of_none() -> None:
+    async with running(platform(TYPES)) as rig:
+        handle = draft(rig)
+        handle.show(0, "a")
+        handle.works((SHELL,))
+        await rig.clock.sleep(TYPING_S * 3)
+        assert told(rig) == []
         await handle.close()

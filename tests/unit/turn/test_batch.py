@@ -45,6 +45,20 @@ def test_a_batch_is_gated_once() -> None:
     assert slots.gated(once, (denied("a"),)) == once
 
 
+def test_people_are_told_of_calls_that_began_to_run_and_of_nothing_else() -> None:
+    """A name and how it stands; what was denied, asked or only checked did not run."""
+    batch, _ = slots.launched(gated(allowed("a"), allowed("b"), allowed("c"), denied("d")))
+    assert slots.progress(batch) == ()
+    for name in ("a", "b", "c"):
+        batch = slots.cleared(batch, action(name))
+    batch = slots.ended(batch, action("b"), result("fine"), "ok")
+    batch = slots.ended(batch, action("c"), result("no"), "failed")
+    states = {"a": "running", "b": "ok", "c": "failed"}
+    assert [(one.key, one.tool, one.state) for one in slots.progress(batch)] == [
+        (key, f"tool_{at}", state) for at, (key, state) in enumerate(states.items())
+    ]
+
+
 def test_a_result_takes_the_id_and_name_of_its_call() -> None:
     """Whoever made it, it echoes its own call (S1-15)."""
     batch = slots.gated(slots.allocate((call("shell", "call_7"),)), (denied("a"),))

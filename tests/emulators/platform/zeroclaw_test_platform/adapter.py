@@ -32,6 +32,7 @@ from zeroclaw import (
     Postable,
     RateLimited,
     Rendered,
+    ToolProgress,
     ZeroclawError,
 )
 from zeroclaw_test_platform import LoopbackSettings, decode, render
@@ -195,7 +196,7 @@ class LoopbackChannel:
         }
         await self._call("settle", ref.address, settled, ref.message)
 
-    async def typing(self, to: Address) -> None:
+    async def typing(self, to: Address, doing: tuple[ToolProgress, ...] = ()) -> None:
         """Show that the bot is at work."""
         self._needs(self._capabilities.has_typing, "shows no typing")
         await self._call("typing", to, {})

@@ -3,7 +3,7 @@
 import json
 from datetime import timedelta
 
-from channels._remote.lengths import units
+from channels._remote.limits import units
 from channels.discord import cards
 from channels.discord.render import MOST_UNITS
 from tests.fakes.manual_clock import EPOCH

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channels._remote.lengths import cut, units
+from channels._remote.limits import cut, units
 from channels.discord.render import (
     MOST_UNITS,
     escaped,

@@ -5,12 +5,21 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from channels.slack.emulator.server import Fault, Person, SlackServer
-from channels.slack.streams import IDLE_S, LIFE_S, LOOK_S, MOST_STARTS
+from channels.slack.streams import IDLE_S, LIFE_S, LOOK_S, MOST_STARTS, STILL_S
 from tests.contract.channel_suite import Desk
 from tests.contract.channel_words import looked
 from tests.contract.slack_harness import SETTINGS, standing
 from tests.unit.channels.slack.test_adapter import Stage, stage
-from zeroclaw import Address, CheckedReceipt, DeliveryUnknown, MessageRef, Outgoing, replace
+from zeroclaw import (
+    Address,
+    ChannelRejected,
+    CheckedReceipt,
+    DeliveryUnknown,
+    MessageRef,
+    Outgoing,
+    ToolProgress,
+    replace,
+)
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("emulate")]
 STREAMS = ["chat.startStream", "chat.appendStream", "chat.stopStream"]
@@ -255,3 +264,69 @@ async def test_what_of_a_stream_may_have_arrived_is_written_anew(method: str) ->
             await here.channel.edit(ref, replace(grown, draft=method == "chat.appendStream"))
         await here.channel.edit(ref, grown)
         assert texts(slack, team) == ["one two"]
+
+
+WORKS = ToolProgress(key="1", tool="shell", state="running")
+
+
+async def test_what_a_tool_does_stands_in_the_answer_while_it_grows() -> None:
+    """A task is told of once, ends as its call does, and takes no word from the text."""
+    desk = Desk()
+    async with SlackServer() as slack, stage(slack, desk.admit) as here:
+        ann = await slack.person()
+        team = await slack.channel(ann)
+        place = await asked(slack, desk, ann, team)
+        ref = await here.channel.send(place, draft(here, "one"))
+        for state in ("running", "running", "failed"):
+            await here.channel.typing(place, (replace(WORKS, state=state),))
+        await here.channel.edit(ref, here.message("one two"))
+        assert written(slack) == [STREAMS[0], STREAMS[1], STREAMS[1], STREAMS[2]]
+        assert slack.tasks == [("shell", "in_progress"), ("shell", "error")]
+        assert (texts(slack, team), slack.at_work) == (["one two"], {})
+
+
+async def test_a_long_call_keeps_its_stream_open_and_ends_with_it() -> None:
+    """Nobody is left with a tool that seems to run after the answer has ended."""
+    desk = Desk()
+    async with SlackServer() as slack, stage(slack, desk.admit) as here:
+        ann = await slack.person()
+        team = await slack.channel(ann)
+        place = await asked(slack, desk, ann, team)
+        ref = await here.channel.send(place, draft(here, "one"))
+        for _ in range(int(2 * IDLE_S / STILL_S)):
+            await here.channel.typing(place, (WORKS,))
+            await here.clock.advance(STILL_S)
+        assert slack.streams
+        await here.channel.edit(ref, here.message("one"))
+        assert slack.tasks == [*[("shell", "in_progress")] * 4, ("shell", "error")]
+
+
+async def test_a_task_that_is_refused_takes_nothing_from_the_answer() -> None:
+    desk = Desk()
+    async with SlackServer() as slack, stage(slack, desk.admit) as here:
+        ann = await slack.person()
+        team = await slack.channel(ann)
+        place = await asked(slack, desk, ann, team)
+        ref = await here.channel.send(place, draft(here, "one"))
+        slack.will("chat.appendStream", Fault(body={"ok": False, "error": "invalid_chunks"}))
+        with pytest.raises(ChannelRejected):
+            await here.channel.typing(place, (WORKS,))
+        await here.channel.edit(ref, draft(here, "one two"))
+        await here.channel.edit(ref, here.message("one two three"))
+        assert (slack.tasks, texts(slack, team)) == ([], ["one two three"])
+        assert slack.calls[-1] == STREAMS[2]
+
+
+async def test_where_nothing_is_streamed_tools_are_named_beside_the_answer() -> None:
+    desk = Desk()
+    settings = SETTINGS.model_copy(update={"drafts": "edited"})
+    async with SlackServer() as slack, stage(slack, desk.admit, settings=settings) as here:
+        ann = await slack.person()
+        team = await slack.channel(ann)
+        place = await asked(slack, desk, ann, team)
+        at = (team, str(place.thread))
+        await here.channel.send(place, draft(here, "one"))
+        await here.channel.typing(place, (WORKS, replace(WORKS, key="2", tool="fetch")))
+        assert slack.at_work == {at: "shell, fetch…"}
+        await here.channel.typing(place, (replace(WORKS, state="ok"),))
+        assert slack.at_work == {at: ""}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from channels._remote.lengths import units
+from channels._remote.limits import units
 from channels.telegram import cards
 from channels.telegram.styled import Styled
 from tests.contract.channel_words import APPROVED, CARD, DENIED, FIRST, call

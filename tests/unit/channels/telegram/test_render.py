@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channels._remote.lengths import cut, units
+from channels._remote.limits import cut, units
 from channels.telegram import render
 from channels.telegram.render import MOST_BLOCKS, markdown, measure
 from channels.telegram.styled import Mark, Styled, from_body

@@ -1,6 +1,6 @@
 """Updates as the Bot API sends them."""
 
-from channels._remote.lengths import units
+from channels._remote.limits import units
 from channels.telegram.decode import Me, Passed, Taken, decoded
 from zeroclaw import Address, Envelope
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from channels._remote.waits import LONGEST_WAIT_S, UNSTATED_WAIT_S, wait_s
+from channels._remote.limits import LONGEST_WAIT_S, UNSTATED_WAIT_S, wait_s
 
 
 @pytest.mark.parametrize(

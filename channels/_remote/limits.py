@@ -1,0 +1,34 @@
+"""What platforms state of their limits: how long a text is, and how long they want to be left alone; pure.
+
+They count in UTF-16 units, in which an emoji is two, and say their waits in one way or another.
+"""
+
+LONGEST_WAIT_S = 24 * 3600.0
+"""What a server asks for beyond a day is no wait, but a fault of it."""
+UNSTATED_WAIT_S = 1.0
+"""What is waited where a server refuses a call as one too many, and does not say for how long."""
+TOO_MANY = 429
+
+
+def units(text: str) -> int:
+    """Return a length in UTF-16 units."""
+    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+def cut(text: str, most: int) -> str:
+    """Return as much of a text as fits so many units, with a sign that some is missing."""
+    if units(text) <= most:
+        return text
+    short = text[: max(most - 1, 0)]
+    while short and units(short) > most - 1:
+        short = short[:-1]
+    return f"{short}…"
+
+
+def wait_s(stated: object) -> float:
+    """Return a wait in seconds, of a number or of what a header says."""
+    try:
+        found = float(stated) if isinstance(stated, str | int | float) else 0.0
+    except (ValueError, OverflowError):
+        found = 0.0
+    return min(found, LONGEST_WAIT_S) if found > 0 else UNSTATED_WAIT_S
