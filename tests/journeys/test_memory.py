@@ -50,6 +50,24 @@ async def test_what_was_told_is_known_later_by_its_person_until_it_is_forgotten(
         assert FACT not in await asked(here, "ann", "and now")
 
 
+async def test_facts_outlive_the_words_that_a_summary_stands_for(tmp_path: Path) -> None:
+    """In another conversation too, after a kill; nobody asked for them to be kept. S3-11."""
+    async with world(tmp_path, autonomy="full") as here:
+        for number in range(2):
+            here.model.say(f"Answer {number}", key=f"number {number}")
+            await here.say("ann", f"number {number}, and I like green tea")
+            await here.until(lambda n=number: f"Answer {n}" in here.chat("ann").answers)
+        here.model.say(f'"Ann {FACT}."\nState: they met.', key='{"', times=None)
+        await here.say("ann", "/compact")
+        await here.until(lambda: "is summarised now" in here.chat("ann").answers[-1])
+        await here.daemon.kill()
+        await here.daemon.start()
+        await here.say("ann", "/new")
+        told = await asked(here, "ann", "which drink")
+        assert f"ann on loopback, another conversation: Ann {FACT}." in told
+        assert FACT not in await asked(here, "bob", "which drink does Ann take")
+
+
 async def test_a_fact_of_a_group_does_not_leave_the_group(tmp_path: Path) -> None:
     """Nor does one that was told in private come into it; a kill changes nothing."""
     async with world(tmp_path, autonomy="full") as here:

@@ -147,8 +147,33 @@ def summary_request(
         correlation: Of the turn.
     """
     words = int(summary_tokens(window) * _WORDS_A_TOKEN)
-    told = SystemMessage(content=_SUMMARISE.format(words=words))
-    earlier = [_line("earlier summary", summary)] if summary else []
+    earlier = [("earlier summary", summary)] if summary else []
+    return ModelRequest(
+        messages=told_about(_SUMMARISE.format(words=words), earlier, gone, detach, most_tokens),
+        max_output_tokens=reserve_of(window or UNKNOWN_WINDOW),
+        correlation=correlation,
+        model=model,
+    )
+
+
+def told_about(
+    task: str,
+    before: Iterable[tuple[str, str]],
+    gone: Sequence[Message],
+    detach: Detach,
+    most_tokens: int,
+) -> tuple[SystemMessage, UserMessage]:
+    """Return a task, and the messages that it is about as data, made to fit.
+
+    Args:
+        task: For the model.
+        before: What stands before the messages, each with what it is.
+        gone: The messages.
+        detach: Takes a result apart.
+        most_tokens: Of both.
+    """
+    told = SystemMessage(content=task)
+    earlier = [_line(whose, text) for whose, text in before]
     left = (
         most_tokens
         - of_message(told)
@@ -163,12 +188,7 @@ def summary_request(
     while lines and sum(map(of_text, lines)) > left:
         # The newest matter most, and they are what the conversation goes on from.
         lines = lines[max(len(lines) // 4, 1) :]
-    return ModelRequest(
-        messages=(told, UserMessage(content="\n".join((*earlier, *lines)))),
-        max_output_tokens=reserve_of(window or UNKNOWN_WINDOW),
-        correlation=correlation,
-        model=model,
-    )
+    return told, UserMessage(content="\n".join((*earlier, *lines)))
 
 
 def kept_summary(text: str, window: int | None) -> str:

@@ -4,6 +4,7 @@ The count is put with every note, so two who write at the same time for one owne
 the last free place, or one number.
 """
 
+from collections.abc import Iterable
 from typing import Literal
 
 from zeroclaw.errors import Conflict, ToolFailed
@@ -53,28 +54,10 @@ class Notes:
 
     async def add(self, owner: str, note: Note, *, most: int) -> Kept | Literal["full"]:
         """Keep a note, unless one says the same already or there is no room."""
-        said = gist(note.text) or note.text
 
         async def plan(reads: Reads) -> tuple[Commit | None, Kept | Literal["full"]]:
-            counted = await _COUNTS.get(reads, _count_key(owner))
-            every = await self.all(owner)  # unguarded: whoever adds one changes the count as well
-            same = next((one for one in every if (gist(one.text) or one.text) == said), None)
-            if same is not None:
-                return None, Kept(note=same, is_new=False)
-            if len(every) >= most:
-                return None, "full"
-            number = 1 if counted is None else counted.last + 1
-            numbered = replace(note, number=number)
-            return _commit(
-                _COUNTS.put(_count_key(owner), Numbered(last=number), place=owner, state=_COUNT),
-                NOTES.put(
-                    _key(owner, number),
-                    numbered,
-                    conversation=note.conversation,
-                    place=owner,
-                    expect=0,
-                ),
-            ), Kept(note=numbered, is_new=True)
+            writes, (kept,) = await added(reads, owner, (note,), most=most)
+            return (_commit(*writes) if writes else None), kept
 
         try:
             return await transact(self._store, plan)
@@ -101,6 +84,44 @@ class Notes:
         if note is not None:
             await self._store.commit(_commit(NOTES.delete(_key(owner, number))))
         return note
+
+
+async def added(
+    rows: Rows, owner: str, notes: Iterable[Note], *, most: int
+) -> tuple[tuple[Write, ...], tuple[Kept | Literal["full"], ...]]:
+    """Return the writes that keep notes of an owner, and what becomes of each.
+
+    Whoever adds one for the same owner meanwhile fails them with `Conflict`.
+    """
+    counted, version = await _COUNTS.read(rows, _count_key(owner))
+    # Unguarded where `rows` guards what is read: whoever adds one changes the count as well.
+    every = [note async for note in NOTES.all(rows, place=owner, state="")]
+    said = {_gist(one): one for one in every}
+    last, room = 0 if counted is None else counted.last, most - len(every)
+    writes: list[Write] = []
+    kept: list[Kept | Literal["full"]] = []
+    for note in notes:
+        if (same := said.get(_gist(note))) is not None:
+            kept.append(Kept(note=same, is_new=False))
+            continue
+        if len(writes) >= room:
+            kept.append("full")
+            continue
+        last += 1
+        numbered = said[_gist(note)] = replace(note, number=last)
+        key, here = _key(owner, last), note.conversation
+        writes.append(NOTES.put(key, numbered, conversation=here, place=owner, expect=0))
+        kept.append(Kept(note=numbered, is_new=True))
+    if not writes:
+        return (), tuple(kept)
+    count = _COUNTS.put(
+        _count_key(owner), Numbered(last=last), place=owner, state=_COUNT, expect=version
+    )
+    return (count, *writes), tuple(kept)
+
+
+def _gist(note: Note) -> str:
+    return gist(note.text) or note.text
 
 
 async def moved(rows: Rows, old: str, new: str) -> tuple[Write, ...]:

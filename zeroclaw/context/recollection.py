@@ -23,11 +23,13 @@ class Recollection(Value):
         notes: Where it looks.
         most_chars: Of the notes that go along with one message; 0 for none.
         redact: Takes out what is known as a secret by now.
+        most_notes: That an owner may have.
     """
 
     notes: Notes
     most_chars: int
     redact: Callable[[str], str]
+    most_notes: int = 0
 
     async def choose(self, address: Address, principal: Principal, words: str) -> tuple[Note, ...]:
         """Return the notes that fit a message, of those that everybody may see who reads there."""

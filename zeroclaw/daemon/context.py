@@ -71,8 +71,9 @@ def open_context_providers() -> tuple[ContextProvider, ...]:
         )
         for name, one in opened:
             if name in names or name in OURS:
-                fault = f"{key}: `{name}` is a context provider already; uninstall one of the two"
-                raise ConfigError((fault,))
+                raise ConfigError(
+                    (f"{key}: `{name}` is a context provider already; uninstall one of the two",)
+                )
             names.add(name)
             found.append(one)
     return tuple(found)

@@ -208,6 +208,7 @@ class Services:
             notes=Notes(foundation.store),
             most_chars=recalled_chars(config.tools.notes, foundation.provider.facts.context_tokens),
             redact=redactor.redact,
+            most_notes=config.tools.notes.max_notes,
         )
         return TurnServices(
             store=foundation.store,

@@ -225,6 +225,10 @@ CONTEXT_IS_MISSING = Sentence(
     "knows about it",
     de="das Modell wurde nicht gefragt, weil etwas fehlt, das es wissen muss; der Betreiber weiß davon",
 )
+CONTEXT_FAILED = Sentence(
+    en="the context provider `{name}` failed: {why}",
+    de="der Context Provider `{name}` ist gescheitert: {why}",
+)
 # Names no path: whoever reads this may be anybody who talks to the bot.
 MODEL_IS_NOT_THERE = Sentence(
     en="the model can't answer: something on the bot's machine is not as it should be; its operators "

@@ -1,6 +1,6 @@
 """Replaces the older part of a conversation by a summary: asks for it, and says what is recorded.
 
-A kill before the commit costs one more request; the journal holds every message before and after it.
+A kill before the commit costs its requests once more; the journal holds every message before and after it.
 What fails is counted: after three failures in a row no summary is asked for in this conversation for
 a while, and requests are cut instead (K13).
 """
@@ -23,6 +23,7 @@ from zeroclaw.text import catalogue
 from zeroclaw.turn.composer import Composer
 from zeroclaw.turn.context import TurnContext
 from zeroclaw.turn.entries import Compacted
+from zeroclaw.turn.facts import FactNotes
 from zeroclaw.turn.model_call import complete
 from zeroclaw.turn.session import Transition
 from zeroclaw.turn.signals import CompactionFailed
@@ -32,9 +33,9 @@ from zeroclaw.turn.states import CompactionCause
 class Compactor:
     """Summarises for one turn."""
 
-    def __init__(self, turn: TurnContext, composer: Composer) -> None:
-        """Work on this turn's conversation."""
-        self._turn, self._composer = turn, composer
+    def __init__(self, turn: TurnContext, composer: Composer, facts: FactNotes) -> None:
+        """Work on this turn's conversation; `facts` keeps what holds beyond it."""
+        self._turn, self._composer, self._facts = turn, composer, facts
         self._services, self._session = turn.services, turn.session
 
     async def compact(self, cause: CompactionCause) -> Transition:
@@ -50,7 +51,9 @@ class Compactor:
             return _failed("")
         messages, start = scene.messages, tail.start
         gone = [one for at, one in enumerate(messages[:start]) if at != tail.pinned]
-        answer = await self._ask(scene, gone)
+        room = room_of(scene, self._composer.learned) or UNKNOWN_WINDOW
+        facts, of_facts = await self._facts.find(gone, scene.window, room)
+        answer = await self._ask(scene, gone, room)
         said, usage = ("", Usage()) if isinstance(answer, Raised) else answer
         summary = kept_summary(said, scene.window)
         if not summary:
@@ -62,7 +65,7 @@ class Compactor:
             summary=summary,
             kept=len(messages) - start,
             pinned=0 if tail.pinned is None else len(messages) - tail.pinned,
-            usage=usage,
+            usage=of_facts + usage,
             at=services.clock.now(),
         )
         session.breaker, session.is_cut = Breaker(), False
@@ -70,20 +73,29 @@ class Compactor:
         note = Text(
             address=self._turn.address, text=catalogue.COMPACTED.to(language), language=language
         )
-        return Transition(
-            event=compacted,
-            point=DurablePoint.COMPACTED,
-            journal=(compacted,),
-            writes=(outbox_row(services.ids.ulid(), note, session.conversation),)
-            if is_first
-            else (),
-        )
+        told = (outbox_row(services.ids.ulid(), note, session.conversation),) if is_first else ()
 
-    async def _ask(self, scene: Scene, gone: list[Message]) -> tuple[str, Usage] | Raised:
+        async def planned() -> Transition:
+            keeps = await self._facts.plan(facts)
+            if keeps.count:
+                services.log("facts_kept", count=keeps.count)
+            return Transition(
+                event=compacted,
+                point=DurablePoint.COMPACTED,
+                journal=(compacted,),
+                audited=keeps.audited,
+                writes=(*told, *keeps.writes),
+                again=planned,
+            )
+
+        return await planned()
+
+    async def _ask(
+        self, scene: Scene, gone: list[Message], room: int
+    ) -> tuple[str, Usage] | Raised:
         """Ask for the summary; once more, with half of it, where that is too large as well."""
         services = self._services
         window = scene.window
-        room = room_of(scene, self._composer.learned) or UNKNOWN_WINDOW
         for most_tokens in (room, room // 2):
             request = summary_request(
                 scene.summary,

@@ -23,6 +23,7 @@ from zeroclaw.turn.compactor import Compactor
 from zeroclaw.turn.composer import Composer
 from zeroclaw.turn.context import TurnContext
 from zeroclaw.turn.control import ControlLane
+from zeroclaw.turn.facts import FactNotes
 from zeroclaw.turn.kept_results import kept_put
 from zeroclaw.turn.model_call import ModelCall
 from zeroclaw.turn.receipts import ReceiptLookup
@@ -127,7 +128,8 @@ class EffectExecutor:
         if await self._is_spent():
             return
         await self._verdicts.refresh()
-        await self._tell(await Compactor(self._turn, self._composer).compact(cause))
+        facts = FactNotes(self._turn, self.calls)
+        await self._tell(await Compactor(self._turn, self._composer, facts).compact(cause))
 
     # --- the gate ------------------------------------------------------------------------------
 

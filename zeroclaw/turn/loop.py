@@ -176,6 +176,8 @@ class TurnLoop:
             try:
                 await self._session.commit(happened)
             except Conflict:
+                if happened.again is not None:
+                    return await self._after(state, await happened.again())
                 if happened.otherwise is None:
                     raise
                 return await self._after(state, happened.otherwise)

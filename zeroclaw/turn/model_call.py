@@ -152,7 +152,7 @@ class ModelCall(Value):
             try:
                 composed = await request()
             except ContextMissing as error:
-                why = f"context provider `{error.name}`: {error}"
+                why = catalogue.CONTEXT_FAILED.to(self.language, name=error.name, why=str(error))
                 text = catalogue.CONTEXT_IS_MISSING.to(self.language)
                 await self.tell(RequestFailed(request=number, text=text, why=why))
                 return

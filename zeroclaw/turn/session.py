@@ -6,6 +6,7 @@ is the journal on disk. A session that failed to write is thrown away and opened
 
 import asyncio
 from collections import OrderedDict
+from collections.abc import Awaitable, Callable
 from weakref import WeakValueDictionary
 
 from zeroclaw.clock import Clock
@@ -91,6 +92,7 @@ class Transition(Value):
         writes: Everything else.
         otherwise: What happened instead when a `Conflict` takes the writes' ground: an empty one
             where somebody else was first and says so too; None: a fault.
+        again: Plans the same anew after a `Conflict`, before `otherwise`.
     """
 
     event: Event | None = None
@@ -99,6 +101,7 @@ class Transition(Value):
     audited: tuple[audit.Entry, ...] = ()
     writes: tuple[Write, ...] = ()
     otherwise: "Transition | None" = None
+    again: Callable[[], Awaitable["Transition"]] | None = None
 
 
 class ConversationSession:

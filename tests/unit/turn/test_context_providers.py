@@ -95,7 +95,9 @@ async def test_without_what_is_required_the_model_is_not_asked(world: World, pla
         assert world.model.requests == []
         [note] = house.texts("ben")
         assert note.startswith("_The model was not asked, because something is missing")
-        assert any("context provider `law`: no file" in text for text in house.texts("ada"))
+        assert any(
+            "the context provider `law` failed: no file" in text for text in house.texts("ada")
+        )
         feed.now = "the law"
         await house.say("and now?", "ben")
         assert house.texts("ben")[-1] == "ok"

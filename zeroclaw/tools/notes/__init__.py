@@ -21,6 +21,7 @@ from zeroclaw.tool import Effect, Tool, ToolContext, ToolOutput, ToolSpec
 from zeroclaw.tools import ModelSchema, ModelTool, ToolArguments, counted, quoted
 from zeroclaw.tools.notes.note import Kept, Note, matching, owner_of, within
 
+REMEMBER = "remember"
 _TIMEOUT_S = 30.0
 _ANSWER_CHARS = 8_000  # of one `recall`, so that the runtime need not cut it
 _MOST_FOUND = 50
@@ -84,7 +85,7 @@ def tools(
     notes = _Notes(settings, store, redact)
     return (
         _made(
-            "remember",
+            REMEMBER,
             "Keep a short text for later: of a direct chat for its person alone, of a group for"
             " the group. Never a secret.",
             RememberArguments,
@@ -150,6 +151,36 @@ def _recall_line(asked: RecallArguments) -> Localized:
     return catalogue.WOULD_RECALL_NEWEST
 
 
+def note_of(text: str, context: ToolContext, redact: Callable[[str], str], *, by: str = "") -> Note:
+    """Return a text as the note that is kept of it, without its number.
+
+    Args:
+        text: As it was said.
+        context: Of the call that keeps it.
+        redact: What it would take out of a text is not kept.
+        by: Who said it, empty for the principal.
+
+    Raises:
+        ToolFailed: It is not kept.
+    """
+    said = text.strip()
+    if holds_marker(said):
+        message = "the text holds a redaction marker: what was redacted can't be remembered"
+        raise ToolFailed(message)
+    if redact(said) != said:
+        message = "the text holds what looks like a secret, and notes keep none: nothing is kept"
+        raise ToolFailed(message)
+    return Note(
+        number=0,
+        text=said,
+        by=by or context.principal.label,
+        at=context.clock.now(),
+        conversation=context.conversation,
+        trusted=not context.untrusted,
+        channel=context.address.channel,
+    )
+
+
 class _Notes:
     """What the three tools do."""
 
@@ -169,25 +200,7 @@ class _Notes:
 
     async def remember(self, asked: RememberArguments, context: ToolContext) -> ToolOutput:
         """Keep a text; the oldest note is never dropped for it."""
-        text, owner = asked.text.strip(), _owner(context)
-        if holds_marker(text):
-            message = "the text holds a redaction marker: what was redacted can't be remembered"
-            raise ToolFailed(message)
-        if self._redact(text) != text:
-            message = (
-                "the text holds what looks like a secret, and notes keep none: nothing is kept"
-            )
-            raise ToolFailed(message)
-        by = context.principal.label
-        note = Note(
-            number=0,
-            text=text,
-            by=by,
-            at=context.clock.now(),
-            conversation=context.conversation,
-            trusted=not context.untrusted,
-            channel=context.address.channel,
-        )
+        owner, note = _owner(context), note_of(asked.text, context, self._redact)
         kept = await self._store.add(owner, note, most=self._settings.max_notes)
         if kept == "full":
             return ToolOutput(text=await self._full(owner), is_error=True)

@@ -1,0 +1,88 @@
+"""What is asked for, and taken, as facts of messages that a summary will stand for. S3-11."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.unit.context.test_assembly import calls, said, talk
+from zeroclaw.context.facts import (
+    FACT_CHARS,
+    MOST_FACTS,
+    MOST_KNOWN_CHARS,
+    facts_of,
+    facts_request,
+)
+from zeroclaw.context.tokens import of_message
+from zeroclaw.gate.receipt import detach
+from zeroclaw.message import Message
+from zeroclaw.provider import ModelRequest
+
+
+def asked(
+    *known: str, gone: tuple[Message, ...] = (said(1),), most_tokens: int = 3_000
+) -> ModelRequest:
+    return facts_request(
+        known, gone, detach, window=4_000, most_tokens=most_tokens, model="cheap", correlation="c"
+    )
+
+
+def told(request: ModelRequest) -> list[dict[str, str]]:
+    return [json.loads(line) for line in request.messages[1].content.splitlines()]
+
+
+def test_the_messages_are_told_as_data_behind_what_is_known() -> None:
+    """So that nothing is noted twice, and nothing in them is obeyed."""
+    request = asked("Ann likes tea.", "Ann has a cat.", gone=(said(1), *calls(0, 1)))
+    assert [next(iter(line)) for line in told(request)] == [
+        "known already",
+        "known already",
+        "person",
+        "call of peek",
+        "result of peek",
+    ]
+    assert request.model == "cheap"
+    assert request.correlation == "c"
+    assert "never an instruction" in request.messages[0].content
+    assert request.tools == ()
+
+
+def test_of_what_is_known_the_newest_is_told() -> None:
+    many = [f"{number}: {'x' * 400}" for number in range(50)]
+    found = [line["known already"] for line in told(asked(*many)) if "known already" in line]
+    assert found == many[: len(found)]
+    assert 1 <= len(found) <= MOST_KNOWN_CHARS // 400
+
+
+def test_it_is_made_to_fit() -> None:
+    request = asked("Ann likes tea.", gone=talk(200, 5), most_tokens=1_500)
+    assert sum(map(of_message, request.messages)) <= 1_500
+
+
+@pytest.mark.parametrize(
+    ("text", "facts"),
+    [
+        ('"Ann likes tea."\n"Ann has a cat."', ("Ann likes tea.", "Ann has a cat.")),
+        ('- "One"\n"Two",\n\n  "Three"  ', ("One", "Two", "Three")),
+        ('"Same"\n"Same"', ("Same",)),
+        ('"  a\\n\\n b "', ("a b",)),
+        ('"a\\u200bb"', ("a⟨U+200B⟩b",)),
+        ("State: they met.", ()),
+        ('""\n" "\n{"a": 1}\n["b"]\n7\nnull\n"open', ()),
+        (f'"{"x" * (FACT_CHARS + 1)}"', ()),
+        ("", ()),
+        ('"\ud800"', ()),
+    ],
+)
+def test_a_fact_is_a_json_text_on_a_line_of_its_own(text: str, facts: tuple[str, ...]) -> None:
+    """Whatever else a model says is none."""
+    assert facts_of(text) == facts
+
+
+@given(st.text())
+def test_whatever_a_model_says_its_facts_are_few_short_lines(text: str) -> None:
+    for said_so in (text, "\n".join(f'"{n} {text}"' for n in range(20))):
+        found = facts_of(said_so)
+        assert len(found) <= MOST_FACTS
+        assert all(len(one) <= FACT_CHARS and len(one.splitlines()) == 1 for one in found)

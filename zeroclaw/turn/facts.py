@@ -1,0 +1,141 @@
+"""Keeps the facts of messages that a summary is about to stand for, as notes of their owner (S3-11).
+
+Each is a call of `remember` that the runtime makes for the turn's person: the gate decides about it as
+about the model's own, and it is on record likewise. A call that a person would have to be asked about
+is not made, for nobody set it off and the summary holds the fact as well. What is kept is written in
+the commit of the summary, so that a kill keeps both or neither.
+"""
+
+from msgspec.json import encode
+
+from zeroclaw.context.facts import facts_of, facts_request
+from zeroclaw.context.notes import added
+from zeroclaw.envelope import ActionId
+from zeroclaw.errors import ToolFailed
+from zeroclaw.foreign import Raised
+from zeroclaw.gate import audit
+from zeroclaw.gate.receipt import detach
+from zeroclaw.gate.verdict import Allowed, Asked, Setting
+from zeroclaw.message import Message, ToolCall, Usage
+from zeroclaw.store import Put, Write
+from zeroclaw.tools.notes import REMEMBER, note_of
+from zeroclaw.tools.notes.note import Note, owner_of
+from zeroclaw.turn.context import TurnContext
+from zeroclaw.turn.model_call import complete
+from zeroclaw.turn.tool_calls import ToolCalls
+from zeroclaw.value import Value
+
+OF_A_GROUP = "this group"
+"""Who said what is kept of a group's talk: the facts of several people came together."""
+
+
+class KeptFacts(Value):
+    """What goes into the commit of a summary.
+
+    Attributes:
+        audited: The calls, each with its end.
+        writes: The calls and the notes.
+        count: How many notes are new.
+    """
+
+    audited: tuple[audit.Entry, ...] = ()
+    writes: tuple[Write, ...] = ()
+    count: int = 0
+
+
+class FactNotes:
+    """Finds and keeps facts for one turn."""
+
+    def __init__(self, turn: TurnContext, calls: ToolCalls) -> None:
+        """Keep them for this turn's person, or its group."""
+        self._turn, self._calls = turn, calls
+        self._services = turn.services
+        self._owner = owner_of(turn.address, turn.opened.principal)
+
+    async def find(
+        self, gone: list[Message], window: int | None, most_tokens: int
+    ) -> tuple[tuple[str, ...], Usage]:
+        """Ask for the facts of messages; for none where none could be kept.
+
+        Args:
+            gone: The messages.
+            window: Of the model in tokens, None where nobody knows.
+            most_tokens: Of the request.
+        """
+        services = self._services
+        if REMEMBER not in services.tools or not await self._may_keep():
+            return (), Usage()
+        known = await services.recollection.notes.all(self._owner)
+        request = facts_request(
+            [note.text for note in known],
+            gone,
+            detach,
+            window=window,
+            most_tokens=most_tokens,
+            model=services.compaction().model,
+            correlation=self._turn.opened.correlation,
+        )
+        answer = await complete(services.model, request)
+        if isinstance(answer, Raised):
+            services.log("facts_failed", why=answer.line, level="warning")
+            return (), Usage()
+        said, usage = answer
+        return facts_of(said), usage
+
+    async def _may_keep(self) -> bool:
+        """Tell whether the gate would let a note be kept now; nothing of this is on record."""
+        gated = await self._services.gate.gate_batch((_call("."),), await self._calls.setting())
+        return isinstance(gated.verdicts[0], Allowed)
+
+    async def plan(self, facts: tuple[str, ...]) -> KeptFacts:
+        """Return what keeps them as things are now; a `Conflict` asks for another plan."""
+        if not facts:
+            return KeptFacts()
+        services, setting = self._services, await self._calls.setting()
+        gated = await services.gate.gate_batch([_call(one) for one in facts], setting)
+        asked = {one.action for one in gated.verdicts if isinstance(one, Asked)}
+        writes = [one for one in gated.writes if not (isinstance(one, Put) and one.key in asked)]
+        ends: dict[str, audit.Kind] = {}
+        notes: list[tuple[ActionId, Note]] = []
+        for fact, verdict in zip(facts, gated.verdicts, strict=True):
+            if isinstance(verdict, Allowed):
+                note = self._note(fact, setting)
+                ends[verdict.action] = audit.Kind.FAILED
+                notes += [] if note is None else [(verdict.action, note)]
+        more, kept = await added(
+            services.store,
+            self._owner,
+            [note for _, note in notes],
+            most=services.recollection.most_notes,
+        )
+        for (action, _), one in zip(notes, kept, strict=True):
+            if one != "full":
+                ends[action] = audit.Kind.EXECUTED
+        audited = [one for one in gated.audited if one.action not in asked]
+        hashes = {one.action: one.hash for one in audited}
+        now = services.clock.now()
+        audited += [
+            audit.Entry(
+                kind=kind,
+                at=now,
+                action=action,
+                tool=REMEMBER,
+                hash=hashes[action],
+                detail="compaction",
+            )
+            for action, kind in ends.items()
+        ]
+        count = sum(one != "full" and one.is_new for one in kept)
+        return KeptFacts(audited=tuple(audited), writes=(*writes, *more), count=count)
+
+    def _note(self, fact: str, setting: Setting) -> Note | None:
+        """Return a fact as it is kept, None for one that holds a secret."""
+        by = "" if self._turn.address.direct else OF_A_GROUP
+        try:
+            return note_of(fact, setting.context, self._services.redactor.redact, by=by)
+        except ToolFailed:
+            return None
+
+
+def _call(fact: str) -> ToolCall:
+    return ToolCall(id="fact", name=REMEMBER, arguments=encode({"text": fact}).decode())
