@@ -497,9 +497,11 @@ class SlackServer:
     async def send(self, said: Mapping[str, object]) -> None:
         """Tell the bot, on one of its connections, as Slack does."""
         for socket in reversed(self._sockets):
-            if not socket.closed:
-                await socket.send_str(json.dumps(said))
-                return
+            # The end of one is noticed a moment later; what a bot did not confirm it is told again.
+            with suppress(ConnectionError):
+                if not socket.closed:
+                    await socket.send_str(json.dumps(said))
+                    return
 
     def post(self, deed: Deed, *, retry: int = 0) -> None:
         """Post to the bot as Slack does; what does not come to 200 is posted once more at once.
