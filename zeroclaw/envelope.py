@@ -390,7 +390,7 @@ class Ignored(Value):
 
 
 class Answered(Value):
-    """The event is stored, and `text` may be shown to its sender alone (it may be lost).
+    """The event is stored, or decides nothing; `text` may be shown to its sender alone, or be lost.
 
     Attributes:
         reply_wanted: The text asks for a reason; the press counts when it comes again with one.

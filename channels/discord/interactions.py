@@ -2,7 +2,7 @@
 
 Ingress is asked first, and what it says is the answer. Where it takes long, Discord is told that an
 answer follows. A stranger's command gets no answer at all, which Discord shows as an application that
-did not respond; a stranger's press is confirmed, and nothing happens.
+did not respond; a stranger's press in a direct chat is confirmed, and nothing happens.
 
 Types are those of "Interaction Callback Type" (docs.discord.com, read 2026-11).
 """

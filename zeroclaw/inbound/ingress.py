@@ -20,6 +20,7 @@ from zeroclaw.envelope import (
     Ignored,
     Moved,
     Position,
+    Pressed,
     Principal,
 )
 from zeroclaw.errors import AlreadyClaimed, ShuttingDown
@@ -33,6 +34,7 @@ from zeroclaw.inbound.revocation import Revocation
 from zeroclaw.inbound.strangers import Strangers
 from zeroclaw.store import Claim, Commit, DurablePoint, Put, Reads, RowKind, transact
 from zeroclaw.table import Column, Stays, Table, Words, json_codec
+from zeroclaw.text import catalogue
 
 CLAIMS_KEPT = timedelta(days=30)
 """Longer than any platform redelivers a message."""
@@ -100,7 +102,8 @@ class Ingress:
         ):
             plan = await self._committed(envelope, passage)
         if not isinstance(plan, Plan):
-            return plan
+            is_refused = principal is None and isinstance(plan, Ignored)
+            return self._shown_to_a_stranger(envelope) if is_refused else plan
         self._context.announce(plan)
         if principal is not None and people.version != version:
             # Revoked, perhaps, between the look at who it is and the commit; what it began ends.
@@ -111,6 +114,18 @@ class Ingress:
         if not plan.toast:
             return Accepted()
         return Answered(text=plan.toast, reply_wanted=plan.reply_wanted)
+
+    def _shown_to_a_stranger(self, envelope: Envelope) -> Admission:
+        """Return silence, but a word to who pressed a button that stands where everybody can.
+
+        Platforms show a press that nobody answers as a bot that is broken, and who sees the card
+        knows that it is there. A reason is a message.
+        """
+        body = envelope.body
+        if not isinstance(body, Pressed) or body.reason or envelope.address.direct:
+            return Ignored()
+        language = self._context.people.language
+        return Answered(text=catalogue.NOT_YOURS_TO_ANSWER.to(language))
 
     async def _committed(
         self, envelope: Envelope, passage: Passage | None

@@ -809,6 +809,9 @@ STRANGER_DENIED = Sentence(en="denied: {name}", de="abgelehnt: {name}")
 ONLY_AN_OPERATOR = Sentence(
     en="only an operator may answer this", de="das darf nur ein Operator beantworten"
 )
+NOT_YOURS_TO_ANSWER = Sentence(
+    en="this is not yours to answer", de="das kannst du nicht beantworten"
+)
 
 # --- /pair ---------------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from zeroclaw.conversation.inbox import INBOX, Obeyed
 from zeroclaw.envelope import (
     Accepted,
     Address,
+    Answered,
     ApprovalId,
     Duplicate,
     Envelope,
@@ -24,6 +25,7 @@ from zeroclaw.envelope import (
 )
 from zeroclaw.errors import Conflict, ShuttingDown
 from zeroclaw.store import Claim, Commit, DurablePoint, RowKind
+from zeroclaw.value import replace
 
 
 async def test_a_message_is_stored_before_it_is_confirmed(world: World) -> None:
@@ -53,6 +55,22 @@ async def test_a_stranger_leaves_a_counter_and_nothing_else(world: World) -> Non
         assert house.services.ingress.dropped == {"chat": 2}
         assert world.store.commits == []
         assert world.model.requests == []
+
+
+async def test_a_stranger_who_presses_where_all_can_is_told_that_it_is_not_theirs(
+    world: World,
+) -> None:
+    """A button in a channel is there for all eyes; what they write there meets silence (P4, P5)."""
+    pressed = Pressed(approval=ApprovalId("made-up"), choice="once")
+    with_reason = replace(pressed, choice="deny", reason="because")
+    async with world.running() as house:
+        told = await house.event(pressed, "mallory", room="team")
+        assert told == Answered(text="this is not yours to answer")
+        assert await house.event(with_reason, "mallory", room="team") == Ignored()
+        assert await house.event(pressed, "mallory") == Ignored()
+        assert await house.event(Said(text="let me in"), "mallory", room="team") == Ignored()
+        assert house.services.ingress.dropped == {"chat": 4}
+        assert world.store.commits == []
 
 
 async def test_an_id_that_nobody_vouches_for_is_a_strangers(world: World) -> None:
