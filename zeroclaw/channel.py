@@ -21,7 +21,7 @@ from zeroclaw.envelope import (
 )
 from zeroclaw.menu import NO_MENU, Menu
 from zeroclaw.mount import Mount
-from zeroclaw.text.language import Language
+from zeroclaw.text.language import Language, Localized
 from zeroclaw.value import Hidden, Value
 
 
@@ -376,6 +376,10 @@ async def no_file(_address: Address, _key: str) -> OutgoingFile | None:
     return None
 
 
+async def tell_nobody(_says: Localized) -> None:
+    """Tell it to nobody, where there are no operators."""
+
+
 S = TypeVar("S")
 
 
@@ -403,6 +407,8 @@ class ChannelContext(Value):
         sent_file: A file that was sent to a chat, by its key; None for what was not sent there, or
             is no longer kept.
         menu: The commands, for platforms that list them; those of the start.
+        tell: Tells every operator, in their language, of what a person should look at; it is on
+            record when this returns. Asked again it tells again.
     """
 
     name: str
@@ -417,6 +423,7 @@ class ChannelContext(Value):
     directory: Path | None = None
     sent_file: Callable[[Address, str], Awaitable[OutgoingFile | None]] = no_file
     menu: Menu = NO_MENU
+    tell: Callable[[Localized], Awaitable[None]] = tell_nobody
 
     def settings_as(self, model: type[S]) -> S:
         """Return the settings, which must be of this model."""

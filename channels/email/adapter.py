@@ -16,7 +16,7 @@ from channels.email.imap import Mailbox, Opened
 from channels.email.kept import Kept
 from channels.email.progress import Progress, Read
 from channels.email.render import Letter, Words
-from channels.email.robots import Caps
+from channels.email.robots import SENDER_CAPPED, Caps
 from zeroclaw import (
     Accepted,
     Address,
@@ -184,18 +184,18 @@ class EmailChannel:
             log("mail_passed_over", why=event.why, uid=fetched.uid, level="debug")
             return True
         sender = event.envelope.sender
-        if sender.verified:
-            state = self._caps.state(sender.id, self._now())
-            if state == "stopped":
-                message = (
-                    f"`{self.name}`: {self._settings.account_per_hour} mails within an hour look like "
-                    "a loop, so the channel has stopped for an hour; see who writes, then start it again"
-                )
-                raise ChannelUnauthorized(message)
+        state = self._caps.state(sender.id, self._now()) if sender.verified else "free"
+        if state == "stopped":
+            message = (
+                f"`{self.name}`: {self._settings.account_per_hour} mails within an hour look like "
+                "a loop, so the channel has stopped for an hour; see who writes, then start it again"
+            )
+            raise ChannelUnauthorized(message)
+        try:
             if state == "capped":
                 log("sender_capped", uid=fetched.uid, level="warning")
+                await self._tell_of_cap(sender.id)
                 return True
-        try:
             admission = await admit(event.envelope)
         except ZeroclawError as error:
             log("event_not_admitted", why=str(error), level="warning")
@@ -221,6 +221,15 @@ class EmailChannel:
         await mailbox.flag(uid)
         if isinstance(admission, Answered):
             toast(event, admission.text)
+
+    async def _tell_of_cap(self, sender: str) -> None:
+        """Tell operators once that a sender is capped, until they are answered again."""
+        if not self._caps.is_told(sender):
+            count = self._settings.sender_per_hour
+            says = SENDER_CAPPED.about(channel=self.name, sender=sender, count=count)
+            await self._context.tell(says)
+            self._caps.note_told(sender)
+            await self._answered.keep(self._caps.kept(self._now()))
 
     def _now(self) -> float:
         return self._context.clock.now().timestamp()

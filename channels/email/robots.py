@@ -11,8 +11,16 @@ from hashlib import blake2b
 from typing import Literal
 
 from channels._remote.known import Known
+from zeroclaw import Sentence
 
 HOUR_S = 3600.0
+SENDER_CAPPED = Sentence(
+    en="`{channel}`: {sender} wrote {count} mails within an hour, as a machine does that answers mine. What "
+    "they write now stays unread, for you to see; `sender_per_hour` says how many are answered.",
+    de="`{channel}`: {sender} hat in einer Stunde {count} Mails geschrieben, wie ein Automat, der auf meine "
+    "antwortet. Was jetzt noch kommt, bleibt ungelesen liegen; `sender_per_hour` sagt, wie viele beantwortet "
+    "werden.",
+)
 MOST_SENDERS = 1_000
 """Of whom is remembered when they were answered; those longest ago go first."""
 
@@ -40,6 +48,7 @@ _MARKS = (
 )
 _SUPPRESSES = frozenset({"all", "autoreply"})
 
+_TOLD = "told"
 Headers = Mapping[str, tuple[str, ...]]
 
 
@@ -89,6 +98,7 @@ class Caps:
         self._of_sender = of_sender
         self._all: deque[float] = deque(maxlen=of_all)
         self._senders: Known[deque[float]] = Known(MOST_SENDERS)
+        self._told: set[str] = set()
 
     def remember(self, kept: str, at: float) -> None:
         """Count what an earlier process counted; a time that is yet to come counts as now."""
@@ -96,11 +106,12 @@ class Caps:
         found = ((float(time), who) for who, *times in counted for time in times if _is_time(time))
         for time, who in sorted(found):
             self._count(who, min(time, at))
+        self._told = {who for who, *times in counted if _TOLD in times}
 
     def kept(self, at: float) -> str:
-        """Return what still counts, a line a sender: a digest, and when each was answered."""
+        """Return what still counts, a line a sender: a digest, when each was answered, whether it is told."""
         return "".join(
-            f"{who} {' '.join(map(str, times))}\n"
+            f"{who} {' '.join(map(str, times))}{f' {_TOLD}' * (who in self._told)}\n"
             for who, times in self._senders.items()
             if at - times[-1] < HOUR_S
         )
@@ -113,7 +124,16 @@ class Caps:
 
     def count(self, sender: str, at: float) -> None:
         """Take note of one that will be answered."""
+        self._told.discard(_digest(sender))
         self._count(_digest(sender), at)
+
+    def is_told(self, sender: str) -> bool:
+        """Return whether operators know that a sender is capped, since they were last answered."""
+        return _digest(sender) in self._told
+
+    def note_told(self, sender: str) -> None:
+        """Take note that they know."""
+        self._told = {one for one in self._told if one in self._senders} | {_digest(sender)}
 
     def _count(self, who: str, at: float) -> None:
         times = self._senders.get(who, deque(maxlen=self._of_sender))

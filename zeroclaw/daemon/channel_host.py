@@ -15,6 +15,7 @@ from zeroclaw.errors import ConfigError, PortInUse
 from zeroclaw.gate.receipt_screen import screen_shown
 from zeroclaw.host.logs import EventLog
 from zeroclaw.inbound.ingress import POSITIONS
+from zeroclaw.inbound.operators import Notices
 from zeroclaw.inbound.supervisor import Supervisor
 from zeroclaw.inbound.transcript import Transcript
 from zeroclaw.menu import Menu
@@ -36,7 +37,11 @@ class ChannelHost:
         self._positions: dict[str, dict[str, str]] = {}
 
     async def start(
-        self, supervisor: Supervisor, transcript: Transcript, menu: Callable[[str], Menu]
+        self,
+        supervisor: Supervisor,
+        transcript: Transcript,
+        notices: Notices,
+        menu: Callable[[str], Menu],
     ) -> None:
         """Start every channel, each where it had stopped reading; waits for none of them.
 
@@ -67,6 +72,7 @@ class ChannelHost:
                 directory=directories[part.name],
                 sent_file=transcript.sent_file,
                 menu=menu(part.name),
+                tell=notices.tell,
             )
             self._group.create_task(
                 supervisor.keep(part.name, self._maker(part, context), self._up, self._ready),

@@ -396,7 +396,7 @@ class Services:
             served["public_listener"] = foundation.public.serve()
         for name, kept in served.items():
             self._group.create_task(kept, name=name)
-        await self.channels.start(self.supervisor, self.transcript, self._menu)
+        await self.channels.start(self.supervisor, self.transcript, self.notices, self._menu)
         # Last, because what is wrong with a model is told by the channels.
         if isinstance(foundation.provider, Measuring):
             self._group.create_task(call(foundation.provider.measure), name="window")

@@ -27,7 +27,10 @@ async def answers_itself(here: Mailing, robot: str, times: int) -> list[EmailMes
 
 
 async def test_a_robot_is_answered_so_often_and_people_go_on(tmp_path: Path) -> None:
-    """What it writes then stays unread; every answer had said that it is one."""
+    """What it writes then stays unread; every answer had said that it is one.
+
+    An operator is told so.
+    """
     async with mailing(tmp_path, channel={"sender_per_hour": 3}) as here:
         mails = await answers_itself(here, here.ann, 3)
         assert {one["auto-submitted"] for one in mails} == {AUTOMATIC}
@@ -35,6 +38,8 @@ async def test_a_robot_is_answered_so_often_and_people_go_on(tmp_path: Path) -> 
         await here.says(here.bob, "What is 2+2?", subject="the sums")
         await here.answered(here.bob, "It is 4.")
         assert len(await here.mail.mails(here.ann)) == 3
+        [told] = await here.until(here.olga, lambda mails: mails)
+        assert f"{here.ann} wrote 3 mails within an hour" in body(told)
         assert "sender_capped" in here.daemon.stderr
 
 

@@ -98,6 +98,33 @@ def test_what_was_counted_counts_on_after_a_restart() -> None:
     assert "ann" not in alone.kept(40.0)
 
 
+def test_that_a_sender_is_capped_is_told_once_until_they_are_answered_again() -> None:
+    """Also over a restart; what an earlier release has kept says that nobody was told."""
+    caps = Caps(of_sender=1, of_all=100)
+    for who in ("ann", "bob"):
+        caps.count(who, 0.0)
+    assert not caps.is_told("ann")
+    caps.note_told("ann")
+    after = Caps(of_sender=1, of_all=100)
+    after.remember(caps.kept(1.0), 1.0)
+    assert [after.is_told(who) for who in ("ann", "bob")] == [True, False]
+    after.count("ann", HOUR_S)
+    assert not after.is_told("ann")
+    earlier = Caps(of_sender=1, of_all=100)
+    earlier.remember(after.kept(HOUR_S), HOUR_S)
+    assert not earlier.is_told("ann")
+
+
+def test_who_is_forgotten_is_told_of_once_more() -> None:
+    """What is remembered of senders stays bounded."""
+    caps = Caps(of_sender=1, of_all=10 * MOST_SENDERS)
+    for number in range(MOST_SENDERS + 1):
+        caps.count(f"sender-{number}", 0.0)
+        caps.note_told(f"sender-{number}")
+    caps.note_told("sender-1")
+    assert [caps.is_told(f"sender-{number}") for number in (0, 1)] == [False, True]
+
+
 def test_a_note_that_is_none_and_a_clock_that_was_set_back_block_nobody_for_long() -> None:
     caps = Caps(of_sender=1, of_all=100)
     caps.remember("ann\n\nx y -1 1e9 9999999999\n", 100.0)

@@ -34,9 +34,12 @@ from zeroclaw import (
     ChannelUnavailable,
     DeliveryUnknown,
     Envelope,
+    Localized,
     Outgoing,
     Pressed,
     Said,
+    ZeroclawError,
+    replace,
 )
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("dovecot", "postfix")]
@@ -243,17 +246,35 @@ async def test_who_somebody_is_says_our_own_servers_milter_alone(place: EmailPla
 async def test_a_sender_is_answered_so_often_within_an_hour_and_others_go_on(
     place: EmailPlace,
 ) -> None:
-    """Further mail stays unread; a robot that heeds no header gets no answer to answer."""
-    desk = Desk()
-    channel = channel_of(place, sender_per_hour=2)
+    """Further mail stays unread; a robot that heeds no header gets no answer to answer.
+
+    Operators are told of it once, and until they are nothing more is read.
+    """
+    desk, told, failed = Desk(), list[str](), asyncio.Event()
+
+    async def tell(says: Localized) -> None:
+        told.append(says.to("en"))
+        if len(told) == 1:
+            failed.set()
+            message = "the store is full"
+            raise ZeroclawError(message)
+
+    given = email_settings(place.mail, place.bot, sender_per_hour=2)
+    clock = ManualClock()
+    context = email_context(given, clock, positions={}, log=noting(place.facts))
+    channel = open_channel(replace(context, tell=tell))
     async with receiving(channel, desk.admit):
-        for number in range(3):
+        for number in range(4):
             await place.write(f"robot {number}")
         bob = place.mail.new_address("bob")
         await place.mail.deliver(place.bot, mail_from(bob, place.bot, "bob").as_bytes(), sender=bob)
+        await failed.wait()
+        await clock.advance(1)
         await desk.holds(3)
         await place.mail.has_seen(place.bot, 3)
     assert texts(desk) == ["robot 0", "robot 1", "bob"]
+    assert len(told) == 2
+    assert f"{place.ann} wrote 2 mails within an hour" in told[-1]
     assert any("sender_capped" in fact for fact in place.facts)
 
 
