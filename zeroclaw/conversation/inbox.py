@@ -172,6 +172,8 @@ class Item(Value):
         message: The platform's id of the message, empty for none.
         turn: The turn that took it, None before.
         sent_at: When it was written, as the platform says; None where it does not say.
+        refused: Of what was turned away and is only counted here, what the newest are known by when
+            they are delivered again.
     """
 
     id: ItemId
@@ -196,6 +198,7 @@ class Item(Value):
     message: str = ""
     turn: TurnId | None = None
     sent_at: datetime | None = None
+    refused: tuple[str, ...] = ()
 
 
 INBOX = Table(

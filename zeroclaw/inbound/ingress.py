@@ -6,7 +6,7 @@ planned first, committed with its claim, and announced last; a race with another
 The way of a stranger is the same with another plan: they leave a counter, or get a code (P4).
 """
 
-from collections import Counter, OrderedDict
+from collections import Counter
 from datetime import timedelta
 
 from zeroclaw.envelope import (
@@ -38,8 +38,6 @@ from zeroclaw.text import catalogue
 
 CLAIMS_KEPT = timedelta(days=30)
 """Longer than any platform redelivers a message."""
-REFUSED = 4096
-"""Keys of refused events that are remembered; of more the oldest is forgotten."""
 
 POSITIONS = Table(
     kind=RowKind.POSITION,
@@ -75,7 +73,6 @@ class Ingress:
         self._planner = planner
         self._commands = commands
         self._revocation = revocation
-        self._refused: OrderedDict[str, None] = OrderedDict()
         self.dropped: Counter[str] = Counter()
         self.open = True
 
@@ -92,14 +89,14 @@ class Ingress:
             raise ShuttingDown(message)
         if envelope.overheard and not self._reassembly.expects(envelope):
             return Ignored()
-        if not self._refused.keys().isdisjoint(_keys(envelope)):
-            return Duplicate()
         people, version = self._context.people, self._context.people.version
         principal = people.admit(envelope.address.channel, envelope.sender)
         async with (
             self._strangers.passing(principal),
             self._rate_limiter.passing(envelope, principal) as passage,
         ):
+            if passage is not None and passage.known:
+                return Duplicate()
             plan = await self._committed(envelope, passage)
         if not isinstance(plan, Plan):
             is_refused = principal is None and isinstance(plan, Ignored)
@@ -164,11 +161,8 @@ class Ingress:
             if passage is None and not isinstance(envelope.body, Moved):
                 self.dropped[envelope.address.channel] += 1
             return Ignored()
-        if not committed.claimed:
-            self._refused.update(dict.fromkeys(claim.keys))
-            while len(self._refused) > REFUSED:
-                self._refused.popitem(last=False)
         if passage is not None:
+            passage.unclaimed = not committed.claimed
             passage.passed = not passage.joined
         return committed
 

@@ -12,14 +12,16 @@ The queue limit bounds the messages that wait in one conversation; message expir
 platform kept until it was too old to answer, or to run a call from.
 
 What is turned away until messages are let through again is one row, which counts it, however many a
-script sends; its writer is told once.
+script sends; its writer is told once. The row knows the newest of them again, so that what a platform
+delivers once more after a restart is not taken then.
 """
 
 import asyncio
+import hashlib
 import itertools
 from collections import Counter, OrderedDict
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Iterable
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from weakref import WeakValueDictionary
@@ -27,6 +29,7 @@ from weakref import WeakValueDictionary
 from zeroclaw.conversation.inbox import INBOX, Item, TooOld, Unread, item_put
 from zeroclaw.conversation.message_text import span
 from zeroclaw.envelope import Command, Edited, Envelope, Pressed, Principal, Said
+from zeroclaw.errors import StoreUnusable
 from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.conversations import Conversations
 from zeroclaw.inbound.identity import OPERATOR
@@ -50,7 +53,10 @@ from zeroclaw.text.language import LocalizedMessage
 from zeroclaw.value import replace
 
 REMEMBERED = 4096
-"""Buckets that are kept while they drain; of more the one that was filled least recently goes."""
+"""Buckets that are kept while they drain, turned away events that are known again, places whose rows were
+looked at for those: of more the oldest goes."""
+KNOWN_AGAIN = 64
+"""Events that one row knows again; a client has no more on their way, nor a batch of a platform many."""
 OWN: tuple[Which, ...] = ("person", "day")
 """Limits that a channel may count by itself."""
 MOST_DROPPED = 8
@@ -88,6 +94,8 @@ class Passage:
         refused: It is over a limit.
         joined: It is the rest of a message that was counted with its beginning.
         passed: It is committed, and counts.
+        known: It was turned away already, before a restart too, and is only counted.
+        unclaimed: It is now; committed, and left no claim.
     """
 
     envelope: Envelope
@@ -101,6 +109,8 @@ class Passage:
     refused: bool = False
     joined: bool = False
     passed: bool = False
+    known: bool = False
+    unclaimed: bool = False
 
 
 class RateLimiter:
@@ -116,6 +126,8 @@ class RateLimiter:
         self._conversations = conversations
         self._buckets: OrderedDict[str, tuple[Bucket, datetime]] = OrderedDict()
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._turned_away_before: OrderedDict[str, None] = OrderedDict()
+        self._recalled: OrderedDict[str, None] = OrderedDict()
         self.refused: Counter[str] = Counter()
 
     @property
@@ -134,14 +146,18 @@ class RateLimiter:
         if principal is None:
             yield None
             return
+        known = await self._knows(envelope)
         passage = Passage(
             envelope=envelope,
             principal=principal,
             lane=_lane(envelope, principal),
             conversation=self._conversations.key_of(envelope.address, principal),
+            known=known,
         )
-        if passage.lane is None:
+        if passage.lane is None or passage.known:
             yield passage
+            if passage.unclaimed:  # a message of an operator that came too late
+                _remember(self._turned_away_before, _known_by(envelope))
             return
         # Held until the end: the dictionary keeps them weakly.
         person = self._locks.setdefault(f"#{principal.id}", asyncio.Lock())
@@ -150,6 +166,8 @@ class RateLimiter:
             yield passage
             if not passage.passed:
                 return
+            if passage.unclaimed:
+                _remember(self._turned_away_before, _known_by(envelope))
             if passage.refused:
                 self.refused[envelope.address.channel] += 1
             now = self._context.clock.now()
@@ -254,6 +272,7 @@ class RateLimiter:
         # An edit's own id may be that of its message, which is not to be looked for here.
         came = address if isinstance(envelope.body, Edited) else envelope
         item = context.item(content, here, came, principal)
+        item = replace(item, refused=_known_by(envelope))
         if not is_new and (counted := await self._counted(item)) is not None:
             return Plan(conversation=here, writes=(*found.writes, counted), claimed=False)
         writes = (*found.writes, item_put(item, "failed", expect=0))
@@ -284,8 +303,36 @@ class RateLimiter:
                         continue
                     case _:
                         return None
-                return item_put(replace(last, content=content), "failed", expect=row.version)
+                refused = (*last.refused, *item.refused)[-KNOWN_AGAIN:]
+                last = replace(last, content=content, refused=refused)
+                return item_put(last, "failed", expect=row.version)
         return None
+
+    async def _knows(self, envelope: Envelope) -> bool:
+        place = envelope.address.key()
+        if place not in self._recalled:
+            rows = await self._context.store.select(
+                INBOX.where(place=place, newest_first=True, limit=LOOK_BACK)
+            )
+            for row in rows:
+                # What can't be read is its conversation's trouble, and is told of there.
+                with suppress(StoreUnusable):
+                    _remember(self._turned_away_before, INBOX.of(row).refused)
+            _remember(self._recalled, (place,))
+        return not self._turned_away_before.keys().isdisjoint(_known_by(envelope))
+
+
+def _remember(known: OrderedDict[str, None], more: Iterable[str]) -> None:
+    known.update(dict.fromkeys(more))
+    while len(known) > REMEMBERED:
+        known.popitem(last=False)
+
+
+def _known_by(envelope: Envelope) -> tuple[str, ...]:
+    """Return what an event is known by when it is delivered again, short enough to keep many."""
+    account = f"{envelope.address.channel}/{envelope.address.account}"
+    keys = (f"{account}/{key}".encode(errors="surrogatepass") for key in envelope.dedup)
+    return tuple(hashlib.blake2b(key, digest_size=8).hexdigest() for key in keys)
 
 
 def _lane(envelope: Envelope, principal: Principal) -> Lane | None:

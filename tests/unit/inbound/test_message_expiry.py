@@ -5,7 +5,7 @@ from datetime import timedelta
 from tests.fakes.house import House, World
 from zeroclaw.config.model import ChannelSettings, LimitsSettings
 from zeroclaw.conversation.inbox import INBOX, TooOld
-from zeroclaw.envelope import Body, Command, Said
+from zeroclaw.envelope import Body, Command, Duplicate, Said
 from zeroclaw.inbound.limiter import MOST_KEPT_CHARS
 from zeroclaw.store import RowKind
 from zeroclaw.value import replace
@@ -51,6 +51,23 @@ async def test_what_is_too_old_is_kept_and_told_once(world: World) -> None:
             "one\n\ntwo",
             "three",
         ]
+
+
+async def test_what_is_too_old_and_comes_again_is_kept_once(world: World) -> None:
+    """Of operators as well, whom no limit counts; after a restart too (P1)."""
+    bounded(world)
+    async with world.running() as house:
+        sent_at = world.clock.now() - timedelta(hours=3)
+        late = [
+            replace(house.envelope(Said(text=text)), sent_at=sent_at) for text in ("one", "two")
+        ]
+        admit = house.services.ingress.admit
+        assert [await admit(one) for one in (*late, late[1])][2:] == [Duplicate()]
+    async with world.running() as house:
+        admit = house.services.ingress.admit
+        assert [await admit(one) for one in late] == [Duplicate()] * 2
+        kept = [INBOX.of(row).content for row in await house.rows(RowKind.INBOX, "failed")]
+        assert kept == [TooOld(text="one\n\ntwo", count=2)]
 
 
 async def test_a_flood_that_is_too_old_leaves_one_row_of_bounded_length(world: World) -> None:

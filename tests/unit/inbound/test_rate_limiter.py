@@ -10,7 +10,8 @@ from tests.fakes.scripted_model import asks_for, says
 from zeroclaw.config.model import ApprovalSettings, ChannelSettings, LimitsSettings, RateSettings
 from zeroclaw.conversation.inbox import INBOX, Unread
 from zeroclaw.envelope import Accepted, Duplicate, Edited, Said
-from zeroclaw.inbound.limiter import REMEMBERED
+from zeroclaw.inbound import limiter
+from zeroclaw.inbound.limiter import KNOWN_AGAIN, REMEMBERED
 from zeroclaw.store import Commit, DurablePoint, Query, Row, RowKind
 from zeroclaw.value import replace
 
@@ -303,6 +304,55 @@ async def test_the_same_event_twice_counts_once(world: World) -> None:
         # What was turned away is not remembered one by one: it is turned away again, without a word.
         assert house.texts("ben")[2:] == [FAST]
         assert len(await house.states("failed")) == 1
+
+
+async def test_what_was_turned_away_is_not_taken_when_it_comes_again_after_a_restart(
+    world: World,
+) -> None:
+    """Its writer was told so, and it has ended in that state (P1)."""
+    limited(world)
+    keys = ("a", "b", "c", "d", "e")
+    async with world.running() as house:
+        for key in keys:
+            assert await house.event(Said(text=key), "ben", key=key) == Accepted()
+        await house.say("/new", "ada")
+    async with world.running() as house:
+        again = [await house.event(Said(text=key), "ben", key=key) for key in keys]
+        assert again == [Duplicate()] * 5
+        assert ever_was(world) == ["a", "b"]
+        assert await house.event(Said(text="f"), "ben", key="f") == Accepted()
+        assert ever_was(world)[2:] == ["f"]
+
+
+async def test_of_a_long_flood_the_newest_are_known_again(world: World) -> None:
+    """More are not on their way; the row of a flood must not grow with it (P9)."""
+    limited(world)
+    async with world.running() as house:
+        for number in range(KNOWN_AGAIN + 9):
+            await house.event(Said(text="x"), "ben", key=f"k{number}")
+        [row] = await house.rows(RowKind.INBOX, "failed")
+        assert len(INBOX.of(row).refused) == KNOWN_AGAIN
+
+
+async def test_places_are_looked_at_once_a_start(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A place that was forgotten again is looked at once more."""
+    monkeypatch.setattr(limiter, "REMEMBERED", 1)
+    limited(world, person_burst=9)
+    read: list[Query] = []
+    select = world.store.select
+
+    async def noted(query: Query) -> tuple[Row, ...]:
+        read.append(query)
+        return await select(query)
+
+    async with world.running() as house:
+        monkeypatch.setattr(house.services.foundation.store, "select", noted)
+        for room in ("hall", "hall", "lobby", "hall"):
+            await house.services.ingress.admit(house.envelope(Said(text="x"), "ben", room=room))
+    places = [one.place for one in read if one.kind is RowKind.INBOX and one.place]
+    assert [place.rsplit("/", 2)[-2] for place in places] == ["hall", "lobby", "hall"]
 
 
 async def test_many_at_once_are_counted_one_after_another(world: World) -> None:
