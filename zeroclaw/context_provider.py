@@ -22,8 +22,8 @@ class ContextSpec(Value):
         most_tokens: Of each of its texts, cut off beyond; a small window leaves less.
         priority: Where a request does not fit, the texts with the highest number go first; 0 stays,
             and whole.
-        place: `system` for what is the same from turn to turn: it is asked for once a turn and stands
-            first, where endpoints reuse the work that they did for an equal beginning. `turn` for
+        place: `system` for what is the same from turn to turn: it is asked for once a turn,
+            once more when a skill was loaded, and stands first, where endpoints reuse the work that they did for an equal beginning. `turn` for
             what changes: it is asked for before each request, and stands with the newest message.
         is_required: Without it the model is not asked; else a failure leaves it out, and is logged.
         trusted: Strangers can't have written any of its texts. Else a turn that may hold one is
@@ -49,6 +49,8 @@ class ContextRequest(Value):
         now: The time; aware.
         has_tools: Tools are sent along.
         notes: The numbers of the notes that were chosen for the turn.
+        skills: The names of those that the conversation has loaded, in order.
+        window: Of the model in tokens, None where nobody knows.
     """
 
     conversation: ConversationId
@@ -57,6 +59,8 @@ class ContextRequest(Value):
     now: datetime
     has_tools: bool = False
     notes: tuple[int, ...] = ()
+    skills: tuple[str, ...] = ()
+    window: int | None = None
 
 
 class ContextText(Value):

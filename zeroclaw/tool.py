@@ -160,7 +160,7 @@ class Tool(Protocol):
         """Return what the call would touch, resolved.
 
         `file:/real/path`, `host:name:port`, `sandbox:workspace`, `notes:of:person:ann`,
-        `results:<conversation>`, `attachment:<conversation>/3`. Called before the decision and
+        `results:<conversation>`, `attachment:<conversation>/3`, `skill:<name>`. Called before the decision and
         again before the run; a difference stops the call. A call that walks a directory names it
         and all below it, `file:/real/path` and `file:/real/path/**`, and its run asks
         `context.permits` about each place that it meets.

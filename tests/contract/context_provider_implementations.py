@@ -9,8 +9,10 @@ from tests.fakes.memory_store import MemoryStore
 from zeroclaw.context.notes import Notes
 from zeroclaw.context.prompt import fixed, identity, rules, sensitive
 from zeroclaw.context.recollection import Recollection
+from zeroclaw.context.skills import skills_provider
 from zeroclaw.context.workspace_files import FILES, WorkspaceFiles
 from zeroclaw.context_provider import ContextProvider
+from zeroclaw.tools.loading.skill import Skill
 from zeroclaw.tools.notes.note import Note
 
 
@@ -47,10 +49,16 @@ async def _sensitive(_: Path) -> ContextProvider:
     return fixed("sensitive", sensitive)
 
 
+async def _skills(_: Path) -> ContextProvider:
+    skill = Skill(name="tides", description="When to sail.", text="", folder=Path("/skills/tides"))
+    return skills_provider(lambda _who, _where: {"tides": skill})
+
+
 PROVIDERS: dict[str, Callable[[Path], Awaitable[ContextProvider]]] = {
     "identity": _identity,
     "files": _files,
     "rules": _rules,
     "sensitive": _sensitive,
+    "skills": _skills,
     "notes": _notes,
 }

@@ -13,7 +13,7 @@ from zeroclaw.context_provider import ContextProvider, ContextRequest, ContextTe
 from zeroclaw.value import replace
 
 every_provider = pytest.mark.parametrize("name", PROVIDERS)
-REQUEST = replace(context_request(), notes=(1,))
+REQUEST = replace(context_request(has_tools=True), notes=(1,))
 
 
 @every_provider

@@ -160,7 +160,9 @@ async def test_resources_are_resolved_and_stay_the_same(name: str, workspace: Pa
     assert [
         resource
         for resource in first
-        if not re.fullmatch("(file:/|host:|sandbox:|notes:|results:|attachment:).*", resource)
+        if not re.fullmatch(
+            "(file:/|host:|sandbox:|notes:|results:|attachment:|skill:|tools:).*", resource
+        )
     ] == []
     assert await asyncio.to_thread(contents, workspace) == before
 

@@ -13,7 +13,8 @@ from zeroclaw.envelope import ConversationId
 from zeroclaw.host.http import HttpAnswer, HttpRequest
 from zeroclaw.host.sandbox import Broken, System, look_around
 from zeroclaw.tool import Tool
-from zeroclaw.tools import attachments, fetch, files, notes, results, shell
+from zeroclaw.tools import attachments, fetch, files, loading, notes, results, shell
+from zeroclaw.tools.loading.skill import Skill
 from zeroclaw.value import Value
 
 NO_SYSTEM = System(bwrap="/missing/bwrap", prlimit="/missing/prlimit", links=(), directories=())
@@ -141,7 +142,15 @@ def _fetch() -> Tool:
     return tool
 
 
+def _loader(name: str) -> Callable[[], Tool]:
+    skill = Skill(name="tides", description="When to sail.", text="", folder=Path("/skills/tides"))
+    made = loading.tools(lambda _who, _where: ("files",), lambda _who, _where: {"tides": skill})
+    return lambda: next(one for one in made if one.spec.name == name)
+
+
 IMPLEMENTATIONS: Mapping[str, Implementation] = {
+    "load_tools": Implementation(make=_loader("load_tools"), good={"groups": ["files"]}),
+    "load_skills": Implementation(make=_loader("load_skills"), good={"name": "tides"}),
     "read_attachment": Implementation(make=_read_attachment, good={"id": 1}),
     "fetch": Implementation(make=_fetch, good={"url": "https://example.org/"}),
     "read_file": Implementation(make=_file_tool("read_file"), good={"path": "notes"}),

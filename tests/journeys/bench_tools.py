@@ -16,6 +16,7 @@ from zeroclaw.tools import ModelSchema, ToolArguments, dump, parse
 from zeroclaw.value import Value
 
 PORT_VARIABLE = "JOURNEY_BENCH_PORT"
+MORE_VARIABLE = "JOURNEY_MORE_TOOLS"
 
 
 class BenchArguments(ToolArguments):
@@ -105,4 +106,21 @@ def tools(*_: object) -> tuple[BenchTool, ...]:
                 risk="low",
             )
         ),
+    )
+
+
+def more(*_: object) -> tuple[BenchTool, ...]:
+    """Return as many tools as a journey asks for, of another package."""
+    return tuple(
+        BenchTool(
+            spec=ToolSpec(
+                name=f"look_at_shelf_{number:02}",
+                description=f"Look at shelf {number}, and tell what stands there.",
+                parameters=ModelSchema(BenchArguments),
+                effects=frozenset({"read"}),
+                idempotent=True,
+                risk="low",
+            )
+        )
+        for number in range(1, 1 + int(os.environ.get(MORE_VARIABLE, "0")))
     )

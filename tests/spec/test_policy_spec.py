@@ -15,6 +15,7 @@ from tests.spec.policy_spec import like, may_meet, meet, verdict
 from zeroclaw.gate import policy
 from zeroclaw.gate.conditions import Query
 from zeroclaw.gate.policy import PolicySet, Statement
+from zeroclaw.value import replace
 
 pytestmark = pytest.mark.slow  # comparisons, hundreds of examples each
 
@@ -31,6 +32,17 @@ def test_the_policy_decides_as_its_sentences_say(case: Case) -> None:
     statements, query = case
     decision = PolicySet(statements).decide(query)
     assert (decision.effect, set(decision.statements)) == verdict(statements, query)
+
+
+@given(case=cases)
+def test_what_may_run_or_be_asked_about_could(case: Case) -> None:
+    """Whatever of a call is left open; so nothing that somebody may call is kept from them. K18."""
+    statements, query = case
+    if not query.action.startswith("tool:") or verdict(statements, query)[0] == "deny":
+        return
+    policy, open_query = PolicySet(statements), replace(query, own=None)
+    assert policy.could(open_query)
+    assert policy.could(replace(open_query, resources=()))
 
 
 @given(seed=seeds)

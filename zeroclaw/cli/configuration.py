@@ -43,7 +43,7 @@ def load(config: Path | None, data_dir: Path | None = None) -> Loaded:
     except ConfigError as error:
         raise ConfigError(in_file(path, error.faults)) from error
     data = parsed.data_dir if data_dir is None else str(data_dir)
-    places = places_of(path, data, parsed.workspace_dir)
+    places = places_of(path, data, parsed.workspace_dir, parsed.skills_dir)
     return Loaded(config=parsed, places=places)
 
 

@@ -14,11 +14,12 @@ from zeroclaw.config.validate import channel_settings
 from zeroclaw.daemon.live_config import LiveConfig, LivePolicy
 from zeroclaw.daemon.model_choice import AUTO
 from zeroclaw.daemon.tools import OURS, tools_of
-from zeroclaw.errors import ConfigError, ZeroclawError
+from zeroclaw.errors import ConfigError, ZeroclawError, system_words
 from zeroclaw.foreign import Raised, call_now
 from zeroclaw.gate.policy import Statement, check_statement, configured
 from zeroclaw.gate.vocabulary import Findings, Vocabulary, check_approvers, check_names
 from zeroclaw.host import plugins
+from zeroclaw.host.places import expand
 from zeroclaw.host.references import Secret, resolve, values_to_redact
 from zeroclaw.inbound.commands.halt import Halt
 from zeroclaw.inbound.commands.registry import COMMANDS
@@ -26,6 +27,8 @@ from zeroclaw.inbound.identity import OPERATOR
 from zeroclaw.limits.budget import price_of
 from zeroclaw.manifest import ChannelManifest
 from zeroclaw.redact import Redactor
+from zeroclaw.tools.loading import read_skills
+from zeroclaw.tools.loading.skill import Skill
 from zeroclaw.value import Hidden, Value, field, replace
 
 
@@ -55,6 +58,7 @@ class CheckedConfig(Value):
         redactor: Knows every secret that is there.
         held: The key paths of the secrets that are there.
         missing: The faults of those that are needed and not there, by key path.
+        skills: Of the folder that the configuration names.
         warnings: What is no fault and still not as somebody meant it, each with its key path.
     """
 
@@ -64,6 +68,7 @@ class CheckedConfig(Value):
     redactor: Redactor
     held: tuple[str, ...] = ()
     missing: Mapping[str, str] = field(default_factory=dict[str, str])
+    skills: tuple[Skill, ...] = ()
     warnings: tuple[str, ...] = ()
 
 
@@ -118,6 +123,8 @@ def check(
     if config.provider.kind not in kinds:
         known = ", ".join(f"`{name}`" for name in kinds)
         faults.append(f"provider.kind: `{config.provider.kind}` is not installed; use {known}")
+    redactor = Redactor(references=values_to_redact(secrets.values(), environment))
+    skills, odd = _skills(config.skills_dir, redactor, faults)
     if faults:
         raise ConfigError(tuple(faults))
     return CheckedConfig(
@@ -135,11 +142,30 @@ def check(
             if config.channels[name].enabled
         ),
         provider_secrets=_below("provider", secrets),
-        redactor=Redactor(references=values_to_redact(secrets.values(), environment)),
+        redactor=redactor,
         held=tuple(secrets),
         missing=missing,
-        warnings=(*named.warnings, *_taken_for_two(config, manifests), *_without_a_price(config)),
+        skills=skills,
+        warnings=(
+            *named.warnings,
+            *_taken_for_two(config, manifests),
+            *_without_a_price(config),
+            *odd,
+        ),
     )
+
+
+def _skills(
+    place: str, redactor: Redactor, faults: list[str]
+) -> tuple[tuple[Skill, ...], Iterator[str]]:
+    """Return the skills that there are, and a warning for each folder that is none."""
+    found: tuple[Skill, ...] = ()
+    odd: tuple[str, ...] = ()
+    try:
+        found, odd = read_skills(expand(place).absolute(), redactor.redact) if place else ((), ())
+    except OSError as error:
+        faults.append(f"skills_dir: `{place}` can't be read: {system_words(error)}")
+    return found, (f"skills_dir: {one}" for one in odd)
 
 
 def _settings(
@@ -177,6 +203,8 @@ _OURS = (
     ("forget_note", "notes", "number"),
     ("read_result", "results", "id offset limit word lines"),
     ("read_attachment", "attachment", "id page offset limit"),
+    ("load_tools", "tools", "groups"),
+    ("load_skills", "skill", "name file"),
 )
 SHIPPED = {tool: frozenset(kinds.split()) for tool, kinds, _ in _OURS}
 """The tools of this house, switched on or not, each with the kinds of resources that it names."""

@@ -15,7 +15,7 @@ from zeroclaw.context_provider import ContextProvider
 from zeroclaw.daemon.config_check import CheckedConfig
 from zeroclaw.daemon.context import open_context_providers
 from zeroclaw.daemon.live_config import LiveConfig
-from zeroclaw.daemon.tools import open_tools
+from zeroclaw.daemon.tools import by_name, open_tools
 from zeroclaw.gate.protection import Protected
 from zeroclaw.gate.receipt_keys import Keys, open_keys
 from zeroclaw.host import cgroups, places, plugins
@@ -121,6 +121,7 @@ class Foundation(Value):
         start: What the daemon was started with; of its configuration, what waits for a restart.
         settings: The configuration in force, which a reload replaces.
         context: What other packages add to requests.
+        groups: Of each tool, which package brought it; one that is not there is its own.
     """
 
     start: Start
@@ -141,6 +142,7 @@ class Foundation(Value):
     shell_note: str
     watched: str
     context: tuple[ContextProvider, ...] = ()
+    groups: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 async def open_foundation(start: Start, openers: Openers, stack: AsyncExitStack) -> Foundation:
@@ -150,7 +152,7 @@ async def open_foundation(start: Start, openers: Openers, stack: AsyncExitStack)
         NeedsOperator: Something is wrong that a person has to mend.
     """
     config, log = start.config, EventLog("daemon")
-    settings = LiveConfig(config, start.checked.statements)
+    settings = LiveConfig(config, start.checked.statements, start.checked.skills)
     warn_of(start.checked, log)
     clock = openers.clock
     ids = SystemIds(clock)
@@ -183,7 +185,7 @@ async def open_foundation(start: Start, openers: Openers, stack: AsyncExitStack)
     bounded = await asyncio.to_thread(cgroups.take_over)
     watched = bounded.reason if isinstance(bounded, cgroups.NoSubtree) else ""
     log("commands_bounded", by="a watch" if watched else "cgroups", why=watched)
-    tools, shell_note = await open_tools(
+    groups, shell_note = await open_tools(
         config,
         subtree=None if isinstance(bounded, cgroups.NoSubtree) else bounded,
         store=store,
@@ -199,7 +201,8 @@ async def open_foundation(start: Start, openers: Openers, stack: AsyncExitStack)
         openers=openers,
         store=store,
         provider=provider,
-        tools=tools,
+        tools=by_name(groups),
+        groups={tool.spec.name: name for name, every in groups.items() for tool in every},
         keys=keys,
         protected=await asyncio.to_thread(protected_in, start.places),
         listener=listener,
@@ -280,13 +283,16 @@ def open_provider(start: Start, clock: Clock, ids: Ids) -> Provider:
 
 
 def protected_in(where: places.Places) -> Protected:
-    """Return what no policy opens: the data directory and the configuration, by real path."""
-    closed = [str(where.data.resolve())]
-    if where.config is not None:
-        closed.append(str(where.config.resolve()))
-    return Protected(closed=tuple(closed), open=(str(where.workspaces.resolve()),))
+    """Return what no policy opens: data directory, configuration and skills, by real path."""
+    closed = tuple(str(one.resolve()) for one in _of_the_daemon(where))
+    return Protected(closed=closed, open=(str(where.workspaces.resolve()),))
 
 
 def _shielded(where: places.Places) -> Shielded:
     """Return what tools never reach, whatever they are allowed."""
-    return Shielded(hidden=tuple(path for path in (where.data, where.config) if path is not None))
+    return Shielded(hidden=_of_the_daemon(where))
+
+
+def _of_the_daemon(where: places.Places) -> tuple[Path, ...]:
+    every = (where.data, where.config, where.skills)
+    return tuple(path for path in every if path is not None)

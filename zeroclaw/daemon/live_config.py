@@ -14,19 +14,23 @@ from zeroclaw.inbound.commands.halt import Halt
 from zeroclaw.inbound.identity import PEOPLE, People
 from zeroclaw.manifest import ChannelManifest
 from zeroclaw.store import Rows
+from zeroclaw.tools.loading.skill import Skill
 
 
 class LiveConfig:
     """The settings that the daemon runs on."""
 
-    def __init__(self, config: Config, statements: tuple[Statement, ...]) -> None:
+    def __init__(
+        self, config: Config, statements: tuple[Statement, ...], skills: tuple[Skill, ...] = ()
+    ) -> None:
         """Begin with what the daemon was started with; `statements` are the configured ones."""
-        self.config = config
-        self.statements = statements
+        self.take(config, statements, skills)
 
-    def take(self, config: Config, statements: tuple[Statement, ...]) -> None:
+    def take(
+        self, config: Config, statements: tuple[Statement, ...], skills: tuple[Skill, ...] = ()
+    ) -> None:
         """Put others in force."""
-        self.config, self.statements = config, statements
+        self.config, self.statements, self.skills = config, statements, skills
 
 
 class LivePolicy:

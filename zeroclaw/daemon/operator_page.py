@@ -94,7 +94,7 @@ class OperatorPage:
                 people=services.people,
                 policy=services.policy,
                 protected=foundation.protected,
-                tools=foundation.tools,
+                tools=services.tools,
                 workspaces=foundation.start.places.workspaces.resolve(),
                 clock=foundation.clock,
             ),

@@ -79,7 +79,9 @@ class Reloader:
         secrets = replaced_secrets(self._foundation.start.checked, fresh.checked)
         settings = self._foundation.settings
         self._written = merge_live(self._written, fresh.config)
-        settings.take(merge_live(settings.config, fresh.config), fresh.checked.statements)
+        is_there = fresh.places.skills == self._foundation.start.places.skills
+        skills = fresh.checked.skills if is_there else settings.skills
+        settings.take(merge_live(settings.config, fresh.config), fresh.checked.statements, skills)
         self._people.configured(
             settings.config.people,
             allowed=allowed_of(settings.config),

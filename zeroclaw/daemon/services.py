@@ -9,12 +9,14 @@ from zeroclaw.config.model import NotesSettings
 from zeroclaw.context.notes import Notes
 from zeroclaw.context.providers import ContextProviders
 from zeroclaw.context.recollection import Recollection
+from zeroclaw.context.skills import skills_provider
 from zeroclaw.conversation.turn_row import open_drafts
 from zeroclaw.daemon.channel_host import ChannelHost
 from zeroclaw.daemon.context import own_context
 from zeroclaw.daemon.foundation import Foundation, ReadyFacts
 from zeroclaw.daemon.live_config import LivePolicy, learn_stored, people_of
 from zeroclaw.daemon.reload import Reloader
+from zeroclaw.daemon.tools import by_name
 from zeroclaw.delivery.live import Live
 from zeroclaw.delivery.outbox import Outbox
 from zeroclaw.envelope import Address, ConversationId
@@ -57,13 +59,14 @@ from zeroclaw.retention.policy import is_over
 from zeroclaw.retention.sweep import Sweep
 from zeroclaw.store import Delete, Put, RowKind, Write
 from zeroclaw.text import catalogue
-from zeroclaw.tools import attachments, results
+from zeroclaw.tools import attachments, loading, results
 from zeroclaw.turn.composer import filled
 from zeroclaw.turn.context import TurnServices
 from zeroclaw.turn.deliveries import Deliveries
 from zeroclaw.turn.downloads import Downloads
 from zeroclaw.turn.model_call import Model, ModelRecord
 from zeroclaw.turn.numbers import Numbers
+from zeroclaw.turn.offers import Offers
 from zeroclaw.turn.results import Results
 from zeroclaw.turn.runner import TurnRunner
 from zeroclaw.turn.session import Leases
@@ -127,6 +130,17 @@ class Services:
         self.budget = Budget(
             store, clock, settings=lambda: settings.config.budget, price=self._price
         )
+        self.offers = Offers(
+            tools=foundation.tools,
+            groups=foundation.groups,
+            skills=lambda: settings.skills,
+            policy=self.policy,
+            known=self.people.by_now,
+            now=clock.now,
+            eager_tools=lambda: settings.config.runtime.eager_tools,
+        )
+        loaders = loading.tools(self.offers.groups_for, self.offers.skills_for)
+        self.tools = {**foundation.tools, **by_name({"loading": loaders})}
         self._turns = self._turn_services()
         self.titles = Titles(self._turns, lambda: settings.config.runtime.titles)
         self.bus.subscribe(self.titles.hear)
@@ -160,6 +174,7 @@ class Services:
             status=self.status,
             budget=self.budget,
             filling=partial(filled, self._turns),
+            offers=self.offers,
         )
         self.ingress = Ingress(
             context,
@@ -220,7 +235,7 @@ class Services:
                 max_output_tokens=config.provider.max_output_tokens,
             ),
             gate=Gate(
-                tools=foundation.tools,
+                tools=self.tools,
                 policy=self.policy,
                 protected=foundation.protected,
                 redactor=redactor,
@@ -230,7 +245,8 @@ class Services:
                 settings=lambda: settings.config.approvals,
                 approvers=self.operators.approvers,
             ),
-            tools=foundation.tools,
+            tools=self.tools,
+            offers=self.offers,
             arrivals=Downloads(
                 store=foundation.store,
                 account_of=self.channels.account_of,
@@ -245,6 +261,7 @@ class Services:
             context=ContextProviders(
                 (
                     *own_context(settings, foundation.start.places.workspaces, foundation.store),
+                    skills_provider(self.offers.skills_for),
                     *foundation.context,
                     recollection,
                 ),

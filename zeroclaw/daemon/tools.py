@@ -1,6 +1,6 @@
 """Opens the tools that the configuration offers: for the daemon, and for `policy explain`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import cast
@@ -33,8 +33,8 @@ async def open_tools(
     stack: AsyncExitStack,
     result_chars: Callable[[], int] | None = None,
     subtree: Path | None = None,
-) -> tuple[dict[str, Tool], str]:
-    """Return the tools by name, and why there is no shell; `stack` closes what they opened.
+) -> tuple[dict[str, tuple[Tool, ...]], str]:
+    """Return the tools by group, and why there is no shell; `stack` closes what they opened.
 
     Commands get cgroups in `subtree`; None where this process has none to give.
 
@@ -42,10 +42,10 @@ async def open_tools(
         ConfigError: A tool of another package can't be opened.
     """
     wanted = config.tools
-    found: list[Tool] = []
+    found: dict[str, tuple[Tool, ...]] = {}
     note = ""
     if wanted.fetch.enabled:
-        found += _fetch(wanted.fetch, version, stack)
+        found["fetch"] = _fetch(wanted.fetch, version, stack)
     if wanted.files.enabled:
         settings = files.FilesSettings(
             max_read_bytes=wanted.files.max_read_bytes,
@@ -54,7 +54,7 @@ async def open_tools(
             protected=shielded,
             quota=Quota(wanted.shell.workspace_bytes),
         )
-        found += files.tools(settings)
+        found["files"] = files.tools(settings)
     tested: sandbox.System | sandbox.Broken = NO_SANDBOX
     limits = sandbox.Limits(
         memory_bytes=wanted.shell.memory_bytes, workspace_bytes=wanted.shell.workspace_bytes
@@ -64,7 +64,7 @@ async def open_tools(
     if wanted.shell.enabled:
         if isinstance(tested, sandbox.Broken):
             note = tested.reason
-        found += shell.tools(
+        found["shell"] = shell.tools(
             shell.ShellSettings(
                 sandbox=tested,
                 network=wanted.shell.network,
@@ -75,11 +75,16 @@ async def open_tools(
                 subtree=subtree,
             )
         )
-    found += stored_tools(config, store, redact, result_chars, boxed=tested)
+    found |= stored_tools(config, store, redact, result_chars, boxed=tested)
     for name in plugins.names(plugins.TOOLS):
         if name not in OURS:
-            found += tools_of(name)
-    return {tool.spec.name: tool for tool in found}, note
+            found[name] = tools_of(name)
+    return found, note
+
+
+def by_name(groups: Mapping[str, tuple[Tool, ...]]) -> dict[str, Tool]:
+    """Return the tools of all groups."""
+    return {tool.spec.name: tool for every in groups.values() for tool in every}
 
 
 def tools_of(package: str) -> tuple[Tool, ...]:
@@ -100,15 +105,15 @@ def stored_tools(
     result_chars: Callable[[], int] | None = None,
     *,
     boxed: sandbox.System | sandbox.Broken = NO_SANDBOX,
-) -> tuple[Tool, ...]:
+) -> dict[str, tuple[Tool, ...]]:
     """Return those that work on what the store keeps: files that came, notes, cut results.
 
     `boxed` is what files are read in; `result_chars` says how much the model reads at once by now, None for as configured.
     """
-    found: list[Tool] = []
+    found: dict[str, tuple[Tool, ...]] = {}
     answer_chars = result_chars or (lambda: config.runtime.result_chars)
     if config.tools.attachments.enabled:
-        found += attachments.tools(
+        found["attachments"] = attachments.tools(
             attachments.AttachmentsSettings(
                 store=AttachedFiles(store),
                 sandbox=boxed,
@@ -118,10 +123,10 @@ def stored_tools(
             )
         )
     if config.tools.notes.enabled:
-        found += notes.tools(config.tools.notes, Notes(store), redact)
+        found["notes"] = notes.tools(config.tools.notes, Notes(store), redact)
     if config.tools.results.enabled:
-        found += results.tools(KeptResults(store), answer_chars)
-    return tuple(found)
+        found["results"] = results.tools(KeptResults(store), answer_chars)
+    return found
 
 
 def _fetch(config: FetchSettings, version: str, stack: AsyncExitStack) -> tuple[Tool, ...]:

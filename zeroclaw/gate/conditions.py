@@ -75,6 +75,17 @@ class Query(Value):
     in_message: bool | None = None
 
 
+def any_call(spec: ToolSpec, principal: Principal, *, now: datetime, direct: bool) -> Query:
+    """Return the question about a call of a tool of which nothing else is known."""
+    return Query(
+        principal=principal,
+        action=f"tool:{spec.name}",
+        now=now,
+        facts=facts_of(spec),
+        direct=direct,
+    )
+
+
 Test = Callable[[Query], bool]
 Condition = Callable[[object], Test]
 

@@ -41,7 +41,7 @@ from zeroclaw.gate.card_arguments import (
     Unshowable,
     card_arguments,
 )
-from zeroclaw.gate.conditions import Query, ToolFacts, facts_of
+from zeroclaw.gate.conditions import Query, ToolFacts, any_call, facts_of
 from zeroclaw.gate.grant import Grant, covers, is_granted_by
 from zeroclaw.gate.policy import Decision, PolicySet, reasons_of, why_ruled
 from zeroclaw.gate.protection import Protected
@@ -285,7 +285,7 @@ class Gate:
             return invalid_arguments(name, parsed)
         tool = self.tools.get(name)
         if tool is None:
-            return unknown_tool(name, self.tools)
+            return unknown_tool(name, self._known_to(case.setting))
         proposed = partial(
             propose,
             id=case.id,
@@ -305,6 +305,15 @@ class Gate:
         )
         action = replace(action, resources=resources)
         return _Ready(tool=tool, action=action, written=raw, unresolved=unresolved)
+
+    def _known_to(self, setting: Setting) -> list[str]:
+        """Return the tools that whoever asks may ever have."""
+        whose, policy = setting.known or setting.context.principal, self.policy()
+        calls = {
+            name: any_call(tool.spec, whose, now=self.clock.now(), direct=setting.direct)
+            for name, tool in self.tools.items()
+        }
+        return [name for name, query in calls.items() if policy.could(query)]
 
     def _query(self, ready: _Ready, setting: Setting, at: datetime) -> Query:
         action, facts = ready.action, ready.facts

@@ -5,8 +5,8 @@ Principals are `anyone`, `role:<name>`, `channel:<name>`, or a principal's id to
 run of characters, `/` included, as in IAM; there is no other sign. Actions: `tool:<name>`,
 `command:<name>`, `approve:<tool>` (who may answer an approval). Resources: `file:/real/path`,
 `host:<name>:<port>`, `sandbox:<place>`, `notes:of:<principal>` and `notes:in:<chat>`,
-`results:<conversation>`, `attachment:<conversation>/<number>`, always compared in their normal
-form, so a folder and what is in it are two patterns: `file:/srv/notes`, `file:/srv/notes/*`. A
+`results:<conversation>`, `attachment:<conversation>/<number>`, `skill:<name>`, `tools:<group>`,
+always compared in their normal form, so a folder and what is in it are two patterns: `file:/srv/notes`, `file:/srv/notes/*`. A
 call's own resource may hold a `*` too: `host:*` is what a sandbox with network grants, and stands
 for all of it.
 
@@ -53,13 +53,17 @@ EFFECTS: tuple[StatementEffect, ...] = get_args(StatementEffect)
 _ID = re.compile(r"[a-z0-9][a-z0-9_-]*")
 _PRINCIPAL = re.compile(r"anyone|(?!anyone:)[^\s:*]+:[^\s*]+")
 _ACTION = re.compile(r"\*|(tool|command|approve):\S+")
-_RESOURCE = re.compile(r"\*|file:[/*].*|(host|sandbox|notes|results|attachment):.+", re.DOTALL)
+_RESOURCE = re.compile(
+    r"\*|file:[/*].*|(host|sandbox|notes|results|attachment|skill|tools):.+", re.DOTALL
+)
 # What there is but files and hosts, as tools name it, see the docstring above.
 _OTHERS: Mapping[str, re.Pattern[str]] = {
     "sandbox": re.compile(r"workspace|none"),
     "notes": re.compile(r"of:[^:]+:.+|in:.+"),
     "results": re.compile(r"[^:/]+"),
     "attachment": re.compile(r"[^:/]+/[1-9][0-9]*"),
+    "skill": re.compile(r"[a-z0-9-]+"),
+    "tools": re.compile(r"[^:/]+"),
 }
 
 
@@ -154,7 +158,7 @@ _ALLOWED = {
     "principals": "`anyone`, `role:<name>`, `person:<name>`, `channel:<name>` or `<channel>:<id>`",
     "actions": "`tool:<name>`, `command:<name>`, `approve:<tool>` or `*`, with `*` as wildcard",
     "resources": "`file:/<real path>`, `host:<name>:<port>`, `sandbox:<place>`, `notes:<whose>`, "
-    "`results:<conversation>` or `attachment:<conversation>/<number>`, with `*` as wildcard; leave the key out for any",
+    "`results:<conversation>`, `attachment:<conversation>/<number>`, `skill:<name>` or `tools:<group>`, with `*` as wildcard; leave the key out for any",
 }
 
 
@@ -277,13 +281,27 @@ class PolicySet:
         conditions: By name.
     """
 
-    __slots__ = ("_compiled", "statements")
+    __slots__ = ("_compiled", "_open", "_open_to_all", "statements")
 
     def __init__(
         self, statements: Iterable[Statement], conditions: Mapping[str, Condition] = CONDITIONS
     ) -> None:
         self.statements = tuple(sorted(statements, key=lambda statement: statement.id))
         self._compiled = tuple(_compile(one, conditions) for one in self.statements)
+        # For `could`, denies first: what is not known counts for the call, so such a deny does not
+        # hold and all others do.
+        about_tools = (
+            one
+            for one in self._compiled
+            if any(overlaps(action, "tool:*") for action in one.statement.actions)
+        )
+        by_effect = sorted(about_tools, key=lambda one: one.statement.effect != "deny")
+        self._open = tuple(
+            replace(one, lenient=one.statement.effect != "deny") for one in by_effect
+        )
+        self._open_to_all = tuple(
+            replace(one, resources=()) if one.lenient else one for one in self._open
+        )
 
     def decide(self, query: Query) -> Decision:
         """Return what the statements say; the same for any order of them."""
@@ -304,6 +322,19 @@ class PolicySet:
             statements=(),
             why=f"no statement allows `{query.action}` for `{query.principal.id}`",
         )
+
+    def could(self, query: Query) -> bool:
+        """Tell whether any call of a tool like this may run, or be asked about.
+
+        Args:
+            query: What is not known of the call, arguments first, is left open; without resources
+                it stands for whatever the call may touch.
+        """
+        names = _names(query.principal)
+        for one in self._open if query.resources else self._open_to_all:
+            if not _mismatch(one, query, names, None):
+                return one.lenient
+        return False
 
     def walk(self, query: Query, asked: Iterable[str]) -> Callable[[str], bool]:
         """Return what tells of each place that a walk meets whether the call may touch it.

@@ -75,7 +75,7 @@ def is_normal(resource: str) -> bool:
 
 
 _ODD = frozenset({"", ".", ".."})
-_OTHER = re.compile(r"(host|sandbox|notes|results|attachment):[^\s\0]+")
+_OTHER = re.compile(r"(host|sandbox|notes|results|attachment|skill|tools):[^\s\0]+")
 
 
 class _Closed:

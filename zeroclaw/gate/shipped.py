@@ -41,6 +41,7 @@ BASE: tuple[Statement, ...] = (
             "command:status",
             "command:context",
             "command:compact",
+            "command:tools",
             "command:stop",
             "command:forget",
             "command:usage",

@@ -22,6 +22,7 @@ class Places(Value):
         config: The file that is read, None for the built-in defaults.
         data: The data directory: store, keys, control socket.
         workspaces: Holds a directory for each conversation.
+        skills: Holds a folder for each skill, None for none.
         models: Where `deploy/fetch_model.py` puts the small model; not below `data`, so that a
             second data directory doesn't need a second copy.
     """
@@ -30,6 +31,7 @@ class Places(Value):
     data: Path
     workspaces: Path
     models: Path
+    skills: Path | None = None
 
 
 def find_config(named: Path | None) -> Path | None:
@@ -82,7 +84,9 @@ def read_config(path: Path | None) -> str:
         raise ConfigError((fault,)) from error
 
 
-def places_of(config: Path | None = None, data_dir: str = "", workspace_dir: str = "") -> Places:
+def places_of(
+    config: Path | None = None, data_dir: str = "", workspace_dir: str = "", skills_dir: str = ""
+) -> Places:
     """Return where everything is.
 
     Args:
@@ -91,9 +95,11 @@ def places_of(config: Path | None = None, data_dir: str = "", workspace_dir: str
             paths count from the working directory.
         workspace_dir: Likewise; usually beside the data, so that a second data directory has
             workspaces of its own.
+        skills_dir: Likewise, empty for none.
 
     Raises:
-        ConfigError: The data directory lies inside the workspaces, where tools could reach it.
+        ConfigError: The data directory lies inside the workspaces, where tools could reach it, or
+            one of the two and the skills inside each other.
     """
     usual = _usual_data()
     data = _or_usual(data_dir, usual)
@@ -102,7 +108,21 @@ def places_of(config: Path | None = None, data_dir: str = "", workspace_dir: str
     if data.resolve().is_relative_to(workspaces.resolve()):
         fault = f"data_dir: `{data}` is inside `{workspaces}`, where tools write; move it out"
         raise ConfigError((fault,))
-    return Places(config=config, data=data, workspaces=workspaces, models=usual / "models")
+    skills = expand(skills_dir).absolute() if skills_dir else None
+    for other in (data, workspaces):
+        if skills is not None and _are_nested(skills, other):
+            fault = (
+                f"skills_dir: `{skills}` and `{other}` are inside each other; move the skills out"
+            )
+            raise ConfigError((fault,))
+    return Places(
+        config=config, data=data, workspaces=workspaces, models=usual / "models", skills=skills
+    )
+
+
+def _are_nested(one: Path, other: Path) -> bool:
+    real, there = one.resolve(), other.resolve()
+    return real.is_relative_to(there) or there.is_relative_to(real)
 
 
 def data_place(named: Path | None, data_dir: Path | None) -> Path:

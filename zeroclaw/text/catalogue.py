@@ -574,6 +574,10 @@ DOES_CONTEXT = Sentence(
     en="what fills the model's window in this conversation",
     de="was in diesem Gespräch das Fenster des Modells füllt",
 )
+DOES_TOOLS = Sentence(
+    en="which tools and skills I have for you here",
+    de="welche Werkzeuge und Skills ich hier für dich habe",
+)
 DOES_COMPACT = Sentence(
     en="summarise the older part of this conversation",
     de="den älteren Teil dieses Gesprächs zusammenfassen",
@@ -681,6 +685,7 @@ CONTEXT_WINDOW_UNKNOWN = Sentence(
 )
 CONTEXT_PROMPT = Sentence(en="instructions", de="Anweisungen")
 CONTEXT_OPERATOR = Sentence(en="operator's prompt", de="Prompt des Betreibers")
+CONTEXT_SKILLS = Sentence(en="skills", de="Skills")
 CONTEXT_NOTES = Sentence(en="notes", de="Notizen")
 CONTEXT_SUMMARY = Sentence(en="summary", de="Zusammenfassung")
 CONTEXT_MESSAGES = Sentence(en="messages", de="Nachrichten")
@@ -688,6 +693,15 @@ CONTEXT_RESULTS = Sentence(en="tool results", de="Ergebnisse")
 CONTEXT_TOOLS = Sentence(en="tools", de="Werkzeuge")
 CONTEXT_ANSWER = Sentence(en="for the answer", de="für die Antwort")
 CONTEXT_FREE = Sentence(en="free", de="frei")
+
+# --- /tools --------------------------------------------------------------------------------------
+
+TOOLS_NONE = Sentence(
+    en="I have no tools for you here.", de="Ich habe hier keine Werkzeuge für dich."
+)
+SKILLS_ARE = Sentence(
+    en="Skills, loaded where one fits:", de="Skills, die ich lade, wo einer passt:"
+)
 
 # --- /forget -------------------------------------------------------------------------------------
 
@@ -904,6 +918,11 @@ WOULD_READ_RESULT = Sentence(
 WOULD_SEARCH_RESULT = Sentence(
     en="look for {word} in the earlier result {id}",
     de="im früheren Ergebnis {id} nach {word} suchen",
+)
+WOULD_LOAD_TOOLS = Sentence(en="load the tools of {groups}", de="die Werkzeuge von {groups} laden")
+WOULD_LOAD_SKILL = Sentence(en="load the skill {name}", de="den Skill {name} laden")
+WOULD_READ_OF_SKILL = Sentence(
+    en="read {path} of the skill {name}", de="{path} des Skills {name} lesen"
 )
 WOULD_READ_ATTACHMENT = Sentence(en="read attachment {id}", de="Anhang {id} lesen")
 

@@ -49,7 +49,7 @@ class _Made(BaseModel):
     required: list[str] = []
 
 
-_LEFT_OUT = frozenset({"title", "minLength", "maxLength"})
+_LEFT_OUT = frozenset({"title", "minLength", "maxLength", "minItems", "maxItems"})
 _LARGE = 100_000
 
 

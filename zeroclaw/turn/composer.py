@@ -119,15 +119,16 @@ class Composer:
         return self._scene((await self.standing()).parts, more)
 
     async def standing(self) -> Gathered:
-        """Return what providers add to each request of the turn; they are asked once."""
-        correlation = self._opened.correlation
-        if (known := self._session.standing) is None or known[0] != correlation:
-            known = (correlation, await self._gathered("system"))
+        """Return what providers add to each request; they are asked once, and for a new skill."""
+        whose = (self._opened.correlation, *self._session.history.loaded.skills)
+        if (known := self._session.standing) is None or known[0] != whose:
+            known = (whose, await self._gathered("system"))
             self._session.standing = known
         return known[1]
 
     def _scene(self, parts: tuple[Part, ...], more: tuple[Message, ...] = ()) -> Scene:
-        return scene_of(self._services, self._session.history, parts, more)
+        whose, history = self._opened.principal, self._session.history
+        return scene_of(self._services, history, whose, self._address, parts, more=more)
 
     async def _gathered(self, place: Place) -> Gathered:
         """Ask the providers of a place, and tell which of them added nothing though they should."""
@@ -139,6 +140,7 @@ class Composer:
             self._address,
             place,
             notes=opened.notes,
+            skills=self._session.history.loaded.skills,
         )
         for one in gathered.left_out:
             services.log("context_left_out", name=one.name, why=one.why, level="warning")
@@ -158,6 +160,7 @@ async def gathered_for(
     place: Place,
     *,
     notes: tuple[int, ...] = (),
+    skills: tuple[str, ...] = (),
 ) -> Gathered:
     """Ask the Context Providers of one place about a request."""
     facts = services.model.provider.facts
@@ -166,8 +169,10 @@ async def gathered_for(
         principal=principal,
         address=address,
         now=services.clock.now(),
-        has_tools=facts.calls_tools and bool(services.tools),
+        has_tools=facts.calls_tools and services.offers.has_any,
         notes=notes,
+        skills=skills,
+        window=facts.context_tokens,
     )
     return await services.context.gather(request, place, facts.context_tokens)
 
@@ -175,7 +180,10 @@ async def gathered_for(
 def scene_of(
     services: TurnServices,
     history: History,
+    principal: Principal,
+    address: Address,
     parts: tuple[Part, ...],
+    *,
     more: tuple[Message, ...] = (),
 ) -> Scene:
     """Return what the next request of a conversation is made of.
@@ -183,12 +191,16 @@ def scene_of(
     Args:
         services: The daemon's.
         history: Of the conversation.
+        principal: Whose turn it is.
+        address: Where.
         parts: What the providers add.
         more: Messages that are about to join the history.
     """
     model = services.model
     facts = model.provider.facts
-    offered = services.tools.values() if facts.calls_tools else ()
+    tools: tuple[ToolDefinition, ...] = ()
+    if facts.calls_tools:
+        tools = services.offers.definitions(principal, address, history.loaded)
     messages = (*history.messages, *more)
     bounds = services.arrivals.settings
     return Scene(
@@ -201,14 +213,7 @@ def scene_of(
         ),
         summary=history.summary,
         start=turn_start(history, messages),
-        tools=tuple(
-            ToolDefinition(
-                name=tool.spec.name,
-                description=tool.spec.description,
-                parameters=dict(tool.spec.parameters),
-            )
-            for tool in offered
-        ),
+        tools=tools,
         window=facts.context_tokens,
         max_output_tokens=model.max_output_tokens,
         reader=services.results.reader if facts.calls_tools else "",
@@ -236,8 +241,10 @@ async def filled(
 ) -> Filled:
     """Look at what the next request of a conversation would hold."""
     history = await read_history(services.store, conversation)
-    gathered = await gathered_for(services, conversation, principal, address, "system")
-    scene = scene_of(services, history, gathered.parts)
+    gathered = await gathered_for(
+        services, conversation, principal, address, "system", skills=history.loaded.skills
+    )
+    scene = scene_of(services, history, principal, address, gathered.parts)
     made = assemble(scene, Weighed(), services.model.record.learned, detach)
     reserve = reserve_of(scene.window, scene.max_output_tokens) if scene.window else 0
     return Filled(

@@ -27,6 +27,7 @@ from zeroclaw.turn.downloads import Downloads
 from zeroclaw.turn.entries import TurnOpened
 from zeroclaw.turn.model_call import Model
 from zeroclaw.turn.numbers import Numbers
+from zeroclaw.turn.offers import Offers
 from zeroclaw.turn.results import Results
 from zeroclaw.turn.session import ConversationSession
 from zeroclaw.turn.states import Limits
@@ -75,6 +76,7 @@ class TurnServices(Value):
     model: Model
     gate: Gate
     tools: Mapping[str, Tool]
+    offers: Offers
     arrivals: Downloads
     recollection: Recollection
     context: ContextProviders

@@ -15,7 +15,7 @@ from zeroclaw.gate.verdict import Denied
 from zeroclaw.limits import loops
 from zeroclaw.message import AssistantMessage, Message, ToolMessage, UserMessage
 from zeroclaw.text import catalogue
-from zeroclaw.turn import entries, signals
+from zeroclaw.turn import entries, offers, signals
 from zeroclaw.turn.batch import Fill, Outcome, closed
 from zeroclaw.turn.entries import Entry
 from zeroclaw.turn.machine import Step, begin, begin_compaction, begin_tool, said, step
@@ -70,6 +70,7 @@ class History(Value):
         receipts: All of them, oldest first.
         untrusted: Where untrusted text came from that is in the messages, or was when an answer
             among them was written; the newest, empty only for none.
+        loaded: What the conversation has asked for beyond what every request holds.
     """
 
     messages: tuple[Message, ...] = ()
@@ -79,6 +80,7 @@ class History(Value):
     retry: entries.TurnOpened | None = None
     receipts: tuple[Issued, ...] = ()
     untrusted: tuple[Source, ...] = ()
+    loaded: offers.Loaded = offers.Loaded()
 
 
 def fold(journal: Iterable[Entry]) -> History:
@@ -143,6 +145,7 @@ def _within(history: History, turn: OpenTurn, entry: Entry) -> History:
         _joined(history, _brought(turn.state, state, entry)),
         turn=replace(turn, state=state, resumed=resumed, own=own, calls=calls),
         receipts=history.receipts + issued(turn.state, entry),
+        loaded=_loaded(history, turn.state, state, entry),
     )
     match entry:
         case entries.Compacted():
@@ -181,6 +184,13 @@ def _calls(turn: OpenTurn, after: State, entry: Entry) -> loops.Log:
             return ()
         case _:
             return turn.calls
+
+
+def _loaded(history: History, before: State, after: State, entry: Entry) -> offers.Loaded:
+    appended = isinstance(entry, entries.BatchAppended) and before != after
+    if appended and isinstance(before, Calling):
+        return offers.extended(history.loaded, before.batch.slots)
+    return history.loaded
 
 
 def _finished(history: History, turn: OpenTurn, entry: entries.TurnFinished) -> History:

@@ -114,7 +114,8 @@ class ConversationSession:
             cleared by who has read it there.
         journal_bytes: Of the entries that the history was made of.
         weighed: What is known of its newest request to the model.
-        standing: What the Context Providers add to each request of a turn, by its correlation.
+        standing: What the Context Providers add to each request of a turn, by its correlation and
+            the skills that it has.
         is_cut: Its person was told that a request leaves something out.
         breaker: Whether older messages are summarised.
     """
@@ -141,7 +142,7 @@ class ConversationSession:
         self.audit_is_longer = audit_is_longer
         self.journal_bytes = journal_bytes
         self.weighed = Weighed()
-        self.standing: tuple[str, Gathered] | None = None
+        self.standing: tuple[tuple[str, ...], Gathered] | None = None
         self.is_cut = False
         self.breaker = Breaker()
 

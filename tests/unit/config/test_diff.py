@@ -95,6 +95,7 @@ TAKEN_UP = frozenset(
         "retention.messages_days",
         "runtime.backlog",
         "runtime.grace_s",
+        "runtime.eager_tools",
         "runtime.max_iterations",
         "runtime.max_repeats",
         "runtime.prompt",

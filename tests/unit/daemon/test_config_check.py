@@ -420,6 +420,20 @@ def test_a_path_through_a_link_is_a_fault(tmp_path: Path) -> None:
     assert check(parse(text), {}).warnings == ()
 
 
+def test_a_broken_skill_is_warned_of_and_a_missing_folder_is_a_fault(tmp_path: Path) -> None:
+    """The others are there; a secret that is known is in none of them."""
+    for name in ("tides", "winds"):
+        (tmp_path / name).mkdir()
+    tides = "---\nname: tides\ndescription: When to sail.\n---\nIt is open sesame, please.\n"
+    (tmp_path / "tides" / "SKILL.md").write_text(tides, encoding="utf-8")
+    checked = check(parse(f'skills_dir = "{tmp_path}"\n'), {"DOOR_PASSWORD": "open sesame, please"})
+    assert [(one.name, "sesame" in one.text) for one in checked.skills] == [("tides", False)]
+    (warning,) = checked.warnings
+    assert warning.startswith("skills_dir: `winds` is left out: its `SKILL.md` can't be read")
+    (fault,) = faults_of(f'skills_dir = "{tmp_path}/nowhere"\n')
+    assert fault.endswith("/nowhere` can't be read: no such file or directory")
+
+
 async def test_the_tools_of_this_house_are_called_as_they_are() -> None:
     """All that can be switched on, for a statement about one that is off is no fault."""
     async with AsyncExitStack() as stack:

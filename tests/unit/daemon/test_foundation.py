@@ -85,14 +85,15 @@ async def test_a_channel_that_its_platform_calls_needs_the_public_listener(
 
 
 async def test_the_configuration_itself_is_out_of_every_tools_reach(tmp_path: Path) -> None:
-    """As the data directory is; the workspaces are not (S3-23)."""
+    """As the data directory and the skills are; the workspaces are not (S3-23)."""
     start = await asyncio.to_thread(start_in, tmp_path)
     config = tmp_path / "config.toml"
     config.write_text("")
-    start = replace(start, places=replace(start.places, config=config))
+    skills = tmp_path / "skills"
+    start = replace(start, places=replace(start.places, config=config, skills=skills))
     async with AsyncExitStack() as stack:
         parts = await open_foundation(start, Openers(), stack)
-        assert parts.protected.closed == (str(start.places.data), str(config))
+        assert parts.protected.closed == (str(start.places.data), str(config), str(skills))
         assert parts.protected.open == (str(start.places.workspaces),)
 
 

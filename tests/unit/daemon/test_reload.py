@@ -1,6 +1,7 @@
 """A configuration that is read again while the daemon runs."""
 
 import asyncio
+from pathlib import Path
 
 import pytest
 
@@ -26,6 +27,7 @@ from zeroclaw.daemon.reload import (
 )
 from zeroclaw.inbound.identity import Known, known_put
 from zeroclaw.store import Commit, DurablePoint, RowKind
+from zeroclaw.tools.loading.skill import Skill
 from zeroclaw.value import replace
 
 POKE = asks_for(("poke", '{"a": 1}'))
@@ -331,3 +333,23 @@ async def test_what_a_file_leaves_to_be_found_is_no_change(world: World) -> None
         assert await reloading.again() == Reloaded(file="None", live=("autonomy",))
         assert await reloading.again() == Reloaded(file="None")
         assert (settings.config.provider, settings.config.autonomy) == (found, "full")
+
+
+async def test_skills_are_read_again_where_they_were(world: World) -> None:
+    """Another folder waits for a restart, for the old one is what is closed to tools."""
+    skill = Skill(name="tides", description="When to sail.", text="", folder=Path("/s/tides"))
+    async with world.running() as house:
+        read = house.parts.start.reread
+        assert read is not None
+        start, settings = house.parts.start, house.parts.settings
+        fresh = replace(read(), checked=replace(start.checked, skills=(skill,)))
+        moved = replace(fresh, places=replace(start.places, skills=Path("/other")))
+        rooms = house.services
+        for now, skills in ((moved, ()), (fresh, (skill,))):
+            again = replace(house.parts, start=replace(start, reread=lambda now=now: now))
+            reloader = Reloader(
+                again, policy=rooms.policy, people=rooms.people, revocation=rooms.revocation
+            )
+            await reloader.again()
+            assert settings.skills == skills
+            assert tuple(rooms.offers.skills()) == skills

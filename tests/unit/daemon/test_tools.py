@@ -14,7 +14,7 @@ from zeroclaw.config.model import (
     RuntimeSettings,
     ToolsSettings,
 )
-from zeroclaw.daemon.tools import stored_tools
+from zeroclaw.daemon.tools import by_name, stored_tools
 from zeroclaw.message import ToolMessage
 from zeroclaw.redact import Redactor
 from zeroclaw.store import RowKind
@@ -37,7 +37,8 @@ def world(tmp_path: Path) -> World:
 
 def offer(world: World) -> None:
     """Put the tools there that the configuration offers."""
-    world.others = stored_tools(world.config, world.store, Redactor((SECRET,)).redact)
+    found = stored_tools(world.config, world.store, Redactor((SECRET,)).redact)
+    world.others = tuple(by_name(found).values())
 
 
 async def result(house: House, play: tuple[str, str], who: str, room: str = "") -> str:

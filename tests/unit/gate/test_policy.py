@@ -44,6 +44,41 @@ def test_deny_beats_ask_beats_allow(statements: tuple[Statement, ...], expected:
     assert effect_of(*statements, ask=query()) == expected
 
 
+@pytest.mark.parametrize(
+    ("statements", "could"),
+    [
+        pytest.param((), False, id="nothing allows it"),
+        pytest.param((ALLOW,), True, id="it is allowed"),
+        pytest.param((ASK,), True, id="it asks"),
+        pytest.param((ALLOW, DENY), False, id="all of it is denied"),
+        pytest.param(
+            (ALLOW, statement("d", "deny", resources=("file:/a",))), True, id="some of it is denied"
+        ),
+        pytest.param(
+            (statement("d", "allow", resources=("file:/a",)),), True, id="some is allowed"
+        ),
+        pytest.param((ALLOW, statement("d", "deny", when={"own": True})), True, id="an open deny"),
+        pytest.param((statement("d", "allow", when={"own": True}),), True, id="an open allow"),
+        pytest.param(
+            (ALLOW, statement("d", "deny", principals=("web:8",))), True, id="others are denied"
+        ),
+        pytest.param((statement("d", "allow", actions=("command:*",)),), False, id="of commands"),
+    ],
+)
+def test_whether_any_call_of_a_tool_could_run(
+    statements: tuple[Statement, ...], could: bool
+) -> None:
+    """What is not known of the call counts for it: only what no call passes is kept from people. K18."""
+    assert PolicySet(statements).could(query()) is could
+
+
+@pytest.mark.parametrize(("named", "could"), [("skill:tides", False), ("skill:ports", True)])
+def test_what_a_call_touches_may_be_denied_alone(named: str, could: bool) -> None:
+    """By its name; where it is known, nothing is open about it."""
+    policy = PolicySet([ALLOW, statement("d", "deny", resources=("skill:tide*",))])
+    assert policy.could(query(resources=(named,))) is could
+
+
 AB = ("file:/a", "file:/b")
 
 

@@ -73,6 +73,15 @@ def test_data_inside_the_workspaces_is_refused(data_dir: str) -> None:
         places_of(data_dir=data_dir, workspace_dir="/w")
 
 
+@pytest.mark.parametrize("skills_dir", ["/w", "/w/skills", "/", "/data/skills", "/data"])
+def test_skills_and_what_tools_or_the_daemon_write_are_apart(skills_dir: str) -> None:
+    """Else a model could write what it is then told as the operator's word. S3-07."""
+    with pytest.raises(ConfigError, match="are inside each other; move the skills out"):
+        places_of(data_dir="/data", workspace_dir="/w", skills_dir=skills_dir)
+    assert places_of(data_dir="/data", workspace_dir="/w", skills_dir="/s").skills == Path("/s")
+    assert places_of(data_dir="/data", workspace_dir="/w").skills is None
+
+
 def test_the_configuration_is_looked_for_in_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

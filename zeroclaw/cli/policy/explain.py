@@ -10,7 +10,7 @@ from zeroclaw.config.model import Config
 from zeroclaw.daemon.config_check import manifests_of
 from zeroclaw.daemon.foundation import protected_in
 from zeroclaw.daemon.live_config import LiveConfig, LivePolicy, learn_stored, people_of
-from zeroclaw.daemon.tools import open_tools
+from zeroclaw.daemon.tools import by_name, open_tools
 from zeroclaw.errors import ConfigError
 from zeroclaw.gate.policy import configured
 from zeroclaw.gate.ruling import Explained
@@ -25,6 +25,7 @@ from zeroclaw.stores.sqlite import open_store
 from zeroclaw.stores.sqlite.files import FILE_NAME
 from zeroclaw.stores.sqlite.reader import open_for_looking
 from zeroclaw.tool import Tool
+from zeroclaw.tools import loading
 from zeroclaw.value import replace
 
 
@@ -36,7 +37,7 @@ async def offered_here(config: Config, stack: AsyncExitStack) -> tuple[dict[str,
     stack.push_async_callback(asyncio.to_thread, folder.cleanup)
     empty = await open_store(Path(folder.name), clock=SystemClock())
     stack.push_async_callback(empty.aclose)
-    return await open_tools(
+    groups, no_shell = await open_tools(
         config,
         store=empty,
         shielded=Protected(hidden=()),
@@ -44,6 +45,8 @@ async def offered_here(config: Config, stack: AsyncExitStack) -> tuple[dict[str,
         version="",
         stack=stack,
     )
+    loaders = loading.tools(lambda _who, _where: (), lambda _who, _where: {})
+    return by_name({**groups, "loading": loaders}), no_shell
 
 
 async def explain(

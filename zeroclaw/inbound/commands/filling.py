@@ -12,6 +12,7 @@ BAR_CELLS = 24
 NAMES: Mapping[str, Sentence] = {
     "prompt": catalogue.CONTEXT_PROMPT,
     "operator": catalogue.CONTEXT_OPERATOR,
+    "skills": catalogue.CONTEXT_SKILLS,
     "notes": catalogue.CONTEXT_NOTES,
     "summary": catalogue.CONTEXT_SUMMARY,
     "messages": catalogue.CONTEXT_MESSAGES,

@@ -10,6 +10,7 @@ from datetime import datetime
 from functools import partial
 
 from zeroclaw.config.model import WhileBusy
+from zeroclaw.context.skills import short
 from zeroclaw.conversation.inbox import Again, Cause, Opening, Stop, Summarise, UseTool, item_put
 from zeroclaw.envelope import Address, Command, ConversationId, Principal
 from zeroclaw.gate.conditions import Query
@@ -30,6 +31,7 @@ from zeroclaw.menu import Menu, MenuEntry
 from zeroclaw.store import Write
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import LANGUAGES, NAMES, Language, Sentence, language_of
+from zeroclaw.turn.offers import Offers
 from zeroclaw.value import Value, replace
 
 
@@ -49,6 +51,7 @@ COMMANDS: dict[str, CommandHelp] = {
     "status": CommandHelp(usage="/status", does=catalogue.DOES_STATUS),
     "usage": CommandHelp(usage="/usage", does=catalogue.DOES_USAGE),
     "context": CommandHelp(usage="/context", does=catalogue.DOES_CONTEXT),
+    "tools": CommandHelp(usage="/tools", does=catalogue.DOES_TOOLS),
     "compact": CommandHelp(usage="/compact", does=catalogue.DOES_COMPACT),
     "pending": CommandHelp(usage="/pending", does=catalogue.DOES_PENDING),
     "approve": CommandHelp(usage="/approve 1 3", does=catalogue.DOES_APPROVE),
@@ -91,6 +94,7 @@ class Commands:
         status: Status,
         budget: Budget,
         filling: Filling,
+        offers: Offers,
     ) -> None:
         """Hold what carries each of them out; what starts a turn is named in `plan`."""
         self._context = context
@@ -104,6 +108,7 @@ class Commands:
             "status": self._told_status,
             "usage": partial(usage, context, budget),
             "context": partial(told_filling, filling),
+            "tools": partial(_told_offers, offers),
             "pending": requests.pending,
             "approve": requests.by_number,
             "deny": requests.by_number,
@@ -222,6 +227,19 @@ class Commands:
 
     def _may(self, given: Invocation, name: str) -> bool:
         return self._context.policy().decide(self._query(given, name)).effect == "allow"
+
+
+async def _told_offers(offers: Offers, given: Invocation) -> Reply:
+    """List the tools by group, and the skills, that whoever asks may have here."""
+    groups = offers.groups_for(given.principal, given.address)
+    skills = offers.skills_for(given.principal, given.address)
+    lines = [
+        f"- {name}: {', '.join(f'`{one.name}`' for one in every)}" for name, every in groups.items()
+    ]
+    if skills:
+        told = (f"- `{one.name}`: {short(one.description)}" for one in skills.values())
+        lines += ("", catalogue.SKILLS_ARE.to(given.language), *told)
+    return Reply(text="\n".join(lines) or catalogue.TOOLS_NONE.to(given.language))
 
 
 async def _name_the_tool(given: Invocation) -> Reply:

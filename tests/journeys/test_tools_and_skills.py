@@ -1,0 +1,245 @@
+"""Tools that come as the model asks for them, and the skills of the operator."""
+
+from pathlib import Path
+from typing import cast
+
+import msgspec
+import pytest
+
+from tests.emulators.model_server import Received
+from tests.journeys.bench_tools import MORE_VARIABLE
+from tests.journeys.world import World, world
+
+pytestmark = pytest.mark.slow
+
+SIXTY = {MORE_VARIABLE: "43"}
+"""With the thirteen of the daemon and the four of the bench."""
+SHELVES = tuple(f"look_at_shelf_{number:02}" for number in range(1, 44))
+BENCH = ("peek", "knock", "nap", "dig")
+SKILL = """---
+name: tide-tables
+description: >
+  How to read tide tables. Use when somebody
+  asks when to sail.
+license: MIT
+---
+# Tides
+Add one hour in summer. The token is {secret}.
+"""
+
+
+def tools_of(request: Received) -> list[dict[str, object]]:
+    """Return the tools of a request."""
+    tools = cast("list[dict[str, dict[str, object]]]", request.body.get("tools", []))
+    return [one["function"] for one in tools]
+
+
+def names_of(request: Received) -> list[str]:
+    """Return what the tools of a request are called."""
+    return [str(one["name"]) for one in tools_of(request)]
+
+
+def prompt_of(request: Received) -> str:
+    """Return the system message of a request."""
+    return str(request.messages[0]["content"])
+
+
+async def load_bench(here: World) -> None:
+    """Ann asks, and the model loads the bench and then looks."""
+    here.model.call("load_tools", {"groups": ["bench"]}, round=0, key="look")
+    here.model.call("peek", {"what": "moon"}, round=1, key="look")
+    here.model.say("Seen.", round=2, key="look")
+    await here.say("ann", "look")
+    await here.answered("ann", "Seen.")
+
+
+def lay(directory: Path, name: str, text: str) -> Path:
+    """Put a skill into the operator's folder."""
+    folder = directory / "skills" / name
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text(text, encoding="utf-8")
+    return folder
+
+
+async def test_sixty_tools_begin_with_one_that_brings_the_others(tmp_path: Path) -> None:
+    """The first request stays at 6 KB; what is loaded comes behind, and outlasts a kill.
+
+    S3-13, S3-14, S3-18, K18.
+    """
+    async with world(tmp_path, environment=SIXTY) as here:
+        await load_bench(here)
+        first, second, third = here.model.requests
+        assert len(msgspec.json.encode(first.body)) <= 6_000
+        assert names_of(first) == ["load_tools"]
+        (listing,) = tools_of(first)
+        told = str(listing["description"])
+        assert "\n- bench: peek, knock, nap, dig\n" in f"{told}\n"
+        assert "\n- files: read_file, list_files, " in told
+        assert all(name in told for name in SHELVES[:40])
+        assert told.endswith(" and 3 more")
+        assert names_of(second) == ["load_tools", *BENCH]
+        assert tools_of(second)[:1] == tools_of(first)
+        assert second.messages[: len(first.messages)] == first.messages
+        assert third.body["tools"] == second.body["tools"]
+        assert "their tools are among yours" in here.tool_results()[0]
+        assert here.bench.ran() == ["moon"]
+        assert here.chat("olga").cards == []
+        await here.daemon.restart()
+        here.model.say("Again.")
+        await here.say("ann", "and now?")
+        await here.answered("ann", "Seen.", "Again.")
+        assert here.model.requests[-1].body["tools"] == second.body["tools"]
+        await here.say("ann", "/new")
+        here.model.say("Anew.", key="anew")
+        await here.say("ann", "anew")
+        await here.until(lambda: here.chat("ann").answers[-1] == "Anew.")
+        assert here.model.requests[-1].body["tools"] == first.body["tools"]
+
+
+async def test_few_tools_are_all_there_at_once(tmp_path: Path) -> None:
+    """As many as the configuration says, and one more is too many. K18, S0-15."""
+    async with world(tmp_path, runtime={"eager_tools": 17}) as here:
+        here.model.say("Hello.")
+        await here.say("ann", "hi")
+        await here.answered("ann", "Hello.")
+        assert len(names_of(here.model.requests[-1])) == 17
+        assert "load_tools" not in names_of(here.model.requests[-1])
+        text = here.config.read_text(encoding="utf-8")
+        here.config.write_text(text.replace("eager_tools = 17", "eager_tools = 16"), "utf-8")
+        await here.daemon.restart()
+        here.model.say("Again.")
+        await here.say("ann", "and now?")
+        await here.answered("ann", "Hello.", "Again.")
+        assert names_of(here.model.requests[-1]) == ["load_tools"]
+
+
+async def test_a_kill_between_loading_and_use_loses_nothing(tmp_path: Path) -> None:
+    """The turn that is taken up again has what it had. S3-14, K18."""
+    async with world(tmp_path, environment=SIXTY) as here:
+        gate = here.model.gate()
+        here.model.call("load_tools", {"groups": ["bench"]}, round=0)
+        here.model.hang(gate)
+        await here.say("ann", "look")
+        await gate.reached()
+        assert names_of(here.model.requests[-1]) == ["load_tools", *BENCH]
+        await here.daemon.kill()
+        here.model.call("peek", {"what": "moon"}, round=1)
+        here.model.say("Seen.", round=2)
+        await here.daemon.start()
+        await here.answered("ann", "Seen.")
+        assert names_of(here.model.requests[-1]) == ["load_tools", *BENCH]
+        assert here.bench.ran() == ["moon"]
+
+
+async def test_a_tool_that_was_not_loaded_runs_all_the_same(tmp_path: Path) -> None:
+    """Through the gate like every call; its group comes along, also where the call was wrong. K18."""
+    async with world(tmp_path, environment=SIXTY) as here:
+        here.model.calls(("peek", {"what": "moon"}), ("recall", {"limit": "many"}), round=0)
+        here.model.call("load_tools", {"groups": ["nowhere"]}, round=1)
+        here.model.say("Seen.", round=2)
+        await here.say("ann", "look")
+        await here.answered("ann", "Seen.")
+        seen, recalled, loaded = here.tool_results()
+        assert "peek: moon" in seen
+        assert "the arguments of `recall` can't be used" in recalled
+        assert "there is no group `nowhere`" in loaded
+        notes = ("remember", "recall", "forget_note")
+        assert names_of(here.model.requests[-1]) == ["load_tools", *BENCH, *notes]
+
+
+async def test_what_somebody_may_never_call_is_not_named_to_them(tmp_path: Path) -> None:
+    """Neither listed, nor loaded, nor suggested; for others it is there. K18, S3-14."""
+    no_bench = {
+        "id": "no-bench",
+        "effect": "deny",
+        "principals": ["person:ann"],
+        "actions": [f"tool:{name}" for name in BENCH],
+    }
+    async with world(tmp_path, environment=SIXTY, policy={"statement": [no_bench]}) as here:
+        here.model.call("load_tools", {"groups": ["bench"]}, round=0, key="look")
+        here.model.call("peeek", {"what": "moon"}, round=1, key="look")
+        here.model.say("Nothing there.", round=2, key="look")
+        await here.say("ann", "look")
+        await here.answered("ann", "Nothing there.")
+        await here.say("ann", "/tools")
+        listed = await here.until(lambda: here.chat("ann").answers[1:])
+        assert "- files: `read_file`, " in listed[0]
+        told = f"{here.model.requests[-1].body}{listed}"
+        assert names_of(here.model.requests[-1]) == ["load_tools"]
+        assert "there is no group `bench`" in told
+        assert "there is no tool `peeek`" in told
+        assert not any(f"{name}`" in told or f" {name}," in told for name in BENCH)
+        here.model.say("Hello.", key="hi")
+        await here.say("bob", "hi")
+        await here.answered("bob", "Hello.")
+        assert "bench: peek, knock, nap, dig" in str(tools_of(here.model.requests[-1]))
+
+
+async def test_a_skill_is_listed_loaded_and_there_until_the_conversation_ends(
+    tmp_path: Path,
+) -> None:
+    """Its text comes with the system message, and outlasts a kill; no tool runs for it. S3-07, S3-18."""
+    folder = lay(tmp_path, "tide-tables", SKILL.format(secret="correct horse battery 7431"))
+    (folder / "ports.md").write_text("Kiel: none.\n", encoding="utf-8")
+    lay(tmp_path, "no-description", "---\nname: no-description\n---\nAnything.\n")
+    async with world(tmp_path, skills_dir=str(tmp_path / "skills")) as here:
+        here.model.call("load_skills", {"name": "tide-tables"}, round=0, key="sail")
+        here.model.call(
+            "load_skills", {"name": "tide-tables", "file": "ports.md"}, round=1, key="sail"
+        )
+        here.model.say("At noon.", round=2, key="sail")
+        await here.say("ann", "when to sail?")
+        await here.answered("ann", "At noon.")
+        first, second, _ = here.model.requests
+        assert "- tide-tables: How to read tide tables. Use when somebody asks" in prompt_of(first)
+        assert "Add one hour" not in prompt_of(first)
+        assert prompt_of(second).startswith(prompt_of(first))
+        assert "Add one hour in summer. The token is [redacted" in prompt_of(second)
+        assert second.body["tools"] == first.body["tools"]
+        loaded, file = here.tool_results()
+        assert "- `ports.md`" in loaded
+        assert "Kiel: none." in file
+        assert here.chat("olga").cards == []
+        await here.daemon.restart()
+        here.model.say("Again.")
+        await here.say("ann", "and now?")
+        await here.answered("ann", "At noon.", "Again.")
+        assert prompt_of(here.model.requests[-1]) == prompt_of(second)
+        await here.say("ann", "/tools")
+        (said,) = await here.until(lambda: here.chat("ann").answers[2:])
+        assert "- `tide-tables`: How to read tide tables." in said
+        assert "no-description" not in f"{said}{here.model.requests[-1].body}"
+        assert "`no-description` is left out: its `SKILL.md` must have a `description`" in (
+            here.daemon.account()
+        )
+
+
+async def test_a_skill_is_withheld_from_whom_the_policy_denies_it(tmp_path: Path) -> None:
+    """By its resource; what the model knows of it from elsewhere does not help. S3-07."""
+    lay(tmp_path, "tide-tables", SKILL.format(secret="none"))
+    denied = {
+        "id": "no-tides",
+        "effect": "deny",
+        "principals": ["person:ann"],
+        "actions": ["tool:load_skills"],
+        "resources": ["skill:tide-*"],
+    }
+    skills = str(tmp_path / "skills")
+    async with world(tmp_path, skills_dir=skills, policy={"statement": [denied]}) as here:
+        here.model.call("load_skills", {"name": "tide-tables"}, round=0)
+        here.model.say("I can't.", round=1)
+        await here.say("ann", "when to sail?")
+        await here.answered("ann", "I can't.")
+        assert "tide-tables" not in str(here.model.requests[0].body)
+        assert "Add one hour" not in str(here.model.requests[1].body)
+        assert "`no-tides` denies it" in here.tool_results()[0]
+
+
+async def test_what_tools_write_is_never_a_skill(tmp_path: Path) -> None:
+    """A folder that tools write to, or that holds one, is refused when the daemon starts. S3-07."""
+    (tmp_path / "workspaces" / "skills").mkdir(parents=True)
+    inside = str(tmp_path / "workspaces" / "skills")
+    async with world(tmp_path, start=False, skills_dir=inside) as here:
+        await here.daemon.start()
+        assert await here.daemon.ended() != 0
+        assert "are inside each other; move the skills out" in here.daemon.account()

@@ -1,0 +1,146 @@
+"""What a request offers, and what a conversation has asked for."""
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.house import World
+from tests.fakes.plain_tool import BURN, LOOK, POKE, PlainTool
+from tests.fakes.scripted_model import Answer, asks_for, says
+from tests.unit.gate.policy_questions import ANN, BOB, statement
+from tests.unit.turn.parts import call
+from zeroclaw.config.model import RuntimeSettings
+from zeroclaw.envelope import Address
+from zeroclaw.gate.policy import PolicySet, Statement
+from zeroclaw.message import ToolDefinition
+from zeroclaw.store import DurablePoint
+from zeroclaw.tools.loading.skill import Skill
+from zeroclaw.turn.batch import Outcome, Slot
+from zeroclaw.turn.offers import Loaded, Offers, extended
+from zeroclaw.value import replace
+
+HERE = Address(channel="web", account="local", chat="7", direct=True)
+ALLOW = statement("a", "allow")
+LOAD = asks_for(("load_tools", '{"groups": ["poke"]}'))
+TIDES = Skill(name="tides", description="When to sail.", text="Add an hour.", folder=Path("/s"))
+
+
+def offers(
+    *statements: Statement, eager: int = 0, skills: tuple[Skill, ...] = (), more: int = 0
+) -> Offers:
+    specs = (LOOK, POKE, BURN, *(replace(LOOK, name=f"look_{one}") for one in range(more)))
+    groups: Mapping[str, str] = {one.name: "more" for one in specs[3:]} | {"look": "eyes"}
+    return Offers(
+        tools={one.name: PlainTool(one) for one in specs},
+        groups=groups,
+        skills=lambda: skills,
+        policy=lambda: PolicySet((ALLOW, *statements)),
+        known=lambda principal: principal,
+        now=lambda: datetime(2026, 11, 21, tzinfo=UTC),
+        eager_tools=lambda: eager,
+    )
+
+
+def names(tools: Iterable[ToolDefinition]) -> list[str]:
+    return [one.name for one in tools]
+
+
+def test_few_tools_are_offered_at_once() -> None:
+    """Up to the bound all, beyond it the one that brings them. K18, S0-15."""
+    assert names(offers(eager=3).definitions(ANN, HERE, Loaded())) == ["look", "poke", "burn"]
+    lazy = offers(eager=2).definitions(ANN, HERE, Loaded())
+    assert names(lazy) == ["load_tools"]
+    assert lazy[0].description.endswith("There are:\n- eyes: look\n- poke: poke\n- burn: burn")
+
+
+def test_what_was_asked_for_stands_behind_in_that_order() -> None:
+    """By a group's name or a tool's; what is gone since is left out. S3-14."""
+    loaded = Loaded(tools=("burn", "gone", "look", "eyes"))
+    assert names(offers().definitions(ANN, HERE, loaded)) == ["load_tools", "burn", "look"]
+
+
+def test_a_large_group_is_named_in_part() -> None:
+    """Its first forty tools, and how many are left."""
+    listing, *_ = offers(more=42).definitions(ANN, HERE, Loaded())
+    assert listing.description.endswith("look_38, look_39 and 2 more")
+
+
+def test_what_policy_denies_is_not_there() -> None:
+    """Nor the group that has nothing else, nor the loader. K18."""
+    mine = offers(
+        statement("b", "deny", principals=("person:ann",), actions=("tool:look", "tool:load_tools"))
+    )
+    assert set(mine.groups_for(ANN, HERE)) == {"poke", "burn"}
+    assert set(mine.groups_for(BOB, HERE)) == {"eyes", "poke", "burn"}
+    loaded = Loaded(tools=("look", "poke"))
+    assert names(mine.definitions(ANN, HERE, loaded)) == ["poke"]
+    eyes = offers(statement("b", "deny", resources=("tools:p*",)))
+    listing, *_ = eyes.definitions(ANN, HERE, loaded)
+    assert listing.description.endswith("There are:\n- eyes: look\n- burn: burn")
+
+
+def test_a_skill_brings_its_loader() -> None:
+    """Where somebody may have one; without tools or skills there is nothing at all. S3-07."""
+    mine = offers(eager=9, skills=(TIDES,))
+    assert names(mine.definitions(ANN, HERE, Loaded())) == ["load_skills", "look", "poke", "burn"]
+    lazy = offers(skills=(TIDES,)).definitions(ANN, HERE, Loaded())
+    assert names(lazy) == ["load_tools", "load_skills"]
+    denied = offers(statement("b", "deny", resources=("skill:tides",)), skills=(TIDES,))
+    assert names(denied.definitions(ANN, HERE, Loaded())) == ["load_tools"]
+    assert mine.has_any
+    assert not replace(offers(), tools={}).has_any
+
+
+@pytest.mark.parametrize(
+    ("point", "left"),
+    [
+        (DurablePoint.TURN_STARTED, (LOAD, says("done"))),
+        (DurablePoint.ASSISTANT_RECEIVED, (says("done"),)),
+        (DurablePoint.GATED, (says("done"),)),
+        (DurablePoint.CALL_STARTED, (says("done"),)),
+        (DurablePoint.CALL_FINISHED, (says("done"),)),
+        (DurablePoint.BATCH_APPENDED, (says("done"),)),
+    ],
+)
+async def test_a_kill_between_loading_and_use_leaves_what_was_loaded(
+    tmp_path: Path, point: DurablePoint, left: tuple[Answer, ...]
+) -> None:
+    """Wherever it comes: the next request has it, and a summary takes nothing of it. S3-14, K18."""
+    world = World(tmp_path)
+    world.configure(runtime=RuntimeSettings(eager_tools=0))
+    world.model.will(LOAD, says("done"))
+    async with world.running() as house:
+        world.store.cut_after(point)
+        await house.say_and_die("poke it")
+    world.store.heal()
+    world.model.otherwise(*left)
+    async with world.running() as house:
+        assert await house.states() == ["answered"]
+        assert [one.name for one in world.model.requests[-1].tools] == ["load_tools", "poke"]
+        await house.say("/compact")
+        await house.say("and now?")
+        assert "[Previous conversation summary: " in world.model.requests[-1].messages[0].content
+        assert [one.name for one in world.model.requests[-1].tools] == ["load_tools", "poke"]
+
+
+def slot(name: str, arguments: str = "{}", outcome: Outcome = "ok") -> Slot:
+    return Slot(call=call(name, arguments=arguments), status="ended", outcome=outcome)
+
+
+def test_a_batch_asks_for_what_its_calls_name() -> None:
+    """A tool that was called counts however that ended, a loader only when it ended well."""
+    loaded = extended(
+        Loaded(tools=("poke",), skills=("ports",)),
+        (
+            slot("look", outcome="failed"),
+            slot("load_tools", '{"groups": ["eyes", "poke"]}'),
+            slot("load_tools", '{"groups": ["nowhere"]}', "failed"),
+            slot("load_tools", '{"group": "of another release"}'),
+            slot("load_skills", '{"name": "tides"}'),
+            slot("load_skills", '{"name": "winds", "file": "a.md"}'),
+            slot("load_skills", '{"name": "waves"}', "denied"),
+        ),
+    )
+    assert loaded == Loaded(tools=("poke", "look", "eyes"), skills=("ports", "tides"))

@@ -1,0 +1,58 @@
+"""What the model is told of skills: a list, and whole the texts of those that were loaded (pure, S3-07).
+
+It ends the rules, so that a skill that is loaded changes nothing of what stands before it.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+
+from zeroclaw.context.assembly import clipped
+from zeroclaw.context.prompt import FixedText, fixed
+from zeroclaw.context.tokens import of_text
+from zeroclaw.context_provider import ContextRequest
+from zeroclaw.envelope import Address, Principal
+from zeroclaw.tools.loading.skill import Skill
+
+LISTED_CHARS = 200
+"""Of a skill's description; its own bound is five times that."""
+LIST_TOKENS, TEXT_TOKENS = 2_000, 16_000
+"""Of the list, and of the texts; both have a quarter of a small window."""
+
+_OPENING = (
+    "The operator of this bot wrote skills. Before a task that one of them is for, load it with "
+    "`load_skills`, and follow it:"
+)
+
+
+def skills_provider(
+    skills_for: Callable[[Principal, Address], Mapping[str, Skill]],
+) -> FixedText:
+    """Return the provider; `skills_for` says which skills somebody may have in a chat."""
+
+    def written(request: ContextRequest) -> str:
+        if not request.has_tools:
+            return ""  # nothing could load one
+        skills = skills_for(request.principal, request.address)
+        return told(skills, request.skills, request.window)
+
+    return fixed("skills", written, shown="skills")
+
+
+def told(skills: Mapping[str, Skill], loaded: Iterable[str], window: int | None) -> str:
+    """Return the list, empty for none, and behind it the texts; the newest of them where not all fit."""
+    if not skills:
+        return ""
+    lines = (f"- {one.name}: {short(one.description)}" for one in skills.values())
+    room = TEXT_TOKENS if window is None else min(TEXT_TOKENS, window // 4)
+    texts = [clipped("\n".join((_OPENING, *lines)), min(LIST_TOKENS, room))]
+    for name in reversed([one for one in loaded if one in skills]):
+        text = clipped(f"Skill {name}, loaded:\n{skills[name].text}", max(room, 0))
+        texts.insert(1, text)
+        room -= of_text(text)
+    return "\n\n".join(filter(None, texts))
+
+
+def short(description: str) -> str:
+    """Return the beginning of a skill's description."""
+    if len(description) <= LISTED_CHARS:
+        return description
+    return f"{description[: LISTED_CHARS - 1]}…"

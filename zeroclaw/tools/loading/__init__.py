@@ -1,0 +1,192 @@
+"""The tools by which a model gets more: `load_tools` for groups of tools, `load_skills` for skills.
+
+They change nothing: which groups and skills a conversation has follows from their calls in its journal
+(`turn/offers.py`), and the next request holds them. Skills are folders of the operator's, in the one
+place that the configuration names and no tool can write to. A call names what it loads as
+`tools:<group>` or `skill:<name>`, so policy may say whose that is.
+"""
+
+import asyncio
+import os
+import stat
+from collections.abc import Callable, Collection, Iterator, Mapping
+from pathlib import Path
+
+from zeroclaw.envelope import Address, Principal
+from zeroclaw.errors import ToolFailed, system_words
+from zeroclaw.text import catalogue
+from zeroclaw.text.escape import escape_for_model
+from zeroclaw.text.language import Localized
+from zeroclaw.tool import Tool, ToolContext, ToolOutput
+from zeroclaw.tools import ModelTool, quoted, readable
+from zeroclaw.tools.loading.skill import (
+    LOAD_SKILLS,
+    LOAD_TOOLS,
+    Broken,
+    LoadSkillArguments,
+    LoadToolsArguments,
+    Skill,
+    read_skill,
+)
+from zeroclaw.value import replace
+
+FILE = "SKILL.md"
+MOST_SKILLS, MOST_FILES = 100, 100
+MOST_TEXT_BYTES, MOST_FILE_BYTES = 65_536, 262_144
+
+
+def tools(
+    groups: Callable[[Principal, Address], Collection[str]],
+    skills: Callable[[Principal, Address], Mapping[str, Skill]],
+) -> tuple[Tool, ...]:
+    """Return both tools; `groups` and `skills` are what somebody may have in a chat."""
+
+    async def load_tools(asked: LoadToolsArguments, context: ToolContext) -> ToolOutput:
+        await asyncio.sleep(0)  # where others wait for what they do
+        if unknown := set(asked.groups) - set(groups(context.principal, context.address)):
+            return _error(f"there is no group {', '.join(map(quoted, sorted(unknown)))}")
+        return ToolOutput(text="Loaded: their tools are among yours from now on.")
+
+    async def load_skills(asked: LoadSkillArguments, context: ToolContext) -> ToolOutput:
+        await asyncio.sleep(0)
+        found = skills(context.principal, context.address).get(asked.name)
+        if found is None:
+            return _error(f"there is no skill {quoted(asked.name)}")
+        if asked.file:
+            return ToolOutput(text=await asyncio.to_thread(_read_file, found, asked.file))
+        more = "".join(f"\n- {quoted(one)}" for one in found.files)
+        files = f" Its further files, to be read with `file`:{more}" if more else ""
+        return ToolOutput(text=f"Loaded: the system message holds it from now on.{files}")
+
+    return (
+        ModelTool(
+            spec=LOAD_TOOLS,
+            model=LoadToolsArguments,
+            line=lambda asked: catalogue.WOULD_LOAD_TOOLS.about(
+                groups=", ".join(map(quoted, asked.groups))
+            ),
+            reach=_reach_groups,
+            work=load_tools,
+        ),
+        ModelTool(
+            spec=LOAD_SKILLS,
+            model=LoadSkillArguments,
+            line=_skill_line,
+            reach=_reach_skill,
+            work=load_skills,
+        ),
+    )
+
+
+def _error(text: str) -> ToolOutput:
+    return ToolOutput(text=text, is_error=True)
+
+
+def _skill_line(asked: LoadSkillArguments) -> Localized:
+    if asked.file:
+        return catalogue.WOULD_READ_OF_SKILL.about(name=quoted(asked.name), path=quoted(asked.file))
+    return catalogue.WOULD_LOAD_SKILL.about(name=quoted(asked.name))
+
+
+async def _reach_groups(asked: LoadToolsArguments, context: ToolContext) -> tuple[str, ...]:
+    del context
+    return tuple(f"tools:{one}" for one in asked.groups)
+
+
+async def _reach_skill(asked: LoadSkillArguments, context: ToolContext) -> tuple[str, ...]:
+    del context
+    return (f"skill:{asked.name}",)
+
+
+# --- the folder ----------------------------------------------------------------------------------
+
+
+def read_skills(
+    place: Path, redact: Callable[[str], str]
+) -> tuple[tuple[Skill, ...], tuple[str, ...]]:
+    """Return the skills of a folder by name, and what is wrong with the others; blocks.
+
+    Raises:
+        OSError: The folder can't be read.
+    """
+    root = place.resolve(strict=True)
+    folders = [one for one in sorted(root.iterdir()) if one.is_dir() and one.name[0] != "."]
+    found: list[Skill] = []
+    faults: list[str] = []
+    for folder in folders[:MOST_SKILLS]:
+        skill = _read(folder)
+        if isinstance(skill, Broken):
+            faults.append(f"`{folder.name}` is left out: its `{FILE}` {skill.why}")
+        else:
+            # A skill that people pass around may hold what they don't see.
+            text, _ = escape_for_model(redact(skill.text))
+            told, _ = escape_for_model(redact(skill.description))
+            found.append(replace(skill, text=text, description=told))
+    if len(folders) > MOST_SKILLS:
+        faults.append(f"more than {MOST_SKILLS} skills: those behind them are left out")
+    return tuple(found), tuple(faults)
+
+
+def _read(folder: Path) -> Skill | Broken:
+    try:
+        data = _bytes_of(folder, FILE, MOST_TEXT_BYTES)
+    except ToolFailed as error:
+        return Broken(why=str(error))
+    text = readable(data)
+    if not text.is_text or text.bad_bytes:
+        return Broken(why="is not UTF-8 text")
+    skill = read_skill(text.text, folder)
+    if isinstance(skill, Broken):
+        return skill
+    return replace(skill, files=tuple(sorted(_files_in(folder))))
+
+
+def _files_in(folder: Path) -> Iterator[str]:
+    """Yield the names of a skill's further files; links and hidden ones are passed over."""
+    left = MOST_FILES
+    for here, folders, files in os.walk(folder):
+        folders[:] = sorted(one for one in folders if not one.startswith("."))
+        for name in sorted(files):
+            path = Path(here, name)
+            inside = path.relative_to(folder).as_posix()
+            if inside == FILE or name.startswith(".") or path.is_symlink():
+                continue
+            if not left:
+                return
+            left -= 1
+            yield inside
+
+
+def _read_file(skill: Skill, name: str) -> str:
+    if name not in skill.files:
+        message = f"the skill {quoted(skill.name)} has no file {quoted(name)}"
+        raise ToolFailed(message)
+    try:
+        return readable(_bytes_of(skill.folder, name, MOST_FILE_BYTES)).text
+    except ToolFailed as error:
+        message = f"{quoted(name)} {error}"
+        raise ToolFailed(message) from error
+
+
+def _bytes_of(folder: Path, name: str, most_bytes: int) -> bytes:
+    """Return what is in a file of a skill.
+
+    Raises:
+        ToolFailed: It is not there, leads out, is too large, or others may write it; half a sentence.
+    """
+    try:
+        real = Path(os.path.realpath(folder / name, strict=True))
+        seen = real.stat()
+        if not real.is_relative_to(folder) or folder.is_symlink():
+            message = "leads out of its folder by a symbolic link"
+        elif not stat.S_ISREG(seen.st_mode):
+            message = "is no file"
+        elif (seen.st_mode | folder.stat().st_mode) & stat.S_IWOTH:
+            message = "can be written by everybody on this machine: `chmod -R o-w` its folder"
+        elif seen.st_size > most_bytes:
+            message = f"is larger than {most_bytes:,} bytes"
+        else:
+            return real.read_bytes()
+    except OSError as error:
+        message = f"can't be read: {system_words(error)}"
+    raise ToolFailed(message)

@@ -1,0 +1,160 @@
+"""What one person's requests offer a model, at once or as it asks for more: tools and skills (pure, K18).
+
+    eager   at most `runtime.eager_tools` tools: all of them (S0-15)
+    lazy    more: `load_tools`, and the groups that this conversation has loaded (S3-13, S3-14)
+
+A conversation has a group, or a skill, when a call in its journal has asked for it: that outlasts
+restarts and summaries, and ends with `/new`. The call of a tool whose group is not there yet is gated
+and runs like every other, and brings its group along. What has come stands behind what was there, so
+that a request begins as the one before it did.
+
+What the policy denies to a person whatever a call holds is neither listed, loaded nor named.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+
+from zeroclaw.envelope import Address, Principal
+from zeroclaw.errors import ToolArgumentsInvalid
+from zeroclaw.gate.action import parse_arguments
+from zeroclaw.gate.conditions import any_call
+from zeroclaw.gate.policy import PolicySet
+from zeroclaw.message import ToolCall, ToolDefinition
+from zeroclaw.tool import Tool, ToolSpec
+from zeroclaw.tools import parse
+from zeroclaw.tools.loading.skill import (
+    LOAD_SKILLS,
+    LOAD_TOOLS,
+    LoadSkillArguments,
+    LoadToolsArguments,
+    Skill,
+)
+from zeroclaw.turn.batch import Slot
+from zeroclaw.value import Value, replace
+
+LISTED_NAMES = 40
+"""Tools of one group that are named before it is loaded."""
+
+
+class Loaded(Value):
+    """What a conversation has asked for, in order.
+
+    Attributes:
+        tools: Groups that were loaded, and tools that were called.
+        skills: By name.
+    """
+
+    tools: tuple[str, ...] = ()
+    skills: tuple[str, ...] = ()
+
+
+def extended(loaded: Loaded, slots: Iterable[Slot]) -> Loaded:
+    """Return what a conversation has asked for with a complete batch."""
+    tools, skills = dict.fromkeys(loaded.tools), dict.fromkeys(loaded.skills)
+    for slot in slots:
+        if slot.call.name not in {LOAD_TOOLS.name, LOAD_SKILLS.name}:
+            tools[slot.call.name] = None
+        elif slot.outcome == "ok":
+            groups, skill = _asked(slot.call)
+            tools |= dict.fromkeys(groups)
+            skills |= dict.fromkeys(skill)
+    return Loaded(tools=tuple(tools), skills=tuple(skills))
+
+
+def _asked(call: ToolCall) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the groups and the skill that a call has loaded."""
+    try:
+        arguments = parse_arguments(call.arguments)
+        if call.name == LOAD_TOOLS.name:
+            return parse(LoadToolsArguments, arguments).groups, ()
+        asked = parse(LoadSkillArguments, arguments)
+    except ToolArgumentsInvalid:
+        return (), ()  # a release that took them wrote this
+    return (), () if asked.file else (asked.name,)
+
+
+class Offers(Value):
+    """All that there is, and to whom it may be offered; one for the whole daemon.
+
+    Attributes:
+        tools: By name.
+        groups: The group of each of them.
+        skills: Those of the operator, by now.
+        policy: The one in force.
+        known: Who a principal is by now.
+        now: For statements that hold at some times only.
+        eager_tools: So many are sent without being asked for, by now.
+    """
+
+    tools: Mapping[str, Tool]
+    groups: Mapping[str, str]
+    skills: Callable[[], tuple[Skill, ...]]
+    policy: Callable[[], PolicySet]
+    known: Callable[[Principal], Principal]
+    now: Callable[[], datetime]
+    eager_tools: Callable[[], int]
+
+    @property
+    def has_any(self) -> bool:
+        """Tell whether there is anything that a model could call."""
+        return bool(self.tools or self.skills())
+
+    def groups_for(
+        self, principal: Principal, address: Address
+    ) -> Mapping[str, tuple[ToolSpec, ...]]:
+        """Return the tools that somebody may have in a chat, by group."""
+        found: dict[str, tuple[ToolSpec, ...]] = {}
+        for name, tool in self.tools.items():
+            if self._may(tool.spec, principal, address):
+                group = self.groups.get(name, name)
+                found[group] = (*found.get(group, ()), tool.spec)
+        return found
+
+    def skills_for(self, principal: Principal, address: Address) -> Mapping[str, Skill]:
+        """Return the skills that somebody may have in a chat, by name."""
+        return {
+            one.name: one
+            for one in self.skills()
+            if self._may(LOAD_SKILLS, principal, address, f"skill:{one.name}")
+        }
+
+    def definitions(
+        self, principal: Principal, address: Address, loaded: Loaded
+    ) -> tuple[ToolDefinition, ...]:
+        """Return the tools of a request of somebody, in their order."""
+        groups = self.groups_for(principal, address)
+        specs = [LOAD_SKILLS] if self.skills_for(principal, address) else []
+        if sum(map(len, groups.values())) <= self.eager_tools():
+            specs += (one for every in groups.values() for one in every)
+        else:
+            listed = {
+                group: every
+                for group, every in groups.items()
+                if self._may(LOAD_TOOLS, principal, address, f"tools:{group}")
+            }
+            # What somebody may not load is there once it was called.
+            specs = [_listing(listed), *specs] if listed else specs
+            has = dict.fromkeys(self.groups.get(name, name) for name in loaded.tools)
+            specs += (one for group in has for one in groups.get(group, ()))
+        return tuple(
+            ToolDefinition(
+                name=one.name, description=one.description, parameters=dict(one.parameters)
+            )
+            for one in specs
+        )
+
+    def _may(self, spec: ToolSpec, principal: Principal, address: Address, *resources: str) -> bool:
+        known = self.known(principal)
+        query = any_call(spec, known, now=self.now(), direct=address.direct)
+        return self.policy().could(replace(query, resources=resources))
+
+
+def _listing(groups: Mapping[str, tuple[ToolSpec, ...]]) -> ToolSpec:
+    lines = (f"\n- {group}: {_listed(every)}" for group, every in groups.items())
+    return replace(LOAD_TOOLS, description=f"{LOAD_TOOLS.description} There are:{''.join(lines)}")
+
+
+def _listed(specs: tuple[ToolSpec, ...]) -> str:
+    names = ", ".join(one.name for one in specs[:LISTED_NAMES])
+    left = len(specs) - LISTED_NAMES
+    return f"{names} and {left} more" if left > 0 else names
