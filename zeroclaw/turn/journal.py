@@ -5,11 +5,12 @@ running. It is never undone: `extend` takes one more entry without reading the o
 Entries that fit nothing (a late answer, a call nobody knows) change nothing.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from functools import reduce
 
 from zeroclaw.envelope import ActionId
+from zeroclaw.gate.receipt import detach
 from zeroclaw.gate.taint import Source, joined, named
 from zeroclaw.gate.verdict import Denied
 from zeroclaw.limits import loops
@@ -66,8 +67,8 @@ class History(Value):
         turn: The open one.
         waiting: Notes that join the messages when the open turn ends.
         retry: How the newest failed or stopped turn began, for `/retry`; None after it was
-            retried with success.
-        receipts: All of them, oldest first.
+            retried with success, and once a summary stands for it.
+        receipts: Of the messages, oldest first; those that a summary stands for are in the audit.
         untrusted: Where untrusted text came from that is in the messages, or was when an answer
             among them was written; the newest, empty only for none.
         loaded: What the conversation has asked for beyond what every request holds.
@@ -86,6 +87,26 @@ class History(Value):
 def fold(journal: Iterable[Entry]) -> History:
     """Return what all entries of a conversation come to."""
     return reduce(extend, journal, History())
+
+
+def fold_end(journal: Sequence[Entry]) -> History | None:
+    """Return what all entries come to, of which these are the newest; None where they are too few.
+
+    A summary makes what came before its messages the same for everybody, so the fold begins at a
+    turn that is as far behind as they reach.
+    """
+    newest = max(
+        (at for at, one in enumerate(journal) if isinstance(one, entries.Compacted)), default=0
+    )
+    entry = journal[newest] if journal else None
+    starts = (at for at, one in enumerate(journal) if isinstance(one, entries.TurnOpened))
+    start = next(starts, newest)
+    if not isinstance(entry, entries.Compacted) or start >= newest:
+        return None
+    before = fold(journal[start:newest])
+    if len(before.messages) < max(entry.kept, entry.pinned):
+        return None
+    return reduce(extend, journal[newest:], before)
 
 
 def extend(history: History, entry: Entry) -> History:
@@ -149,8 +170,7 @@ def _within(history: History, turn: OpenTurn, entry: Entry) -> History:
     )
     match entry:
         case entries.Compacted():
-            kept = _kept(after.messages, entry.kept, entry.pinned)
-            return replace(after, messages=kept, summary=entry.summary)
+            return _summarised(after, entry)
         case entries.TurnFinished():
             return _finished(after, turn, entry)
         case _:
@@ -239,6 +259,20 @@ def _untrusted(entry: Entry) -> tuple[Source, ...]:
 
 def _joined(history: History, messages: tuple[Message, ...]) -> History:
     return replace(history, messages=history.messages + messages)
+
+
+def _summarised(history: History, entry: entries.Compacted) -> History:
+    """Let a summary stand for the older messages, and for what is known of them alone."""
+    kept = _kept(history.messages, entry.kept, entry.pinned)
+    tokens = {detach(one.content)[1] for one in kept if isinstance(one, ToolMessage)}
+    retry = history.retry
+    return replace(
+        history,
+        messages=kept,
+        summary=entry.summary,
+        receipts=tuple(one for one in history.receipts if one.token in tokens),
+        retry=None if retry is None or retry.user not in kept else retry,
+    )
 
 
 def _kept(messages: tuple[Message, ...], count: int, pinned: int) -> tuple[Message, ...]:

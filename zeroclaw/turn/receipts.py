@@ -25,7 +25,7 @@ from zeroclaw.tool import line_of
 from zeroclaw.turn.context import TurnServices
 from zeroclaw.turn.journal import Issued
 from zeroclaw.turn.results import OUTCOMES
-from zeroclaw.turn.session import ConversationSession, read_history
+from zeroclaw.turn.session import ConversationSession
 
 MOST_SUMMARY_CHARS = 160
 
@@ -58,12 +58,7 @@ class ReceiptLookup:
         fresh = [one for one in self._session.history.receipts if one.token not in self._known]
         if not fresh:
             return
-        history = self._session.history
-        results = signed_results(history.messages)
-        if history.summary and any(one.token not in results for one in fresh):
-            # A summary stands for their results here; the journal holds them still.
-            store, here = self._services.store, self._session.conversation
-            results = signed_results((await read_history(store, here, whole=True)).messages)
+        results = signed_results(self._session.history.messages)
         for one in fresh:
             self._known[one.token] = await verdict_of(
                 self._services.store,

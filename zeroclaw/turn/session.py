@@ -6,7 +6,7 @@ is the journal on disk. A session that failed to write is thrown away and opened
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from weakref import WeakValueDictionary
 
 from zeroclaw.clock import Clock
@@ -29,7 +29,7 @@ from zeroclaw.store import (
 )
 from zeroclaw.turn import entries
 from zeroclaw.turn.entries import Entry
-from zeroclaw.turn.journal import History, extend, fold
+from zeroclaw.turn.journal import History, extend, fold, fold_end
 from zeroclaw.turn.signals import Event
 from zeroclaw.value import Value
 
@@ -40,6 +40,8 @@ MOST_KEPT_BYTES = 4 * 1024 * 1024
 is not read anew for each message."""
 KEPT_S = 600.0
 """For how long one stays there; somebody who comes back later waits for one reading."""
+READ_AT_ONCE = (256, 1_024, 4_096)
+"""Entries of a journal's end; more where they are too few, and then all."""
 LOOK_S = 60.0
 """Between two looks at which have stayed too long."""
 
@@ -110,8 +112,8 @@ class ConversationSession:
     Attributes:
         history: What its journal comes to.
         verdicts: The receipts of the history that were checked so far, by their text.
-        audit_is_longer: Something left the journal, by its age or by a wish, that the audit knows;
-            cleared by who has read it there.
+        audit_is_longer: The audit knows more receipts than the history, of what left the journal or
+            is summarised; cleared by who has read them there.
         journal_bytes: Of the entries that the history was made of.
         weighed: What is known of its newest request to the model.
         standing: What the Context Providers add to each request of a turn, by its correlation and
@@ -256,7 +258,10 @@ async def open_session(
     history, size_bytes = await _read_history(store, conversation)
     newest = await store.last(LogKind.AUDIT, conversation)
     head = audit.GENESIS if newest is None else audit.head_of(newest.body)
-    longer = newest is not None and await _is_longer(store, conversation, first)
+    # Whose results a summary stands for, those receipts are known to the audit alone.
+    longer = newest is not None and (
+        bool(history.summary) or await _is_longer(store, conversation, first)
+    )
     return ConversationSession(
         store,
         fence,
@@ -305,6 +310,17 @@ async def read_history(store: Store, conversation: str, *, whole: bool = False) 
 
 
 async def _read_history(store: Store, conversation: str) -> tuple[History, int]:
-    journal = [entry async for entry in read_all(store, LogKind.JOURNAL, conversation)]
-    history = fold(entries.decode(entry.body) for entry in journal)
-    return history, sum(len(entry.body) for entry in journal)
+    """Read the journal from its end, as far back as the newest summary needs."""
+    newest = await store.last(LogKind.JOURNAL, conversation)
+    last = 0 if newest is None else newest.sequence
+    for count in READ_AT_ONCE if last > READ_AT_ONCE[0] else ():
+        page = await store.read(LogKind.JOURNAL, conversation, after=last - count)
+        history = fold_end([entries.decode(entry.body) for entry in page])
+        if history is not None:
+            return history, _bytes_of(page)
+    whole = [entry async for entry in read_all(store, LogKind.JOURNAL, conversation)]
+    return fold(entries.decode(entry.body) for entry in whole), _bytes_of(whole)
+
+
+def _bytes_of(journal: Iterable[LogEntry]) -> int:
+    return sum(len(entry.body) for entry in journal)
