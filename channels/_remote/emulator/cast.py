@@ -2,6 +2,9 @@
 
 from collections.abc import Mapping
 
+from msgspec import ValidationError, convert
+
+from channels._remote.emulator.site import Unusable
 from zeroclaw import Value
 
 Json = Mapping[str, object]
@@ -37,6 +40,18 @@ class Asked(Value):
     base64: bytes = b""
     photos: tuple[Attached, ...] = ()
     how: str = ""
+
+
+def asked_of(asked: Json) -> Asked:
+    """Read a deed.
+
+    Raises:
+        Unusable: A value in it has another type.
+    """
+    try:
+        return convert(asked, Asked)
+    except ValidationError as error:
+        raise Unusable(str(error)) from error
 
 
 class Cast(Value):

@@ -14,9 +14,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import cast
 
-from msgspec import ValidationError, convert
-
-from channels._remote.emulator.cast import Asked, Attached, Cast, Json
+from channels._remote.emulator.cast import Asked, Attached, Cast, Json, asked_of
 from channels._remote.emulator.site import Unusable
 from channels.discord.emulator.server import Deed, DiscordServer, Fault, Person
 from channels.discord.emulator.view import FORM, chat, question
@@ -129,10 +127,7 @@ class Control:
         Raises:
             Unusable: It names something that is not there.
         """
-        try:
-            deed = convert(asked, Asked)
-        except ValidationError as error:
-            raise Unusable(str(error)) from error
+        deed = asked_of(asked)
         carry_out = self._deeds.get(deed.do)
         if carry_out is None:
             raise Unusable(f"`do` is one of {', '.join(self._deeds)}")

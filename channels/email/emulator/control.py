@@ -13,34 +13,17 @@ from collections.abc import Callable, Mapping
 from email.message import EmailMessage
 from email.utils import format_datetime, parsedate_to_datetime
 
-from msgspec import ValidationError, convert
-
-from channels._remote.emulator.cast import Cast, Json
+from channels._remote.emulator.cast import Asked, Cast, Json, asked_of
 from channels._remote.emulator.site import Unusable
 from channels.email.emulator import letters
 from channels.email.emulator.servers import Servers
-from zeroclaw import Clock, Value
+from zeroclaw import Clock
 
 LOOKS_S = 0.2
 SHOWN = 60
 """The newest mails of each person."""
 FIRST = "hello"
 """The subject of a mail that begins a thread."""
-
-
-class Asked(Value):
-    """A deed; each takes what it needs of it."""
-
-    do: str
-    person: str = ""
-    chat: str = ""
-    message: str = ""
-    reply_to: str = ""
-    text: str = ""
-    caption: str = ""
-    data: str = ""
-    name: str = "file.bin"
-    base64: bytes = b""
 
 
 class Control:
@@ -133,10 +116,7 @@ class Control:
         Raises:
             Unusable: It names something that is not there.
         """
-        try:
-            deed = convert(asked, Asked)
-        except ValidationError as error:
-            raise Unusable(str(error)) from error
+        deed = asked_of(asked)
         write = self._deeds.get(deed.do)
         if write is None:
             raise Unusable(f"`do` is one of {', '.join(self._deeds)}")

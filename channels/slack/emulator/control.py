@@ -15,9 +15,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import cast
 
-from msgspec import ValidationError, convert
-
-from channels._remote.emulator.cast import Asked, Attached, Cast, Json
+from channels._remote.emulator.cast import Asked, Attached, Cast, Json, asked_of
 from channels._remote.emulator.site import Unusable
 from channels.slack.emulator.server import Fault, Person, SlackServer
 from channels.slack.emulator.view import FORM, LINE, chat
@@ -112,10 +110,7 @@ class Control:
         Raises:
             Unusable: It names something that is not there.
         """
-        try:
-            deed = convert(asked, Asked)
-        except ValidationError as error:
-            raise Unusable(str(error)) from error
+        deed = asked_of(asked)
         if deed.do == "fail":
             self._fail(deed)
             return
