@@ -80,6 +80,8 @@ class EmailSettings(BaseModel):
     """Whether ann+x@ is somebody else than ann@."""
     threads: Literal["ids", "subject"] = "ids"
     """What makes a thread: the ids that replies carry, or one person's mails with the same subject."""
+    receipts: Literal["shown", "folded"] = "shown"
+    """Whether what an answer proves stands below it, or a line of it does that unfolds to the rest."""
     subject: str = Field(default="zeroclaw", min_length=1, max_length=100, pattern=_LINE)
     """Of mails that answer none."""
     poll_s: float = Field(default=120.0, ge=5, le=1_500)

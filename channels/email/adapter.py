@@ -262,7 +262,12 @@ class EmailChannel:
         parent = await self._parent(to, outgoing.reply_to or "")
 
         def words() -> Words:
-            return render.answer(outgoing.rendered, outgoing.receipts, is_plain=outgoing.plain)
+            return render.answer(
+                outgoing.rendered,
+                outgoing.receipts,
+                is_plain=outgoing.plain,
+                is_folded=self._settings.receipts == "folded",
+            )
 
         return await self._post(to, outgoing.key, words, parent)
 

@@ -18,6 +18,8 @@ from datetime import datetime
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from channels._remote.cards import carried, read_carried
+from channels._remote.said import command_of
 from channels.email import identity, mime, quotes, robots
 from channels.email.mime import Mail, Part
 from zeroclaw import (
@@ -26,7 +28,6 @@ from zeroclaw import (
     Attachment,
     Body,
     Choice,
-    Command,
     Envelope,
     Hidden,
     MessageRef,
@@ -49,12 +50,9 @@ _ID = re.compile(r"<\s*([^<>\s]{1,900})\s*>")
 # Visible signs but for those that end a quotation or an id: it is searched for by IMAP.
 _SAFE = re.compile(r"[!#-;=?-\[\]-~]+@[!#-;=?-\[\]-~]+")
 _CARRIED = re.compile(r"[A-Za-z0-9_-]*")
-_COMMAND = re.compile(r"/([A-Za-z][A-Za-z0-9_-]*)(?:\s+(.*))?", re.DOTALL)
 _PRESS = re.compile(
-    r"\[zc:([otd]):([^\s:\[\]]{1,200}):([0-9a-f]{20}):([A-Za-z0-9_-]{0,200}):([0-9a-f]{8})\]"
+    r"\[zc:([otd]:[^\s:\[\]]{1,200}):([0-9a-f]{20}):([A-Za-z0-9_-]{0,200}):([0-9a-f]{8})\]"
 )
-_CHOICES: dict[str, Choice] = {"o": "once", "t": "for_a_time", "d": "deny"}
-_CODES = {choice: code for code, choice in _CHOICES.items()}
 _REPLY = re.compile(
     r"\A(?:\s*(?:re|aw|sv|antw|odp|vs|ответ|fw|fwd|wg)(?:\[\d{1,3}\])?\s*:)+\s*", re.IGNORECASE
 )
@@ -290,40 +288,41 @@ def _body(subject: str, text: str, own: str, me: Me, sender: str, *, is_first: b
     The subject of a mail that answers or passes on another one is that one's: its words are not the
     sender's own, and no command.
     """
-    if found := _PRESS.search(subject):
-        return _pressed(found, own, me, sender)
+    if (found := _PRESS.search(subject)) and (answer := read_carried(found[1])):
+        approval, choice = answer
+        return Pressed(
+            approval=approval,
+            choice=choice,
+            reason=own[:MOST_REASON_CHARS] if choice == "deny" else "",
+            card=_card(found, me, sender),
+        )
     is_theirs = own == text and _LED_IN.match(subject) is None
     if own == text and _FORWARDED.match(subject):
         own = ""  # where the other mail begins is not known
-    if command := _COMMAND.fullmatch(own):
-        return Command(name=command[1].lower(), rest=(command[2] or "").strip())
+    if command := command_of(own):
+        return command
     if is_first and (title := _REPLY.sub("", subject, count=1) if subject else ""):
-        if not text and is_theirs and (command := _COMMAND.fullmatch(title)):
-            return Command(name=command[1].lower(), rest=(command[2] or "").strip())
+        if not text and is_theirs and (command := command_of(title)):
+            return command
         text = f"{title}\n\n{text}".strip()
         own = f"{title}\n\n{own}".strip() if is_theirs else own
     return Said(text=text, own=None if own == text else own)
 
 
-def _pressed(code: re.Match[str], own: str, me: Me, sender: str) -> Pressed:
-    """Return the answer to a card that a subject carries; what a denying mail says is the reason.
+def _card(code: re.Match[str], me: Me, sender: str) -> MessageRef | None:
+    """Return the card that a subject answers; whoever was passed its link on has none.
 
-    Whoever was passed the link on has no card: they are not told how it ended.
+    They are not told how it ended.
     """
-    sign, approval, key, carried, whose = code.groups()
-    card = f"zc.{carried}.{key}@{me.domain}"
+    _, key, within, whose = code.groups()
+    card = f"zc.{within}.{key}@{me.domain}"
     thread = own_thread(card, me.domain)
+    if thread is None or whose != _hash(sender)[:8]:
+        return None
     place = Address(
         channel=me.channel, account=me.address, chat=sender, thread=thread or None, direct=True
     )
-    return Pressed(
-        approval=ApprovalId(approval),
-        choice=_CHOICES[sign],
-        reason=own[:MOST_REASON_CHARS] if sign == "d" else "",
-        card=MessageRef(address=place, message=card)
-        if thread is not None and whose == _hash(sender)[:8]
-        else None,
-    )
+    return MessageRef(address=place, message=card)
 
 
 def press_code(approval: ApprovalId, choice: Choice, card: str, to: str) -> str:
@@ -338,8 +337,9 @@ def press_code(approval: ApprovalId, choice: Choice, card: str, to: str) -> str:
         card: The card's Message-ID.
         to: Who got the card.
     """
-    _, carried, key = card.partition("@")[0].split(".")
-    return f"[zc:{_CODES.get(choice, 'd')}:{approval}:{key}:{carried}:{_hash(to)[:8]}]"
+    _, thread, key = card.partition("@")[0].split(".")
+    pressed = carried(approval, "deny" if choice == "deny_with_reason" else choice)
+    return f"[zc:{pressed}:{key}:{thread}:{_hash(to)[:8]}]"
 
 
 def _words(mail: Mail) -> tuple[str, str]:

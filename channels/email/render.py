@@ -14,8 +14,9 @@ proves.
 
 import html
 import re
-from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime
 from email.headerregistry import Address as Mailbox
 from email.message import EmailMessage
 from email.policy import SMTP
@@ -27,13 +28,14 @@ import nh3
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from channels.email.decode import own_id, press_code
+from channels._remote import cards
+from channels._remote.cards import receipt_line
+from channels.email.decode import MOST_REASON_CHARS, own_id, press_code
 from zeroclaw import (
     Card,
     CardCall,
     CardWords,
     CheckedReceipt,
-    Ending,
     Outcome,
     OutgoingFile,
     Rendered,
@@ -50,7 +52,6 @@ _AS_SENT = _POLICY.clone(max_line_length=990)
 _UNSTORABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 _SIGNATURE = re.compile(r"^-- (?=\r?$)", re.MULTILINE)
 _BLANKS = re.compile(r"\s+")
-_SIGNS: Mapping[str, str] = {"approved": "✅", "denied": "⛔", "expired": "⌛", "stopped": "⏹"}
 # The parser's time grows with the square of some beginnings; no answer that people read has so many.
 _RISKY = re.compile(r"[\[*_`~<!]")
 MOST_RISKY = 5_000
@@ -108,15 +109,34 @@ def measure(rendered: Rendered) -> int:
 
 
 def answer(
-    rendered: Rendered, receipts: tuple[CheckedReceipt, ...], *, is_plain: bool = False
+    rendered: Rendered,
+    receipts: tuple[CheckedReceipt, ...],
+    *,
+    is_plain: bool = False,
+    is_folded: bool = False,
 ) -> Words:
-    """Return what an answer says, with what it proves below it."""
-    lines = [f"{'🕓' if one.earlier else '✅'} {one.line()}" for one in receipts]
+    """Return what an answer says, with what it proves below it.
+
+    Args:
+        rendered: The answer.
+        receipts: What it proves.
+        is_plain: Without markup.
+        is_folded: Of what it proves a line is seen, which unfolds to all of it where a mail program
+            can do that; others show it all.
+    """
+    lines = [html.escape(receipt_line(one), quote=False) for one in receipts]
+    box, head = "div", ""
+    if lines and is_folded:
+        tools = Counter(one.tool for one in receipts)
+        named = ", ".join(f"{one} ({n})" if n > 1 else one for one, n in tools.items())
+        box, head = "details", f"✅ {len(lines)} receipt{'s' * (len(lines) > 1)}: {named}"
     said = _unsigned(rendered.plain) if is_plain else rendered.body
-    text = "\n\n-- \n".join(filter(None, (said, "\n".join(lines))))
+    below = "\n".join(filter(None, (head and f"{head}\n", *map(receipt_line, receipts))))
+    text = "\n\n-- \n".join(filter(None, (said, below)))
     if is_plain:
         return Words(text=text)
-    proof = f'<div style="{_PROOF}">{"<br>".join(map(html.escape, lines))}</div>'
+    first = f"<summary>{html.escape(head)}</summary>" if head else ""
+    proof = f'<{box} style="{_PROOF}">{first}{"<br>".join(lines)}</{box}>'
     return Words(text=text, html=_to_html(rendered.body) + (proof if lines else ""))
 
 
@@ -137,8 +157,7 @@ def card(shown: Card, *, id: str, to: str, account: str) -> Words:  # noqa: A002
         to: Who gets it.
         account: Where the answers go.
     """
-    words = CardWords(shown.language)
-    head = words.head(escape_invisible(shown.asked_by), _time(shown.deadline_at))
+    head = cards.head(shown)
     text, rich = [head], [f"<p><strong>{html.escape(head)}</strong></p>"]
     for call in shown.calls:
         lines = _call(call)
@@ -156,7 +175,7 @@ def card(shown: Card, *, id: str, to: str, account: str) -> Words:  # noqa: A002
             )
             + "</p>"
         )
-        text.append(words.by_number(call.number))
+        text.append(CardWords(shown.language).by_number(call.number))
     return Words(text="\n".join(text), html="\n".join(rich))
 
 
@@ -168,7 +187,7 @@ def ended(outcome: Outcome) -> Words:
     for call in outcome.card.calls:
         if (one := endings.get(call.approval)) is not None:
             line = escape_invisible(f"{call.number}. {call.tool}: {call.summary} · {call.hash8}")
-            lines.append(f"{line}\n{_ending(words, one)}")
+            lines.append(f"{line}\n{cards.ended(words, one, MOST_REASON_CHARS)}")
     text = "\n\n".join(lines)
     return Words(text=text, html=f"<p>{html.escape(text)}</p>".replace("\n", "<br>"))
 
@@ -205,17 +224,6 @@ def _links(
             subject = f"{label}: {call.number} {press_code(call.approval, choice, id, to)}"
             found.append((label, f"mailto:{quote(account)}?subject={quote(subject, safe='')}"))
     return found
-
-
-def _ending(words: CardWords, ending: Ending) -> str:
-    by = words.by(escape_invisible(ending.by))
-    said = f"{_SIGNS[ending.how]} {words.ended(ending)}{by}, {_time(ending.at)}"
-    reason = escape_invisible(ending.reason)
-    return f"{said}: {reason}" if reason else said
-
-
-def _time(at: datetime) -> str:
-    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 # --- the mail ------------------------------------------------------------------------------------

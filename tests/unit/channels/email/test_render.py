@@ -159,6 +159,26 @@ def test_receipts_stand_below_a_line_that_no_text_has() -> None:
     assert render.answer(render.markdown(""), (RECEIPT,)).text == f"✅ {RECEIPT.line()}"
 
 
+def test_receipts_are_folded_below_one_line_when_asked_for() -> None:
+    """In HTML a box that unfolds, which no answer can have; text has the line and all of them. P7."""
+    body = render.markdown("Done. <details>")
+    files = replace(RECEIPT, tool="read_file", earlier=True)
+    said = render.answer(body, (RECEIPT, RECEIPT, files), is_folded=True)
+    head = "✅ 3 receipts: shell (2), read_file"
+    below = [f"✅ {RECEIPT.line()}", f"✅ {RECEIPT.line()}", f"🕓 {files.line()}"]
+    assert said.text.partition("\n-- \n")[2] == "\n".join([head, "", *below])
+    box = said.html[said.html.index("<details") :]
+    assert said.html.startswith("<p>Done. &lt;details&gt;</p>")
+    assert f"<summary>{head}</summary>✅ receipt" in box
+    assert box.count("<br>") == 2
+    assert box.endswith("</details>")
+    [alone] = render.answer(body, (RECEIPT,), is_plain=True, is_folded=True).text.split("\n-- \n")[
+        1:
+    ]
+    assert alone.startswith("✅ 1 receipt: shell\n\n✅ receipt")
+    assert render.answer(body, (), is_folded=True) == render.answer(body, ())
+
+
 def test_a_card_shows_the_whole_call_and_links() -> None:
     shown = render.card(
         CARD, id="zc..0123@zero.test", to="ann@a.example", account="bot+x@zero.test"
