@@ -209,7 +209,7 @@ async def test_a_skill_is_listed_loaded_and_there_until_the_conversation_ends(
         (said,) = await here.until(lambda: here.chat("ann").answers[2:])
         assert "- `tide-tables`: How to read tide tables." in said
         assert "no-description" not in f"{said}{here.model.requests[-1].body}"
-        assert "`no-description` is left out: its `SKILL.md` must have a `description`" in (
+        assert "`no-description` is left out: its `SKILL.md` needs a `description`" in (
             here.daemon.account()
         )
 

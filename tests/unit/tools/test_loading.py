@@ -142,7 +142,7 @@ def test_each_broken_skill_is_named_with_its_fault(tmp_path: Path) -> None:
     (tmp_path / "h" / "SKILL.md").mkdir(parents=True)
     whys = (
         "can't be read: no such file or directory",
-        "must have the folder's own `name`",
+        "needs its folder's `name`",
         "is not UTF-8 text",
         "is larger than 65,536 bytes",
         "can be written by everybody on this machine",

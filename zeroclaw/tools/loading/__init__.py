@@ -9,7 +9,8 @@ place that the configuration names and no tool can write to. A call names what i
 import asyncio
 import os
 import stat
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
+from itertools import islice
 from pathlib import Path
 
 from zeroclaw.envelope import Address, Principal
@@ -22,7 +23,6 @@ from zeroclaw.tools import ModelTool, quoted, readable
 from zeroclaw.tools.loading.skill import (
     LOAD_SKILLS,
     LOAD_TOOLS,
-    Broken,
     LoadSkillArguments,
     LoadToolsArguments,
     Skill,
@@ -114,47 +114,34 @@ def read_skills(
     found: list[Skill] = []
     faults: list[str] = []
     for folder in folders[:MOST_SKILLS]:
-        skill = _read(folder)
-        if isinstance(skill, Broken):
-            faults.append(f"`{folder.name}` is left out: its `{FILE}` {skill.why}")
-        else:
-            # A skill that people pass around may hold what they don't see.
-            text, _ = escape_for_model(redact(skill.text))
-            told, _ = escape_for_model(redact(skill.description))
-            found.append(replace(skill, text=text, description=told))
+        try:
+            skill = read_skill(_text_of(folder), folder)
+        except ValueError as error:
+            faults.append(f"`{folder.name}` is left out: its `{FILE}` {error}")
+            continue
+        # A skill that people pass around may hold what they don't see.
+        text, _ = escape_for_model(redact(skill.text))
+        told, _ = escape_for_model(redact(skill.description))
+        found.append(replace(skill, text=text, description=told, files=_files_in(folder)))
     if len(folders) > MOST_SKILLS:
         faults.append(f"more than {MOST_SKILLS} skills: those behind them are left out")
     return tuple(found), tuple(faults)
 
 
-def _read(folder: Path) -> Skill | Broken:
-    try:
-        data = _bytes_of(folder, FILE, MOST_TEXT_BYTES)
-    except ToolFailed as error:
-        return Broken(why=str(error))
-    text = readable(data)
+def _text_of(folder: Path) -> str:
+    text = readable(_bytes_of(folder, FILE, MOST_TEXT_BYTES))
     if not text.is_text or text.bad_bytes:
-        return Broken(why="is not UTF-8 text")
-    skill = read_skill(text.text, folder)
-    if isinstance(skill, Broken):
-        return skill
-    return replace(skill, files=tuple(sorted(_files_in(folder))))
+        message = "is not UTF-8 text"
+        raise ValueError(message)
+    return text.text
 
 
-def _files_in(folder: Path) -> Iterator[str]:
-    """Yield the names of a skill's further files; links and hidden ones are passed over."""
-    left = MOST_FILES
-    for here, folders, files in os.walk(folder):
-        folders[:] = sorted(one for one in folders if not one.startswith("."))
-        for name in sorted(files):
-            path = Path(here, name)
-            inside = path.relative_to(folder).as_posix()
-            if inside == FILE or name.startswith(".") or path.is_symlink():
-                continue
-            if not left:
-                return
-            left -= 1
-            yield inside
+def _files_in(folder: Path) -> tuple[str, ...]:
+    """Return the names of a skill's further files; links and hidden ones are passed over."""
+    files = (one for one in folder.rglob("*") if one.is_file() and not one.is_symlink())
+    names = (one.relative_to(folder).as_posix() for one in files)
+    seen = (one for one in names if one != FILE and not f"/{one}".count("/."))
+    return tuple(sorted(islice(seen, MOST_FILES)))
 
 
 def _read_file(skill: Skill, name: str) -> str:
@@ -163,7 +150,7 @@ def _read_file(skill: Skill, name: str) -> str:
         raise ToolFailed(message)
     try:
         return readable(_bytes_of(skill.folder, name, MOST_FILE_BYTES)).text
-    except ToolFailed as error:
+    except ValueError as error:
         message = f"{quoted(name)} {error}"
         raise ToolFailed(message) from error
 
@@ -172,7 +159,7 @@ def _bytes_of(folder: Path, name: str, most_bytes: int) -> bytes:
     """Return what is in a file of a skill.
 
     Raises:
-        ToolFailed: It is not there, leads out, is too large, or others may write it; half a sentence.
+        ValueError: It is not there, leads out, is too large, or others may write it; half a sentence.
     """
     try:
         real = Path(os.path.realpath(folder / name, strict=True))
@@ -189,4 +176,4 @@ def _bytes_of(folder: Path, name: str, most_bytes: int) -> bytes:
             return real.read_bytes()
     except OSError as error:
         message = f"can't be read: {system_words(error)}"
-    raise ToolFailed(message)
+    raise ValueError(message)

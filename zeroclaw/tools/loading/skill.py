@@ -71,31 +71,30 @@ class Skill(Value):
     files: tuple[str, ...] = ()
 
 
-class Broken(Value):
-    """Why a folder is no skill; half a sentence."""
+def read_skill(text: str, folder: Path) -> Skill:
+    """Read a `SKILL.md`; `folder` is where it stands.
 
-    why: str
-
-
-def read_skill(text: str, folder: Path) -> Skill | Broken:
-    """Read a `SKILL.md`; `folder` is where it stands."""
+    Raises:
+        ValueError: It is none; why, in half a sentence.
+    """
     lines = text.removeprefix("\ufeff").splitlines()
     ends = (at for at, line in enumerate(lines) if at and line.rstrip() == "---")
     end = next(ends, 0) if lines and lines[0].rstrip() == "---" else 0
     if not end:
-        return Broken(why="does not begin with front matter between two lines `---`")
+        message = "does not begin with front matter between two lines `---`"
+        raise ValueError(message)
     fields = _fields(lines[1:end])
     name, description = fields.get("name", ""), fields.get("description", "")
     if name != folder.name or not _NAME.fullmatch(name) or len(name) > MOST_NAME_CHARS:
-        return Broken(
-            why=f"must have the folder's own `name`, of at most {MOST_NAME_CHARS} small letters, digits "
-            "and single hyphens"
+        message = (
+            f"needs its folder's `name`: {MOST_NAME_CHARS} small letters, digits, single hyphens"
         )
+        raise ValueError(message)
     if not 0 < len(description) <= MOST_DESCRIPTION_CHARS:
-        return Broken(
-            why=f"must have a `description` of at most {MOST_DESCRIPTION_CHARS} characters, as plain or "
-            "quoted text"
+        message = (
+            f"needs a `description`, plain or quoted, of 1 to {MOST_DESCRIPTION_CHARS} characters"
         )
+        raise ValueError(message)
     body = "\n".join(lines[end + 1 :]).strip()
     return Skill(name=name, description=description, text=body, folder=folder)
 
