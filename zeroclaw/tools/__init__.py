@@ -5,7 +5,7 @@ A `ModelTool` stands between a pydantic model and the contract's plain arguments
 """
 
 import re
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, KeysView, Mapping
 from functools import cached_property
 from typing import Generic, TypeVar
 
@@ -71,6 +71,10 @@ class ModelSchema(Mapping[str, object]):
 
     def __len__(self) -> int:
         return len(self._made)
+
+    def keys(self) -> KeysView[str]:
+        """Return the names at once: `dict` asks for them, for each tool in each turn."""
+        return self._made.keys()
 
     @cached_property
     def _made(self) -> dict[str, object]:

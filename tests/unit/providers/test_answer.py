@@ -343,3 +343,46 @@ ERRORS: list[tuple[Fields, object]] = [
 @pytest.mark.parametrize(("chunk", "error"), ERRORS)
 def test_an_error_in_a_chunk_is_found(chunk: Fields, error: object) -> None:
     assert error_in(chunk) == error
+
+
+EXTRAS: Fields = {
+    "id": "x",
+    "model": "m",
+    "object": "chat.completion.chunk",
+    "usage": None,
+    "error": None,
+}
+
+
+@given(
+    st.lists(st.text(alphabet=st.characters(exclude_categories=[]), max_size=4), max_size=6),
+    st.booleans(),
+)
+def test_a_piece_of_text_is_read_as_any_chunk_is(texts: list[str], ascii_only: bool) -> None:
+    """What is quick to read and what is not say the same, halves of letters included."""
+    quick, slow = Assembly(), Assembly()
+    for text in texts:
+        chunk = {**EXTRAS, **delta(content=text)}
+        data = json.dumps(chunk, ensure_ascii=ascii_only)
+        read = quick.take_piece(data)
+        assert (quick.take(chunk) if read is None else read) == slow.take(chunk)
+
+
+@pytest.mark.parametrize(
+    "chunk",
+    [
+        {**EXTRAS, **delta(role="assistant", content="a")},
+        {**EXTRAS, **delta("stop", content="a")},
+        {**EXTRAS, **delta(content="a"), "usage": {"prompt_tokens": 3}},
+        {**EXTRAS, **delta(content="a"), "x_groq": {"usage": {}}},
+        {**EXTRAS, **delta(content="a"), "error": "no"},
+        {**EXTRAS, **delta(content="a"), "object": "error"},
+        {**EXTRAS, "choices": [{"index": 1, "delta": {"content": "a"}}]},
+        {**EXTRAS, "choices": [{"delta": {"content": "a"}, "error": "no"}]},
+        {**EXTRAS, "choices": [{"delta": {"content": "a"}, "message": {}}]},
+        {**EXTRAS, "choices": []},
+        {**EXTRAS, **fragment("{}", id_="c", name="f")},
+    ],
+)
+def test_a_chunk_that_says_more_is_no_piece_of_text(chunk: Fields) -> None:
+    assert Assembly().take_piece(json.dumps(chunk)) is None

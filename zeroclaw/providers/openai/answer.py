@@ -13,6 +13,10 @@ of deltas (endpoints that don't stream).
 
 import json
 from dataclasses import dataclass, field
+from typing import Literal
+
+from msgspec import Struct
+from msgspec.json import Decoder
 
 from zeroclaw.errors import ProviderRejected, StreamBroken
 from zeroclaw.message import FinishReason, ToolCall, Usage
@@ -46,7 +50,6 @@ REASONS: dict[str, FinishReason] = {
     "tool_use": "tool_calls",
     "function_call": "tool_calls",
 }
-_TEXT = {"content"}
 # Fields of a reasoning block that come in pieces; any other is taken as last sent.
 GROWING_FIELDS = frozenset({"text", "summary", "data"})
 HIGH_SURROGATES = range(0xD800, 0xDC00)
@@ -94,6 +97,30 @@ class _Seam:
         return whole(self._held)
 
 
+class _Delta(Struct, forbid_unknown_fields=True):
+    content: str
+
+
+class _Choice(Struct, forbid_unknown_fields=True):
+    delta: _Delta
+    index: Literal[0] = 0
+    finish_reason: None = None
+    logprobs: None = None
+
+
+class _Piece(Struct):
+    """A chunk that is a piece of text and nothing else, as nearly all are."""
+
+    choices: tuple[_Choice]
+    object: Literal["chat.completion.chunk"] = "chat.completion.chunk"
+    error: None = None
+    usage: None = None
+    x_groq: None = None
+
+
+_PIECE = Decoder(_Piece)
+
+
 class Assembly:
     """One answer while it comes."""
 
@@ -111,6 +138,13 @@ class Assembly:
         """The model has said that it is done; only the usage may still come."""
         return self._finish != ""
 
+    def take_piece(self, data: str) -> tuple[StreamEvent, ...] | None:
+        """Take a chunk as it came, if it is a piece of text and nothing else; None if it is not."""
+        try:
+            return tuple(self._spoken(_PIECE.decode(data).choices[0].delta.content))
+        except (ValueError, RecursionError):
+            return None
+
     def take(self, chunk: dict[str, object]) -> tuple[StreamEvent, ...]:
         """Take one chunk, or a whole answer; return what leaves now.
 
@@ -122,16 +156,11 @@ class Assembly:
         events: list[StreamEvent] = []
         for choice in array_at(chunk, "choices"):
             if is_object(choice) and not int_at(choice, "index"):
-                delta = object_at(choice, "delta")
-                # Nearly every chunk is a piece of text and nothing else.
-                if delta.keys() == _TEXT and isinstance(text := delta["content"], str):
-                    events += self._spoken(text)
-                else:
-                    message = object_at(choice, "message")
-                    fields = delta or message
-                    events += self._reasoned(fields)
-                    self._called(fields, is_stream=not message)
-                    events += self._said(fields)
+                message = object_at(choice, "message")
+                fields = object_at(choice, "delta") or message
+                events += self._reasoned(fields)
+                self._called(fields, is_stream=not message)
+                events += self._said(fields)
                 self._finish = text_at(choice, "finish_reason") or self._finish
         return tuple(events)
 

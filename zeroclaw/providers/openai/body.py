@@ -106,6 +106,8 @@ class Body:
         if data == LAST:
             self.is_done = True
             return ()
+        if event.name != "error" and (piece := self._assembly.take_piece(data)) is not None:
+            return piece
         try:
             chunk = parse(data)
         except ValueError as error:

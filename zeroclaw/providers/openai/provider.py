@@ -98,11 +98,15 @@ class OpenAIProvider:
         self._log = context.log
         self._settings = settings
         self._asked_window: int | None = None
+        self._facts = self._told()
         self._name = urlsplit(without_credentials(endpoint.base_url)).netloc.removeprefix("…@")
 
     @property
     def facts(self) -> ProviderFacts:
-        """What the configuration says."""
+        """What the configuration says; rooms ask for it several times a turn."""
+        return self._facts
+
+    def _told(self) -> ProviderFacts:
         endpoint, told = self._endpoint, self._settings.takes
         window, said_by = self._window()
         return ProviderFacts(
@@ -137,6 +141,7 @@ class OpenAIProvider:
             self._log("window_not_told", endpoint=self._name)
             return
         self._asked_window = window_in(body, self._endpoint.model)
+        self._facts = self._told()
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
         """Ask, again while the endpoint is busy and nothing has come; see `Provider.stream`."""
