@@ -9,6 +9,7 @@ from zeroclaw.console.notifier import Notifier
 from zeroclaw.envelope import Address, Admission, Envelope
 from zeroclaw.host.answers import Text
 from zeroclaw.inbound.commands.explain import Explainer
+from zeroclaw.inbound.commands.filling import Filling
 from zeroclaw.inbound.transcript import Transcript
 from zeroclaw.store import Store
 from zeroclaw.value import Value
@@ -25,6 +26,7 @@ class ConsoleContext(Value):
         notifier: Tells open pages of changes.
         explainer: What the daemon decides by; its configuration and its people are read as well.
         halted: Who halted everything, empty for nobody.
+        filling: What fills the model's window in a conversation.
         redact: For what is shown.
         admit: Ingress; raises `ZeroclawError` when an event could not be stored.
         pair: As `zeroclaw pair` asks it.
@@ -39,6 +41,7 @@ class ConsoleContext(Value):
     explainer: Explainer
     transcript: Transcript
     halted: Callable[[], str]
+    filling: Filling
     redact: Callable[[str], str]
     admit: Callable[[Envelope], Awaitable[Admission]]
     pair: AskedAtConsole

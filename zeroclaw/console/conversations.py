@@ -23,6 +23,7 @@ from zeroclaw.console.markup import (
     pages,
     panel,
     pill,
+    table,
     tag,
 )
 from zeroclaw.envelope import Address, CheckedReceipt, ConversationId
@@ -60,6 +61,22 @@ class ConversationSummary(Value):
     audited: int = 0
     queued: int = 0
     title: str = ""
+
+
+class FilledWindow(Value):
+    """What the next request of a conversation would hold, by estimate.
+
+    Attributes:
+        rows: What it is made of, each with its tokens.
+        tokens: Of the whole.
+        window: Of the model, None where nobody knows.
+        reserve: What is kept free for the answer.
+    """
+
+    rows: tuple[tuple[str, int], ...]
+    tokens: int
+    window: int | None
+    reserve: int
 
 
 class Line(Value):
@@ -165,6 +182,8 @@ def conversation(
         *_facts(told),
         *([" · ", _audit(place, told)] if told.audited else []),
         " · ",
+        tag("a", "what the model is told", href=f"{place.to('conversations', told.id)}?window=1"),
+        " · ",
         tag("a", "all conversations", href=place.to("conversations")),
         class_="aside",
         id="how",
@@ -185,6 +204,40 @@ def conversation(
                 pages(newer=newer, older=older),
                 tag("ol", *rows, id="talk", class_="talk"),
                 id_="said",
+            ),
+        )
+    )
+
+
+def filling(place: Place, told: ConversationSummary, filled: FilledWindow | None) -> Html:
+    """Return what the model is told in a conversation, as a bar and a table; None: nobody wrote."""
+    back = tag("a", "what was said", href=place.to("conversations", told.id))
+    head = tag("p", *_facts(told), " · ", back, class_="aside", id="how")
+    if filled is None:
+        nothing = empty("Nobody has written here.", "The next message is the first that is told.")
+        return joined((head, panel("The model's window", nothing, id_="window")))
+    rows = list(filled.rows)
+    if filled.window is None:
+        bar: tuple[Html, ...] = ()
+        words = f"{filled.tokens:,} tokens; how many the model takes is not known"
+    else:
+        free = max(filled.window - filled.reserve - filled.tokens, 0)
+        rows += [("for the answer", filled.reserve), ("free", free)]
+        share = min(round(filled.tokens * 100 / filled.window), 100)
+        words = f"{share} % of {filled.window:,} tokens"
+        bar = (tag("progress", value=filled.tokens, max=filled.window, aria_label=words),)
+    shown = (
+        tag("tr", tag("td", tag("bdi", name)), tag("td", f"{tokens:,}")) for name, tokens in rows
+    )
+    return joined(
+        (
+            head,
+            panel(
+                "The model's window",
+                *bar,
+                tag("p", f"{words}, by estimate, before the next message", class_="note"),
+                table(("part", "tokens"), shown, caption="what fills the window, in its order"),
+                id_="window",
             ),
         )
     )

@@ -9,7 +9,13 @@ from zeroclaw.console.approvals import RequestShown
 from zeroclaw.console.audit import Chain, Numbered
 from zeroclaw.console.chain_checks import ChainChecker
 from zeroclaw.console.context import ConsoleContext
-from zeroclaw.console.conversations import ConversationSummary, Line, State, where
+from zeroclaw.console.conversations import (
+    ConversationSummary,
+    FilledWindow,
+    Line,
+    State,
+    where,
+)
 from zeroclaw.console.frame import PageState
 from zeroclaw.console.grants import GrantShown
 from zeroclaw.console.people import PeopleShown
@@ -27,6 +33,7 @@ from zeroclaw.gate.grant import GRANTS
 from zeroclaw.host.answers import Used
 from zeroclaw.inbound import pairing
 from zeroclaw.inbound.anchors import STREAM
+from zeroclaw.inbound.commands.filling import named
 from zeroclaw.inbound.conversations import CONVERSATIONS, Conversation
 from zeroclaw.inbound.pairing import STRANGERS
 from zeroclaw.limits.usage import first_day, used_since
@@ -180,6 +187,22 @@ class ConsoleReader:
         """Return a page of what was said, and before which cursor the next one ends."""
         part = await self._context.transcript.part(conversation, before=before, limit=SAID)
         return tuple(self._line(one.item, one.by) for one in part.spoken), part.before
+
+    async def filled(self, conversation: ConversationId) -> FilledWindow | None:
+        """Return what the next request would hold if its last writer wrote again; None for nobody."""
+        inbox = await self._store.select(
+            INBOX.where(conversation=conversation, newest_first=True, limit=1)
+        )
+        if not inbox:
+            return None
+        newest = INBOX.of(inbox[0])
+        found = await self._context.filling(conversation, newest.principal, newest.address)
+        return FilledWindow(
+            rows=tuple((named(part, "en"), tokens) for part, tokens in found.shares.items()),
+            tokens=found.tokens,
+            window=found.window,
+            reserve=found.reserve,
+        )
 
     def _line(self, item: TranscriptItem, by: str) -> Line:
         # People's own words are kept as they were said.

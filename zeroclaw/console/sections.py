@@ -110,6 +110,11 @@ class Sections:
         told = await self._look.told(here) if len(here) <= MOST_KEY else None
         if told is None:
             raise NotThere
+        if asked.get("window"):
+            filled = await self._look.filled(here)
+            return conversations.where(told.address), conversations.filling(
+                self._place, told, filled
+            )
         before = asked.get("before", "")
         lines, older = await self._look.said(here, before)
         path = f"{self._place.to('conversations', here)}?before={older}" if older else ""

@@ -100,6 +100,7 @@ class OperatorPage:
             ),
             transcript=services.transcript,
             halted=lambda: services.policy.halted_by,
+            filling=services.filling,
             redact=foundation.start.checked.redactor.redact,
             admit=services.ingress.admit,
             pair=services.pair.console,

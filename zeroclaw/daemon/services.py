@@ -144,6 +144,7 @@ class Services:
         self._turns = self._turn_services()
         self.titles = Titles(self._turns, lambda: settings.config.runtime.titles)
         self.bus.subscribe(self.titles.hear)
+        self.filling = partial(filled, self._turns)
         self.runner = TurnRunner(self._turns, on_parked=self._look_again)
         self.conversations = Conversations(context)
         self.rate_limiter = RateLimiter(context, self.conversations)
@@ -173,7 +174,7 @@ class Services:
             grants=self.grants,
             status=self.status,
             budget=self.budget,
-            filling=partial(filled, self._turns),
+            filling=self.filling,
             offers=self.offers,
         )
         self.ingress = Ingress(

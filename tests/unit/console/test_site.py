@@ -15,6 +15,7 @@ from zeroclaw.console.reading import OUTBOX_PAGE
 from zeroclaw.delivery.rows import Text, outbox_row
 from zeroclaw.errors import ProviderRejected
 from zeroclaw.gate import audit
+from zeroclaw.provider import ProviderFacts
 from zeroclaw.store import Append, Commit, DurablePoint, LogKind, Put, RowKind
 from zeroclaw.value import replace
 
@@ -49,6 +50,38 @@ async def test_what_is_not_there_is_not_found(world: World) -> None:
         for path in ("nothing", "conversations/01X", "audit?of=01X", "a/b", "page.py"):
             answer = await visitor.client.get(f"/console/{path}")
             assert answer.status_code == 404, path
+
+
+async def test_a_conversation_links_to_what_fills_its_window(world: World) -> None:
+    """The same figures as `/context` has in the chat; reading them changes nothing. S3-09."""
+    world.model.facts = ProviderFacts(model="small", context_tokens=8_000)
+    async with visiting(world) as visitor:
+        house = visitor.house
+        await house.say("hello")
+        page = await visitor.page("conversations")
+        page = await visitor.page(page.links()["chat/ada"].removeprefix("/console/"))
+        link = page.links()["what the model is told"].removeprefix("/console/")
+        before = len(world.store.commits)
+        page = await visitor.page(link)
+        assert len(world.store.commits) == before
+        shown = {row.every("td")[0].words: row.every("td")[1].words for row in page.every("tr")[1:]}
+        await house.say("/context")
+        told = [line.split("  ") for line in house.texts()[-1].splitlines()[3:-1]]
+        assert {parts[0].strip(): parts[-1].strip() for parts in told} == shown
+        assert list(shown)[:2] == ["instructions", "messages"]
+
+
+async def test_a_conversation_whose_messages_are_forgotten_tells_a_model_nothing(
+    world: World,
+) -> None:
+    """Nobody is known for whom the next request would be."""
+    async with visiting(world) as visitor:
+        await visitor.house.say("hello")
+        page = await visitor.page("conversations")
+        path = page.links()["chat/ada"].removeprefix("/console/")
+        world.store.forget(RowKind.INBOX)
+        page = await visitor.page(f"{path}?window=1")
+        assert "Nobody has written here." in page.words
 
 
 async def test_a_question_is_answered_from_the_page_by_the_one_door(world: World) -> None:

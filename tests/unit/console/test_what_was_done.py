@@ -9,11 +9,13 @@ from zeroclaw.console import audit as shown
 from zeroclaw.console.audit import Chain, Checked, Checking, Numbered
 from zeroclaw.console.conversations import (
     ConversationSummary,
+    FilledWindow,
     Line,
     State,
     at_work,
     conversation,
     conversations,
+    filling,
     text,
     where,
 )
@@ -119,6 +121,38 @@ def test_a_conversation_is_read_from_above() -> None:
 def test_a_conversation_whose_words_are_gone_says_so() -> None:
     page = whole("conversations", conversation(PLACE, TOLD, [], older="", first=True))
     assert "Nothing that was said is kept." in page.words
+
+
+@pytest.mark.parametrize(
+    ("window", "words", "last"),
+    [
+        (4_000, "25 % of 4,000 tokens", ["free", "2,000"]),
+        (1_500, "67 % of 1,500 tokens", ["free", "0"]),
+        (800, "100 % of 800 tokens", ["free", "0"]),
+        (None, "1,000 tokens; how many the model takes is not known", ["a<b>", "100"]),
+    ],
+)
+def test_what_the_model_is_told_is_a_bar_and_a_table(
+    window: int | None, words: str, last: list[str]
+) -> None:
+    """Each part with its tokens; a window that nobody knows has no bar."""
+    filled = FilledWindow(
+        rows=(("messages", 900), ("a<b>", 100)), tokens=1_000, window=window, reserve=1_000
+    )
+    page = whole("conversations", filling(PLACE, TOLD, filled))
+    assert faults(page) == []
+    assert words in page.words
+    rows = [[cell.words for cell in row.every("td")] for row in page.every("tr")]
+    assert ["messages", "900"] in rows
+    assert rows[-1] == last
+    bars = [one.attributes["value"] for one in page.every("progress")]
+    assert bars == ([] if window is None else ["1000"])
+    assert page.links()["what was said"] == f"/console/conversations/{HERE}"
+
+
+def test_where_nobody_wrote_nothing_is_told_to_a_model() -> None:
+    page = whole("conversations", filling(PLACE, TOLD, None))
+    assert "Nobody has written here." in page.words
 
 
 def test_what_an_answer_proves_is_a_badge_beside_its_text_and_no_text_is_one() -> None:
