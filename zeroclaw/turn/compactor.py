@@ -66,6 +66,8 @@ class Compactor:
             kept=len(messages) - start,
             pinned=0 if tail.pinned is None else len(messages) - tail.pinned,
             usage=of_facts + usage,
+            tools=session.history.loaded.tools,
+            skills=session.history.loaded.skills,
             at=services.clock.now(),
         )
         session.breaker, session.is_cut = Breaker(), False

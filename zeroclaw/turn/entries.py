@@ -160,6 +160,9 @@ class Compacted(Value):
         usage: What making it took.
         pinned: Where the message of the open turn stands that stays before them, counted from the
             end; 0 where it is one of them.
+        tools: What the conversation had loaded by then, see `offers.Loaded`; so that nothing before
+            this entry has to be read.
+        skills: Likewise.
     """
 
     summary: str
@@ -167,6 +170,8 @@ class Compacted(Value):
     at: datetime
     usage: Usage = NO_USAGE
     pinned: int = 0
+    tools: tuple[str, ...] = ()
+    skills: tuple[str, ...] = ()
 
 
 class TurnResumed(Value):

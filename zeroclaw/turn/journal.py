@@ -270,6 +270,10 @@ def _summarised(history: History, entry: entries.Compacted) -> History:
         history,
         messages=kept,
         summary=entry.summary,
+        loaded=offers.Loaded(
+            tools=tuple(dict.fromkeys((*entry.tools, *history.loaded.tools))),
+            skills=tuple(dict.fromkeys((*entry.skills, *history.loaded.skills))),
+        ),
         receipts=tuple(one for one in history.receipts if one.token in tokens),
         retry=None if retry is None or retry.user not in kept else retry,
     )

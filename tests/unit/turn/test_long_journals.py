@@ -12,7 +12,7 @@ from zeroclaw.message import AssistantMessage, UserMessage
 from zeroclaw.store import DurablePoint, LogEntry, LogKind
 from zeroclaw.turn import entries
 from zeroclaw.turn.entries import Entry
-from zeroclaw.turn.journal import fold, fold_end
+from zeroclaw.turn.journal import History, extend, fold, fold_end
 from zeroclaw.turn.session import READ_AT_ONCE, Leases, Transition, open_session, read_history
 from zeroclaw.value import replace
 
@@ -34,7 +34,7 @@ def turn(number: int, *rounds: int, summed: int = 0, ends: str = "model_stop") -
         said = result(f"seen\n[receipt: {token}]", name="look")
         found += [
             entries.AssistantReceived(
-                message=AssistantMessage(tool_calls=(call("look"),)), usage=USED, at=AT
+                message=AssistantMessage(tool_calls=(call(f"look_{number}"),)), usage=USED, at=AT
             ),
             entries.Gated(verdicts=(allowed(f"{number}-{at}"),), at=AT),
             entries.CallStarted(action=one, at=AT),
@@ -44,6 +44,19 @@ def turn(number: int, *rounds: int, summed: int = 0, ends: str = "model_stop") -
     last = AssistantMessage(content=f"answer {number}")
     reason = "model_stop" if ends == "model_stop" else "error"
     found.append(entries.TurnFinished(reason=reason, usage=USED, at=AT, message=last))
+    return found
+
+
+def written_down(journal: Sequence[Entry]) -> list[Entry]:
+    """The same journal as a turn writes it: its summaries say what was loaded by then."""
+    history, found = History(), list[Entry]()
+    for one in journal:
+        loaded = history.loaded
+        if isinstance(one, entries.Compacted):
+            found.append(replace(one, tools=loaded.tools, skills=loaded.skills))
+        else:
+            found.append(one)
+        history = extend(history, found[-1])
     return found
 
 
@@ -63,7 +76,7 @@ def journals(draw: st.DrawFn) -> list[Entry]:
         if draw(st.booleans()):
             made.insert(-1, entries.Noted(text="edited", why="edit", at=AT))
         found += made
-    return found
+    return written_down(found)
 
 
 @given(journals(), st.data())
@@ -79,7 +92,8 @@ def test_the_end_is_enough_where_a_summary_and_what_it_left_are_in_it() -> None:
     """All before it may be anything."""
     first, second, third = turn(1, 1), turn(2, 1), turn(3)
     third.insert(1, entries.Compacted(summary="they met", kept=2, at=AT))
-    whole = [*first, *second, *third]
+    whole = written_down([*first, *second, *third])
+    third = whole[len(first) + len(second) :]
     assert fold_end([]) is None
     assert fold_end(first) is None, "no summary"
     assert fold_end(third) is None, "one message of the two came before"
@@ -88,6 +102,7 @@ def test_the_end_is_enough_where_a_summary_and_what_it_left_are_in_it() -> None:
     assert found == fold(whole)
     assert found is not None
     assert found.receipts == ()
+    assert found.loaded.tools == ("look_1", "look_2")
 
 
 def test_what_a_summary_stands_for_is_not_tried_again() -> None:
