@@ -5,7 +5,7 @@
 What differs from platform to platform is how an event comes again, how a message is found whose
 answer was lost, and how a card is pressed and settled. So each point is killed at once, after it in
 every check and before it among the long searches; the other places of a point are walked on Telegram
-and on the platform of the tests.
+and on the platform of the tests, and there alone the summary of a long chat, of which no platform hears.
 """
 
 from collections.abc import Mapping
@@ -18,6 +18,7 @@ from tests.faults.killing import ONCE_MORE, kill_at
 from tests.faults.on_terminal import on_terminal
 from tests.faults.platforms import PLATFORMS, WITHOUT_EDITS, on
 from tests.faults.scenarios import SCENARIOS, Scenario
+from tests.faults.scenarios_on_telegram import ON_TELEGRAM
 from tests.faults.scenarios_while_busy import BUSY
 from tests.faults.scene import Scene
 from zeroclaw import replace
@@ -38,12 +39,14 @@ async def _in_two_mails(scene: Scene) -> None:
 PLAYED = {
     **SCENARIOS,
     **BUSY,
+    "file": ON_TELEGRAM["file"],
     "in two mails": Scenario(play=_in_two_mails),
     "refused": replace(SCENARIOS["refused"], channel={}),
     "whole": replace(SCENARIOS["approved"], channel={"stream": False}),
 }
 WALK: Mapping[DurablePoint, str] = {
     DurablePoint.ADMITTED: "text",
+    DurablePoint.FETCHED: "file",
     DurablePoint.TURN_STARTED: "text",
     DurablePoint.ASSISTANT_RECEIVED: "batch",
     DurablePoint.GATED: "batch",
@@ -134,7 +137,13 @@ async def test_a_kill_around_a_call_loses_and_repeats_nothing(
 ON_A_TERMINAL = {
     point: name
     for point, name in WALK.items()
-    if point not in {DurablePoint.STEERED, DurablePoint.REFUSED, DurablePoint.HOUSEKEEPING}
+    if point
+    not in {
+        DurablePoint.FETCHED,
+        DurablePoint.STEERED,
+        DurablePoint.REFUSED,
+        DurablePoint.HOUSEKEEPING,
+    }
 }
 
 
