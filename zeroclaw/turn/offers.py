@@ -34,6 +34,8 @@ from zeroclaw.value import Value, replace
 
 LISTED_NAMES = 40
 """Tools of one group that are named before it is loaded."""
+MOST_LOADED, MOST_NAME_CHARS = 200, 64
+"""Names that a conversation keeps, the newest, and characters of one: models make some up."""
 
 
 class Loaded(Value):
@@ -53,12 +55,12 @@ def extended(loaded: Loaded, slots: Iterable[Slot]) -> Loaded:
     tools, skills = dict.fromkeys(loaded.tools), dict.fromkeys(loaded.skills)
     for slot in slots:
         if slot.call.name not in {LOAD_TOOLS.name, LOAD_SKILLS.name}:
-            tools[slot.call.name] = None
+            tools[slot.call.name[:MOST_NAME_CHARS]] = None
         elif slot.outcome == "ok":
             groups, skill = _asked(slot.call)
             tools |= dict.fromkeys(groups)
             skills |= dict.fromkeys(skill)
-    return Loaded(tools=tuple(tools), skills=tuple(skills))
+    return Loaded(tools=tuple(tools)[-MOST_LOADED:], skills=tuple(skills)[-MOST_LOADED:])
 
 
 def _asked(call: ToolCall) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -18,7 +18,7 @@ from zeroclaw.message import ToolDefinition
 from zeroclaw.store import DurablePoint
 from zeroclaw.tools.loading.skill import Skill
 from zeroclaw.turn.batch import Outcome, Slot
-from zeroclaw.turn.offers import Loaded, Offers, extended
+from zeroclaw.turn.offers import MOST_LOADED, MOST_NAME_CHARS, Loaded, Offers, extended
 from zeroclaw.value import replace
 
 HERE = Address(channel="web", account="local", chat="7", direct=True)
@@ -131,6 +131,10 @@ def slot(name: str, arguments: str = "{}", outcome: Outcome = "ok") -> Slot:
 
 def test_a_batch_asks_for_what_its_calls_name() -> None:
     """A tool that was called counts however that ended, a loader only when it ended well."""
+    hostile = extended(Loaded(), [slot(f"{'x' * 9_000}{one}") for one in range(3)])
+    assert hostile == Loaded(tools=("x" * MOST_NAME_CHARS,))
+    many = extended(Loaded(), [slot(f"t{one}") for one in range(MOST_LOADED + 1)])
+    assert (many.tools[0], len(many.tools)) == ("t1", MOST_LOADED)
     loaded = extended(
         Loaded(tools=("poke",), skills=("ports",)),
         (
