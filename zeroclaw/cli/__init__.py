@@ -144,7 +144,7 @@ class _Lazy(click.Group):
         except click.UsageError as error:
             raise usage_failure(error) from error
         except OSError as error:
-            if error.errno == errno.EPIPE:  # whoever read has gone, and click ends without a word
+            if error.errno == errno.EPIPE:  # the reader has gone, and click ends without a word
                 raise
             raise CommandFailed(_of_the_system(error)) from error
 

@@ -34,7 +34,7 @@ def command(
 ) -> None:
     """Try a channel without its platform.
 
-    Opens the platform on this machine, with a page on which you type as somebody who talks with
+    Opens the platform on this machine, with a page on which you type as a person who talks with
     the bot, and as the operator who is asked: answers grow before your eyes, buttons can be
     pressed, and the bot's next message can be let fail. No account, no token, no network.
 

@@ -77,7 +77,7 @@ def program() -> str:
     """Return what to type for this process's program; reads the disk."""
     try:
         here = Path.cwd()
-    except FileNotFoundError:  # removed while somebody stands there
+    except FileNotFoundError:  # removed while a shell stands there
         return NAME
     return typed(sys.argv[0], path=os.environ.get("PATH", os.defpath), here=here)
 

@@ -82,8 +82,8 @@ def _size(size: float) -> str:
 def reload(place: Path) -> None:
     """Let the running daemon read its configuration again.
 
-    Who may talk to it, the policy and the limits hold at once, for what is under way too: whoever
-    is let in no more has what they had running stopped. Keys that need a restart are named, and
+    Who may talk to it, the policy and the limits hold at once, for what is under way too: what a
+    person who is let in no more had running is stopped. Keys that need a restart are named, and
     stay as they were. A file with a fault changes nothing; every fault is printed. SIGHUP does the
     same, and logs it.
     """
@@ -155,7 +155,7 @@ async def _switch(place: Path, *, on: bool) -> bool:
 def logout(place: Path) -> None:
     """Log every browser out of the web page.
 
-    And of the console. Open pages say so at once, and login links that nobody has used yet open
+    And of the console. Open pages say so at once, and login links that were not used yet open
     nothing any more. Works without a running daemon. `zeroclaw status` prints a new link.
     """
     told = asyncio.run(ask_if_running(place, "logout", LoggedOut))
@@ -195,7 +195,7 @@ def pair_list(place: Path) -> None:
 @click.argument("who", metavar="CODE|PERSON")
 @at_place
 def pair_approve(place: Path, *, who: str) -> None:
-    """Let in who has this code, or take back that somebody was revoked."""
+    """Let in who has this code, or take back that a person was revoked."""
     click.echo(asyncio.run(change(place, "pair", "approve", who)))
 
 
@@ -211,7 +211,7 @@ def pair_deny(place: Path, *, who: str) -> None:
 @click.argument("who", metavar="PERSON")
 @at_place
 def pair_revoke(place: Path, *, who: str) -> None:
-    """Put somebody out at once: what they had running is stopped.
+    """Revoke a person at once: what they had running is stopped.
 
     PERSON is a name of the configuration, or <channel>:<sender id>.
     """
@@ -235,7 +235,7 @@ async def _pairs(place: Path) -> str:
 def grants() -> None:
     """Show what runs without asking, and end it.
 
-    Whoever answers an approval "for a time" grants that conversation more such calls of that tool.
+    An approver who answers "for a time" grants that conversation more such calls of that tool.
     """
 
 

@@ -74,10 +74,10 @@ async def receipts_in(place: Path, text: str) -> Sequence[Mapping[str, object]]:
     if not await asyncio.to_thread((place / FILE_NAME).is_file):
         message = f"`{place}` holds no data yet; start zeroclaw with `zeroclaw run`"
         raise StoreUnusable(message)
-    # Nobody signs with this one: whatever is true was issued by an earlier process.
-    nobody = Key(id="", secret=secrets.token_bytes(32))
+    # This one signs nothing: each true receipt was issued by an earlier process.
+    unused = Key(id="", secret=secrets.token_bytes(32))
     stored = await asyncio.to_thread(read_keys, place / FILE)
     kept = (Key(id=one.id, secret=bytes.fromhex(one.secret)) for one in stored)
     async with store_at(place) as (store, _):
-        keys = Keys(current=nobody, every=(*kept, nobody))
+        keys = Keys(current=unused, every=(*kept, unused))
         return await receipts.Receipts(store, keys).verify(text)

@@ -2,7 +2,7 @@
 
 An answer to an approval is an admitted `Pressed`, as from the web chat, whose operator this page's
 reader is; a grant ends as by `zeroclaw grants revoke`, and people are decided about as by `zeroclaw
-pair`. What each comes to is one line for whoever sent the form.
+pair`. What each comes to is one line for the operator who sent the form.
 """
 
 from collections.abc import Mapping
@@ -71,7 +71,7 @@ class Actions:
         return (await self._context.grants({"words": f"revoke {grant}"})).text
 
     async def decide(self, fields: Fields) -> str:
-        """Let somebody in, refuse them, or revoke them.
+        """Let a person in, refuse them, or revoke them.
 
         Raises:
             ZeroclawError: It could not be stored.

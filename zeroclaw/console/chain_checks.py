@@ -1,7 +1,7 @@
 """Looks through audit chains in the background, one at a time, and remembers what it found.
 
 A chain is read and hashed a slice at a time, the hashing in a thread, with a breath after each, so
-that neither its length nor somebody who presses the button all day holds up an answer (P9). What is
+that neither its length nor an operator who presses the button all day holds up an answer (P9). What is
 kept in memory is a slice, and what `gate.audit.Walk` needs.
 """
 
@@ -61,7 +61,7 @@ class ChainChecker:
         return self._known.get(stream)
 
     def wants(self, stream: str, total: int) -> bool:
-        """Tell whether a chain should be looked through because somebody looks at it."""
+        """Tell whether a chain should be looked through because an operator looks at it."""
         if self.check_of(stream, total) is None:
             return True
         known = self._known.get(stream)
@@ -96,7 +96,7 @@ class ChainChecker:
             verdict = await self._verdict(stream)
             last = await self._logs.last(LogKind.AUDIT, stream)
         except StoreUnusable as error:
-            # Nothing is known of it then; whoever looks at it next has it looked through again.
+            # Nothing is known of it then; the operator who looks at it next has it looked through again.
             self._log("audit_not_checked", stream=stream, why=str(error), level="error")
             self._known.pop(stream, None)
             return

@@ -25,7 +25,7 @@ class ConsoleContext(Value):
         chat: The operator's chat on the web channel, whose login opens this page too.
         notifier: Tells open pages of changes.
         explainer: What the daemon decides by; its configuration and its people are read as well.
-        halted: Who halted everything, empty for nobody.
+        halted: Who halted everything, empty when nothing is halted.
         filling: What fills the model's window in a conversation.
         redact: For what is shown.
         admit: Ingress; raises `ZeroclawError` when an event could not be stored.

@@ -43,7 +43,7 @@ class ConversationSummary(Value):
     """One conversation, in a line.
 
     Attributes:
-        title: What it is about, or how it began; empty where nobody knows.
+        title: What it is about, or how it began; empty where neither is known.
         people: Who wrote in it lately, for people.
         last_at: When something was last said, None for never.
         entries: How many entries its journal has had.

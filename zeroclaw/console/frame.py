@@ -44,7 +44,7 @@ class PageState(Value):
 
     Attributes:
         waiting: How many things wait for the operator, by section.
-        halted: Who halted everything, empty for nobody.
+        halted: Who halted everything, empty when nothing is halted.
         told: What the last form came to, empty for nothing.
     """
 

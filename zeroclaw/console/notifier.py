@@ -1,7 +1,7 @@
 """Tells open pages that something has changed; what, they ask for themselves.
 
 A notice is one bit for each page, so that nothing can pile up: a page that reads slowly finds one
-notice in place of many. Nobody who notifies ever waits (P9).
+notice in place of many. No notifier ever waits (P9).
 """
 
 import asyncio

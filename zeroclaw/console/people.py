@@ -1,6 +1,6 @@
 """Shows who wants in, who is in, and who was revoked, with what can be done about it.
 
-Pure. A name on a platform is chosen by whoever bears it; the id beside it is what decides.
+Pure. A person chooses their name on a platform; the id beside it is what decides.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -48,7 +48,7 @@ class Suggestions(Value):
 
 
 class BadQuestion(Value):
-    """The question can't be put; why, for whoever typed it."""
+    """The question can't be put; why, for the operator who typed it."""
 
     why: str
 

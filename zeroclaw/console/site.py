@@ -1,9 +1,9 @@
 """The console as an ASGI application: the sections, the forms, and the line that tells of changes.
 
-The listener lets in only whoever is logged in, from pages of its own origin. A form must bring back
+The listener lets in only browsers that are logged in, from pages of its own origin. A form must bring back
 the token besides, which no page of another program on this machine can know. After a form comes a
 redirect, so that a reload sends nothing twice; what the form came to waits on the server, because
-a line in an address could be written by somebody else.
+a line in an address could be written by another page.
 """
 
 import hmac
@@ -29,7 +29,7 @@ from zeroclaw.errors import ZeroclawError
 
 KINDS = {"js": "text/javascript", "css": "text/css", "svg": "image/svg+xml"}
 AT_ONCE = 2
-"""Pages made at the same time: who reads here takes little from whoever is answered (P9)."""
+"""Pages made at the same time: a reader here takes little from the people who are answered (P9)."""
 MOST_BYTES = 16_384
 """Of a form; the longest field is a reason."""
 MOST_FIELDS = 16
@@ -54,7 +54,7 @@ class Site:
     """Answers the requests of the console's pages.
 
     Attributes:
-        chains: The audit chains; kept looked through by whoever made the site.
+        chains: The audit chains; kept looked through by the site's maker.
     """
 
     def __init__(self, context: ConsoleContext, files: Mapping[str, bytes]) -> None:

@@ -48,7 +48,7 @@ async def _chat(place: Path, arguments: tuple[str, ...]) -> None:
     try:
         await with_own_daemon(place, arguments, lambda: sit(place))
     except DidNotStart:
-        # Somebody else may have started one at the same moment.
+        # Another command may have started one at the same moment.
         if not await is_running(place):
             raise
         await sit(place)

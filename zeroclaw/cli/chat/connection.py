@@ -40,7 +40,7 @@ class Link:
         Args:
             place: The data directory.
             clock: For waits between two tries.
-            token: Makes an id that nobody has used.
+            token: Makes an id that no message has had.
         """
         self._place = place
         self._clock = clock

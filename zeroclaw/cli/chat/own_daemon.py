@@ -1,6 +1,6 @@
 """A daemon that is started for one sitting, and ended with it.
 
-Its standard input is a pipe that nobody writes to and only this process holds open. So the kernel
+Its standard input is a pipe that stays empty and only this process holds open. So the kernel
 tells it when this process is gone, killed with -9 too, and it ends as at SIGTERM.
 """
 

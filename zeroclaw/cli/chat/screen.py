@@ -246,7 +246,7 @@ class View:
         return self.ink.clear_line() + self.ink.bold(PROMPT)
 
     def typed_for(self, text: str) -> str:
-        """Return a message that nobody typed as if somebody had; empty into a pipe."""
+        """Return a message of the program as if a person had typed it; empty into a pipe."""
         return f"{self.ink.bold(PROMPT)}{text}\n" if self.ink.moves else ""
 
     def entered(self) -> None:

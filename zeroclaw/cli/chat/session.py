@@ -40,7 +40,7 @@ class Unanswered(Refused):
 
 
 class Session:
-    """Connects a link, a view and whoever types."""
+    """Connects a link, a view and the person who types."""
 
     def __init__(
         self,

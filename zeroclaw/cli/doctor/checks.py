@@ -89,7 +89,7 @@ class Facts(Value):
     Attributes:
         now: Aware.
         version: Of zeroclaw, as it is installed.
-        is_root: Whoever looks is root, and so is the daemon of these data.
+        is_root: The user of this command is root, and so is the daemon of these data.
         status: How the running daemon is, or why there is none to ask.
         errors: What it met, and what it has.
         store: What is stored, or why it can't be read; None before the first start.

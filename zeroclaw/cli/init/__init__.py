@@ -57,7 +57,7 @@ def command(
     """Write a first configuration, after a few questions.
 
     Asks which model answers, where to talk with it, who the operator is and what tools may do, and
-    more only to whoever wants. The model is asked for one word, and a channel's platform whether the settings are right. Secrets
+    more only to a person who wants. The model is asked for one word, and a channel's platform whether the settings are right. Secrets
     are never written into the configuration, only where they stand.
 
     \b

@@ -306,7 +306,7 @@ def _local_first(kind: tuple[str, tuple[ChannelManifest, type[BaseModel]]]) -> t
 
 
 def ask_further(answers: Answers, *, far: frozenset[str]) -> Answers:
-    """Return the answers with more of them; one question alone when nobody wants to be asked.
+    """Return the answers with more of them; one question alone when the person wants no more.
 
     `far` are the channels on which strangers could ask to be let in.
     """

@@ -45,7 +45,7 @@ def take_model(
     Args:
         loaded: As read.
         environment: `os.environ`, for keys.
-        ask: None where nobody can be asked; then no key is taken.
+        ask: None where no person can be asked; then no key is taken.
         addresses: Where servers are looked for.
     """
     settings = loaded.config.provider
@@ -128,7 +128,7 @@ async def look(
     """Find what there is; within a second, and on this machine only.
 
     Args:
-        settings: Where they name a model themselves, nobody is looked for.
+        settings: Where they name a model themselves, no other is looked for.
         environment: `os.environ`.
         addresses: Where servers are looked for, up to and with `/v1`.
     """

@@ -104,7 +104,7 @@ class Tried(Value):
         load_s: Seconds to make ready, None where there is nothing to load.
         call: The answer to the request to call a tool; None when it was not asked.
         takes: What it is sent beside text, as it is configured or known.
-        window: How many tokens it reads at once, and who says so; empty for nobody.
+        window: How many tokens it reads at once, and who says so; empty where it is unknown.
     """
 
     model: str

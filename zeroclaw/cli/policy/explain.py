@@ -55,7 +55,7 @@ async def explain(
     """Return what would be decided; see `Explainer.explain`.
 
     Raises:
-        ConfigError: Nobody is called so, or a statement has a fault.
+        ConfigError: No person has this name, or a statement has a fault.
         StoreUnusable: There is a store, and it can't be read.
         ToolArgumentsInvalid: The arguments don't fit the tool.
     """
