@@ -18,6 +18,19 @@ ActionId = NewType("ActionId", str)
 ApprovalId = NewType("ApprovalId", str)
 ItemId = NewType("ItemId", str)
 
+_OFF_THE_RECORD = "-otr"
+"""How ids of such conversations end: whoever holds one knows it, and they sort as all others."""
+
+
+def off_the_record(ulid: str) -> ConversationId:
+    """Return the id of a conversation of which nothing that is said may reach a disk (K23)."""
+    return ConversationId(ulid + _OFF_THE_RECORD)
+
+
+def is_off_the_record(conversation: str) -> bool:
+    """Tell whether nothing that is said in a conversation may reach a disk."""
+    return conversation.endswith(_OFF_THE_RECORD)
+
 
 class Address(Value):
     """Where: one chat (and thread) of one account on one channel.

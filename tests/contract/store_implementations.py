@@ -8,7 +8,9 @@ from pathlib import Path
 from tests.fakes.manual_clock import ManualClock
 from tests.fakes.memory_store import MemoryStore
 from zeroclaw.daemon.store_watch import WatchedStore
-from zeroclaw.store import Store
+from zeroclaw.envelope import ConversationId
+from zeroclaw.store import Put, RowKind, Store
+from zeroclaw.stores.off_the_record import OffTheRecord
 from zeroclaw.stores.sqlite import open_store
 
 BLOB_CAP_BYTES = 1000
@@ -52,9 +54,26 @@ async def _watched(directory: Path, clock: ManualClock) -> AsyncGenerator[Store]
         yield WatchedStore(store, failed=lambda error: None, written=lambda: None)
 
 
+class _Everything(OffTheRecord):
+    """Keeps every row in memory, whosever it is, so that the suite holds its references to account."""
+
+    def _is_off(self, conversation: str) -> bool:
+        return True
+
+    def _whose(self, put: Put, scope: ConversationId | None) -> ConversationId:
+        return put.conversation or scope or ConversationId("")
+
+
+@asynccontextmanager
+async def _off_the_record(directory: Path, clock: ManualClock) -> AsyncGenerator[Store]:
+    async with _sqlite(directory, clock) as store:
+        yield _Everything(store, held=frozenset(RowKind) - {RowKind.CONVERSATION})
+
+
 IMPLEMENTATIONS = (
     Implementation(name="sqlite", opened=_sqlite, durable=True),
     Implementation(name="memory", opened=_memory, durable=False),
     Implementation(name="watched", opened=_watched, durable=False),
+    Implementation(name="off the record", opened=_off_the_record, durable=False),
 )
 DURABLE = tuple(one for one in IMPLEMENTATIONS if one.durable)

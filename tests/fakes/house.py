@@ -70,6 +70,7 @@ from zeroclaw.gate.receipt_keys import Keys
 from zeroclaw.inbound.commands.halt import Halt, halt_put
 from zeroclaw.retention.tables import TABLES
 from zeroclaw.store import Commit, DurablePoint, LogKind, Query, Row, RowKind
+from zeroclaw.stores.off_the_record import OffTheRecord
 from zeroclaw.tool import Tool
 from zeroclaw.turn import entries
 from zeroclaw.value import replace
@@ -168,7 +169,7 @@ class World:
             start=start,
             settings=LiveConfig(start.config, start.checked.statements),
             openers=Openers(),
-            store=self.store,
+            store=OffTheRecord(self.store),
             provider=self.model,
             tools={tool.spec.name: tool for tool in (*self.tools, *self.others)},
             keys=keys,

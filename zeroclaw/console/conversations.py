@@ -39,6 +39,10 @@ _KINDS: dict[State, str] = {
 }
 
 
+OFF_THE_RECORD = "off the record"
+"""The title of such a conversation, of which nothing that is said is shown here."""
+
+
 class ConversationSummary(Value):
     """One conversation, in a line.
 
@@ -192,7 +196,8 @@ def conversation(
     if not lines:
         nothing = empty(
             "Nothing that was said is kept.",
-            "What is older than the retention allows, or was forgotten at somebody's wish, is gone.",
+            "What is older than the retention allows, or was forgotten at somebody's wish, is gone;"
+            " what is said off the record is neither kept nor shown.",
         )
         return joined((head, panel("Said", nothing, id_="said")))
     rows = (_said(one) for one in lines)

@@ -10,6 +10,7 @@ from zeroclaw.console.audit import Chain, Numbered
 from zeroclaw.console.chain_checks import ChainChecker
 from zeroclaw.console.context import ConsoleContext
 from zeroclaw.console.conversations import (
+    OFF_THE_RECORD,
     ConversationSummary,
     FilledWindow,
     Line,
@@ -23,7 +24,7 @@ from zeroclaw.conversation.inbox import INBOX, Ask, Opening
 from zeroclaw.conversation.turn_row import TURNS
 from zeroclaw.delivery import rows
 from zeroclaw.delivery.rows import OUTBOX
-from zeroclaw.envelope import ConversationId
+from zeroclaw.envelope import ConversationId, is_off_the_record
 from zeroclaw.errors import StoreUnusable
 from zeroclaw.gate import approval as approvals
 from zeroclaw.gate import audit
@@ -109,7 +110,11 @@ class ConsoleReader:
         read = [await self._store.get(RowKind.APPROVAL, key) for key in keys]
         known = [approvals.APPROVALS.of(row) for row in read if row is not None]
         ended = sorted(
-            (one for one in known if one.at is not None),
+            (
+                one
+                for one in known
+                if one.at is not None and not is_off_the_record(one.conversation)
+            ),
             key=lambda one: (str(one.at), one.action),
             reverse=True,
         )
@@ -185,6 +190,8 @@ class ConsoleReader:
 
     async def said(self, conversation: ConversationId, before: str) -> tuple[tuple[Line, ...], str]:
         """Return a page of what was said, and before which cursor the next one ends."""
+        if is_off_the_record(conversation):
+            return (), ""
         part = await self._context.transcript.part(conversation, before=before, limit=SAID)
         return tuple(self._line(one.item, one.by) for one in part.spoken), part.before
 
@@ -235,6 +242,8 @@ class ConsoleReader:
 
     async def _title(self, here: ConversationId) -> str:
         """Return what a conversation is about: the title that it was given, else how it began."""
+        if is_off_the_record(here):
+            return OFF_THE_RECORD
         given = await TITLES.get(self._store, here)
         if given is not None and given.text:
             return given.text

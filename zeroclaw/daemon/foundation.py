@@ -28,6 +28,7 @@ from zeroclaw.host.protected import Protected as Shielded
 from zeroclaw.mount import Hook
 from zeroclaw.provider import Endpoint, Provider, ProviderContext
 from zeroclaw.store import Query, RowKind, Store
+from zeroclaw.stores.off_the_record import OffTheRecord
 from zeroclaw.stores.sqlite import open_store
 from zeroclaw.tool import Tool
 from zeroclaw.value import Value, field
@@ -157,7 +158,7 @@ async def open_foundation(start: Start, openers: Openers, stack: AsyncExitStack)
     clock = openers.clock
     ids = SystemIds(clock)
     data = start.places.data
-    store = await openers.store(data, clock=clock, log=log)
+    store = OffTheRecord(await openers.store(data, clock=clock, log=log))
     stack.push_async_callback(store.aclose)
     await _follow(ids, store)
     keys = await asyncio.to_thread(

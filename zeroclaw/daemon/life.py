@@ -49,12 +49,15 @@ from zeroclaw.inbound.conversations import BUSY
 from zeroclaw.limits.usage import first_day, used_since
 from zeroclaw.store import Commit, DurablePoint, Query, scan
 from zeroclaw.text import catalogue
+from zeroclaw.text.language import Localized
 from zeroclaw.turn.tool_calls import PROCESSES
 from zeroclaw.value import Value, field, replace
 
 SWITCH_S = 0.0005
 """Seconds for which a thread that computes in Python may keep the event loop waiting, each time that
 something happened; the interpreter's default is ten times that."""
+REACHED_WITHIN_S = 300
+"""Seconds that channels get to come up before operators are told what a start brought to light."""
 STOP_S = 5.0
 """Seconds that what is left gets after the grace time."""
 _LIFELINE_BYTES = 4096
@@ -161,6 +164,7 @@ class Daemon:
     async def live(self) -> None:
         """Start everything, wait for the end, and end it."""
         services = self.services
+        unrecorded = await services.erasure.restarted()
         await services.remember()
         unsaid = await services.outbox.resume()
         await services.deadlines.resume()
@@ -170,6 +174,7 @@ class Daemon:
             self._foundation.control.call(name, answer)
         await services.start()
         services.mailboxes.start()
+        self._group.create_task(self._tell(unrecorded), name="cut off")
         self._group.create_task(self._hear(), name="reload")
         self._hooks.on_ready(services.ready_facts())
         await self._hooks.stop.wait()
@@ -202,6 +207,15 @@ class Daemon:
         }
         for conversation in (*waiting, *(one for one in unsaid if one not in waiting)):
             self.services.mailboxes.wake(conversation)
+
+    async def _tell(self, told: tuple[Localized, ...]) -> None:
+        """Tell operators what a start brought to light, once one of them can be reached."""
+        for _ in range(REACHED_WITHIN_S if told else 0):
+            if self.services.operators.readers():
+                break
+            await self._foundation.clock.sleep(1.0)
+        for says in told:
+            await self.services.notices.tell(says)
 
     # --- the middle ----------------------------------------------------------------------------
 

@@ -362,6 +362,7 @@ class Services:
                     self.outbox.announce(write)
                 case Put(kind=RowKind.ADDRESS, expect=expect) if expect:
                     self.conversations.forget(write.key)
+                    self.erasure.learn(plan.writes)
                 case Put(kind=RowKind.FORGETTING):
                     self.erasure.learn(plan.writes)
                 case Put(kind=RowKind.SWITCH):

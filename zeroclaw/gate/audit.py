@@ -184,6 +184,41 @@ def issued(bodies: Iterable[bytes]) -> tuple[Entry, ...]:
     return tuple(entry for entry in found if isinstance(entry, Entry) and entry.receipt)
 
 
+def cut_off(bodies: Iterable[bytes], at: datetime) -> tuple[Entry, ...]:
+    """Return the ends of actions of which a restart left nothing but a chain.
+
+    One that was allowed, or answered, may have run.
+
+    Args:
+        bodies: A whole chain, in order.
+        at: When it was found.
+
+    Raises:
+        StoreUnusable: One of the bodies is no entry.
+    """
+    open_: dict[str, Entry] = {}
+    may_have_run: set[str] = set()
+    for entry in map(read, bodies):
+        if not isinstance(entry, Entry) or entry.kind not in _OF_AN_ACTION:
+            continue
+        open_.setdefault(entry.action, entry)
+        if entry.kind in FINAL:
+            del open_[entry.action]
+        elif entry.kind is Kind.ANSWERED or entry.decision == "allow":
+            may_have_run.add(entry.action)
+    return tuple(
+        Entry(
+            kind=Kind.UNKNOWN if action in may_have_run else Kind.CANCELLED,
+            at=at,
+            action=action,
+            tool=entry.tool,
+            hash=entry.hash,
+            by="restart",
+        )
+        for action, entry in open_.items()
+    )
+
+
 # --- verifying -----------------------------------------------------------------------------------
 
 

@@ -44,6 +44,11 @@ def facts_of(spec: ToolSpec) -> ToolFacts:
     return ToolFacts(effects=EFFECTS, risk="high", declared=False)
 
 
+def leaves_no_trace(facts: ToolFacts) -> bool:
+    """Tell whether a tool may be used off the record: it says that it changes nothing (K23)."""
+    return facts.effects.isdisjoint({"write", "exec"})
+
+
 class Query(Value):
     """One question to the policy: may this principal do this, to these, now.
 

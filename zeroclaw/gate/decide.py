@@ -20,7 +20,14 @@ from typing import Literal, TypeVar, assert_never
 
 from zeroclaw.clock import Clock, Ids
 from zeroclaw.config.model import ApprovalSettings
-from zeroclaw.envelope import ActionId, Address, ApprovalId, Principal, Reader
+from zeroclaw.envelope import (
+    ActionId,
+    Address,
+    ApprovalId,
+    Principal,
+    Reader,
+    is_off_the_record,
+)
 from zeroclaw.foreign import Raised, call, call_now
 from zeroclaw.gate import wording
 from zeroclaw.gate.action import (
@@ -41,11 +48,11 @@ from zeroclaw.gate.card_arguments import (
     Unshowable,
     card_arguments,
 )
-from zeroclaw.gate.conditions import Query, ToolFacts, any_call, facts_of
+from zeroclaw.gate.conditions import Query, ToolFacts, any_call, facts_of, leaves_no_trace
 from zeroclaw.gate.grant import Grant, covers, is_granted_by
 from zeroclaw.gate.policy import Decision, PolicySet, reasons_of, why_ruled
 from zeroclaw.gate.protection import Protected
-from zeroclaw.gate.ruling import Ruling, permits, rule
+from zeroclaw.gate.ruling import Ruling, kept_out, permits, rule
 from zeroclaw.gate.scope import scope_of
 from zeroclaw.gate.taint import Taint
 from zeroclaw.gate.verdict import (
@@ -236,7 +243,10 @@ class Gate:
         at = self.clock.now()
         if isinstance(ready, str):
             denied = self._denied(case, case.call.arguments, ready, "failed", at)
-            return _Gated(verdict=denied, audited=_malformed(case, denied, at))
+            # What is no tool's name is a model's word.
+            here, name = case.setting.context.conversation, case.call.name
+            tool = "" if is_off_the_record(here) and name not in self.tools else name
+            return _Gated(verdict=denied, audited=_malformed(case, tool, denied, at))
         return await _done(lambda: self._decided(case, ready, at), about=ready.written)
 
     def _decided(self, case: _Case, ready: _Ready, at: datetime) -> _Gated:
@@ -331,6 +341,8 @@ class Gate:
 
     def _rule(self, ready: _Ready, setting: Setting, query: Query) -> Ruling:
         facts, may_answer = ready.facts, self.settings().requester_may_answer
+        if _leaves_a_trace(setting, query):
+            return kept_out(catalogue.LEAVES_A_TRACE.to(ENGLISH))
         out = f"whoever set it off may no longer talk to this bot, by {setting.out}"
         return rule(
             query,
@@ -420,6 +432,8 @@ class Gate:
 
     def _told(self, ruled: Ruling, query: Query, setting: Setting) -> str:
         """Return why a call is not allowed, for whoever called the tool themselves."""
+        if _leaves_a_trace(setting, query):
+            return catalogue.LEAVES_A_TRACE.to(_language_of(setting))
         if ruled.by != "policy":
             return ruled.decision.why
         return why_ruled(self.policy(), ruled.decision, query, _language_of(setting))
@@ -480,6 +494,12 @@ def _is_in_message(ready: _Ready, taint: Taint) -> bool:
     )
 
 
+def _leaves_a_trace(setting: Setting, query: Query) -> bool:
+    """Tell whether a call would leave something behind of a conversation off the record."""
+    off = is_off_the_record(setting.context.conversation)
+    return off and (query.facts is None or not leaves_no_trace(query.facts))
+
+
 def _is_own(grant: Grant, requester: Principal, known: Principal | None) -> bool:
     """Whether a grant was given by whoever asks, as they were known then or are now (P5)."""
     return is_granted_by(grant, requester) or is_granted_by(grant, known or requester)
@@ -506,8 +526,8 @@ def _stopped(why: Sentence, setting: Setting, *, by: str) -> Stopped:
     return Stopped(reason=why.to(ENGLISH), for_people=told, by=by)
 
 
-def _malformed(case: _Case, verdict: Denied, at: datetime) -> tuple[Entry, ...]:
-    entry = Entry(kind=Kind.PROPOSED, at=at, action=case.id, tool=case.call.name[:NAME_CHARS])
+def _malformed(case: _Case, tool: str, verdict: Denied, at: datetime) -> tuple[Entry, ...]:
+    entry = Entry(kind=Kind.PROPOSED, at=at, action=case.id, tool=tool[:NAME_CHARS])
     return (
         replace(entry, by=case.setting.context.principal.id),
         replace(entry, kind=Kind.EVALUATED, by="schema", decision="deny"),

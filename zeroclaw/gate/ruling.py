@@ -105,6 +105,11 @@ def rule_answer(
     return Ruling(decision=policy.decide(query), by="policy")
 
 
+def kept_out(why: str) -> Ruling:
+    """Return the ruling on a call that no policy can allow where it was made."""
+    return Ruling(decision=_denied(why), by="protection")
+
+
 def refused(why: str) -> Ruling:
     """Return the ruling on a call that is none: its tool is not there."""
     return Ruling(decision=_denied(why), by="schema")

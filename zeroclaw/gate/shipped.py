@@ -25,6 +25,7 @@ BASE: tuple[Statement, ...] = (
             "command:whoami",
             "command:language",
             "command:new",
+            "command:otr",
             "command:retry",
             "command:pending",
             # Only the way in: whether an answer counts is asked again as `approve:<tool>`.

@@ -1,14 +1,21 @@
-"""Which conversation an address means: minted at the first message, re-pointed by `/new`."""
+"""Which conversation an address means: minted at the first message, re-pointed by `/new` and `/otr`."""
 
 from collections import OrderedDict
 from datetime import datetime
 
 from zeroclaw.config.model import ChannelSettings, WhileBusy
 from zeroclaw.context import notes
-from zeroclaw.envelope import Address, ConversationId, Principal
+from zeroclaw.envelope import (
+    Address,
+    ConversationId,
+    Principal,
+    is_off_the_record,
+    off_the_record,
+)
 from zeroclaw.inbound.context import Found, InboundContext, Plan
 from zeroclaw.store import Put, Query, RowKind, Write
 from zeroclaw.table import Column, Stays, Table, Words, json_codec
+from zeroclaw.text.language import ENGLISH, Language
 from zeroclaw.tools.notes.note import owner_of_chat
 from zeroclaw.value import Value, replace
 
@@ -22,13 +29,15 @@ class Conversation(Value):
     """A conversation's row.
 
     Attributes:
-        predecessor: What `/new` ended; its queue is served first.
+        predecessor: What `/new` ended, or `/otr` left; its queue is served first.
+        language: What the one reads who began it; told of one that is off the record alone.
     """
 
     id: ConversationId
     address: Address
     started_at: datetime
     predecessor: ConversationId | None = None
+    language: Language = ENGLISH
 
 
 class Pointer(Value):
@@ -44,11 +53,13 @@ class Pointer(Value):
 
 
 NOWHERE = Pointer(conversation=ConversationId(""))
+UNRECORDED = "unrecorded"
+"""The state of a conversation's row of which nothing that is said may reach the disk."""
 CONVERSATIONS = Table(
     kind=RowKind.CONVERSATION,
     owner="inbound",
     codec=json_codec(Conversation),
-    columns=frozenset({Column.CONVERSATION, Column.PLACE}),
+    columns=frozenset({Column.CONVERSATION, Column.STATE, Column.PLACE}),
     keeps=Stays(until="nothing leads to it and nothing is left of it"),
     words=Words.CONVERSATION,
 )
@@ -90,11 +101,44 @@ class Conversations:
         return self._found(address, pointer, self._pointing(key, address, pointer, version))
 
     async def renew(self, address: Address, principal: Principal) -> tuple[Found, Found]:
-        """Return the conversation that ends and the one that `/new` begins."""
+        """Return the conversation that ends and the one that `/new` begins, both or none on record."""
         key = self.key_of(address, principal)
         old, version = await self._pointer(key)
-        new = self._mint(key, address, old or NOWHERE, version)
+        if old is not None and is_off_the_record(old.conversation):
+            before = replace(old, conversation=await self._on_record(old.conversation))
+            new = self._mint(key, address, before, version, reader=principal)
+        else:
+            new = self._mint(key, address, old or NOWHERE, version)
         return (new if old is None else Found(conversation=old.conversation)), new
+
+    async def leave_the_record(self, address: Address, principal: Principal) -> Found | None:
+        """Return what `/otr` begins in an address, None where it is off the record already."""
+        key = self.key_of(address, principal)
+        old, version = await self._pointer(key)
+        if old is not None and is_off_the_record(old.conversation):
+            return None
+        return self._mint(key, address, old or NOWHERE, version, reader=principal)
+
+    async def go_on_record(
+        self, address: Address, principal: Principal
+    ) -> tuple[Found, Found] | None:
+        """Return what `/otr off` ends and what goes on, None where all is on record already."""
+        key = self.key_of(address, principal)
+        old, version = await self._pointer(key)
+        if old is None or not is_off_the_record(old.conversation):
+            return None
+        before = replace(old, conversation=await self._on_record(old.conversation))
+        if not before.conversation:
+            new = self._mint(key, address, before, version)
+        else:
+            new = self._found(address, before, self._pointing(key, address, before, version))
+        return Found(conversation=old.conversation), new
+
+    async def _on_record(self, conversation: ConversationId) -> ConversationId:
+        """Return the conversation that one off the record left; empty where it is gone, or was none."""
+        before = await self.predecessor(conversation)
+        row = None if before is None else await CONVERSATIONS.get(self._store, before)
+        return NOWHERE.conversation if row is None else row.id
 
     async def move(self, address: Address, to: Address) -> Plan | None:
         """Let a chat's conversations follow it to its new address, whosever they are, and its notes."""
@@ -179,14 +223,34 @@ class Conversations:
         here, place = pointer.conversation, address.key()
         return POINTERS.put(key, pointer, conversation=here, place=place, expect=version)
 
-    def _mint(self, key: str, address: Address, before: Pointer, version: int) -> Found:
-        """Return a new conversation, which takes the place of the one that was pointed to before."""
+    def _mint(
+        self,
+        key: str,
+        address: Address,
+        before: Pointer,
+        version: int,
+        *,
+        reader: Principal | None = None,
+    ) -> Found:
+        """Return a new conversation, which takes the place of the one that was pointed to before.
+
+        With a `reader` it is off the record.
+        """
+        ulid = self._context.ids.ulid()
         made = Conversation(
-            id=ConversationId(self._context.ids.ulid()),
+            id=ConversationId(ulid) if reader is None else off_the_record(ulid),
             address=address,
             started_at=self._context.clock.now(),
             predecessor=before.conversation or None,
+            language=ENGLISH if reader is None else reader.language,
         )
         pointer = replace(before, conversation=made.id)
-        put = CONVERSATIONS.put(made.id, made, conversation=made.id, place=address.key(), expect=0)
+        put = CONVERSATIONS.put(
+            made.id,
+            made,
+            conversation=made.id,
+            state="" if reader is None else UNRECORDED,
+            place=address.key(),
+            expect=0,
+        )
         return self._found(address, pointer, self._pointing(key, address, pointer, version), put)

@@ -3,6 +3,9 @@
 Of a conversation that one person alone reads everything goes: new messages begin a new one. Of a
 shared one only their messages and turns go, when nobody's turn runs in it. Every step may be done
 again, so a wish that a restart cut off is carried out from its beginning.
+
+What is said off the record goes as well: once its address points elsewhere and every answer is
+delivered, and at a start, for it was in the memory of a process that is gone.
 """
 
 import asyncio
@@ -13,15 +16,16 @@ from functools import partial
 from zeroclaw.channel import ChannelLog
 from zeroclaw.conversation.inbox import INBOX, Item, Stop, item_put
 from zeroclaw.conversation.turn_row import TURNS
-from zeroclaw.envelope import ConversationId
+from zeroclaw.envelope import ConversationId, is_off_the_record, off_the_record
 from zeroclaw.errors import Conflict
+from zeroclaw.gate import audit
 from zeroclaw.inbound.commands.forget import ASKED, OPEN, WISHES, Wish
 from zeroclaw.inbound.context import InboundContext, Plan
-from zeroclaw.inbound.conversations import CONVERSATIONS, POINTERS
+from zeroclaw.inbound.conversations import CONVERSATIONS, POINTERS, UNRECORDED, Conversation
 from zeroclaw.inbound.mailbox import Mailboxes
 from zeroclaw.retention.collect import conversations_of
 from zeroclaw.retention.policy import ERASED, journal_without
-from zeroclaw.retention.tables import OF_CONVERSATIONS, OF_PERSONS, OF_WRITERS, WITH_BLOBS
+from zeroclaw.retention.tables import BUSY, OF_CONVERSATIONS, OF_PERSONS, OF_WRITERS, WITH_BLOBS
 from zeroclaw.store import (
     Append,
     Commit,
@@ -37,8 +41,10 @@ from zeroclaw.store import (
     read_all,
     scan,
 )
+from zeroclaw.stores.off_the_record import HELD
 from zeroclaw.table import Whose
 from zeroclaw.text import catalogue
+from zeroclaw.text.language import Localized
 from zeroclaw.turn import entries
 from zeroclaw.turn.session import Leases
 from zeroclaw.turn.titles import TITLES
@@ -74,15 +80,21 @@ class Erasure:
 
     def learn(self, writes: tuple[Write, ...]) -> None:
         """Hear what was committed; never waits."""
-        if any(isinstance(one, Put) and one.kind is WISHES.kind for one in writes):
+        # An address that points elsewhere may have left a conversation off the record.
+        if any(isinstance(one, Put) and one.kind in (WISHES.kind, POINTERS.kind) for one in writes):
             self._news.set()
 
     async def keep(self) -> None:
-        """Carry out every wish, those of an earlier process too; until cancelled."""
+        """Carry out every wish, those of an earlier process too, and forget what was said off the record.
+
+        Until cancelled.
+        """
         while True:
             self._news.clear()
             left = [row async for row in scan(self._store, WISHES.where(state=OPEN))]
             done = [await self._fulfil(row) for row in left]
+            unrecorded = scan(self._store, CONVERSATIONS.where(state=UNRECORDED))
+            done += [await self._left(ConversationId(row.key)) async for row in unrecorded]
             if not all(done):
                 await self._clock.sleep(AGAIN_S)
             else:
@@ -130,10 +142,17 @@ class Erasure:
         """Remove everything of a conversation but its audit; False if a turn would not end."""
         # Without it a new message begins a new conversation; one that is just being admitted to
         # this one is refused by its expectation, and looks again.
+        if is_off_the_record(here):
+            await self._begin_anew(here)
         await self._remove(POINTERS.where(conversation=here))
         has_run = await self._stop(wish, here, everybodys=True)
         if has_run and not await self._until(partial(self._is_free, here)):
             return False
+        await self._gone(here)
+        return True
+
+    async def _gone(self, here: ConversationId) -> None:
+        """Remove what is left of a conversation in which nothing is under way."""
         digests = await self._digests(here)
         for table in OF_CONVERSATIONS:
             if table.kind not in _ERASED_AT:
@@ -146,7 +165,6 @@ class Erasure:
         for table in _LAST:
             await self._remove(table.where(conversation=here))
         self._leases.lost(here)
-        return True
 
     async def _digests(self, here: ConversationId | None = None) -> frozenset[str]:
         """Return the blobs that a conversation may read or has been sent, or anybody."""
@@ -167,6 +185,91 @@ class Erasure:
         for digest in digests - await self._digests():
             # Somebody else may put the same bytes just now, and names them only then.
             await self._commit(DropBlob(digest=digest, put_before=since))
+
+    # --- a conversation off the record -----------------------------------------------------------
+
+    async def restarted(self) -> tuple[Localized, ...]:
+        """Remove what an earlier process left of talks off the record; once, before all else.
+
+        Their words were in its memory. Whoever waits for an answer there is asked to repeat what
+        they said.
+
+        Returns:
+            What operators must know: calls that may have run.
+        """
+        told: list[Localized] = []
+        async for row in scan(self._store, CONVERSATIONS.where(state=UNRECORDED)):
+            told += await self._cleared(CONVERSATIONS.of(row))
+        return tuple(told)
+
+    async def _cleared(self, one: Conversation) -> list[Localized]:
+        here, store = one.id, self._store
+        gone = [
+            row
+            for kind in sorted(HELD)
+            async for row in scan(store, Query(kind=kind, conversation=here))
+        ]
+        newest = await store.last(LogKind.JOURNAL, here)
+        if not gone and newest is None:
+            return []
+        writes: list[Write] = [Delete(kind=row.kind, key=row.key) for row in gone]
+        if newest is not None:
+            writes.append(Trim(log=LogKind.JOURNAL, stream=here, before=newest.sequence + 1))
+        chain = [entry.body async for entry in read_all(store, LogKind.AUDIT, here)]
+        cut_off = audit.cut_off(chain, self._clock.now())
+        head = audit.head_of(chain[-1]) if chain else audit.GENESIS
+        for entry in cut_off:
+            body, head = audit.link(head, entry)
+            writes.append(Append(log=LogKind.AUDIT, stream=here, body=body))
+        waited = any(row.kind is INBOX.kind and row.state in ("queued", "taken") for row in gone)
+        is_meant = await store.select(POINTERS.where(conversation=here, limit=1))
+        if is_meant and (waited or newest is not None):
+            says = catalogue.OFF_THE_RECORD_IS_GONE.to(one.language)
+            writes.append(self._context.note(says, one.address, language=one.language))
+        await store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=tuple(writes)))
+        where = one.address.channel
+        return [
+            catalogue.UNRECORDED_MAY_HAVE_RUN.about(tool=entry.tool, where=where)
+            for entry in cut_off
+            if entry.kind is audit.Kind.UNKNOWN
+        ]
+
+    async def _left(self, here: ConversationId) -> bool:
+        """Remove a conversation that `/otr off` or `/new` has left; False while something runs there."""
+        if await self._store.select(POINTERS.where(conversation=here, limit=1)):
+            return True
+        is_over = await self._until(partial(self._is_over, here))
+        if is_over:
+            await self._gone(here)
+        return is_over
+
+    async def _is_over(self, here: ConversationId) -> bool:
+        """Tell whether all that was said there was answered, and every answer delivered."""
+        if self._mailboxes.is_open(here):
+            return False
+        for table, state in BUSY:
+            if await self._store.select(table.where(conversation=here, state=state, limit=1)):
+                return False
+        return True
+
+    async def _begin_anew(self, here: ConversationId) -> None:
+        """Let an address that is off the record stay so when its conversation is erased."""
+        held = await CONVERSATIONS.get(self._store, here)
+        if held is None:
+            return
+        fresh = off_the_record(self._context.ids.ulid())
+        made = replace(held, id=fresh, started_at=self._clock.now())
+        place = held.address.key()
+        writes: list[Write] = [
+            CONVERSATIONS.put(fresh, made, conversation=fresh, state=UNRECORDED, place=place)
+        ]
+        for row in await self._store.select(POINTERS.where(conversation=here)):
+            pointer = replace(POINTERS.of(row), conversation=fresh)
+            put = POINTERS.put(
+                row.key, pointer, conversation=fresh, place=row.place, expect=row.version
+            )
+            writes.append(put)
+        await self._commit(*writes)
 
     # --- a conversation that others share ------------------------------------------------------
 

@@ -518,6 +518,50 @@ NEW_CONVERSATION = Sentence(
     en="A new conversation; the old one is kept.",
     de="Ein neues Gespräch; das alte bleibt erhalten.",
 )
+OFF_THE_RECORD = Sentence(
+    en="Off the record from now on: I keep what is said here in memory alone, and forget it at "
+    "`/otr off` or when I am restarted. I can't write, run or remember anything meanwhile. This chat "
+    "itself, the model's provider and whoever is asked for an approval still see it.",
+    de="Ab jetzt ohne Aufzeichnung: was hier gesagt wird, steht nur in meinem Arbeitsspeicher, und ich "
+    "vergesse es bei `/otr off` oder einem Neustart. Schreiben, ausführen oder mir merken kann ich "
+    "solange nichts. Dieser Chat selbst, der Anbieter des Modells und wer um eine Freigabe gebeten "
+    "wird, sehen es trotzdem.",
+)
+OFF_THE_RECORD_ALREADY = Sentence(
+    en="This is off the record already; `/otr off` ends it.",
+    de="Hier wird schon nichts aufgezeichnet; `/otr off` beendet das.",
+)
+NEW_OFF_THE_RECORD = Sentence(
+    en="A new conversation, still off the record; I forget the old one.",
+    de="Ein neues Gespräch, weiterhin ohne Aufzeichnung; das alte vergesse ich.",
+)
+ON_RECORD_AGAIN = Sentence(
+    en="On the record again: I forget what was said since `/otr`, and what was said before goes on.",
+    de="Ab jetzt wieder mit Aufzeichnung: was seit `/otr` gesagt wurde, vergesse ich, und das Gespräch von "
+    "vorher geht weiter.",
+)
+ON_RECORD_ALREADY = Sentence(
+    en="This is on the record; `/otr` leaves it.",
+    de="Hier wird aufgezeichnet; `/otr` beendet das.",
+)
+OFF_THE_RECORD_IS_GONE = Sentence(
+    en="I was restarted, and what you said off the record is gone: please say again what I should "
+    "still answer. We are still off the record.",
+    de="Ich wurde neu gestartet, und was hier ohne Aufzeichnung gesagt wurde, ist weg: sag bitte noch "
+    "einmal, was ich noch beantworten soll. Es bleibt ohne Aufzeichnung.",
+)
+UNRECORDED_MAY_HAVE_RUN = Sentence(
+    en="`{tool}` was called off the record in `{where}` when I was cut off, and may have run. I did "
+    "not repeat it.",
+    de="`{tool}` war ohne Aufzeichnung in `{where}` aufgerufen, als ich unterbrochen wurde, und ist "
+    "vielleicht gelaufen. Ich habe es nicht wiederholt.",
+)
+LEAVES_A_TRACE = Sentence(
+    en="it would leave something behind, and this conversation is off the record (`/otr off` ends "
+    "that)",
+    de="es würde etwas hinterlassen, und dieses Gespräch wird nicht aufgezeichnet (`/otr off` beendet "
+    "das)",
+)
 HALTED = Sentence(
     en="Halted: nothing runs and nothing starts, until `/resume`.",
     de="Angehalten: nichts läuft und nichts beginnt, bis `/resume`.",
@@ -557,6 +601,10 @@ DOES_RETRY = Sentence(
 DOES_NEW = Sentence(
     en="begin a new conversation; the old one is kept",
     de="ein neues Gespräch beginnen; das alte bleibt erhalten",
+)
+DOES_OTR = Sentence(
+    en="go off the record: nothing that is said is stored; `/otr off` ends it and forgets it",
+    de="ohne Aufzeichnung reden: nichts davon wird gespeichert; `/otr off` beendet und vergisst es",
 )
 DOES_QUEUE = Sentence(
     en="what messages do that come while I answer; `/queue` explains",

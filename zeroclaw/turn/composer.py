@@ -128,7 +128,8 @@ class Composer:
 
     def _scene(self, parts: tuple[Part, ...], more: tuple[Message, ...] = ()) -> Scene:
         whose, history = self._opened.principal, self._session.history
-        return scene_of(self._services, history, whose, self._address, parts, more=more)
+        here = self._session.conversation
+        return scene_of(self._services, here, history, whose, self._address, parts=parts, more=more)
 
     async def _gathered(self, place: Place) -> Gathered:
         """Ask the providers of a place, and tell which of them added nothing though they should."""
@@ -179,18 +180,20 @@ async def gathered_for(
 
 def scene_of(
     services: TurnServices,
+    conversation: ConversationId,
     history: History,
     principal: Principal,
     address: Address,
-    parts: tuple[Part, ...],
     *,
+    parts: tuple[Part, ...],
     more: tuple[Message, ...] = (),
 ) -> Scene:
     """Return what the next request of a conversation is made of.
 
     Args:
         services: The daemon's.
-        history: Of the conversation.
+        conversation: Which.
+        history: Its own.
         principal: Whose turn it is.
         address: Where.
         parts: What the providers add.
@@ -200,7 +203,7 @@ def scene_of(
     facts = model.provider.facts
     tools: tuple[ToolDefinition, ...] = ()
     if facts.calls_tools:
-        tools = services.offers.definitions(principal, address, history.loaded)
+        tools = services.offers.definitions(principal, address, history.loaded, conversation)
     messages = (*history.messages, *more)
     bounds = services.arrivals.settings
     return Scene(
@@ -244,7 +247,7 @@ async def filled(
     gathered = await gathered_for(
         services, conversation, principal, address, "system", skills=history.loaded.skills
     )
-    scene = scene_of(services, history, principal, address, gathered.parts)
+    scene = scene_of(services, conversation, history, principal, address, parts=gathered.parts)
     made = assemble(scene, Weighed(), services.model.record.learned, detach)
     reserve = reserve_of(scene.window, scene.max_output_tokens) if scene.window else 0
     return Filled(

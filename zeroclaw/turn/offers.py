@@ -14,10 +14,10 @@ What the policy denies to a person whatever a call holds is neither listed, load
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 
-from zeroclaw.envelope import Address, Principal
+from zeroclaw.envelope import Address, Principal, is_off_the_record
 from zeroclaw.errors import ToolArgumentsInvalid
 from zeroclaw.gate.action import parse_arguments
-from zeroclaw.gate.conditions import any_call
+from zeroclaw.gate.conditions import any_call, facts_of, leaves_no_trace
 from zeroclaw.gate.policy import PolicySet
 from zeroclaw.message import ToolCall, ToolDefinition
 from zeroclaw.tool import Tool, ToolSpec
@@ -121,10 +121,19 @@ class Offers(Value):
         }
 
     def definitions(
-        self, principal: Principal, address: Address, loaded: Loaded
+        self, principal: Principal, address: Address, loaded: Loaded, here: str = ""
     ) -> tuple[ToolDefinition, ...]:
-        """Return the tools of a request of somebody, in their order."""
+        """Return the tools of a request of somebody, in their order.
+
+        Where the conversation `here` is off the record, those that leave a trace are none of them.
+        """
         groups = self.groups_for(principal, address)
+        if is_off_the_record(here):
+            kept = {
+                group: tuple(one for one in every if leaves_no_trace(facts_of(one)))
+                for group, every in groups.items()
+            }
+            groups = {group: every for group, every in kept.items() if every}
         specs = [LOAD_SKILLS] if self.skills_for(principal, address) else []
         if sum(map(len, groups.values())) <= self.eager_tools():
             specs += (one for every in groups.values() for one in every)

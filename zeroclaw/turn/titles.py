@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Callable, Iterable
 
 from zeroclaw.conversation.turn_row import TURNS, turn_put
+from zeroclaw.envelope import is_off_the_record
 from zeroclaw.errors import Conflict, StoreUnusable
 from zeroclaw.events import Event, TurnEnded
 from zeroclaw.foreign import Raised
@@ -64,6 +65,8 @@ class Titles:
     def hear(self, event: Event) -> None:
         """Take note of a turn that was answered; never waits."""
         if not isinstance(event, TurnEnded) or event.reason != "model_stop":
+            return
+        if is_off_the_record(event.conversation):
             return
         if self._is_on() and not self._queue.full():
             self._queue.put_nowait(event)

@@ -228,6 +228,21 @@ async def test_a_conversation_is_told_by_how_it_began_until_it_has_a_title(world
         assert "All about tea" in (await visitor.page("conversations")).by_id("talks").words
 
 
+async def test_of_a_conversation_off_the_record_nothing_is_shown(world: World) -> None:
+    """Nor has it a title, for which a model would read it once more. K23, S3-31."""
+    world.configure(runtime=RuntimeSettings(titles=True))
+    async with visiting(world) as visitor:
+        await visitor.house.say("/otr", "ben")
+        for _ in range(4):
+            await visitor.house.say("What is marmalade?", "ben")
+        assert len(world.model.requests) == 4
+        listed = await visitor.page("conversations")
+        assert "off the record" in listed.by_id("talks").words
+        page = await visitor.page(listed.links()["chat/ben"].removeprefix("/console/"))
+        assert "neither kept nor shown" in page.text
+        assert "marmalade" not in listed.text + page.text
+
+
 async def test_a_failed_conversation_says_so(world: World) -> None:
     async with visiting(world) as visitor:
         world.model.will((ProviderRejected("the model is gone"),))

@@ -4,6 +4,8 @@ import pytest
 
 from tests.fakes.context_requests import context_request
 from zeroclaw.context.prompt import fixed, identity, rules, sensitive
+from zeroclaw.envelope import off_the_record
+from zeroclaw.value import replace
 
 
 def prompt(person: str = "Sam", *, has_tools: bool = False, group: bool = False) -> str:
@@ -70,3 +72,11 @@ def test_the_prompt_without_tools_forbids_to_claim_any() -> None:
 def test_the_same_facts_make_the_same_prompt() -> None:
     """So that endpoints can cache it."""
     assert prompt(has_tools=True) == prompt(has_tools=True)
+
+
+def test_off_the_record_the_model_is_told_behind_the_rules() -> None:
+    """It can't promise to remember, and does not think that it may write. K23."""
+    request = replace(context_request(), conversation=off_the_record("01A"))
+    told = rules(request)
+    assert told.index("no tools here") < told.index("This conversation is off the record")
+    assert "off the record" not in prompt()

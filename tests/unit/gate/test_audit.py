@@ -22,6 +22,7 @@ from zeroclaw.gate.audit import (
     Kind,
     Written,
     anchors_of,
+    cut_off,
     head_of,
     link,
     read,
@@ -76,6 +77,32 @@ def test_a_whole_chain_is_intact() -> None:
 def test_an_empty_chain_is_intact() -> None:
     """A conversation in which nothing was called has nothing to verify."""
     assert verify([]) == Intact(head=GENESIS, count=0, open=())
+
+
+def test_actions_of_which_only_a_chain_is_left_come_to_an_end() -> None:
+    """What was allowed or answered may have run; what has an end, or is no action, is left alone."""
+    bodies = chain(
+        *(entry(Kind.PROPOSED, one) for one in ("ended", "allowed", "asked", "answered", "new")),
+        entry(Kind.EVALUATED, "ended", decision="allow"),
+        entry(Kind.EVALUATED, "allowed", decision="allow"),
+        entry(Kind.EVALUATED, "asked", decision="ask"),
+        entry(Kind.EVALUATED, "answered", decision="ask"),
+        entry(Kind.ANSWERED, "answered", decision="once"),
+        entry(Kind.EXECUTED, "ended"),
+        entry(Kind.GRANTED, ""),
+        anchor(WHOLE, 1),
+    )
+    later = AT + timedelta(seconds=1)
+    ends = cut_off(bodies, later)
+    assert [(one.action, one.kind.value) for one in ends] == [
+        ("allowed", "unknown"),
+        ("asked", "cancelled"),
+        ("answered", "unknown"),
+        ("new", "cancelled"),
+    ]
+    assert {(one.at, one.by, one.tool, one.hash) for one in ends} == {
+        (later, "restart", "shell", "ab12")
+    }
 
 
 def test_an_entry_is_read_as_it_was_written() -> None:

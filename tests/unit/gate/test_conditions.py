@@ -7,7 +7,14 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from zeroclaw.envelope import Principal
-from zeroclaw.gate.conditions import CONDITIONS, EFFECTS, Query, ToolFacts, facts_of
+from zeroclaw.gate.conditions import (
+    CONDITIONS,
+    EFFECTS,
+    Query,
+    ToolFacts,
+    facts_of,
+    leaves_no_trace,
+)
 from zeroclaw.tool import Effect, Risk, ToolSpec
 from zeroclaw.value import replace
 
@@ -187,3 +194,18 @@ def test_every_condition_is_named_after_its_function_and_explained(name: str) ->
     """The registry is the one place: a name, a function, a sentence for `policy show`."""
     assert CONDITIONS[name].__name__ == name
     assert inspect.getdoc(CONDITIONS[name])
+
+
+@pytest.mark.parametrize(
+    ("effects", "holds"),
+    [
+        (("read",), True),
+        (("read", "network"), True),
+        (("write",), False),
+        (("exec",), False),
+        ((), False),
+    ],
+)
+def test_a_tool_leaves_no_trace_where_it_says_so(effects: tuple[Effect, ...], holds: bool) -> None:
+    """One that declares nothing may do anything (K23)."""
+    assert leaves_no_trace(facts_of(spec(*effects))) is holds

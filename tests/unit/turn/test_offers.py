@@ -12,7 +12,7 @@ from tests.fakes.scripted_model import Answer, asks_for, says
 from tests.unit.gate.policy_questions import ANN, BOB, statement
 from tests.unit.turn.parts import call
 from zeroclaw.config.model import RuntimeSettings
-from zeroclaw.envelope import Address
+from zeroclaw.envelope import Address, off_the_record
 from zeroclaw.gate.policy import PolicySet, Statement
 from zeroclaw.message import ToolDefinition
 from zeroclaw.store import DurablePoint
@@ -45,6 +45,15 @@ def offers(
 
 def names(tools: Iterable[ToolDefinition]) -> list[str]:
     return [one.name for one in tools]
+
+
+def test_off_the_record_no_tool_is_offered_or_listed_that_leaves_a_trace() -> None:
+    """Nor one that was loaded before; skills and what only reads are. K23."""
+    here, loaded = off_the_record("01A"), Loaded(tools=("burn", "look"))
+    assert names(offers(eager=3).definitions(ANN, HERE, Loaded(), here)) == ["look"]
+    listing, *rest = offers(eager=0).definitions(ANN, HERE, loaded, here)
+    assert [one.name for one in rest] == ["look"]
+    assert "poke" not in listing.description
 
 
 def test_few_tools_are_offered_at_once() -> None:

@@ -12,7 +12,7 @@ from functools import partial
 from zeroclaw.config.model import WhileBusy
 from zeroclaw.context.skills import short
 from zeroclaw.conversation.inbox import Again, Cause, Opening, Stop, Summarise, UseTool, item_put
-from zeroclaw.envelope import Address, Command, ConversationId, Principal
+from zeroclaw.envelope import Address, Command, ConversationId, Principal, is_off_the_record
 from zeroclaw.gate.conditions import Query
 from zeroclaw.gate.policy import PolicySet, why_refused
 from zeroclaw.inbound.approvals import Approvals
@@ -47,6 +47,7 @@ COMMANDS: dict[str, CommandHelp] = {
     "stop": CommandHelp(usage="/stop", does=catalogue.DOES_STOP),
     "retry": CommandHelp(usage="/retry", does=catalogue.DOES_RETRY),
     "new": CommandHelp(usage="/new", does=catalogue.DOES_NEW),
+    "otr": CommandHelp(usage="/otr", does=catalogue.DOES_OTR),
     "queue": CommandHelp(usage="/queue steer", does=catalogue.DOES_QUEUE),
     "status": CommandHelp(usage="/status", does=catalogue.DOES_STATUS),
     "usage": CommandHelp(usage="/usage", does=catalogue.DOES_USAGE),
@@ -76,6 +77,12 @@ MODES: dict[WhileBusy, Sentence] = {
 }
 
 
+OFF: dict[Language, frozenset[str]] = {
+    "en": frozenset({"off"}),
+    "de": frozenset({"off", "aus"}),
+}
+"""What ends `/otr`."""
+
 Status = Callable[[ConversationId, Language], Awaitable[str]]
 """Says how the daemon is, for one conversation, in Markdown."""
 
@@ -104,6 +111,7 @@ class Commands:
             "help": self._help,
             "stop": self._stop,
             "new": self._new,
+            "otr": self._otr,
             "queue": self._queue,
             "status": self._told_status,
             "usage": partial(usage, context, budget),
@@ -186,10 +194,31 @@ class Commands:
     async def _new(self, given: Invocation) -> Reply:
         old, new = await self._conversations.renew(given.address, given.principal)
         is_other = old.conversation != new.conversation
+        is_off = is_off_the_record(new.conversation)
+        says = catalogue.NEW_OFF_THE_RECORD if is_off else catalogue.NEW_CONVERSATION
         return Reply(
-            text=catalogue.NEW_CONVERSATION.to(given.language),
+            text=says.to(given.language),
             found=new,
             writes=(self._control(old.conversation, given, "new"),) if is_other else (),
+            wake=(old.conversation,),
+        )
+
+    async def _otr(self, given: Invocation) -> Reply:
+        """Leave the record, or go back to what was said before on it; see `retention/erase.py`."""
+        language, here = given.language, (given.address, given.principal)
+        if given.command.rest.strip().lower() not in OFF[language]:
+            begun = await self._conversations.leave_the_record(*here)
+            says = catalogue.OFF_THE_RECORD if begun else catalogue.OFF_THE_RECORD_ALREADY
+            return Reply(text=says.to(language), found=begun)
+        found = await self._conversations.go_on_record(*here)
+        if found is None:
+            return Reply(text=catalogue.ON_RECORD_ALREADY.to(language))
+        old, on_record = found
+        is_busy = await self._conversations.is_busy(old.conversation)
+        return Reply(
+            text=catalogue.ON_RECORD_AGAIN.to(language),
+            found=on_record,
+            writes=(self._control(old.conversation, given, "stop"),) if is_busy else (),
             wake=(old.conversation,),
         )
 

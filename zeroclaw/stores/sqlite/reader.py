@@ -21,8 +21,10 @@ from typing import TypeVar
 
 from zeroclaw.errors import StoreRefused, StoreUnusable, ZeroclawError
 from zeroclaw.store import LogEntry, LogKind, Query, Row, RowKind
+from zeroclaw.stores.off_the_record import is_reference
 from zeroclaw.stores.sqlite import statements
 from zeroclaw.stores.sqlite.files import FILE_NAME, open_for_reading, unusable
+from zeroclaw.value import replace
 
 READS_IN_A_ROW = 32
 """On the event loop, until it goes round once more."""
@@ -242,9 +244,32 @@ class StoreReads:
         return await self._reader.read(read)
 
 
+class _Looking(StoreReads):
+    """Reads of somebody else's store: what is said off the record stands in that process alone."""
+
+    async def get(self, kind: RowKind, key: str) -> Row | None:
+        row = await super().get(kind, key)
+        return None if row is None or is_reference(row.body) else row
+
+    async def select(self, query: Query) -> tuple[Row, ...]:
+        while rows := await super().select(query):
+            if found := tuple(row for row in rows if not is_reference(row.body)):
+                return found
+            query = replace(query, after=rows[-1].key)
+        return ()
+
+    async def read(
+        self, log: LogKind, stream: str, *, after: int = 0, limit: int = 100_000
+    ) -> tuple[LogEntry, ...]:
+        found = await super().read(log, stream, after=after, limit=limit)
+        return tuple(one for one in found if not is_reference(one.body))
+
+
 @asynccontextmanager
 async def open_for_looking(directory: Path) -> AsyncGenerator[StoreReads]:
     """Read the store of a data directory, whether a daemon runs or not.
+
+    What is said off the record is not found.
 
     Raises:
         StoreUnusable: There is none, or it can't be read.
@@ -256,7 +281,7 @@ async def open_for_looking(directory: Path) -> AsyncGenerator[StoreReads]:
     reader.start()
     try:
         await reader.opened
-        yield StoreReads(reader)
+        yield _Looking(reader)
     finally:
         reader.stop()
         await asyncio.to_thread(reader.join)

@@ -1,0 +1,100 @@
+"""`/otr`: what is said off the record is on no disk, and is forgotten; what was said before goes on.
+
+pytest tests/journeys/test_off_the_record.py
+"""
+
+import base64
+from pathlib import Path
+
+import pytest
+
+from tests.journeys.world import World, world
+
+pytestmark = pytest.mark.slow
+
+PHRASE = "marmalade under the third stone"
+GONE = "what you said off the record is gone"
+
+
+def spellings(phrase: str) -> tuple[bytes, ...]:
+    """Return a phrase as it may stand in a file: as it is, wide, in hexadecimal, in Base64."""
+    said = phrase.encode()
+    shifted = (base64.b64encode(b"x" * shift + said)[4:-4] for shift in range(3))
+    return (said, phrase.encode("utf-16-le"), said.hex().encode(), *shifted)
+
+
+def traces(directory: Path, phrase: str = PHRASE) -> list[str]:
+    """Return the files below a directory in which a phrase stands, however it is spelled."""
+    return [
+        f"{path.relative_to(directory)}: {one!r}"
+        for path in sorted(directory.rglob("*"))
+        if path.is_file()
+        for one in spellings(phrase)
+        if one in path.read_bytes()
+    ]
+
+
+async def begin(here: World, who: str = "ann", *, chat: str = "") -> None:
+    """Go off the record."""
+    await here.say(who, "/otr", chat=chat)
+    await here.until(
+        lambda: any(one.startswith("Off the record from") for one in here.chat(chat or who).answers)
+    )
+
+
+async def test_what_is_said_off_the_record_is_known_there_and_on_no_disk(tmp_path: Path) -> None:
+    """Messages, answers, calls, results, files: after a kill, and after an end. K23."""
+    async with world(tmp_path) as here:
+        here.model.say("Hello.", key="good morning")
+        await here.say("ann", "good morning")
+        await here.answered("ann", "Hello.")
+        await begin(here)
+        here.model.call("peek", {"what": PHRASE}, round=0, key="look")
+        here.model.say(f"I saw the {PHRASE}.", round=1, key="look")
+        files = {"note.txt": f"{PHRASE}\n".encode()}
+        await here.say("ann", f"look: {PHRASE}", files=files)
+        await here.until(lambda: f"I saw the {PHRASE}." in here.chat("ann").answers)
+        here.model.say("The stone.", key="which one")
+        await here.say("ann", "which one?")
+        await here.until(lambda: "The stone." in here.chat("ann").answers)
+        request = here.model.requests[-1]
+        assert PHRASE in str(request.messages)
+        assert "off the record" in str(request.messages[0]["content"])
+        assert "good morning" not in str(request.messages)
+        assert traces(tmp_path) == []
+        await here.daemon.kill()
+        assert traces(tmp_path) == []
+        await here.daemon.start()
+        await here.until(lambda: GONE in here.chat("ann").answers[-1])
+        here.model.say("Where?", key="and now")
+        await here.say("ann", "and now?")
+        await here.until(lambda: "Where?" in here.chat("ann").answers)
+        assert PHRASE not in str(here.model.requests[-1].messages)
+        await here.daemon.restart()
+        assert traces(tmp_path) == []
+
+
+async def test_the_record_goes_on_where_it_was_left(tmp_path: Path) -> None:
+    """`/otr off` forgets what was said since, and the history of before is known again."""
+    async with world(tmp_path) as here:
+        here.model.say("Hello.", key="good morning")
+        await here.say("ann", "good morning")
+        await here.answered("ann", "Hello.")
+        await begin(here)
+        here.model.say("Yes.", key="psst")
+        await here.say("ann", f"psst: {PHRASE}")
+        await here.until(lambda: "Yes." in here.chat("ann").answers)
+        await here.say("ann", "/otr off")
+        await here.until(lambda: here.chat("ann").answers[-1].startswith("On the record again"))
+        here.model.say("Still here.", key="are you there")
+        await here.say("ann", "are you there?")
+        await here.until(lambda: "Still here." in here.chat("ann").answers)
+        messages = str(here.model.requests[-1].messages)
+        assert ("good morning" in messages, PHRASE in messages) == (True, False)
+        await here.daemon.kill()
+        assert traces(tmp_path) == []
+        await here.daemon.start()
+        here.model.say("Once more.", key="and now")
+        await here.say("ann", "and now?")
+        await here.until(lambda: "Once more." in here.chat("ann").answers)
+        assert not any(GONE in one for one in here.chat("ann").answers)

@@ -1,0 +1,345 @@
+"""`/otr` on a whole house: what its "disk" holds at every point, who is told, what goes on (K23)."""
+
+import asyncio
+
+import pytest
+
+from tests.fakes.house import House, World
+from tests.fakes.scripted_model import asks_for, says
+from zeroclaw.config.model import PolicySettings
+from zeroclaw.envelope import is_off_the_record, off_the_record
+from zeroclaw.inbound.conversations import CONVERSATIONS
+from zeroclaw.message import SystemMessage, ToolMessage, UserMessage
+from zeroclaw.retention.tables import OF_CONVERSATIONS
+from zeroclaw.store import DurablePoint, LogKind, Query, RowKind
+from zeroclaw.stores.off_the_record import HELD
+
+PHRASE = "marmalade"
+LOOK = asks_for(("look", f'{{"at": "{PHRASE}"}}'), saying="looking ")
+ASK_FIRST = PolicySettings(
+    statement=({"id": "ask", "effect": "ask", "actions": ["tool:look"], "principals": ["anyone"]},)
+)
+GONE = "I was restarted, and what you said off the record is gone"
+
+
+async def disk(world: World) -> str:
+    """Everything that the store holds, keys and columns too."""
+    store = world.store
+    rows = [str(row) for kind in RowKind for row in await store.select(Query(kind=kind))]
+    for log in LogKind:
+        for stream in await store.streams(log):
+            rows += [str(one) for one in await store.read(log, stream)]
+    blobs = await store.blobs(put_before=world.clock.now().replace(year=9999))
+    return "\n".join((*rows, *blobs, *sorted(store.known)))
+
+
+async def off(house: House, who: str = "ada", *, room: str = "") -> None:
+    await house.say("/otr", who, room=room)
+    assert house.texts(who, room=room)[-1].startswith("Off the record from now on")
+
+
+async def settled(house: House) -> None:
+    """Let pass what a start and the removal wait for."""
+    for _ in range(5):
+        await house.advance(1)
+
+
+def heard(world: World) -> list[str]:
+    """What people said, as the newest request has it."""
+    messages = world.model.requests[-1].messages
+    return [one.content for one in messages if isinstance(one, UserMessage)]
+
+
+# --- what is kept, and where ----------------------------------------------------------------------
+
+
+def test_every_row_of_a_conversation_is_held_in_memory_or_holds_no_words() -> None:
+    """A new kind of row has to say which; a note is kept because a person said so before."""
+    of_ids = {RowKind.CONVERSATION, RowKind.ADDRESS, RowKind.BUDGET, RowKind.WORKSPACE}
+    declared = {table.kind for table in OF_CONVERSATIONS}
+    assert declared - of_ids - {RowKind.NOTE} == set(HELD)
+
+
+def test_an_id_says_whether_its_conversation_is_off_the_record() -> None:
+    """It sorts by its time as all others do."""
+    assert is_off_the_record(off_the_record("01A"))
+    assert not is_off_the_record("01A")
+    assert "01A" < off_the_record("01A") < "01B"
+
+
+async def test_what_is_said_is_known_in_its_conversation_and_nowhere_else(world: World) -> None:
+    """The history of before is neither sent nor lost; `/otr off` goes on with it."""
+    world.model.will(says("hello"), LOOK, says(f"the {PHRASE}"), says("yes"), says("welcome back"))
+    async with world.running() as house:
+        await house.say("good morning")
+        await off(house)
+        await house.say(f"where is the {PHRASE}?")
+        assert house.texts()[-1] == f"looking \n\nthe {PHRASE}"
+        await house.say("and now?")
+        assert heard(world) == [f"where is the {PHRASE}?", "and now?"]
+        assert PHRASE not in await disk(world)
+        await house.say("/otr off")
+        assert house.texts()[-1].startswith("On the record again")
+        await house.say("back")
+        assert heard(world) == ["good morning", "back"]
+        await settled(house)
+        assert [one.text for one in await house.transcript() if PHRASE in one.text] == []
+        kept = await world.store.select(CONVERSATIONS.where())
+        assert [one.key for one in kept if is_off_the_record(one.key)] == []
+        assert PHRASE not in str(vars(house.parts.store))
+
+
+async def test_the_model_is_told_and_has_no_tool_that_leaves_a_trace(world: World) -> None:
+    """One that it calls nevertheless is refused, by no policy; so is one that a person calls."""
+    world.configure(autonomy="full")
+    world.model.will(asks_for(("poke", "{}")), says("I may not"))
+    async with world.running() as house:
+        await off(house)
+        await house.say("poke it")
+        (system,) = [
+            one for one in world.model.requests[-1].messages if isinstance(one, SystemMessage)
+        ]
+        assert "This conversation is off the record" in system.content
+        assert [one.name for one in world.model.requests[-1].tools] == ["look"]
+        (result,) = [
+            one for one in world.model.requests[-1].messages if isinstance(one, ToolMessage)
+        ]
+        assert "`poke` may not run: it would leave something behind" in result.content
+        assert world.poke.runs == []
+        await house.say("/language de")
+        await house.say("/tool poke {}")
+        assert "es würde etwas hinterlassen" in house.texts()[-1]
+        assert (await house.audited()).count("denied") == 2
+
+
+async def test_a_tool_that_a_model_made_up_is_not_named_in_the_audit(world: World) -> None:
+    """Its name is the model's word; on record it is kept."""
+    world.model.will(asks_for((PHRASE, "{}")), says("no"), asks_for((PHRASE, "{}")), says("no"))
+    async with world.running() as house:
+        await off(house)
+        await house.say("try")
+        assert PHRASE not in await disk(world)
+        await house.say("/otr off")
+        await house.say("try")
+        assert PHRASE in await disk(world)
+
+
+async def test_new_stays_off_the_record_and_forgets_the_old_one(world: World) -> None:
+    """What was said before `/otr` is what `/otr off` goes back to."""
+    world.model.will(says("hello"), says("psst"), says("who?"), says("welcome back"))
+    async with world.running() as house:
+        await house.say("good morning")
+        await off(house)
+        await house.say(PHRASE)
+        await house.say("/new")
+        assert house.texts()[-1].startswith("A new conversation, still off the record")
+        await house.say("next")
+        assert heard(world) == ["next"]
+        await settled(house)
+        assert PHRASE not in str(vars(house.parts.store))
+        await house.say("/otr off")
+        await house.say("back")
+        assert heard(world) == ["good morning", "back"]
+        assert "next" not in await disk(world)
+
+
+async def test_saying_it_twice_changes_nothing_and_without_a_past_one_begins(world: World) -> None:
+    """Each is answered."""
+    async with world.running() as house:
+        await house.say("/otr off")
+        assert house.texts()[-1] == "This is on the record; `/otr` leaves it."
+        await off(house)
+        await house.say("/otr")
+        assert house.texts()[-1] == "This is off the record already; `/otr off` ends it."
+        await house.say("/otr off")
+        await house.say("hello")
+        assert heard(world) == ["hello"]
+        assert "hello" in await disk(world)
+        await house.say("/language de")
+        await house.say("/otr aus")
+        assert house.texts()[-1] == "Hier wird aufgezeichnet; `/otr` beendet das."
+
+
+async def test_the_first_word_of_a_chat_may_be_off_the_record(world: World) -> None:
+    """There is no conversation before it to go back to."""
+    world.model.will(says("psst"), says("hello"))
+    async with world.running() as house:
+        await off(house, "ben")
+        await house.say(PHRASE, "ben")
+        await house.say("/otr off", "ben")
+        await house.say("back", "ben")
+        assert heard(world) == ["back"]
+        assert PHRASE not in await disk(world)
+
+
+async def test_a_running_answer_ends_with_off(world: World) -> None:
+    """It is stopped, its question ends, and nothing of it stays."""
+    world.configure(policy=ASK_FIRST)
+    world.model.will(LOOK)
+    async with world.running() as house:
+        await off(house, "ben")
+        await house.say(f"look at {PHRASE}", "ben")
+        assert PHRASE in str(house.card())
+        assert PHRASE not in await disk(world)
+        await house.say("/otr off", "ben")
+        assert house.endings() == [("stopped", "Ben")]
+        await settled(house)
+        assert PHRASE not in str(vars(house.parts.store))
+        assert PHRASE not in await disk(world)
+        assert world.look.runs == []
+
+
+async def test_who_wishes_to_be_forgotten_stays_off_the_record(world: World) -> None:
+    """What they say next is not on record because they had the rest removed."""
+    async with world.running() as house:
+        await off(house)
+        await house.say(PHRASE)
+        await house.say("/forget")
+        code = house.texts()[-1].split("`/forget ")[1].split("`")[0]
+        await house.say(f"/forget {code}")
+        await settled(house)
+        assert house.texts()[-1] == "Done: what you said to me is removed."
+        assert PHRASE not in str(vars(house.parts.store))
+        await house.say(f"{PHRASE} again")
+        assert heard(world) == [f"{PHRASE} again"]
+        assert PHRASE not in await disk(world)
+
+
+async def test_policy_may_forbid_it(world: World) -> None:
+    """`command:otr` is a command like every other."""
+    no: dict[str, object] = {
+        "id": "no",
+        "effect": "deny",
+        "actions": ["command:otr"],
+        "principals": ["anyone"],
+    }
+    world.configure(policy=PolicySettings(statement=(no,)))
+    async with world.running() as house:
+        await house.say("/otr", "ben")
+        assert "`/otr` is not for you" in house.texts("ben")[-1]
+        await house.say("/help", "ben")
+        assert "/otr" not in house.texts("ben")[-1]
+
+
+# --- kills ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "point",
+    [
+        DurablePoint.ADMITTED,
+        DurablePoint.TURN_STARTED,
+        DurablePoint.REF_KNOWN,
+        DurablePoint.ASSISTANT_RECEIVED,
+        DurablePoint.GATED,
+        DurablePoint.CALL_STARTED,
+        DurablePoint.CALL_FINISHED,
+        DurablePoint.BATCH_APPENDED,
+        DurablePoint.FINISHED,
+        DurablePoint.DELIVERED,
+    ],
+)
+async def test_a_kill_at_any_point_leaves_no_word_and_asks_to_repeat(
+    world: World, point: DurablePoint
+) -> None:
+    """Once, however often it is started again; the audit has an end of each call, and verifies."""
+    world.model.will(LOOK, says(f"the {PHRASE}"))
+    async with world.running() as house:
+        await off(house)
+        world.store.cut_after(point)
+        await house.say_and_die(f"look at {PHRASE}")
+        assert PHRASE not in await disk(world)
+    world.store.heal()
+    world.model.otherwise(says("again"))
+    async with world.running() as house:
+        await settled(house)
+        assert len([one for one in house.texts() if one.startswith(GONE)]) == 1
+        assert PHRASE not in await disk(world)
+        audited = await house.audited()
+        ended = {"executed", "unknown"}
+        assert audited.count("proposed") == sum(one in ended for one in audited)
+        assert not [one for kind in HELD for one in await house.rows(kind) if one.conversation]
+        await house.say("once more")
+        assert house.texts()[-1] == "again"
+        assert heard(world) == ["once more"]
+    async with world.running() as house:
+        await settled(house)
+        assert len([one for one in house.texts() if one.startswith(GONE)]) == 2
+    async with world.running() as house:
+        await settled(house)
+        assert len([one for one in house.texts() if one.startswith(GONE)]) == 2
+
+
+async def test_a_call_that_a_kill_cut_off_is_told_to_operators_without_its_words(
+    world: World,
+) -> None:
+    """It may have run; one that nobody had answered did not (P3)."""
+    world.model.will(LOOK)
+    async with world.running() as house:
+        await off(house, "ben")
+        world.look.hold = asyncio.Event()
+        await house.say(f"look at {PHRASE}", "ben")
+        assert len(world.look.runs) == 1
+    async with world.running() as house:
+        await settled(house)
+        assert house.texts()[-1].startswith("`look` was called off the record in `chat`")
+        assert "unknown" in await house.audited()
+        assert PHRASE not in await disk(world)
+
+
+async def test_a_question_that_a_kill_took_runs_nothing(world: World) -> None:
+    """Its card is answered by a word that it is over."""
+    world.configure(policy=ASK_FIRST)
+    world.model.will(LOOK)
+    async with world.running() as house:
+        await off(house, "ben")
+        await house.say(f"look at {PHRASE}", "ben")
+        assert PHRASE in str(house.card())
+    async with world.running() as house:
+        await settled(house)
+        assert PHRASE not in await disk(world)
+        await house.press()
+        assert world.look.runs == []
+        assert (await house.audited())[-1] == "cancelled"
+        assert house.texts("ben")[-1].startswith(GONE)
+
+
+async def test_a_start_says_nothing_where_nothing_was_said(world: World) -> None:
+    """Nor for a conversation that was over; and the mode stays."""
+    async with world.running() as house:
+        await off(house)
+    async with world.running() as house:
+        await settled(house)
+        assert len(house.texts()) == 1
+        await house.say(PHRASE)
+        assert PHRASE not in await disk(world)
+        world.store.cut_after(DurablePoint.ADMITTED)
+        await house.say_and_die("/otr off")
+    world.store.heal()
+    async with world.running() as house:
+        await settled(house)
+        assert not [one for one in house.texts() if one.startswith(GONE)]
+        kept = await world.store.select(CONVERSATIONS.where(state="unrecorded"))
+        assert kept == ()
+
+
+async def test_a_message_that_is_delivered_again_is_asked_for_and_not_taken_twice(
+    world: World,
+) -> None:
+    """It was admitted, so the platform's repeat does nothing; in their language they are told."""
+    async with world.running() as house:
+        await house.say("/language de")
+        await house.say("/otr")
+        world.store.cut_after(DurablePoint.ADMITTED)
+        again = house.envelope(house.said(PHRASE), key="k")
+        async with asyncio.TaskGroup() as group:
+            said = group.create_task(house.services.ingress.admit(again))
+            await house.settle()
+            said.cancel()
+    world.store.heal()
+    async with world.running() as house:
+        await settled(house)
+        assert house.texts()[-1].startswith("Ich wurde neu gestartet")
+        await house.event(house.said(PHRASE), key="k")
+        assert world.model.requests == []
+        assert PHRASE not in await disk(world)

@@ -1,0 +1,254 @@
+"""Keeps what is said off the record in memory; the store behind it holds a reference (K23).
+
+    Put, Append ──► its body stays here ──► the same write, a reference as its body ──► store
+    PutBlob     ──► stays here
+
+Order, versions, fences and dedup keys are the store's own, so a message is admitted off the record as
+any other is, and what is on disk of it are ids, states and times. The bodies go with the row of their
+conversation, and with the process: references that an earlier one left lead to nothing.
+"""
+
+import hashlib
+import secrets
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Container, Sequence
+from typing import TypeVar
+
+from zeroclaw.envelope import ConversationId, is_off_the_record
+from zeroclaw.errors import StoreRefused, StoreUnusable
+from zeroclaw.store import (
+    Append,
+    Commit,
+    Delete,
+    DropBlob,
+    Expect,
+    LogEntry,
+    LogKind,
+    Put,
+    PutBlob,
+    Query,
+    Row,
+    RowKind,
+    Store,
+    Write,
+)
+from zeroclaw.value import Value, replace
+
+T = TypeVar("T", Row, LogEntry)
+
+HELD = frozenset(
+    {
+        RowKind.INBOX,
+        RowKind.TURN,
+        RowKind.OUTBOX,
+        RowKind.ACTION,
+        RowKind.APPROVAL,
+        RowKind.GRANT,
+        RowKind.RESULT,
+        RowKind.ATTACHMENT,
+        RowKind.TITLE,
+    }
+)
+"""The rows that hold what was said; the others of a conversation hold ids, and outlive the process."""
+MOST_BLOB_BYTES = 64 * 2**20
+"""Of all files and outputs; of more the oldest go, as they go from a disk by their age."""
+
+_REFERENCE = b"off the record "
+_ALIAS = "~"
+
+
+def is_reference(body: bytes) -> bool:
+    """Tell whether a stored body only says that the body was kept in some process's memory."""
+    return body.startswith(_REFERENCE)
+
+
+class _Held(Value):
+    """A body, whose it is, and what else a row's reader is given back as it was put."""
+
+    conversation: ConversationId
+    body: bytes
+    key: str = ""
+    column: ConversationId | None = None
+
+
+class OffTheRecord:
+    """A `Store` over another one, which it keeps what is said off the record from."""
+
+    def __init__(self, store: Store, held: Container[RowKind] = HELD) -> None:
+        """Hold nothing yet; of rows, these kinds will be."""
+        self._store = store
+        self._kinds = held
+        self._held: dict[bytes, _Held] = {}
+        self._newest: dict[tuple[RowKind, str], bytes] = {}
+        self._blobs: OrderedDict[str, tuple[ConversationId, bytes]] = OrderedDict()
+        self._salt = secrets.token_bytes()
+        self.count, self.streams, self.blobs = store.count, store.streams, store.blobs
+        self.size_bytes, self.used_bytes = store.size_bytes, store.used_bytes
+        self.lease, self.aclose = store.lease, store.aclose
+
+    # --- reads ---------------------------------------------------------------------------------
+
+    async def get(self, kind: RowKind, key: str) -> Row | None:
+        """Return one row; see `Rows.get`."""
+
+        async def read() -> Sequence[Row]:
+            row = await self._store.get(kind, self._stored(kind, key))
+            return () if row is None else (row,)
+
+        return next(iter(await self._whole(read)), None)
+
+    async def select(self, query: Query) -> tuple[Row, ...]:
+        """Return the rows that a query wants; see `Rows.select`."""
+        query = replace(query, after=self._stored(query.kind, query.after))
+        return await self._whole(lambda: self._store.select(query))
+
+    async def read(
+        self, log: LogKind, stream: str, *, after: int = 0, limit: int = 100_000
+    ) -> tuple[LogEntry, ...]:
+        """Return entries; see `Logs.read`."""
+        return await self._whole(lambda: self._store.read(log, stream, after=after, limit=limit))
+
+    async def last(self, log: LogKind, stream: str) -> LogEntry | None:
+        """Return the newest entry; see `Logs.last`."""
+
+        async def read() -> Sequence[LogEntry]:
+            entry = await self._store.last(log, stream)
+            return () if entry is None else (entry,)
+
+        return next(iter(await self._whole(read)), None)
+
+    async def blob(self, digest: str) -> bytes | None:
+        """Return the bytes; see `Blobs.blob`."""
+        held = self._blobs.get(digest)
+        return await self._store.blob(digest) if held is None else held[1]
+
+    async def _whole(self, read: Callable[[], Awaitable[Sequence[T]]]) -> tuple[T, ...]:
+        """Read, and put the bodies in; what was written meanwhile is read anew.
+
+        A reference that is found a second time was left by an earlier process, and stays one.
+        """
+        seen: set[bytes] = set()
+        while True:
+            found = await read()
+            lost = {
+                one.body for one in found if is_reference(one.body) and one.body not in self._held
+            }
+            if lost <= seen:
+                return tuple(map(self._with_body, found))
+            seen |= lost
+
+    def _with_body(self, one: T) -> T:
+        held = self._held.get(one.body)
+        if held is None:
+            return one
+        if isinstance(one, Row):
+            return replace(one, key=held.key, body=held.body, conversation=held.column)
+        return replace(one, body=held.body)
+
+    # --- writes --------------------------------------------------------------------------------
+
+    async def commit(self, commit: Commit) -> None:
+        """Write everything or nothing; see `Store.commit`."""
+        kept: dict[bytes, _Held] = {}
+        written = [self._written(one, commit.conversation, kept) for one in commit.writes]
+        # Before the commit: whoever reads it may do so before this goes on.
+        self._held |= kept
+        try:
+            writes = tuple(one for one in written if one is not None)
+            await self._store.commit(replace(commit, writes=writes))
+        except (StoreRefused, StoreUnusable):
+            for reference in kept:
+                del self._held[reference]
+            raise
+        for write, stored in zip(commit.writes, written, strict=True):
+            self._committed(write, stored, commit.conversation)
+
+    def _written(
+        self, write: Write, scope: ConversationId | None, kept: dict[bytes, _Held]
+    ) -> Write | None:
+        """Return what the store gets of a write, None for nothing; a body it does not get is kept."""
+        match write:
+            case Put(kind=kind, key=key) if kind in self._kinds:
+                whose = self._whose(write, scope)
+                if whose is None:
+                    return write
+                held = _Held(
+                    conversation=whose, body=write.body, key=key, column=write.conversation
+                )
+                key, body = self._stored(kind, key), self._keep(held, kept)
+                return replace(write, key=key, body=body, conversation=whose)
+            case Append(log=LogKind.JOURNAL, stream=stream, body=body) if self._is_off(stream):
+                whose = ConversationId(stream)
+                held = _Held(conversation=whose, body=body)
+                return replace(write, body=self._keep(held, kept))
+            case PutBlob() if scope is not None and self._is_off(scope):
+                return None
+            case Delete(kind=RowKind.RESULT, key=key) | Expect(kind=RowKind.RESULT, key=key):
+                return replace(write, key=self._stored(RowKind.RESULT, key))
+            case _:
+                return write
+
+    def _is_off(self, conversation: str) -> bool:
+        return is_off_the_record(conversation)
+
+    def _whose(self, put: Put, scope: ConversationId | None) -> ConversationId | None:
+        """Return the conversation off the record that a row belongs to, None for none.
+
+        A row of nobody's that is written with one, such as a word to operators, is of that one; and
+        it stays so, whoever writes it next.
+        """
+        found = put.conversation or scope
+        if found is not None and self._is_off(found):
+            return found
+        reference = self._newest.get((put.kind, put.key))
+        return None if reference is None else self._held[reference].conversation
+
+    def _keep(self, held: _Held, kept: dict[bytes, _Held]) -> bytes:
+        reference = _REFERENCE + secrets.token_hex().encode()
+        kept[reference] = held
+        return reference
+
+    def _stored(self, kind: RowKind, key: str) -> str:
+        """Return the key of a row in the store: that of a result is the digest of what it says."""
+        here, _, name = key.partition("/")
+        if kind is not RowKind.RESULT or not self._is_off(here) or name.startswith(_ALIAS):
+            return key
+        alias = hashlib.blake2s(name.encode(), key=self._salt).hexdigest()
+        return f"{here}/{_ALIAS}{alias}"
+
+    def _committed(self, write: Write, stored: Write | None, scope: ConversationId | None) -> None:
+        """Let go of what a write has replaced or removed."""
+        match write, stored:
+            case Put(kind=kind, key=key), Put(body=reference) if reference in self._held:
+                before = self._newest.get((kind, key))
+                self._newest[kind, key] = reference
+                if before is not None:
+                    del self._held[before]
+            case Delete(kind=RowKind.CONVERSATION, key=key), _:
+                self._forget(ConversationId(key))
+            case Delete(kind=kind, key=key), _:
+                reference = self._newest.pop((kind, key), None)
+                if reference is not None:
+                    del self._held[reference]
+            case PutBlob(digest=digest, body=body), None if scope is not None:
+                self._blobs[digest] = scope, body
+                self._blobs.move_to_end(digest)
+                self._bound_blobs()
+            case DropBlob(digest=digest, put_before=None), _:
+                self._blobs.pop(digest, None)
+            case _:
+                pass
+
+    def _bound_blobs(self) -> None:
+        size_bytes = sum(len(body) for _, body in self._blobs.values())
+        while size_bytes > MOST_BLOB_BYTES and len(self._blobs) > 1:
+            _, (_, body) = self._blobs.popitem(last=False)
+            size_bytes -= len(body)
+
+    def _forget(self, conversation: ConversationId) -> None:
+        """Let go of a conversation whose row is gone."""
+        gone = {key for key, held in self._held.items() if held.conversation == conversation}
+        self._newest = {row: key for row, key in self._newest.items() if key not in gone}
+        self._held = {key: held for key, held in self._held.items() if key not in gone}
+        for digest in [one for one, (whose, _) in self._blobs.items() if whose == conversation]:
+            del self._blobs[digest]
