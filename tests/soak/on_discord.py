@@ -1,20 +1,22 @@
-"""Discord without limits of its own: what it refuses is planned."""
+"""Discord, which holds the bot to its limits and refuses what is planned beside."""
 
 import asyncio
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from simcord.backend.models import Message
 
-from channels.discord.emulator.server import DiscordServer, Fault, Person
+from channels.discord.emulator.server import Deed, DiscordServer, Fault, Person
 from tests.contract.discord_harness import standing
 from tests.soak.place import Place, Room, Tables, Trouble
 from zeroclaw.host.clock import SystemClock
 
 KEPT = 50
+FAILED_S = 3.0
+"""How long Discord waits for the answer to a press."""
 SENDS = r"^/channels/\d+/messages$"
 EDITS = r"^/channels/\d+/messages/\d+$"
 TOO_MANY = {"message": "You are being rate limited.", "retry_after": 1.0, "global": False}
@@ -49,13 +51,15 @@ class OnDiscord(Place):
     name = "discord"
     discord: DiscordServer = field(default_factory=lambda: DiscordServer(clock=SystemClock()))
     said: list[Message] = field(default_factory=list[Message])
-    _pressed: set[str] = field(default_factory=set[str])
+    _clock: SystemClock = field(default_factory=SystemClock)
+    _pressed: dict[str, tuple[float, Deed]] = field(default_factory=dict[str, tuple[float, Deed]])
     _looked_at: int = -1
 
     async def open(
         self, stack: AsyncExitStack, group: asyncio.TaskGroup, people: int, directory: Path
     ) -> Tables:
         discord = await stack.enter_async_context(self.discord)
+        discord.is_paced = True
         self._olga = discord.person("olga")
         own = [discord.person(f"d{number}") for number in range(people)]
         self._writers = [
@@ -90,9 +94,15 @@ class OnDiscord(Place):
             for row in card.components:
                 for button in row["components"]:
                     number = str(button["custom_id"])
-                    if button["label"] == "Approve once" and number not in self._pressed:
-                        self._pressed.add(number)
-                        self._olga.presses(self._olga.direct, card.id, number)
+                    if button["label"] == "Approve once" and self._may_press(number):
+                        pressed = self._olga.presses(self._olga.direct, card.id, number)
+                        self._pressed[number] = self._clock.monotonic(), pressed
+
+    def _may_press(self, number: str) -> bool:
+        """Whether it was not pressed, or in vain: then her app says that it failed."""
+        at, pressed = self._pressed.get(number, (0.0, None))
+        is_over = self._clock.monotonic() >= at + FAILED_S
+        return pressed is None or (not pressed.answers and is_over)
 
     def troubles(self) -> Mapping[str, Trouble]:
         return {
@@ -102,6 +112,10 @@ class OnDiscord(Place):
             "502 or lost, before or after": self._fail,
             "repeats": self._again,
         }
+
+    def too_early(self, lives: Sequence[float]) -> tuple[int, Sequence[str]]:
+        del lives
+        return self.discord.buckets.refused, ()
 
     async def _forget(self) -> None:
         await self.discord.drop(forget=True)

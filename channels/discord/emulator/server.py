@@ -14,7 +14,7 @@ import base64
 import io
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from types import SimpleNamespace
@@ -28,6 +28,7 @@ from simcord.backend.errors import BackendError
 from simcord.backend.models import Message
 from simcord.http import router, routes
 
+from channels._remote.emulator.buckets import Buckets, Rate
 from zeroclaw import Clock
 
 _ROUTES = routes  # importing them is what tells the router of them
@@ -37,6 +38,14 @@ Json = dict[str, object]
 CONTENT = 1 << 15
 HEARTBEAT_MS = 41_250
 _DIRECT, _TEXT, _THREAD = 1, 0, 11
+MOST_NONCE, MOST_THREAD_NAME, MOST_FORM_TITLE = 25, 100, 45
+"""Characters ("Create Message", "Start Thread from Message", "Modal", read 2026-11); simcord holds a
+bot to the limits of all else."""
+IN_ALL = Rate(per_s=50, burst=50)
+""""Rate Limits", "Global Rate Limit", read 2026-11."""
+_IN_A_CHANNEL = Rate(per_s=1, burst=5)
+"""Discord publishes none, and says in its answers what is left; this is what was seen there."""
+_COUNTED = re.compile(r"/channels/(?P<channel>\d+)/(?:messages(?P<message>/\d+)?|typing)")
 
 
 class _Time(BackendClock):
@@ -217,10 +226,15 @@ class DiscordServer:
         is_held: Nobody connects.
         is_deaf: No heartbeat is answered.
         limits: What answers to calls of a kind say of the limit that they count against.
+        is_paced: Calls that come too often are refused.
+        buckets: By method, kind and channel, and the one for all calls.
     """
 
     def __init__(self, *, clock: Clock) -> None:
         self.backend = Backend(clock=_Time(clock))
+        self._clock = clock
+        self.is_paced = False
+        self.buckets = Buckets()
         self.granted = ~0
         self.identifies = 0
         self.resumes = 0
@@ -485,6 +499,11 @@ class DiscordServer:
     async def _rest(self, request: web.Request) -> web.Response:
         path, method = f"/{request.match_info['path']}", request.method
         try:
+            rates, at = _rates_of(method, path), self._clock.monotonic()
+            if self.is_paced and (wait_s := self.buckets.take(rates, at)):
+                told = {"message": "You are being rate limited.", "retry_after": float(wait_s)}
+                told["global"] = False
+                return _answer(told, status=429, headers={"Retry-After": str(wait_s)})
             answer = await self._faulty(request, method, path)
             for of_method, of_path, headers in self.limits:
                 if of_method == method and re.search(of_path, path):
@@ -522,6 +541,9 @@ class DiscordServer:
             self.typing.append(found[1])
             return web.Response(status=204)
         body, files = await _read(request)
+        if isinstance(body, dict) and (too_long := _too_long(body)):
+            told = {"message": f"Invalid Form Body: {too_long}", "code": 50035}
+            return _answer(told, status=400)
         if found := re.fullmatch(r"/interactions/(\d+)/[^/]+/callback", path):
             self._take_answer(found[1], cast("Json", body))
         nonce = str(body.get("nonce") or "") if isinstance(body, dict) else ""
@@ -572,6 +594,31 @@ class DiscordServer:
         if "Authorization" in request.headers:  # the token is nothing to a file's host
             return web.Response(status=400)
         return web.Response(body=self._files[int(request.match_info["number"])])
+
+
+def _rates_of(method: str, path: str) -> Mapping[Hashable, Rate]:
+    """Return what a call counts against; answers to interactions count nowhere."""
+    if path.startswith(("/interactions/", "/webhooks/")):
+        return {}
+    found = _COUNTED.fullmatch(path) if method in {"POST", "PATCH"} else None
+    if found is None:
+        return {"all": IN_ALL}
+    kind = method, found["channel"], path.endswith("/typing")
+    return {"all": IN_ALL, kind: _IN_A_CHANNEL}
+
+
+def _too_long(body: Json) -> str:
+    """Return which field is longer than Discord takes, empty for none."""
+    data = body.get("data")
+    form = cast("Json", data) if isinstance(data, dict) else {}
+    lengths = (
+        ("nonce", body.get("nonce"), MOST_NONCE),
+        ("name", body.get("name"), MOST_THREAD_NAME),
+        ("data.title", form.get("title"), MOST_FORM_TITLE),
+    )
+    return ", ".join(
+        field for field, value, most in lengths if value is not None and len(str(value)) > most
+    )
 
 
 async def _sending(session: Session, socket: web.WebSocketResponse) -> None:

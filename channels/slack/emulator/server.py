@@ -16,7 +16,7 @@ import json
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
@@ -28,10 +28,24 @@ from urllib.parse import urlencode
 import aiohttp
 from aiohttp import web
 
+from channels._remote.emulator.buckets import Buckets, Rate
+
 HERE = Path(__file__).parent
 EMULATE = HERE / "node_modules" / "emulate" / "dist" / "index.js"
 MOST_PEOPLE = 600
 MOST_UNITS = 12_000
+MOST_BLOCKS, MOST_TEXT, MOST_ELEMENTS = 50, 3_000, 25
+MOST_LABEL, MOST_ACTION, MOST_VALUE = 75, 255, 2_000
+MOST_TITLE, MOST_PRIVATE, MOST_PROMPTS, MOST_CONTEXT = 24, 3_000, 4, 10
+""""Block Kit", "Modal views", "assistant.threads.setSuggestedPrompts", docs.slack.dev, read 2026-11."""
+_TIERS: Mapping[str, Rate] = {
+    "chat.update": Rate(per_s=50 / 60, burst=50),
+    "chat.startStream": Rate(per_s=20 / 60, burst=20),
+    "chat.appendStream": Rate(per_s=100 / 60, burst=100),
+}
+""""Rate limits", docs.slack.dev, read 2026-11: tiers 3, 2 and 4 a minute, for a workspace."""
+_IN_A_CHANNEL = Rate(per_s=1, burst=4)
+"""Of new messages: one a second, short bursts pass; as there, and the burst is this file's."""
 TASK_STATES = frozenset({"pending", "in_progress", "complete", "error"})
 BOT, APP = "xoxb-zeroclaw", "xapp-1-A000000001-1"
 _TOKENS = tuple(f"{BOT}-{number}" for number in range(100))
@@ -369,7 +383,9 @@ class SlackServer:
         ever: All that was ever shown in a chat, as it was sent.
         connections: How often the bot has connected.
         request_url: Where events are posted to; empty for Socket Mode.
-        now: The time that posts are signed with, Unix seconds.
+        is_paced: Calls that come too often are refused.
+        buckets: By method, and of new messages by channel.
+        now: The time, by which posts are signed and calls are paced, Unix seconds.
         answers: What posts came to, in order: a status, 0 for none in time.
     """
 
@@ -399,6 +415,8 @@ class SlackServer:
         self.ever: dict[str, list[str]] = {}
         self.connections = 0
         self.request_url = ""
+        self.is_paced = False
+        self.buckets = Buckets()
         self.now: Callable[[], float] = lambda: 0.0
         self.answers: list[int] = []
         self._posts = asyncio.TaskGroup()
@@ -604,6 +622,9 @@ class SlackServer:
         self.wake()
         if (gate := self.holds.get(method)) is not None:
             await gate.wait()
+        if self.is_paced and (wait_s := self.buckets.take(_rates_of(method, body), self.now())):
+            headers = {"Retry-After": str(wait_s)}
+            return web.json_response(_no("ratelimited"), status=429, headers=headers)
         planned = self._faults.get(method, [])
         fault = planned.pop(0) if planned else None
         if fault is not None and fault.is_cut and request.transport is not None:
@@ -647,6 +668,10 @@ class SlackServer:
         match method:
             case "apps.connections.open":
                 return {"ok": True, "url": f"{self.origin.replace('http', 'ws', 1)}/link"}
+            case "views.open" | "chat.postMessage" | "chat.update" if why := self._why_not(
+                method, body
+            ):
+                return _no(why)
             case "views.open" | "chat.postEphemeral":
                 self._see(body)
                 return {"ok": True, "message_ts": "1.1"}
@@ -662,16 +687,20 @@ class SlackServer:
                 return await self._of_files(method, token, body)
             case "chat.startStream" | "chat.appendStream" | "chat.stopStream":
                 return await self._of_streams(method, token, body)
-            case "chat.update" | "chat.delete" if str(body["ts"]) in self.streams:
+            case "chat.delete" if str(body["ts"]) in self.streams:
                 return _no(_IN_THE_WAY[method])
-            case "chat.postMessage" | "chat.update" if why := self._why_not(method, body):
-                return _no(why)
             case _:
                 return await self.up(method, token, **body)
 
     def _why_not(self, method: str, body: Json) -> str:
+        if method == "views.open":
+            return "" if _is_form(cast("Json", body["view"])) else "invalid_arguments"
+        if method == "chat.update" and str(body["ts"]) in self.streams:
+            return _IN_THE_WAY[method]
         if method == "chat.postMessage" and body["channel"] in self.refused:
             return "channel_not_found"
+        if not _are_blocks(cast("list[Json]", body.get("blocks") or []), most=MOST_BLOCKS):
+            return "invalid_blocks"
         return "msg_blocks_too_long" if _units(body) > MOST_UNITS else ""
 
     async def _of_streams(self, method: str, token: str, body: Json) -> Json:
@@ -743,8 +772,10 @@ class SlackServer:
             self.at_work[place] = str(body["status"])
         elif "title" in body:
             self.titles[place] = str(body["title"])
+        elif len(prompts := cast("list[Json]", body["prompts"])) > MOST_PROMPTS:
+            return _no("invalid_arguments")
         else:
-            self.prompts[place] = cast("list[Json]", body["prompts"])
+            self.prompts[place] = prompts
         return {"ok": True}
 
     async def _of_files(self, method: str, token: str, body: Json) -> Json:
@@ -850,6 +881,51 @@ def _wrong_in(body: Json) -> str:
     tasks = _tasks_in(body)
     is_known = all(one["title"] and one["id"] and one["status"] in TASK_STATES for one in tasks)
     return "" if is_known and len(_said_in(body)) <= MOST_UNITS else "invalid_arguments"
+
+
+def _rates_of(method: str, body: Json) -> Mapping[Hashable, Rate]:
+    """Return what a call counts against."""
+    if method == "chat.postMessage":
+        return {(method, body["channel"]): _IN_A_CHANNEL}
+    return {method: _TIERS[method]} if method in _TIERS else {}
+
+
+def _are_blocks(blocks: list[Json], *, most: int) -> bool:
+    """Whether Slack takes these blocks, as far as their lengths go."""
+    return len(blocks) <= most and all(map(_is_block, blocks))
+
+
+def _is_block(block: Json) -> bool:
+    elements = cast("list[Json]", block.get("elements") or [])
+    match block["type"]:
+        case "actions":
+            return 0 < len(elements) <= MOST_ELEMENTS and all(map(_is_button, elements))
+        case "context":
+            is_short = all(0 < len(str(one["text"])) <= MOST_TEXT for one in elements)
+            return 0 < len(elements) <= MOST_CONTEXT and is_short
+        case "section":
+            return 0 < len(_text_in(block)) <= MOST_TEXT
+        case _:
+            return True
+
+
+def _is_button(button: Json) -> bool:
+    lengths = (
+        (_text_in(button), MOST_LABEL),
+        (str(button["action_id"]), MOST_ACTION),
+        (str(button["value"]), MOST_VALUE),
+    )
+    return all(0 < len(text) <= most for text, most in lengths)
+
+
+def _is_form(view: Json) -> bool:
+    """Whether Slack opens such a form."""
+    is_short = 0 < len(str(cast("Json", view["title"])["text"])) <= MOST_TITLE
+    return is_short and len(str(view.get("private_metadata", ""))) <= MOST_PRIVATE
+
+
+def _text_in(one: Json) -> str:
+    return str(cast("Json", one["text"])["text"])
 
 
 def _no(error: str) -> Json:

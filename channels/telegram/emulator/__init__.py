@@ -11,8 +11,9 @@
 It knows nothing of the adapter, and the adapter nothing of it.
 """
 
+from channels._remote.emulator.buckets import Rate
 from channels.telegram.emulator.actor import Actor
-from channels.telegram.emulator.buckets import Limits, Rate
+from channels.telegram.emulator.buckets import Limits
 from channels.telegram.emulator.chats import Chat, Message
 from channels.telegram.emulator.emulator import Emulator
 from channels.telegram.emulator.faults import BadGateway, BadMarkup, Hang, Lose, Refuse, TooMany

@@ -4,24 +4,14 @@ Telegram publishes three numbers (Bots FAQ, "My bot is hitting limits, how do I 
 2026-11): no more than one message a second in one chat, where "short bursts" are let pass; no more than
 20 messages a minute in a group; about 30 messages a second in all. The bursts are this file's: the FAQ
 gives no number for a chat, and a group's 20 and the account's 30 are taken as what may come at once.
-A call that is refused counts for nothing, but until its `retry_after` has passed every other is refused.
 """
 
-import math
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 
+from channels._remote.emulator import buckets
+from channels._remote.emulator.buckets import Rate
 from zeroclaw import Value
-
-# Two clocks and a network lie between a bot and its limit; a thousandth of a call is no excess.
-_TOLERANCE = 1e-3
-
-
-class Rate(Value):
-    """So many at once, and so many a second after that."""
-
-    per_s: float
-    burst: int
 
 
 class Limits(Value):
@@ -47,39 +37,20 @@ class Limits(Value):
 
 
 @dataclass(eq=False, kw_only=True)
-class _Bucket:
-    rate: Rate
-    left: float
-    at: float
-    closed_until: float = -math.inf
-
-    def wait_s(self, count: int, at: float) -> int:
-        """Return whole seconds to wait until so many may pass; 0 when they may now."""
-        self.left = min(self.rate.burst, self.left + (at - self.at) * self.rate.per_s)
-        self.at = at
-        if at < self.closed_until - _TOLERANCE:
-            return max(1, math.ceil(self.closed_until - at - _TOLERANCE))
-        # More than fit at all, such as a large album, pass when the bucket is full.
-        lacking = min(count, self.rate.burst) - self.left
-        if lacking <= _TOLERANCE:
-            return 0
-        wait_s = math.ceil(lacking / self.rate.per_s)
-        self.closed_until = at + wait_s
-        return wait_s
-
-
-@dataclass(eq=False, kw_only=True)
 class Buckets:
     """The buckets of one account.
 
     Attributes:
         limits: None lets everything pass.
-        refused: Calls that came too early.
     """
 
     limits: Limits | None
-    refused: int = 0
-    _buckets: dict[Hashable, _Bucket] = field(default_factory=dict[Hashable, _Bucket])
+    _all: buckets.Buckets = field(default_factory=buckets.Buckets)
+
+    @property
+    def refused(self) -> int:
+        """Calls that came too early."""
+        return self._all.refused
 
     def take(self, kind: str, chat: int, at: float, *, is_group: bool, count: int = 1) -> int:
         """Count a call; return 0, or the seconds to wait when it is one too many.
@@ -94,21 +65,7 @@ class Buckets:
         limits = self.limits
         if limits is None or not limits.counts(kind):
             return 0
-        asked = [
-            self._bucket("account", limits.account, at),
-            self._bucket(("chat", chat), limits.chat, at),
-        ]
+        rates: dict[Hashable, Rate] = {"account": limits.account, ("chat", chat): limits.chat}
         if is_group:
-            asked.append(self._bucket(("group", chat), limits.group, at))
-        longest = max(one.wait_s(count, at) for one in asked)
-        if longest:
-            self.refused += 1
-            return longest
-        for one in asked:
-            one.left -= count
-        return 0
-
-    def _bucket(self, key: Hashable, rate: Rate, at: float) -> _Bucket:
-        if key not in self._buckets:
-            self._buckets[key] = _Bucket(rate=rate, left=rate.burst, at=at)
-        return self._buckets[key]
+            rates["group", chat] = limits.group
+        return self._all.take(rates, at, count=count)

@@ -9,6 +9,14 @@ from channels.slack.emulator.server import APP, BOT, SlackServer, emulate_url
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("emulate")]
 CALLS = 200
+Json = dict[str, object]
+
+
+async def asked(slack: SlackServer, method: str, body: Json) -> Json:
+    """Make a call as the bot."""
+    url, bearer = f"{slack.url}/{method}", {"Authorization": f"Bearer {BOT}"}
+    async with slack.session.post(url, json=body, headers=bearer) as answer:
+        return await answer.json()
 
 
 async def test_the_bot_makes_more_calls_an_hour_than_emulate_bears_of_one_token() -> None:
@@ -46,3 +54,110 @@ async def test_a_bot_that_is_gone_is_told_nothing_and_reads_it_when_it_is_back()
                     while slack.listening:
                         await deed.tell()
                         await asyncio.sleep(0)
+
+
+def button(**more: object) -> Json:
+    text: Json = {"type": "plain_text", "text": "Deny"}
+    return {"type": "button", "text": text, "action_id": "no:1", "value": "a1", **more}
+
+
+def actions(*buttons: Json) -> Json:
+    return {"type": "actions", "elements": list(buttons)}
+
+
+def text(length: int) -> Json:
+    return {"type": "section", "text": {"type": "mrkdwn", "text": "a" * length}}
+
+
+def context(*lengths: int) -> Json:
+    elements = [{"type": "plain_text", "text": "a" * length} for length in lengths]
+    return {"type": "context", "elements": elements}
+
+
+@pytest.mark.parametrize(
+    ("blocks", "error"),
+    [
+        ([text(1)] * 51, "invalid_blocks"),
+        ([text(3001)], "invalid_blocks"),
+        ([text(0)], "invalid_blocks"),
+        ([context(3001)], "invalid_blocks"),
+        ([context(*[1] * 11)], "invalid_blocks"),
+        ([actions(*[button()] * 26)], "invalid_blocks"),
+        ([actions()], "invalid_blocks"),
+        ([actions(button(text={"type": "plain_text", "text": "a" * 76}))], "invalid_blocks"),
+        ([actions(button(action_id="a" * 256))], "invalid_blocks"),
+        ([actions(button(value="a" * 2001))], "invalid_blocks"),
+        ([{"type": "markdown", "text": "a" * 6001}] * 2, "msg_blocks_too_long"),
+        ([text(3000)] * 50, ""),
+    ],
+)
+async def test_a_message_that_is_too_long_in_any_part_is_refused(
+    blocks: list[Json], error: str
+) -> None:
+    async with SlackServer() as slack:
+        ann = await slack.person()
+        body: Json = {"channel": ann.direct, "text": "a", "blocks": blocks}
+        assert (await asked(slack, "chat.postMessage", body)).get("error", "") == error
+
+
+@pytest.mark.parametrize(
+    ("method", "body"),
+    [
+        ("views.open", {"trigger_id": "t", "view": {"title": {"text": "a" * 25}}}),
+        (
+            "views.open",
+            {"trigger_id": "t", "view": {"title": {"text": "a"}, "private_metadata": "a" * 3001}},
+        ),
+        (
+            "assistant.threads.setSuggestedPrompts",
+            {
+                "channel_id": "D1",
+                "thread_ts": "1.1",
+                "prompts": [{"title": "a", "message": "a"}] * 5,
+            },
+        ),
+    ],
+)
+async def test_forms_and_prompts_have_their_bounds(method: str, body: Json) -> None:
+    async with SlackServer() as slack:
+        assert await asked(slack, method, body) == {"ok": False, "error": "invalid_arguments"}
+
+
+async def test_a_stream_takes_chunks_or_text_and_not_both() -> None:
+    async with SlackServer() as slack:
+        ann = await slack.person()
+        place: Json = {"channel": ann.direct, "thread_ts": "1700000000.000001"}
+        words = [{"type": "markdown_text", "text": "a"}]
+        task = {"type": "task_update", "id": "1", "title": "look", "status": "done"}
+
+        async def error(method: str, **body: object) -> object:
+            return (await asked(slack, method, {**place, **body})).get("error", "")
+
+        both = "cannot_provide_both_markdown_text_and_chunks"
+        assert await error("chat.startStream", markdown_text="a", chunks=words) == both
+        begun = await asked(slack, "chat.startStream", {**place, "chunks": words})
+        ts = begun["ts"]
+        mode = "streaming_mode_mismatch"
+        assert await error("chat.appendStream", ts=ts, markdown_text="a") == mode
+        assert await error("chat.appendStream", ts=ts, chunks=[task]) == "invalid_arguments"
+        assert await error("chat.stopStream", ts=ts, chunks=words) == ""
+
+
+async def test_what_comes_too_often_is_refused_until_the_time_that_is_named() -> None:
+    """New messages by channel, and each other method for the whole workspace."""
+    at = 0.0
+    async with SlackServer() as slack:
+        slack.is_paced, slack.now = True, lambda: at
+        ann, bob = await slack.person(), await slack.person()
+
+        async def error(method: str, **body: object) -> object:
+            more = {"text": "a", "blocks": [text(1)], **body}
+            return (await asked(slack, method, more)).get("error", "")
+
+        five = [await error("chat.postMessage", channel=ann.direct) for _ in range(5)]
+        assert five == [*[""] * 4, "ratelimited"]
+        assert await error("chat.postMessage", channel=bob.direct) == ""
+        at = 1.0
+        assert await error("chat.postMessage", channel=ann.direct) == ""
+        edits = [await error("chat.update", channel=ann.direct, ts="1.1") for _ in range(51)]
+        assert (edits[-1], slack.buckets.refused) == ("ratelimited", 2)

@@ -106,7 +106,7 @@ async def test_a_button_is_pressed_and_the_form_behind_it_is_filled_in() -> None
         here.do("press", here.olga, message=sent["ts"], data=pressed["callback_data"])
         await here.slack.until(lambda: here.control.pressed)
         (trigger,) = here.control.pressed
-        view = {"callback_id": "f", "private_metadata": "{}", "blocks": [FIELD]}
+        view = {"callback_id": "f", "title": FIELD["label"], "blocks": [FIELD]}
         opened = await here.bot.post("/views.open", json={"trigger_id": trigger, "view": view})
         assert opened.json()["ok"]
         _, question = here.messages(here.olga.direct)

@@ -1,0 +1,76 @@
+"""How often a bot may call its platform, and how long it has to wait, in token buckets.
+
+A call that is refused counts for nothing, but until its `retry_after` has passed every other is refused.
+"""
+
+import math
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+
+from zeroclaw import Value
+
+# Two clocks and a network lie between a bot and its limit; a thousandth of a call is no excess.
+_TOLERANCE = 1e-3
+
+
+class Rate(Value):
+    """So many at once, and so many a second after that."""
+
+    per_s: float
+    burst: int
+
+
+@dataclass(eq=False, kw_only=True)
+class _Bucket:
+    rate: Rate
+    left: float
+    at: float
+    closed_until: float = -math.inf
+
+    def wait_s(self, count: int, at: float) -> int:
+        """Return whole seconds to wait until so many may pass; 0 when they may now."""
+        self.left = min(self.rate.burst, self.left + (at - self.at) * self.rate.per_s)
+        self.at = at
+        if at < self.closed_until - _TOLERANCE:
+            return max(1, math.ceil(self.closed_until - at - _TOLERANCE))
+        # More than fit at all, such as a large album, pass when the bucket is full.
+        lacking = min(count, self.rate.burst) - self.left
+        if lacking <= _TOLERANCE:
+            return 0
+        wait_s = math.ceil(lacking / self.rate.per_s)
+        self.closed_until = at + wait_s
+        return wait_s
+
+
+@dataclass(eq=False, kw_only=True)
+class Buckets:
+    """The buckets of one account.
+
+    Attributes:
+        refused: Calls that came too early.
+    """
+
+    refused: int = 0
+    _buckets: dict[Hashable, _Bucket] = field(default_factory=dict[Hashable, _Bucket])
+
+    def take(self, rates: Mapping[Hashable, Rate], at: float, *, count: int = 1) -> int:
+        """Count a call; return 0, or the seconds to wait when it is one too many.
+
+        Args:
+            rates: Of each bucket that it draws on, by the bucket's name.
+            at: Seconds on a clock that never goes back.
+            count: For how many calls it counts.
+        """
+        asked = [self._bucket(key, rate, at) for key, rate in rates.items()]
+        longest = max((one.wait_s(count, at) for one in asked), default=0)
+        if longest:
+            self.refused += 1
+            return longest
+        for one in asked:
+            one.left -= count
+        return 0
+
+    def _bucket(self, key: Hashable, rate: Rate, at: float) -> _Bucket:
+        if key not in self._buckets:
+            self._buckets[key] = _Bucket(rate=rate, left=rate.burst, at=at)
+        return self._buckets[key]
