@@ -80,3 +80,27 @@ async def test_a_denied_and_an_allowed_call_need_no_order_of_answers(tmp_path: P
         await here.press("olga", card, "deny")
         await here.answered("ann", "Looked.")
         assert here.bench.ran() == ["first"]
+
+
+async def test_a_call_that_must_be_alone_makes_its_batch_go_one_by_one(tmp_path: Path) -> None:
+    """In the order of the request: nothing begins before what stands in front has ended. S1-22."""
+    async with world(tmp_path, autonomy="full") as here:
+        hold = Holds(text="found")
+        here.bench.will("peek", hold)
+        write = ("write_file", {"path": "found.txt", "content": "a star"})
+        calls = (("peek", {"what": "first"}), write, ("peek", {"what": "last"}))
+        here.model.calls(*calls, round=0, key="look")
+        here.model.say("All seen.", round=1, key="look")
+        await here.say("ann", "look")
+        await hold.reached()
+        here.model.call("peek", {"what": "meanwhile"}, round=0, key="meanwhile")
+        here.model.say("Bob has seen it.", round=1, key="meanwhile")
+        await here.say("bob", "meanwhile")
+        await here.answered("bob", "Bob has seen it.")
+        assert here.bench.ran() == ["first", "meanwhile"]
+        assert list((tmp_path / "workspaces").rglob("found.txt")) == []
+        hold.release()
+        await here.answered("ann", "All seen.")
+        assert here.bench.ran() == ["first", "meanwhile", "last"]
+        (written,) = (tmp_path / "workspaces").rglob("found.txt")
+        assert written.read_text(encoding="utf-8") == "a star"

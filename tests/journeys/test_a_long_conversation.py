@@ -90,7 +90,7 @@ async def is_whole(here: World, turns: int) -> None:
 async def test_a_conversation_goes_on_when_the_window_is_full(tmp_path: Path) -> None:
     """Older turns become a summary, which is summed up again; one quiet line says so.
 
-    S0-16, S3-09, S3-12, S3-38, S4-06, S4-09, K10, K12.
+    S0-16, S3-09, S3-10, S3-12, S3-38, S4-06, S4-09, K10, K12.
     """
     async with small(tmp_path) as here:
         here.model.say(f"State: {FACT}.", key=OF_A_SUMMARY, times=None)
@@ -99,7 +99,61 @@ async def test_a_conversation_goes_on_when_the_window_is_full(tmp_path: Path) ->
         notes = [text for text in here.chat("ann").answers if text.startswith("_")]
         assert len(notes) == 1
         assert notes[0].startswith("_This conversation has grown long")
+        # The share that stays as it was said is the newest, and less than what was made of it.
+        prompt, *kept = here.model.requests[-1].messages
+        told = [str(one["content"]) for one in kept if one["role"] == "user"]
+        assert told[-1].startswith("turn 14: ")
+        assert [one.partition(":")[0] for one in told] == [
+            f"turn {number}" for number in range(15 - len(told), 15)
+        ]
+        assert 1 < len(told) < 14
+        assert f"State: {FACT}." in str(prompt["content"])
         await is_whole(here, 14)
+
+
+async def test_without_a_summary_a_conversation_goes_on(tmp_path: Path) -> None:
+    """What does not fit is left out of requests, which is said once, and of nothing else. K13."""
+    async with small(tmp_path) as here:
+        here.model.refuse(400, "no summaries here", key=OF_A_SUMMARY, times=None)
+        await said(here, 1, 13)
+        assert summed_up(here) == 3
+        notes = [text for text in here.chat("ann").answers if text.startswith("_")]
+        assert len(notes) == 1
+        assert notes[0].startswith("_This conversation is longer than the model can read at once")
+        assert "turn 1:" not in str(here.model.requests[-1].messages)
+        assert await here.daemon.terminate() == 0
+        kept = await journal(here)
+        opened = [one.user.content for one in kept if isinstance(one, entries.TurnOpened)]
+        assert [one.partition(":")[0] for one in opened] == [f"turn {n}" for n in range(1, 13)]
+        assert not any(isinstance(one, entries.Compacted) for one in kept)
+
+
+async def test_the_end_is_told_and_counted_whatever_it_is(tmp_path: Path) -> None:
+    """An answer, the bound of rounds, a refusal of the model, a stop: each has its usage. S4-19."""
+    async with world(tmp_path, runtime={"max_iterations": 1}) as here:
+        here.model.say("Hello.", key="hello", usage=(10, 1))
+        await here.say("ann", "hello")
+        await here.answered("ann", "Hello.")
+        here.model.call("peek", {"what": "sky"}, key="dig")
+        await here.say("ann", "dig")
+        await here.until(lambda: len(here.chat("ann").answers) == 2)
+        here.model.refuse(400, "not this", key="refuse")
+        await here.say("ann", "refuse")
+        await here.until(lambda: len(here.chat("ann").answers) == 3)
+        gate = here.model.gate()
+        here.model.say("So ", gate, "far", key="wait")
+        await here.say("ann", "wait")
+        await gate.reached()
+        await here.say("ann", "/stop")
+        await here.until(lambda: len(here.chat("ann").answers) == 4)
+        answered = here.chat("ann").answers
+        assert "topped after 1 round" in answered[1]
+        assert "not this" in answered[2]
+        assert await here.daemon.terminate() == 0
+        kept = await journal(here)
+        ended = [one for one in kept if isinstance(one, entries.TurnFinished)]
+        used = [(one.reason, one.usage.total_tokens) for one in ended]
+        assert used == [("model_stop", 11), ("max_turns", 29), ("error", 0), ("user_abort", 0)]
 
 
 async def test_a_kill_while_a_summary_is_made_costs_a_request(tmp_path: Path) -> None:

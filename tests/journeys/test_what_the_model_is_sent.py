@@ -121,7 +121,10 @@ async def test_the_mode_decides_and_asks_the_operators(
 
 
 async def test_an_old_result_is_a_line_by_which_it_is_read_again(tmp_path: Path) -> None:
-    """After four turns, in steps; the whole is still there, and its receipt stays. K14, S3-08."""
+    """After four turns, in steps; the whole is still there, and its receipt stays.
+
+    K14, S3-08, S4-04.
+    """
     async with world(tmp_path) as here:
         here.model.call("peek", {"what": "the oldest star " * 30}, round=0)
         here.model.say("Seen.", round=1)
