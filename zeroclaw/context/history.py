@@ -62,6 +62,8 @@ def with_files(
     Those are the newest messages' own, as many as there may be; a line stands for those that were
     shown before, so that requests stay small. Of what the model does not take it reads the name.
     """
+    if not any(isinstance(one, UserMessage) and one.files for one in messages):
+        return tuple(messages)  # as nearly always; twice a turn, over all that was said
     made = list(messages)
     fresh = FILES_STAY
     for place in range(len(made) - 1, -1, -1):

@@ -28,7 +28,6 @@ from zeroclaw.host.control import connect
 from zeroclaw.host.hangup import Hangup
 from zeroclaw.store import Commit, DurablePoint, LogKind, Put, Query, RowKind, Store
 from zeroclaw.stores.sqlite import open_store
-from zeroclaw.text import catalogue
 from zeroclaw.tool import Spawned
 from zeroclaw.value import replace
 
@@ -54,18 +53,6 @@ async def test_a_start_tells_what_is_up(world: World) -> None:
                 is_root=os.geteuid() == 0,
             )
         ]
-
-
-async def test_what_was_to_be_said_is_said_after_a_start(world: World) -> None:
-    """A final whose delivery was cut off goes out once (P1)."""
-    async with world.running() as house:
-        world.store.cut_after(DurablePoint.FINISHED)
-        await house.say_and_die("hello")
-    world.store.heal()
-    async with world.running() as house:
-        assert house.texts()[-1] == "ok"
-        assert await house.states() == ["answered"]
-        assert len(world.model.requests) == 1
 
 
 @pytest.mark.slow
@@ -99,34 +86,6 @@ async def test_a_stop_with_nothing_to_do_is_immediate(world: World) -> None:
         assert "daemon" in await world.store.streams(LogKind.AUDIT)
 
 
-async def test_a_stop_gives_turns_their_time(world: World) -> None:
-    """What ends in it is answered before the end."""
-    held = asyncio.Event()
-    world.model.will((held, *says("done")))
-    async with world.running() as house:
-        await house.say("hello")
-        await house.stop()
-        assert not house.services.ingress.open
-        assert "stopped" not in world.facts.events()
-        held.set()
-        await house.settle()
-        assert house.texts() == ["done"]
-        assert "stopped" in world.facts.events()
-
-
-async def test_what_takes_longer_is_noted_and_goes_on_after_the_start(world: World) -> None:
-    """The draft says so; no entry is lost, and the answer replaces the note (P1, P6)."""
-    world.configure(runtime=RuntimeSettings(grace_s=0.0))
-    world.model.will((*says("half ")[:1], asyncio.Event()), says("whole"))
-    async with world.running() as house:
-        await house.say("hello")
-        await house.stop()
-        assert house.texts() == [f"half \n\n{catalogue.RESTARTED.en}"]
-        assert "stopped" in world.facts.events()
-    async with world.running() as house:
-        assert house.texts() == ["whole"]
-
-
 async def test_a_platform_that_hangs_does_not_hold_up_the_end(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -143,41 +102,6 @@ async def test_a_platform_that_hangs_does_not_hold_up_the_end(
         await house.say("hello")
         await house.stop()
         assert world.facts.events()[-2:] == ["drafts_left", "stopped"]
-
-
-async def test_a_stop_while_a_question_waits_keeps_it(world: World) -> None:
-    """It is answered after the next start (P5)."""
-    world.configure(runtime=RuntimeSettings(grace_s=0.0))
-    world.model.will(POKE)
-    async with world.running() as house:
-        await house.say("poke it")
-        await house.stop()
-    async with world.running() as house:
-        await house.press()
-        assert world.poke.runs == [{}]
-
-
-async def test_a_full_disk_ends_the_daemon(world: World) -> None:
-    """What can't be stored can't be promised; once, with the store's own words (P10)."""
-
-    def full(commit: Commit) -> None:
-        message = "the disk is full; make room"
-        raise StoreUnusable(message)
-
-    async def talk() -> None:
-        async with world.running() as house:
-            world.store.before = full
-            await house.say("hello")
-            await house.say("hello?")
-
-    with pytest.raises(ExceptionGroup) as caught:
-        await talk()
-    found = caught.value.subgroup(StoreUnusable)
-    assert found is not None
-    world.store.heal()
-    async with world.running() as house:
-        await house.say("hello")
-        assert house.texts() == ["ok"]
 
 
 # --- the control socket --------------------------------------------------------------------------

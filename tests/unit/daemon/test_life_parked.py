@@ -35,6 +35,7 @@ async def test_a_stop_waits_for_what_is_at_work_beside_a_question(world: World) 
         await house.say("hello", "ben")
         await house.stop()
         assert not is_over(world)
+        assert not house.services.ingress.open
         held.set()
         await house.settle()
         assert house.texts("ben") == ["done"]
