@@ -1,7 +1,7 @@
 """One mail account as a channel: new mail in its order, and what is sent."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from email.headerregistry import Address as Named
@@ -40,6 +40,7 @@ from zeroclaw import (
     Postable,
     Rendered,
     ToolProgress,
+    TranscriptItem,
     ZeroclawError,
 )
 
@@ -52,6 +53,8 @@ UNREADABLE = (ArithmeticError, AttributeError, LookupError, RecursionError, Type
 people, unread: one that ended the channel would end it again at each start."""
 MOST_PARENTS = 500
 """Threads of which is remembered what an answer needs; of others the mailbox is asked."""
+MOST_KNOWN = 20
+"""Of the bot's last texts in a thread is looked whether a mail repeats them."""
 MOST_CARDS = 500
 """Cards of which is remembered what was told of them."""
 MOST_TOASTS = 16
@@ -177,9 +180,15 @@ class EmailChannel:
         # However a mail is made, nobody waits for its reading.
         try:
             event = await asyncio.to_thread(decode.decoded, fetched, self._me)
+            if isinstance(event, Taken) and event.may_quote:
+                known = await self._context.transcript(event.envelope.address, "")
+                event = await asyncio.to_thread(self._decoded_again, fetched, known)
         except UNREADABLE as error:
             log("mail_not_read", kind=type(error).__name__, uid=fetched.uid, level="warning")
             return True
+        except ZeroclawError as error:
+            log("event_not_admitted", why=str(error), level="warning")
+            return False
         if isinstance(event, Passed):
             log("mail_passed_over", why=event.why, uid=fetched.uid, level="debug")
             return True
@@ -202,6 +211,12 @@ class EmailChannel:
             return False
         await self._follow(mailbox, fetched.uid, event, admission, toast)
         return True
+
+    def _decoded_again(self, fetched: Fetched, known: Sequence[TranscriptItem]) -> Taken | Passed:
+        """Return what a mail means beside what the bot said in its thread, by either part of it."""
+        said = [one.text for one in known if one.kind != "person"][-MOST_KNOWN:]
+        texts = [*said, *(render.markdown(one).plain for one in said)]
+        return decode.decoded(fetched, self._me, texts)
 
     async def _follow(
         self,

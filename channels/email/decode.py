@@ -14,6 +14,7 @@ import base64
 import binascii
 import hashlib
 import re
+from collections.abc import Sequence
 from datetime import datetime
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -151,10 +152,18 @@ class Parent(Value):
 
 
 class Taken(Value):
-    """A mail for the runtime, and what an answer to it needs."""
+    """A mail for the runtime, and what an answer to it needs.
+
+    Attributes:
+        envelope: For the runtime.
+        parent: What an answer needs.
+        may_quote: Of what seems to be its sender's own words some may be the bot's, quoted without
+            a mark; to be decoded once more with these.
+    """
 
     envelope: Envelope
     parent: Parent = field(default=Parent())
+    may_quote: bool = False
 
 
 class Passed(Value):
@@ -163,8 +172,8 @@ class Passed(Value):
     why: str
 
 
-def decoded(fetched: Fetched, me: Me) -> Taken | Passed:
-    """Return what a mail means."""
+def decoded(fetched: Fetched, me: Me, known: Sequence[str] = ()) -> Taken | Passed:
+    """Return what a mail means; `known` are texts of the bot's that it may repeat."""
     mail = mime.taken_apart(fetched.raw)
     author = identity.author(mail.headers.get("from", ()), plus_tags=me.plus_tags)
     if author is None:
@@ -189,6 +198,8 @@ def decoded(fetched: Fetched, me: Me) -> Taken | Passed:
         keys.append(f"id:{_hash(author.address, parent.id)}")
     is_whole = len(fetched.raw) >= fetched.size_bytes
     text, own_text = _words(mail)
+    may_quote = verified and bool(parent.references) and not known and quotes.is_long(own_text)
+    own_text = quotes.without_known(own_text, known) if known else own_text
     is_first = not parent.references
     envelope = Envelope(
         address=address,
@@ -201,7 +212,7 @@ def decoded(fetched: Fetched, me: Me) -> Taken | Passed:
         sent_at=fetched.at,
         alone=True,
     )
-    return Taken(envelope=envelope, parent=parent)
+    return Taken(envelope=envelope, parent=parent, may_quote=may_quote)
 
 
 def parent_of(mail: Mail) -> Parent:

@@ -12,16 +12,21 @@ language of whoever replies:
 The last two are known in other languages too, by their form: words between two rows of dashes, and
 three lines with a label, the first with an address in it.
 
-Answers between quoted lines are kept. Where nothing is found, everything is the sender's.
+Answers between quoted lines are kept. Where nothing is found, everything is the sender's, but for what
+is known to be somebody else's: some programs quote and mark nothing, and of that the bot knows what it
+wrote itself.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 MOST_LINES = 20_000
 """What comes after is nobody's own words."""
 MOST_LINE_CHARS = 1_000
 """A longer one leads nothing in."""
+RUN_WORDS = 8
+"""Of so many in a row two people do not happen to write the same."""
+_WORD = re.compile(r"(?:(?![\u3040-\uffff])\w)+|\w")  # where words are not parted, each sign is one
 _LEAD_LINES = 3  # over which a long "On … wrote:" is wrapped
 _HEADER_LINES = 8
 _SIGNATURE_LINES = 15
@@ -123,6 +128,38 @@ def own_words(text: str) -> str:
         kept.append(lines[at])
         at += 1
     return _without_device("\n".join(kept)).strip()
+
+
+def is_long(own: str) -> bool:
+    """Tell whether words are so many that some of them may be known to be somebody else's."""
+    return len(_WORD.findall(own)) >= RUN_WORDS
+
+
+def without_known(own: str, known: Iterable[str]) -> str:
+    """Return words without the lines that repeat what stands in other texts.
+
+    A line is somebody else's that has a part in a run of words which stand in another text just so,
+    whatever lines it was wrapped into, and with whatever markup.
+    """
+    runs = {run for text in known for _, run in _runs(_words(text))}
+    lines = own.split("\n")
+    words = [(word, at) for at, line in enumerate(lines) for word in _words(line)]
+    taken = {
+        at
+        for first, run in _runs([word for word, _ in words])
+        if run in runs
+        for _, at in words[first : first + RUN_WORDS]
+    }
+    return "\n".join(line for at, line in enumerate(lines) if at not in taken).strip()
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.casefold())
+
+
+def _runs(words: Sequence[str]) -> Iterator[tuple[int, str]]:
+    for first in range(len(words) - RUN_WORDS + 1):
+        yield first, " ".join(words[first : first + RUN_WORDS])
 
 
 def _after_quoted(lines: Sequence[str], at: int) -> int:

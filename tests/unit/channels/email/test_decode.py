@@ -164,6 +164,26 @@ def test_a_subject_is_the_first_of_the_words_where_a_thread_begins() -> None:
     assert said(reply("hello")) == Said(text="hello")
 
 
+def test_what_repeats_the_bots_words_without_a_mark_is_not_its_senders_own() -> None:
+    """In an answer alone, of somebody who is vouched for; a command above it is one."""
+    said = "It costs three euros, and the shop opens at nine."
+    mail = fetched(reply(f"/approve 3\n\n{said}"))
+    first = decoded(mail, ME)
+    assert isinstance(first, Taken)
+    assert first.may_quote
+    again = decoded(mail, ME, [said])
+    assert isinstance(again, Taken)
+    assert again.envelope.body == Command(name="approve", rest="3")
+    assert not again.may_quote
+    asked = decoded(fetched(reply(f"Which bus?\n\n{said}")), ME, [said])
+    assert isinstance(asked, Taken)
+    assert asked.envelope.body == Said(text=f"Which bus?\n\n{said}", own="Which bus?")
+    for other in (letter(said), reply("Which bus?"), reply(said).replace("pass", "fail")):
+        event = decoded(fetched(other), ME)
+        assert isinstance(event, Taken)
+        assert not event.may_quote
+
+
 def test_quoted_words_are_not_the_senders_own() -> None:
     body = "Yes.\n\nOn 1 Jan, bot@zero.test wrote:\n> Shall I?"
     assert said(reply(body)) == Said(text=body, own="Yes.")

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channels.email.quotes import MOST_LINES, own_words
+from channels.email.quotes import MOST_LINES, RUN_WORDS, is_long, own_words, without_known
 
 OWN = "Yes, do it.\n\nAnn"
 LEADS = (
@@ -108,3 +108,69 @@ def test_a_hostile_text_takes_one_pass(piece: str) -> None:
     """4.5 KB of such text hold known libraries for seconds; this is 100,000 characters."""
     text = piece * (100_000 // len(piece))
     assert len(own_words(text)) <= len(text)
+
+
+# --- what is known -------------------------------------------------------------------------------
+
+ANSWER = """It costs **three** euros, and [the shop](http://a.example) opens at nine.
+
+- Take the bus that leaves from the station at eight
+- Then walk
+"""
+HTML = """It costs three euros, and the shop opens at nine.
+
+Take the bus that leaves from the station at eight
+Then walk"""
+
+
+@pytest.mark.parametrize(
+    "quoted",
+    [
+        ANSWER,
+        HTML,
+        HTML.replace(" ", "\n"),
+        HTML.upper(),
+        "Bot:\n" + HTML,
+        "\t" + ANSWER.replace("\n", "\n\t"),
+        "It costs three euros, and the shop\nopens at nine.",
+    ],
+)
+def test_what_the_bot_is_known_to_have_said_is_not_its_quoters_own(quoted: str) -> None:
+    """By no mark, in whatever lines, with its markup or without; what leads it in is."""
+    own = without_known(f"Yes, do it.\n\n{quoted}\nAnn", [ANSWER, HTML])
+    assert own.replace("Bot:", "").split() == ["Yes,", "do", "it.", "Ann"]
+
+
+def test_what_only_resembles_it_is_its_writers_own() -> None:
+    for own in (
+        "It costs three euros? The shop opens too late.",
+        "Take the bus at eight, I say.",
+        "It costs three euros, and the shop",
+        "",
+    ):
+        assert without_known(own, [ANSWER, HTML]) == own
+        assert without_known(own, []) == own
+
+
+def test_words_that_are_not_parted_are_known_by_their_signs() -> None:
+    assert (
+        without_known(
+            "はい。\n明日の朝八時にバスに乗ってください", ["明日の朝八時にバスに乗ってください。"]
+        )
+        == "はい。"
+    )
+
+
+@pytest.mark.parametrize(("words", "long"), [(RUN_WORDS - 1, False), (RUN_WORDS, True)])
+def test_short_words_are_not_looked_at(words: int, long: bool) -> None:
+    assert is_long("word " * words) is long
+
+
+@given(st.lists(st.sampled_from(["a", "b", "c d", "e"]), max_size=40), st.integers(0, 40))
+def test_no_run_of_words_that_is_known_is_left(words: list[str], at: int) -> None:
+    """Whatever stands around it, and in whatever lines."""
+    known = "one two three four five six seven eight nine ten"
+    text = "\n".join([*words[:at], *known.split(), *words[at:]])
+    left = without_known(text, [known])
+    assert not set(left.split()) & set(known.split())
+    assert left.split() == " ".join(words).split()

@@ -4,6 +4,7 @@ import asyncio
 import ssl
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from email.message import EmailMessage
 from pathlib import Path
 
@@ -38,6 +39,7 @@ from zeroclaw import (
     Outgoing,
     Pressed,
     Said,
+    TranscriptItem,
     ZeroclawError,
     replace,
 )
@@ -327,6 +329,39 @@ async def test_a_loop_of_many_senders_stops_the_channel_and_says_so(place: Email
     await channel.aclose()
     assert texts(desk) == ["robot 0", "robot 1"]
     assert "2 mails within an hour look like a loop" in str(caught[0])
+
+
+async def test_what_a_mail_repeats_of_the_bots_in_its_thread_is_not_its_senders_own(
+    place: EmailPlace,
+) -> None:
+    """As programs quote that mark nothing. What can't be looked up now is looked up again."""
+    desk, asked, failed = Desk(), list[Address](), asyncio.Event()
+    at = datetime(2026, 1, 2, tzinfo=UTC)
+    said = "It costs **three** euros, and the shop opens at nine."
+
+    async def transcript(address: Address, _after: str) -> tuple[TranscriptItem, ...]:
+        asked.append(address)
+        if len(asked) == 1:
+            failed.set()
+            message = "the store is full"
+            raise ZeroclawError(message)
+        mine = TranscriptItem(
+            kind="person", text="Please do what you did the last time, dear", at=at
+        )
+        return (mine, TranscriptItem(kind="bot", text=said, at=at))
+
+    clock = ManualClock()
+    context = email_context(email_settings(place.mail, place.bot), clock, positions={})
+    channel = open_channel(replace(context, transcript=transcript))
+    words = "Please do what you did the last time, dear"
+    mail = mail_from(place.ann, place.bot, f"{words}\n\n{said.replace('*', '')}", answers="<a@b>")
+    async with receiving(channel, desk.admit):
+        await write(place, mail)
+        await failed.wait()
+        await clock.advance(1)
+        await desk.holds(1)
+    assert desk.stored[0].body == Said(text=f"{words}\n\n{said.replace('*', '')}", own=words)
+    assert asked == [desk.stored[0].address] * 2
 
 
 async def test_of_a_mail_that_is_too_large_the_beginning_is_read(place: EmailPlace) -> None:
