@@ -156,6 +156,24 @@ async def test_the_end_is_told_and_counted_whatever_it_is(tmp_path: Path) -> Non
         assert used == [("model_stop", 11), ("max_turns", 29), ("error", 0), ("user_abort", 0)]
 
 
+async def test_three_tenths_of_the_room_stay_as_they_were_said(tmp_path: Path) -> None:
+    """By their size, not by their number: of short messages there are more. S3-10."""
+    async with small(tmp_path) as here:
+        here.model.say("State: they talk.", key=OF_A_SUMMARY, times=None)
+        left: dict[str, int] = {}
+        for words in ("and so on " * 30, "and so on "):
+            before = summed_up(here)
+            while summed_up(here) == before:
+                count = len(answers(here))
+                await here.say("ann", f"{count}: {words}")
+                await here.until(lambda n=count: len(answers(here)) > n)
+            told = [str(one.get("content") or "") for one in here.model.requests[-1].messages]
+            assert sum(map(of_text, told[1:])) < 0.3 * WINDOW * 3 / 4
+            left[words] = len(told)
+        long, short = left.values()
+        assert 3 <= long < short
+
+
 async def test_a_kill_while_a_summary_is_made_costs_a_request(tmp_path: Path) -> None:
     """It is asked for again, and no history is lost. S4-16, P1."""
     async with small(tmp_path) as here:

@@ -14,7 +14,10 @@ OF_THE_BENCH = frozenset({"peek", "knock", "nap", "dig"})
 
 
 async def test_a_request_holds_its_parts_and_nothing_else(tmp_path: Path) -> None:
-    """The prompt, the history, the tools that there are, and a bound of the answer. S0-13, S3-15."""
+    """The prompt, the history, the tools that there are, and a bound of the answer; one a message.
+
+    S0-13, S3-15, S4-04.
+    """
     async with world(tmp_path, provider={"max_output_tokens": 4096}) as here:
         here.model.say("Hello.")
         await here.say("ann", "hi")
@@ -22,6 +25,7 @@ async def test_a_request_holds_its_parts_and_nothing_else(tmp_path: Path) -> Non
         here.model.say("Again.")
         await here.say("ann", "and now?")
         await here.answered("ann", "Hello.", "Again.")
+        assert len(here.model.requests) == 2
         body = here.model.requests[-1].body
         assert sorted(body) == [
             "max_tokens",
