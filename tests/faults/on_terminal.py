@@ -1,4 +1,5 @@
-"""The terminal as a stage for scenes: what `zeroclaw chat` has below its screen, with the real client.
+"""The channels of this machine as stages for scenes: what `zeroclaw chat` has below its screen, with the
+real client, and in `on_web.py` the page.
 
 One person is there, who is Ann, Bob and the operator. They keep what they have written until the
 daemon says that it is stored, and write it again after a kill, as the program does.
@@ -10,7 +11,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import Protocol, TypeVar, cast
 
 from tests.emulators.model_server import ModelServer
 from tests.faults.forked import COMMAND, forked
@@ -27,11 +28,53 @@ from zeroclaw.host.clock import SystemClock
 T = TypeVar("T")
 HERE = "ann"
 AGAIN_S = 0.05
+Heard = Callable[[Line], None]
+Lost = Callable[[], None]
+
+
+class Client(Protocol):
+    """What a person writes with who keeps it until it is stored.
+
+    Attributes:
+        pending: What is not known to be stored, by its id, the oldest first.
+    """
+
+    pending: dict[str, Line]
+
+    def say(self, text: str, files: Mapping[str, bytes] | None = None) -> str: ...
+    def press(self, approval: str, choice: str, card: str) -> str: ...
+    def again(self, key: str, line: Line) -> None: ...
+    async def run(self, heard: Heard, lost: Lost) -> None: ...
+
+
+class _Terminal:
+    """The client of `zeroclaw chat`, connected to whichever daemon there is."""
+
+    def __init__(self, data: Path) -> None:
+        numbers = itertools.count()
+        self._link = Link(data, clock=SystemClock(), token=lambda: f"written-{next(numbers)}")
+        self.pending = self._link.pending
+        self.press = self._link.press
+
+    def say(self, text: str, files: Mapping[str, bytes] | None = None) -> str:
+        assert not files, "a terminal sends none"
+        return self._link.say(text)
+
+    def again(self, key: str, line: Line) -> None:
+        self.pending[key] = line
+        self._link._send(line)  # pyright: ignore[reportPrivateUsage] - written once more at once
+
+    async def run(self, heard: Heard, lost: Lost) -> None:
+        while True:
+            try:
+                await self._link.run(heard, lost)
+            except* NeedsOperator:
+                await SystemClock().sleep(AGAIN_S)
 
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    link: Link
+    link: Client
     message: str
     text: str
     line: Line
@@ -82,21 +125,18 @@ class _Opened:
     daemon: DaemonProcess
 
 
-class OnTerminal(WithDirectChats[_Chat]):
+class OnLocal(WithDirectChats[_Chat]):
     """A `Stage`."""
 
     tells_repeats = True
 
-    def __init__(self, here: _Opened, directory: Path, changed: asyncio.Event) -> None:
+    def __init__(
+        self, here: _Opened, directory: Path, changed: asyncio.Event, link: Client
+    ) -> None:
         self._changed = changed
         self.wake = changed.set
         self._is_live = False
-        numbers = itertools.count()
-        self._link = Link(
-            directory / "data",
-            clock=SystemClock(),
-            token=lambda: f"written-{next(numbers)}",
-        )
+        self._link = link
         super().__init__(here, directory, {HERE: _Chat(HERE)})
 
     @property
@@ -112,8 +152,7 @@ class OnTerminal(WithDirectChats[_Chat]):
     async def say(
         self, who: str, text: str, *, where: str = "", files: Mapping[str, bytes] | None = None
     ) -> Deed:
-        assert not files, "a terminal sends none"
-        return self._written(self._link.say(text), text)
+        return self._written(self._link.say(text, files), text)
 
     async def edit(self, deed: Deed, text: str) -> Deed:
         message = "what was written on a terminal stays as it is"
@@ -128,8 +167,7 @@ class OnTerminal(WithDirectChats[_Chat]):
 
     async def again(self, deed: Deed) -> None:
         assert isinstance(deed, _Written)
-        self._link.pending[deed.message] = deed.line
-        self._link._send(deed.line)  # pyright: ignore[reportPrivateUsage] - written once more at once
+        self._link.again(deed.message, deed.line)
 
     def refuse(self, where: str) -> None:
         message = "nothing on this machine refuses"
@@ -148,11 +186,7 @@ class OnTerminal(WithDirectChats[_Chat]):
 
     async def follow(self) -> None:
         """Stay connected, whichever daemon there is, until cancelled."""
-        while True:
-            try:
-                await self._link.run(self._heard, self._lost)
-            except* NeedsOperator:
-                await SystemClock().sleep(AGAIN_S)
+        await self._link.run(self._heard, self._lost)
 
     def _lost(self) -> None:
         self._is_live = False
@@ -175,10 +209,17 @@ class OnTerminal(WithDirectChats[_Chat]):
         self.wake()
 
 
-def on_terminal(*, channel: Mapping[str, object] | None = None) -> Open:
-    """Return what opens it.
+def on_terminal(*, channel: Mapping[str, object]) -> Open:
+    """Return what opens it, with these keys of the channel's configuration."""
+    return on_local("terminal", _Terminal, channel)
+
+
+def on_local(name: str, client: Callable[[Path], Client], channel: Mapping[str, object]) -> Open:
+    """Return what opens a channel of this machine.
 
     Args:
+        name: The channel's.
+        client: Makes what a person writes with, of the data directory.
         channel: Keys of the channel's configuration.
     """
 
@@ -190,7 +231,7 @@ def on_terminal(*, channel: Mapping[str, object] | None = None) -> Open:
             model = await stack.enter_async_context(ModelServer())
             bench = await stack.enter_async_context(Bench(changed.set))
             group = await stack.enter_async_context(asyncio.TaskGroup())
-            own = {"channels": {"terminal": {"enabled": True, **(channel or {})}}}
+            own = {"channels": {name: {"enabled": True, **channel}}}
             path = directory / "zeroclaw.toml"
             path.write_text(toml(merged(usual_tables(directory, model), own)), encoding="utf-8")
             daemon = DaemonProcess(
@@ -203,7 +244,7 @@ def on_terminal(*, channel: Mapping[str, object] | None = None) -> Open:
                 launch=forked,
             )
             here = _Opened(model=model, bench=bench, daemon=daemon)
-            stage = OnTerminal(here, directory, changed)
+            stage = OnLocal(here, directory, changed, client(directory / "data"))
             following = group.create_task(stage.follow())
             try:
                 yield stage

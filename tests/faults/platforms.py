@@ -1,4 +1,4 @@
-"""The platforms beside Telegram on which the same scenes are played."""
+"""The platforms beside Telegram, and the channels of this machine, on which the same scenes are played."""
 
 from collections.abc import Mapping
 from typing import Protocol
@@ -8,6 +8,8 @@ import pytest
 from tests.faults.on_discord import on_discord
 from tests.faults.on_email import on_email
 from tests.faults.on_slack import on_slack
+from tests.faults.on_terminal import on_terminal
+from tests.faults.on_web import on_web
 from tests.faults.stage import Open
 
 
@@ -21,9 +23,12 @@ class Opens(Protocol):
 
 PLATFORMS: Mapping[str, Opens] = {"discord": on_discord, "email": on_email, "slack": on_slack}
 NEEDS = {"discord": (), "email": ("dovecot", "postfix"), "slack": ("emulate",)}
-WITHOUT_EDITS = {"email"}
+LOCAL: Mapping[str, Opens] = {"terminal": on_terminal, "web": on_web}
+"""One person, whose chat asks, answers and shows."""
+WITHOUT_EDITS = {"email", *LOCAL}
+WITHOUT_FILES = {"terminal"}
 
 
 def on(platform: str) -> pytest.MarkDecorator:
     """Return the mark of a test that plays there."""
-    return pytest.mark.needs("bwrap", *NEEDS[platform])
+    return pytest.mark.needs("bwrap", *NEEDS.get(platform, ()))

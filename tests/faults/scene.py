@@ -149,7 +149,8 @@ class Scene:
         """Write as a person who expects these messages for an answer, or answers so marked."""
         deed = await self.stage.say(who, text, where=where, files=files)
         self.deeds.append(deed)
-        self.said.append(Said(where=where or who, deed=deed, parts=parts, marks=marks, end=end))
+        here = self.stage.chat(where or who).name
+        self.said.append(Said(where=here, deed=deed, parts=parts, marks=marks, end=end))
         return deed
 
     async def edit(self, deed: Deed, text: str) -> None:

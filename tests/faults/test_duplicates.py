@@ -10,7 +10,7 @@ import pytest
 from tests.faults.instants import nth
 from tests.faults.on_loopback import on_loopback
 from tests.faults.on_telegram import on_telegram
-from tests.faults.platforms import PLATFORMS, WITHOUT_EDITS, on
+from tests.faults.platforms import LOCAL, PLATFORMS, WITHOUT_EDITS, WITHOUT_FILES, on
 from tests.faults.promises import check
 from tests.faults.scenarios import SCENARIOS
 from tests.faults.scene import Scene, scene
@@ -33,25 +33,26 @@ async def _all_again(here: Scene) -> None:
 
 
 @pytest.mark.parametrize(
-    ("opened", "edits"),
+    ("opened", "name"),
     [
-        pytest.param(on_loopback(), True, id="loopback", marks=pytest.mark.needs("platform")),
-        pytest.param(on_telegram(), True, id="telegram", marks=pytest.mark.needs("bwrap")),
+        pytest.param(on_loopback(), "", id="loopback", marks=pytest.mark.needs("platform")),
+        pytest.param(on_telegram(), "", id="telegram", marks=pytest.mark.needs("bwrap")),
         *(
-            pytest.param(opens(channel={}), name not in WITHOUT_EDITS, id=name, marks=on(name))
-            for name, opens in PLATFORMS.items()
+            pytest.param(opens(channel={}), name, id=name, marks=on(name))
+            for name, opens in {**PLATFORMS, **LOCAL}.items()
         ),
     ],
 )
-async def test_whatever_comes_again_acts_once(tmp_path: Path, opened: Open, *, edits: bool) -> None:
+async def test_whatever_comes_again_acts_once(tmp_path: Path, opened: Open, name: str) -> None:
     """Words, edits, files, commands and presses: at once, later, and after a kill. P1, P3, S2-02."""
     async with scene(tmp_path, opened) as here:
-        for name in ("approved", *(("edited",) if edits else ())):
-            await SCENARIOS[name].play(here)
+        for played in ("approved", *(() if name in WITHOUT_EDITS else ("edited",))):
+            await SCENARIOS[played].play(here)
         here.write("good day", "Hello ", "to ", "Ann.")
         await here.say("ann", "good day", "Hello to Ann.")
-        await here.say("olga", "/whoami", marks=("olga",))
-        await here.say("bob", "a file for you", "A file.", files={"a.txt": b"milk"})
+        await here.say("olga", "/whoami", marks=("Roles: operator" if name in LOCAL else "olga",))
+        files = None if name in WITHOUT_FILES else {"a.txt": b"milk"}
+        await here.say("bob", "a file for you", "A file.", files=files)
         here.stage.model.say("A file.", key="a file for you", times=None)
         await here.start()
         for deed in tuple(here.deeds):

@@ -3,7 +3,7 @@
     FAULTS_SEED=0 pytest tests/faults/test_random_instants.py -k telegram
 
 A hundred kills on the platform of the tests, as generous and as poor as platforms are, three
-hundred on Telegram, and sixty on each of the others. A kill is aimed at something that is under way
+hundred on Telegram, and sixty on each of the others, the page among them. A kill is aimed at something that is under way
 (an answer that is streamed, a question that waits, a call that runs, a final that is delivered) or
 at anything, and falls at its k-th observable instant: a commit or a call to the platform begun or
 done, a piece of the model's answer, a tool that began. One in four daemons is killed once more
@@ -22,7 +22,7 @@ from tests.faults.instants import PHASES, Phase, nth_within
 from tests.faults.mixed_load import MixedLoad
 from tests.faults.on_loopback import on_loopback
 from tests.faults.on_telegram import on_telegram
-from tests.faults.platforms import NEEDS, PLATFORMS
+from tests.faults.platforms import LOCAL, NEEDS, PLATFORMS, WITHOUT_FILES
 from tests.faults.promises import check, counted
 from tests.faults.scene import scene
 from tests.faults.stage import Open
@@ -93,9 +93,10 @@ ELSEWHERE = tuple(
         opened=opens(channel=NO_CAPS.get(name, {})),
         kills=7,
         aimed=1,
-        needs=NEEDS[name],
+        needs=NEEDS.get(name, ()),
     )
-    for name, opens in PLATFORMS.items()
+    for name, opens in {**PLATFORMS, **LOCAL}.items()
+    if name not in WITHOUT_FILES
     for number in range(9)
 )
 IN_EVERY_RUN = (ON_LOOPBACK[0], ON_TELEGRAM[0])

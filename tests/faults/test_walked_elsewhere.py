@@ -15,8 +15,7 @@ import pytest
 
 from tests.faults.instants import nth
 from tests.faults.killing import ONCE_MORE, kill_at
-from tests.faults.on_terminal import on_terminal
-from tests.faults.platforms import PLATFORMS, WITHOUT_EDITS, on
+from tests.faults.platforms import LOCAL, PLATFORMS, WITHOUT_EDITS, on
 from tests.faults.scenarios import SCENARIOS, Scenario
 from tests.faults.scenarios_on_telegram import ON_TELEGRAM
 from tests.faults.scenarios_while_busy import BUSY
@@ -85,7 +84,7 @@ AT_HOME = {
     DurablePoint.FINISHED,
     DurablePoint.DELIVERED,
 }
-"""The points of a terminal that every check kills at; the others are among the long searches."""
+"""The points of a channel of this machine that every check kills at; the others are among the long searches."""
 
 
 @pytest.mark.parametrize(
@@ -134,7 +133,7 @@ async def test_a_kill_around_a_call_loses_and_repeats_nothing(
 
 
 # One person, whose chat asks, answers and shows: what is theirs to send again, the client sends again.
-ON_A_TERMINAL = {
+ON_THIS_MACHINE = {
     point: name
     for point, name in WALK.items()
     if point
@@ -149,18 +148,19 @@ ON_A_TERMINAL = {
 
 @pytest.mark.needs("bwrap")
 @pytest.mark.parametrize(
-    ("point", "when"),
+    ("point", "when", "name"),
     [
-        pytest.param(point, when, marks=() if is_in_check else (ONCE_MORE,))
-        for point in ON_A_TERMINAL
+        pytest.param(point, when, name, marks=() if is_in_check else (ONCE_MORE,))
+        for name in LOCAL
+        for point in ON_THIS_MACHINE
         for when in ("before", "after")
         for is_in_check in [when == "after" and point in AT_HOME]
     ],
 )
-async def test_a_kill_at_a_durable_point_costs_a_terminal_nothing(
-    tmp_path: Path, point: DurablePoint, when: str
+async def test_a_kill_at_a_durable_point_costs_a_channel_of_this_machine_nothing(
+    tmp_path: Path, name: str, point: DurablePoint, when: str
 ) -> None:
     """What was written and not known to be stored is written again, and counts once. P1, P2, P3, P5."""
-    scenario = PLAYED[ON_A_TERMINAL[point]]
-    opened = on_terminal(channel=scenario.channel)
+    scenario = PLAYED[ON_THIS_MACHINE[point]]
+    opened = LOCAL[name](channel=scenario.channel)
     await kill_at(tmp_path, scenario, nth("commit", point.value, when), opened=opened)
