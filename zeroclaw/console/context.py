@@ -6,10 +6,10 @@ from zeroclaw.channel import ChannelLog
 from zeroclaw.clock import Ids
 from zeroclaw.console.frame import Place
 from zeroclaw.console.notifier import Notifier
+from zeroclaw.context.composer import RequestSources
 from zeroclaw.envelope import Address, Admission, Envelope
 from zeroclaw.host.answers import Text
 from zeroclaw.inbound.commands.explain import Explainer
-from zeroclaw.inbound.commands.filling import Filling
 from zeroclaw.inbound.transcript import Transcript
 from zeroclaw.store import Store
 from zeroclaw.value import Value
@@ -26,7 +26,7 @@ class ConsoleContext(Value):
         notifier: Tells open pages of changes.
         explainer: What the daemon decides by; its configuration and its people are read as well.
         halted: Who halted everything, empty when nothing is halted.
-        filling: What fills the model's window in a conversation.
+        sources: What requests to the model are made of.
         redact: For what is shown.
         admit: Ingress; raises `ZeroclawError` when an event could not be stored.
         pair: As `zeroclaw pair` asks it.
@@ -41,7 +41,7 @@ class ConsoleContext(Value):
     explainer: Explainer
     transcript: Transcript
     halted: Callable[[], str]
-    filling: Filling
+    sources: RequestSources
     redact: Callable[[str], str]
     admit: Callable[[Envelope], Awaitable[Admission]]
     pair: AskedAtConsole

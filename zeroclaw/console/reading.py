@@ -20,6 +20,7 @@ from zeroclaw.console.conversations import (
 from zeroclaw.console.frame import PageState
 from zeroclaw.console.grants import GrantShown
 from zeroclaw.console.people import PeopleShown
+from zeroclaw.context.composer import Whose
 from zeroclaw.conversation.inbox import INBOX, Ask, Opening
 from zeroclaw.conversation.turn_row import TURNS
 from zeroclaw.delivery import rows
@@ -34,7 +35,7 @@ from zeroclaw.gate.grant import GRANTS
 from zeroclaw.host.answers import Used
 from zeroclaw.inbound import pairing
 from zeroclaw.inbound.anchors import STREAM
-from zeroclaw.inbound.commands.filling import named
+from zeroclaw.inbound.commands.filling import filled, named
 from zeroclaw.inbound.conversations import CONVERSATIONS, Conversation
 from zeroclaw.inbound.pairing import STRANGERS
 from zeroclaw.limits.usage import first_day, used_since
@@ -203,7 +204,8 @@ class ConsoleReader:
         if not inbox:
             return None
         newest = INBOX.of(inbox[0])
-        found = await self._context.filling(conversation, newest.principal, newest.address)
+        whose = Whose(conversation=conversation, principal=newest.principal, address=newest.address)
+        found = await filled(self._store, self._context.sources, whose)
         return FilledWindow(
             rows=tuple((named(part, "en"), tokens) for part, tokens in found.shares.items()),
             tokens=found.tokens,

@@ -20,8 +20,9 @@ from zeroclaw.context.assembly import (
     reserve_of,
     room_of,
 )
-from zeroclaw.context.stale import Detach, with_stale_results
+from zeroclaw.context.stale import with_stale_results
 from zeroclaw.context.tokens import Learned, Weighed, of_message, of_text, of_tools
+from zeroclaw.gate.receipt import detach
 from zeroclaw.message import (
     AssistantMessage,
     Message,
@@ -78,27 +79,21 @@ class Breaker(Value):
         )
 
 
-def is_heavy(
-    scene: Scene, known: Weighed, learned: Learned, detach: Detach, *, threshold: float
-) -> bool:
+def is_heavy(scene: Scene, known: Weighed, learned: Learned, *, threshold: float) -> bool:
     """Tell whether a history takes more than its share of the window; never, where none is known.
 
     Args:
         scene: As the next request would be made of.
         known: Of the conversation's earlier requests.
         learned: Of the model.
-        detach: Takes a result apart.
         threshold: The share.
     """
     room = room_of(scene, learned)
     if room is None:
         return False
-    whole = laid_out(scene, known, learned, detach)
+    whole = laid_out(scene, known, learned)
     fixed = fixed_of(scene, whole.tools_tokens)
-    return (
-        whole.tokens >= fixed + threshold * (room - fixed)
-        and kept(scene, learned, detach) is not None
-    )
+    return whole.tokens >= fixed + threshold * (room - fixed) and kept(scene, learned) is not None
 
 
 def fixed_of(scene: Scene, tools: int) -> int:
@@ -106,17 +101,16 @@ def fixed_of(scene: Scene, tools: int) -> int:
     return tools + sum(of_text(one.text) for one in scene.parts)
 
 
-def kept(scene: Scene, learned: Learned, detach: Detach, *, least: bool = False) -> Tail | None:
+def kept(scene: Scene, learned: Learned, *, least: bool = False) -> Tail | None:
     """Return what of a history stays beside a summary; None where nothing can be cut.
 
     Args:
         scene: As the next request would be made of.
         learned: Of the model.
-        detach: Takes a result apart.
         least: As little as can be; else as much as three tenths of the room hold.
     """
     room = 0 if least else room_of(scene, learned) or 0
-    shown = with_stale_results(scene.messages, detach, reader=scene.reader)
+    shown = with_stale_results(scene.messages, reader=scene.reader)
     return longest(shown, scene.start, KEPT_SHARE * (room - fixed_of(scene, of_tools(scene.tools))))
 
 
@@ -128,7 +122,6 @@ def summary_tokens(window: int | None) -> int:
 def summary_request(
     summary: str,
     gone: Sequence[Message],
-    detach: Detach,
     *,
     window: int | None,
     most_tokens: int,
@@ -140,7 +133,6 @@ def summary_request(
     Args:
         summary: The earlier one, empty for none.
         gone: The messages that the new one will stand for, as well.
-        detach: Takes a result apart.
         window: Of the model in tokens, None where nobody knows.
         most_tokens: Of the request.
         model: Another model of the same endpoint, empty for the one that answers.
@@ -149,7 +141,7 @@ def summary_request(
     words = int(summary_tokens(window) * _WORDS_A_TOKEN)
     earlier = [("earlier summary", summary)] if summary else []
     return ModelRequest(
-        messages=told_about(_SUMMARISE.format(words=words), earlier, gone, detach, most_tokens),
+        messages=told_about(_SUMMARISE.format(words=words), earlier, gone, most_tokens),
         max_output_tokens=reserve_of(window or UNKNOWN_WINDOW),
         correlation=correlation,
         model=model,
@@ -160,7 +152,6 @@ def told_about(
     task: str,
     before: Iterable[tuple[str, str]],
     gone: Sequence[Message],
-    detach: Detach,
     most_tokens: int,
 ) -> tuple[SystemMessage, UserMessage]:
     """Return a task, and the messages that it is about as data, made to fit.
@@ -169,7 +160,6 @@ def told_about(
         task: For the model.
         before: What stands before the messages, each with what it is.
         gone: The messages.
-        detach: Takes a result apart.
         most_tokens: Of both.
     """
     told = SystemMessage(content=task)
@@ -182,7 +172,7 @@ def told_about(
     )
     lines: list[str] = []
     for most_chars in _CHARS:
-        lines = [*_told(gone, detach, most_chars)]
+        lines = [*_told(gone, most_chars)]
         if sum(map(of_text, lines)) <= left:
             break
     while lines and sum(map(of_text, lines)) > left:
@@ -196,7 +186,7 @@ def kept_summary(text: str, window: int | None) -> str:
     return clipped(text.strip(), summary_tokens(window))
 
 
-def _told(messages: Iterable[Message], detach: Detach, most_chars: int) -> Iterator[str]:
+def _told(messages: Iterable[Message], most_chars: int) -> Iterator[str]:
     """Yield each message as one line of JSON."""
     for message in messages:
         match message:

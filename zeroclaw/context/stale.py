@@ -7,8 +7,9 @@ request stays the same, byte for byte, from one request to the next: endpoints k
 they did for an equal beginning.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
+from zeroclaw.gate.receipt import detach
 from zeroclaw.message import Message, ToolMessage, UserMessage
 from zeroclaw.value import replace
 
@@ -23,18 +24,12 @@ _LINE_CHARS = 200
 _FENCE = "```"
 _OPENING = "[an earlier result of "
 
-Detach = Callable[[str], tuple[str, str | None]]
-"""Returns a result's text and its receipt's token; see `gate/receipt.py`."""
 
-
-def with_stale_results(
-    messages: Sequence[Message], detach: Detach, *, reader: str = ""
-) -> tuple[Message, ...]:
+def with_stale_results(messages: Sequence[Message], *, reader: str = "") -> tuple[Message, ...]:
     """Return the same messages, the stale results among them as one line each.
 
     Args:
         messages: Without a system message; left alone.
-        detach: Takes a result apart.
         reader: The tool that reads a result again, empty for none.
     """
     results = [at for at, one in enumerate(messages) if isinstance(one, ToolMessage)]
@@ -46,10 +41,10 @@ def with_stale_results(
     if len(results) > MOST_RESULTS:
         many = (len(results) - LEFT_RESULTS) // STEP_RESULTS * STEP_RESULTS
         end = max(end, results[many - 1] + 1)
-    return (*(in_one_line(one, detach, reader=reader) for one in messages[:end]), *messages[end:])
+    return (*(in_one_line(one, reader=reader) for one in messages[:end]), *messages[end:])
 
 
-def in_one_line(message: Message, detach: Detach, *, reader: str = "") -> Message:
+def in_one_line(message: Message, *, reader: str = "") -> Message:
     """Return a result as one line above its receipt; short ones, and other messages, as they are."""
     if not isinstance(message, ToolMessage):
         return message

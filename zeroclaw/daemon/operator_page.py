@@ -100,7 +100,7 @@ class OperatorPage:
             ),
             transcript=services.transcript,
             halted=lambda: services.policy.halted_by,
-            filling=services.filling,
+            sources=services.sources,
             redact=foundation.start.checked.redactor.redact,
             admit=services.ingress.admit,
             pair=services.pair.console,

@@ -6,7 +6,10 @@ from functools import partial
 from pathlib import Path
 
 from zeroclaw.config.model import NotesSettings
+from zeroclaw.context.composer import RequestSources
+from zeroclaw.context.model import Model, ModelRecord
 from zeroclaw.context.notes import Notes
+from zeroclaw.context.offers import Offers
 from zeroclaw.context.providers import ContextProviders
 from zeroclaw.context.recollection import Recollection
 from zeroclaw.context.skills import skills_provider
@@ -60,13 +63,10 @@ from zeroclaw.retention.sweep import Sweep
 from zeroclaw.store import Delete, Put, RowKind, Write
 from zeroclaw.text import catalogue
 from zeroclaw.tools import attachments, loading, results
-from zeroclaw.turn.composer import filled
 from zeroclaw.turn.context import TurnServices
 from zeroclaw.turn.deliveries import Deliveries
 from zeroclaw.turn.downloads import Downloads
-from zeroclaw.turn.model_call import Model, ModelRecord
 from zeroclaw.turn.numbers import Numbers
-from zeroclaw.turn.offers import Offers
 from zeroclaw.turn.results import Results
 from zeroclaw.turn.runner import TurnRunner
 from zeroclaw.turn.session import Leases
@@ -144,7 +144,7 @@ class Services:
         self._turns = self._turn_services()
         self.titles = Titles(self._turns, lambda: settings.config.runtime.titles)
         self.bus.subscribe(self.titles.hear)
-        self.filling = partial(filled, self._turns)
+        self.sources = self._turns.sources
         self.runner = TurnRunner(self._turns, on_parked=self._look_again)
         self.conversations = Conversations(context)
         self.rate_limiter = RateLimiter(context, self.conversations)
@@ -174,8 +174,7 @@ class Services:
             grants=self.grants,
             status=self.status,
             budget=self.budget,
-            filling=self.filling,
-            offers=self.offers,
+            sources=self.sources,
         )
         self.ingress = Ingress(
             context,
@@ -226,14 +225,37 @@ class Services:
             redact=redactor.redact,
             most_notes=config.tools.notes.max_notes,
         )
+        model = Model(
+            provider=foundation.provider,
+            redactor=redactor,
+            record=self.model_record,
+            slots=asyncio.Semaphore(config.runtime.model_concurrency),
+            max_output_tokens=config.provider.max_output_tokens,
+        )
+        reader = results.NAME if results.NAME in foundation.tools else ""
         return TurnServices(
             store=foundation.store,
-            model=Model(
-                provider=foundation.provider,
-                redactor=redactor,
-                record=self.model_record,
-                slots=asyncio.Semaphore(config.runtime.model_concurrency),
-                max_output_tokens=config.provider.max_output_tokens,
+            model=model,
+            sources=RequestSources(
+                model=model,
+                offers=self.offers,
+                providers=ContextProviders(
+                    (
+                        *own_context(
+                            settings, foundation.start.places.workspaces, foundation.store
+                        ),
+                        skills_provider(self.offers.skills_for),
+                        *foundation.context,
+                        recollection,
+                    ),
+                    redactor.finds,
+                ),
+                files=config.attachments,
+                reader=reader,
+                compaction=lambda: settings.config.compaction,
+                clock=foundation.clock,
+                publish=self.bus.publish,
+                log=log,
             ),
             gate=Gate(
                 tools=self.tools,
@@ -247,7 +269,6 @@ class Services:
                 approvers=self.operators.approvers,
             ),
             tools=self.tools,
-            offers=self.offers,
             arrivals=Downloads(
                 store=foundation.store,
                 account_of=self.channels.account_of,
@@ -259,15 +280,6 @@ class Services:
                 log=log,
             ),
             recollection=recollection,
-            context=ContextProviders(
-                (
-                    *own_context(settings, foundation.start.places.workspaces, foundation.store),
-                    skills_provider(self.offers.skills_for),
-                    *foundation.context,
-                    recollection,
-                ),
-                redactor.finds,
-            ),
             live=self.live,
             outbox=self.outbox,
             redactor=redactor,
@@ -276,7 +288,7 @@ class Services:
                 keys=foundation.keys,
                 redactor=redactor,
                 cap_chars=lambda: settings.config.runtime.result_chars,
-                reader=results.NAME if results.NAME in foundation.tools else "",
+                reader=reader,
             ),
             numbers=self._numbers,
             clock=foundation.clock,
@@ -285,7 +297,6 @@ class Services:
             log=log,
             limits=self._limits,
             budget=self.budget,
-            compaction=lambda: settings.config.compaction,
             each_approver=self.operators.each_approver,
             operators=self.operators.readers,
             failed=self.notices.line,

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from zeroclaw.channel import ChannelLog
 from zeroclaw.clock import Clock, Ids
-from zeroclaw.config.model import CompactionSettings
-from zeroclaw.context.providers import ContextProviders
+from zeroclaw.context.composer import Composer, RequestSources
+from zeroclaw.context.model import Model
 from zeroclaw.context.recollection import Recollection
 from zeroclaw.conversation.turn_row import TurnRow
 from zeroclaw.delivery.live import Live
@@ -25,9 +25,7 @@ from zeroclaw.text.language import Language, Localized
 from zeroclaw.tool import Tool
 from zeroclaw.turn.downloads import Downloads
 from zeroclaw.turn.entries import TurnOpened
-from zeroclaw.turn.model_call import Model
 from zeroclaw.turn.numbers import Numbers
-from zeroclaw.turn.offers import Offers
 from zeroclaw.turn.results import Results
 from zeroclaw.turn.session import ConversationSession
 from zeroclaw.turn.states import Limits
@@ -58,7 +56,7 @@ class TurnServices(Value):
             questions.
         operators: The operators' chats, but for the one with this address key.
         failed: Returns what to write with a message that fails, so that operators are told.
-        context: What is added to requests beside the history.
+        sources: What requests to the model are made of.
         policy: The one in force now, `/halt` included.
         halted: Who ended by a halt a turn that a restart cut off, and that began then, or one that
             begins now (None); empty for nobody.
@@ -66,7 +64,6 @@ class TurnServices(Value):
         revoked: Who revoked this principal, empty when nobody did.
         limits: Of a turn that begins now.
         budget: Counts what all turns use.
-        compaction: When and how older messages are summarised, by now.
         workspace: Makes and returns a conversation's own directory.
         max_file_bytes: Of one file that a chat takes, 0 where it takes none.
         left_s: For how many seconds more pieces of a message may come, see `Debounce`.
@@ -76,10 +73,9 @@ class TurnServices(Value):
     model: Model
     gate: Gate
     tools: Mapping[str, Tool]
-    offers: Offers
     arrivals: Downloads
     recollection: Recollection
-    context: ContextProviders
+    sources: RequestSources
     live: Live
     outbox: Outbox
     redactor: Redactor
@@ -92,7 +88,6 @@ class TurnServices(Value):
     log: ChannelLog
     limits: Callable[[], Limits]
     budget: Budget
-    compaction: Callable[[], CompactionSettings]
     each_approver: Callable[[Principal, Address], tuple[Reader, ...]]
     operators: Callable[[str], tuple[Reader, ...]]
     failed: Callable[[Failure], tuple[Put, ...]]
@@ -111,6 +106,7 @@ class TurnContext(Value):
     Attributes:
         opened: How it began.
         row: As it stood then; its refs have grown since.
+        composer: Composes its requests.
         news: Set when the control lane has something new.
         why: Why it fails, for operators, where that is not what its person reads.
     """
@@ -119,6 +115,7 @@ class TurnContext(Value):
     session: ConversationSession
     opened: TurnOpened
     row: TurnRow
+    composer: Composer
     news: asyncio.Event
     why: Localized | None = None
 

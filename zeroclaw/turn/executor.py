@@ -19,8 +19,7 @@ from zeroclaw.text import catalogue
 from zeroclaw.tool import ToolFile
 from zeroclaw.turn import batch, entries
 from zeroclaw.turn.approvals import ApprovalRequests
-from zeroclaw.turn.compactor import Compactor
-from zeroclaw.turn.composer import Composer
+from zeroclaw.turn.compactor import compact
 from zeroclaw.turn.context import TurnContext
 from zeroclaw.turn.control import ControlLane
 from zeroclaw.turn.facts import FactNotes
@@ -56,7 +55,7 @@ class EffectExecutor:
         self._tell = tell
         self._asks = ApprovalRequests(services, session.conversation)
         self._verdicts = ReceiptLookup(services, session)
-        self._composer = Composer(services, session, turn.opened, turn.address)
+        self._composer = turn.composer
         self.calls = ToolCalls(turn)
 
     # --- the model -----------------------------------------------------------------------------
@@ -85,11 +84,12 @@ class EffectExecutor:
         return spent is not None
 
     async def _request(self) -> ModelRequest:
-        request, is_cut = await self._composer.request()
+        session = self._session
+        request, is_cut = await self._composer.request(session.history.spoken(), self._opened.notes)
         files = await self._services.arrivals.bytes_of(request.messages)
         request = replace(request, files=files)
-        if is_cut and not self._session.is_cut:
-            self._session.is_cut = True
+        if is_cut and not session.requests.is_cut:
+            session.requests.is_cut = True
             await self._note(catalogue.CUT_WITHOUT_SUMMARY.to(self._turn.language))
         return request
 
@@ -129,7 +129,7 @@ class EffectExecutor:
             return
         await self._verdicts.refresh()
         facts = FactNotes(self._turn, self.calls)
-        await self._tell(await Compactor(self._turn, self._composer, facts).compact(cause))
+        await self._tell(await compact(self._turn, facts, cause))
 
     # --- the gate ------------------------------------------------------------------------------
 
@@ -268,7 +268,8 @@ class EffectExecutor:
         # Whoever says something has news for a model that goes in circles.
         plain = entries.BatchAppended(
             at=self._services.clock.now(),
-            context_heavy=steered and await self._composer.is_heavy(*results),
+            context_heavy=steered
+            and await self._composer.is_heavy(self._session.history.spoken(*results)),
         )
         complete = plain if edits else self._judged(plain)
         appended = Transition(

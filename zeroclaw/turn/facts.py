@@ -9,19 +9,18 @@ the commit of the summary, so that a kill keeps both or neither.
 from msgspec.json import encode
 
 from zeroclaw.context.facts import facts_of, facts_request
+from zeroclaw.context.model import complete
 from zeroclaw.context.notes import added
 from zeroclaw.envelope import ActionId
 from zeroclaw.errors import ToolFailed
 from zeroclaw.foreign import Raised
 from zeroclaw.gate import audit
-from zeroclaw.gate.receipt import detach
 from zeroclaw.gate.verdict import Allowed, Asked, Setting
 from zeroclaw.message import Message, ToolCall, Usage
 from zeroclaw.store import Put, Write
 from zeroclaw.tools.notes import REMEMBER, note_of
 from zeroclaw.tools.notes.note import Note, owner_of
 from zeroclaw.turn.context import TurnContext
-from zeroclaw.turn.model_call import complete
 from zeroclaw.turn.tool_calls import ToolCalls
 from zeroclaw.value import Value
 
@@ -69,10 +68,9 @@ class FactNotes:
         request = facts_request(
             [note.text for note in known],
             gone,
-            detach,
             window=window,
             most_tokens=most_tokens,
-            model=services.compaction().model,
+            model=services.sources.compaction().model,
             correlation=self._turn.opened.correlation,
         )
         answer = await complete(services.model, request)

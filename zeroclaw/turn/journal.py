@@ -9,6 +9,8 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from functools import reduce
 
+from zeroclaw.context import offers
+from zeroclaw.context.assembly import Spoken
 from zeroclaw.envelope import ActionId
 from zeroclaw.gate.receipt import detach
 from zeroclaw.gate.taint import Source, joined, named
@@ -16,7 +18,7 @@ from zeroclaw.gate.verdict import Denied
 from zeroclaw.limits import loops
 from zeroclaw.message import AssistantMessage, Message, ToolMessage, UserMessage
 from zeroclaw.text import catalogue
-from zeroclaw.turn import entries, offers, signals
+from zeroclaw.turn import entries, signals
 from zeroclaw.turn.batch import Fill, Outcome, closed
 from zeroclaw.turn.entries import Entry
 from zeroclaw.turn.machine import Step, begin, begin_compaction, begin_tool, said, step
@@ -81,7 +83,17 @@ class History(Value):
     retry: entries.TurnOpened | None = None
     receipts: tuple[Issued, ...] = ()
     untrusted: tuple[Source, ...] = ()
-    loaded: offers.Loaded = offers.Loaded()
+    loaded: offers.Loaded = offers.NOTHING_LOADED
+
+    def spoken(self, *more: Message) -> Spoken:
+        """Return what was said, for requests; `more` is about to join it."""
+        opened = None if self.turn is None else self.turn.opened.user
+        return Spoken(
+            messages=(*self.messages, *more),
+            summary=self.summary,
+            opened=opened,
+            loaded=self.loaded,
+        )
 
 
 def fold(journal: Iterable[Entry]) -> History:
@@ -209,7 +221,9 @@ def _calls(turn: OpenTurn, after: State, entry: Entry) -> loops.Log:
 def _loaded(history: History, before: State, after: State, entry: Entry) -> offers.Loaded:
     appended = isinstance(entry, entries.BatchAppended) and before != after
     if appended and isinstance(before, Calling):
-        return offers.extended(history.loaded, before.batch.slots)
+        return offers.extended(
+            history.loaded, ((one.call, one.outcome == "ok") for one in before.batch.slots)
+        )
     return history.loaded
 
 

@@ -8,7 +8,9 @@ without getting further ends as failed, and is told (S4-19).
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
+from zeroclaw.context.composer import Composer, Whose
 from zeroclaw.conversation import message_text
 from zeroclaw.conversation.inbox import (
     INBOX,
@@ -23,7 +25,7 @@ from zeroclaw.conversation.inbox import (
 from zeroclaw.conversation.turn_row import TurnRow, learn, read_turn, sending, turn_put
 from zeroclaw.delivery.live import NewDraft
 from zeroclaw.delivery.rows import Text, outbox_row
-from zeroclaw.envelope import ConversationId, TurnId
+from zeroclaw.envelope import Address, ConversationId, TurnId
 from zeroclaw.errors import Conflict
 from zeroclaw.events import TurnStarted
 from zeroclaw.gate.conditions import Query
@@ -34,7 +36,6 @@ from zeroclaw.store import DurablePoint, Put, RowKind
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Localized
 from zeroclaw.turn import batch
-from zeroclaw.turn.composer import Composer
 from zeroclaw.turn.context import TurnContext, TurnServices
 from zeroclaw.turn.control import ControlLane
 from zeroclaw.turn.downloads import Told
@@ -52,6 +53,8 @@ from zeroclaw.value import replace
 
 MOST_RESUMED = 3
 """Restarts in a row that a turn survives without getting further; a crash loop ends there."""
+CLOSE_S = 5.0
+"""Seconds that the draft of a turn which does not end as it should has for its call under way."""
 
 
 class TurnRunner:
@@ -94,7 +97,8 @@ class TurnRunner:
         if isinstance(opened, str):
             await self._declined(session, item, opened)
             return
-        opened = await self._prepared(session, opened, item)
+        composer = self._composer(session, opened, item.address)
+        opened = await self._prepared(session, composer, opened, item)
         row = TurnRow(turn=opened.turn, item=replace(item, turn=opened.turn))
         taken: list[Put] = []
         for one in items:
@@ -118,7 +122,12 @@ class TurnRunner:
             return
         await self._run(
             TurnContext(
-                services=self._services, session=session, opened=opened, row=row, news=news
+                services=self._services,
+                session=session,
+                opened=opened,
+                row=row,
+                composer=composer,
+                news=news,
             ),
             *begun(opened),
         )
@@ -131,7 +140,12 @@ class TurnRunner:
         opened, state = turn.opened, turn.state
         row, _, _ = await read_turn(self._services.store, opened.turn)
         context = TurnContext(
-            services=self._services, session=session, opened=opened, row=row, news=news
+            services=self._services,
+            session=session,
+            opened=opened,
+            row=row,
+            composer=self._composer(session, opened, row.address),
+            news=news,
         )
         if turn.resumed >= MOST_RESUMED and not isinstance(state, Done):
             note = catalogue.CUT_OFF_AGAIN.to(opened.principal.language)
@@ -188,6 +202,18 @@ class TurnRunner:
                 group.create_task(running.abort(cause, by))
 
     # --- the beginning -------------------------------------------------------------------------
+
+    def _composer(
+        self, session: ConversationSession, opened: TurnOpened, address: Address
+    ) -> Composer:
+        sources = self._services.sources
+        return Composer(
+            sources,
+            session.requests,
+            Whose(conversation=session.conversation, principal=opened.principal, address=address),
+            turn=opened.turn,
+            correlation=opened.correlation,
+        )
 
     def _opening(self, session: ConversationSession, item: Item, told: Told) -> TurnOpened | str:
         """Return how the turn of an item begins, or why none does, for its writer.
@@ -247,23 +273,25 @@ class TurnRunner:
                 raise ValueError(message)
 
     async def _prepared(
-        self, session: ConversationSession, opened: TurnOpened, item: Item
+        self, session: ConversationSession, composer: Composer, opened: TurnOpened, item: Item
     ) -> TurnOpened:
         """Return how a turn begins that asks a model: with a compaction, and with what notes."""
         if opened.kind not in ("chat", "retry") or opened.call is not None:
             return opened
-        address = item.address
-        composer = Composer(self._services, session, opened, address)
-        opened = replace(opened, context_heavy=await composer.is_heavy(opened.user))
+        heavy = await composer.is_heavy(session.history.spoken(opened.user))
         words = " ".join(opened.own) or opened.user.content
-        notes = await self._services.recollection.choose(address, item.principal, words)
+        notes = await self._services.recollection.choose(item.address, item.principal, words)
         numbers = ", ".join(str(note.number) for note in notes if not note.trusted)
         kept = [named("notes", numbers)] if numbers else []
-        others = (*self._services.context.untrusted, *(await composer.standing()).untrusted)
+        others = (
+            *self._services.sources.providers.untrusted,
+            *(await composer.standing(session.history.loaded.skills)).untrusted,
+        )
         if others:
             kept.append(named("context", ", ".join(others)))
         return replace(
             opened,
+            context_heavy=heavy,
             notes=tuple(note.number for note in notes),
             untrusted=joined(opened.untrusted or (), kept),
         )
@@ -339,7 +367,9 @@ class TurnRunner:
             await Finalizer(turn).finish(controls, ended, draft)
         finally:
             del self._running[opened.turn]
-            await draft.close()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(CLOSE_S):
+                    await draft.close()
 
 
 async def _rerun(turn: TurnContext, state: MachineState) -> frozenset[batch.ActionId]:

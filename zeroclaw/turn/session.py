@@ -10,9 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from weakref import WeakValueDictionary
 
 from zeroclaw.clock import Clock
-from zeroclaw.context.compaction import Breaker
-from zeroclaw.context.providers import Gathered
-from zeroclaw.context.tokens import Weighed
+from zeroclaw.context.composer import RequestRecord
 from zeroclaw.envelope import CheckedReceipt, ConversationId
 from zeroclaw.errors import StoreUnusable
 from zeroclaw.gate import audit
@@ -115,11 +113,7 @@ class ConversationSession:
         audit_is_longer: The audit knows more receipts than the history, of what left the journal or
             is summarised; cleared by who has read them there.
         journal_bytes: Of the entries that the history was made of.
-        weighed: What is known of its newest request to the model.
-        standing: What the Context Providers add to each request of a turn, by its correlation and
-            the skills that it has.
-        is_cut: Its person was told that a request leaves something out.
-        breaker: Whether older messages are summarised.
+        requests: What is known of its requests to the model.
     """
 
     def __init__(
@@ -143,10 +137,7 @@ class ConversationSession:
         self.verdicts: dict[str, CheckedReceipt | None] = {}
         self.audit_is_longer = audit_is_longer
         self.journal_bytes = journal_bytes
-        self.weighed = Weighed()
-        self.standing: tuple[tuple[str, ...], Gathered] | None = None
-        self.is_cut = False
-        self.breaker = Breaker()
+        self.requests = RequestRecord()
 
     @property
     def conversation(self) -> ConversationId:

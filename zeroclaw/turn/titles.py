@@ -8,6 +8,7 @@ Nobody waits for it. One that fails, or that a kill cuts off, is asked for behin
 import asyncio
 from collections.abc import Callable, Iterable
 
+from zeroclaw.context.model import complete
 from zeroclaw.conversation.turn_row import TURNS, turn_put
 from zeroclaw.envelope import is_off_the_record
 from zeroclaw.errors import Conflict, StoreUnusable
@@ -20,7 +21,6 @@ from zeroclaw.store import Commit, DurablePoint, Reads, RowKind, transact
 from zeroclaw.table import Age, Ages, Column, Table, Words, json_codec
 from zeroclaw.text.escape import escape_invisible
 from zeroclaw.turn.context import TurnServices
-from zeroclaw.turn.model_call import complete
 from zeroclaw.turn.session import read_history
 from zeroclaw.value import Value, replace
 
@@ -95,7 +95,7 @@ class Titles:
         request = ModelRequest(
             messages=(SystemMessage(content=_ASK), UserMessage(content=_excerpt(messages))),
             max_output_tokens=TITLE_TOKENS,
-            model=services.compaction().model,
+            model=services.sources.compaction().model,
             correlation=ended.correlation,
         )
         answer = await complete(services.model, request)

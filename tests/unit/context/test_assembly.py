@@ -11,6 +11,7 @@ from zeroclaw.context.assembly import (
     Assembled,
     Part,
     Scene,
+    Spoken,
     Tail,
     assemble,
     laid_out,
@@ -21,7 +22,6 @@ from zeroclaw.context.assembly import (
 )
 from zeroclaw.context.prompt import rules
 from zeroclaw.context.tokens import Learned, Weighed, of_text
-from zeroclaw.gate.receipt import detach
 from zeroclaw.message import (
     AssistantMessage,
     Message,
@@ -71,12 +71,33 @@ def scene(messages: tuple[Message, ...], *, start: int | None = None, **more: ob
 
 
 def made(one: Scene) -> Assembled:
-    return assemble(one, Weighed(), Learned(), detach)
+    return assemble(one, Weighed(), Learned())
 
 
 def window_for(room: int) -> int:
     """Return the window that leaves so much beside its reserve."""
     return next(window for window in range(512, 20_000) if window - window // 4 == room)
+
+
+NOTE = UserMessage(content="an edit", note="edited")
+ANSWER = AssistantMessage(content="yes")
+
+
+@pytest.mark.parametrize(
+    ("messages", "opened", "start"),
+    [
+        ((said(0), ANSWER, said(1), NOTE), said(1), 2),
+        ((said(0), ANSWER, said(1), NOTE), said(0), 0),
+        ((said(0), ANSWER, said(1), NOTE), None, 2),
+        ((ANSWER, NOTE), None, 0),
+        ((), None, 0),
+    ],
+)
+def test_a_turn_starts_at_its_own_message(
+    messages: tuple[Message, ...], opened: UserMessage | None, start: int
+) -> None:
+    """Where none is open, at the newest words of a person; else nowhere before the first."""
+    assert Spoken(messages=messages, opened=opened).start == start
 
 
 def test_the_parts_stand_in_their_order() -> None:
@@ -286,7 +307,7 @@ def test_thirty_turns_share_their_beginning(group: bool) -> None:
                 history, parts=(Part(name="prompt", text=prompt),), start=start, window=60_000
             )
             request = ModelRequest(
-                messages=laid_out(one, Weighed(), Learned(), detach).messages, tools=(TOOL,)
+                messages=laid_out(one, Weighed(), Learned()).messages, tools=(TOOL,)
             )
             bodies.append(_told(request))
             history += more

@@ -17,7 +17,6 @@ from zeroclaw.context.compaction import (
     summary_tokens,
 )
 from zeroclaw.context.tokens import Learned, Weighed, of_message, of_text
-from zeroclaw.gate.receipt import detach
 from zeroclaw.message import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
 from zeroclaw.provider import ModelRequest
 from zeroclaw.value import replace
@@ -28,7 +27,7 @@ WINDOW = 4_000
 
 def heavy(messages: tuple[Message, ...], window: int | None = WINDOW, **more: object) -> bool:
     one = replace(scene(messages, window=window), **more)
-    return is_heavy(one, Weighed(), NEW, detach, threshold=0.7)
+    return is_heavy(one, Weighed(), NEW, threshold=0.7)
 
 
 def told(request: ModelRequest) -> list[dict[str, str]]:
@@ -39,7 +38,7 @@ def told(request: ModelRequest) -> list[dict[str, str]]:
 def asked(
     gone: tuple[Message, ...], summary: str = "", *, most_tokens: int = 3_000
 ) -> ModelRequest:
-    return summary_request(summary, gone, detach, window=WINDOW, most_tokens=most_tokens)
+    return summary_request(summary, gone, window=WINDOW, most_tokens=most_tokens)
 
 
 def test_a_history_is_heavy_from_seven_tenths_of_its_room_on() -> None:
@@ -57,28 +56,28 @@ def test_without_a_window_nothing_is_heavy() -> None:
     """Only a refusal says so then; what it taught counts."""
     assert not heavy(talk(400, 4), None)
     one = scene(talk(400, 4))
-    assert is_heavy(one, Weighed(), Learned(overflows_at=WINDOW), detach, threshold=0.7)
+    assert is_heavy(one, Weighed(), Learned(overflows_at=WINDOW), threshold=0.7)
 
 
 def test_what_can_not_be_cut_is_not_heavy() -> None:
     """Nothing would come of it: there is but the newest turn, with two rounds."""
     assert not heavy((said(1, 900),))
     one = scene((said(1), *calls(0, 200), *calls(1, 200)), start=0, window=WINDOW)
-    assert not is_heavy(one, Weighed(), NEW, detach, threshold=0.7)
+    assert not is_heavy(one, Weighed(), NEW, threshold=0.7)
 
 
 def test_three_tenths_of_the_room_stay() -> None:
     """As many whole turns as go in there, or none of the older ones where a person asks (S3-10)."""
     history = talk(40, 4)
     one = scene(history, window=WINDOW)
-    tail = kept(one, NEW, detach)
+    tail = kept(one, NEW)
     assert tail is not None
     stays = sum(map(of_message, tail.of(history)))
     room = WINDOW - WINDOW // 4 - fixed_of(one, 0)
     assert 0.3 * room - 200 < stays <= 0.3 * room
-    assert kept(one, NEW, detach, least=True) == Tail(start=len(history) - 1)
-    assert kept(scene((said(1),)), NEW, detach, least=True) is None
-    unknown = kept(scene(history), NEW, detach)
+    assert kept(one, NEW, least=True) == Tail(start=len(history) - 1)
+    assert kept(scene((said(1),)), NEW, least=True) is None
+    unknown = kept(scene(history), NEW)
     assert unknown == Tail(start=len(history) - 1), "where no window is known, as much as can be"
 
 
@@ -86,7 +85,7 @@ def test_three_tenths_of_the_room_stay() -> None:
 def test_a_cut_separates_no_result_from_its_call(history: tuple[tuple[Message, ...], int]) -> None:
     """Wherever it is made, the newest turn's own message stays. K12, S1-17."""
     messages, start = history
-    tail = kept(scene(messages, start=start, window=2_000), NEW, detach)
+    tail = kept(scene(messages, start=start, window=2_000), NEW)
     if tail is not None:
         stays = tail.of(messages)
         assert messages[start] in stays

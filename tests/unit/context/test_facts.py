@@ -15,7 +15,6 @@ from zeroclaw.context.facts import (
     facts_request,
 )
 from zeroclaw.context.tokens import of_message
-from zeroclaw.gate.receipt import detach
 from zeroclaw.message import Message
 from zeroclaw.provider import ModelRequest
 
@@ -24,7 +23,7 @@ def asked(
     *known: str, gone: tuple[Message, ...] = (said(1),), most_tokens: int = 3_000
 ) -> ModelRequest:
     return facts_request(
-        known, gone, detach, window=4_000, most_tokens=most_tokens, model="cheap", correlation="c"
+        known, gone, window=4_000, most_tokens=most_tokens, model="cheap", correlation="c"
     )
 
 

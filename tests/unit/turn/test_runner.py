@@ -1,8 +1,11 @@
 """From an inbox item to a delivered answer, across restarts."""
 
 import asyncio
+from pathlib import Path
 
 from tests.fakes.house import World
+from tests.fakes.manual_clock import VirtualTimeLoop
+from tests.fakes.scripted_calls import Call
 from tests.fakes.scripted_model import asks_for, says
 from zeroclaw.conversation.inbox import INBOX
 from zeroclaw.conversation.turn_row import TURNS
@@ -13,6 +16,7 @@ from zeroclaw.message import AssistantMessage
 from zeroclaw.store import Commit, DurablePoint, RowKind
 from zeroclaw.text.language import Sentence
 from zeroclaw.turn.entries import TurnFinished
+from zeroclaw.turn.runner import CLOSE_S
 from zeroclaw.turn.session import Leases, open_session
 from zeroclaw.value import replace
 
@@ -239,3 +243,29 @@ async def test_a_message_that_changed_since_it_was_looked_at_is_looked_at_again(
         await house.services.runner.resume(session, asyncio.Event())
         assert await house.states() == ["queued"]
         assert session.history.turn is None
+
+
+def test_a_call_that_hangs_does_not_hold_up_a_turn_that_is_cancelled(tmp_path: Path) -> None:
+    """A shutdown gives the draft its seconds, and no more."""
+
+    async def check() -> None:
+        world, loop = World(tmp_path), asyncio.get_running_loop()
+        world.model.will((*says("hello ")[:1], asyncio.Event(), *says("now")))
+        calling = asyncio.Event()
+
+        async def hang(_: Call) -> None:
+            calling.set()
+            await asyncio.Event().wait()
+
+        world.platforms["chat"].before = hang
+        async with world.running() as house:
+            await house.say("hello")
+            await calling.wait()
+            [turn] = [one for one in asyncio.all_tasks() if one.get_name().startswith("mailbox ")]
+            cancelled_at = loop.time()
+            turn.cancel()
+            await asyncio.wait((turn,))
+            assert loop.time() - cancelled_at == CLOSE_S
+
+    with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
+        runner.run(check())

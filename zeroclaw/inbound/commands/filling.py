@@ -1,12 +1,13 @@
 """`/context`: what fills the model's window in a conversation, as a bar and a table."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 
-from zeroclaw.envelope import Address, ConversationId, Principal
+from zeroclaw.context.composer import Filled, RequestSources, Whose
 from zeroclaw.inbound.commands.invocation import Invocation, Reply
+from zeroclaw.store import Store
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Language, Sentence
-from zeroclaw.turn.composer import Filled
+from zeroclaw.turn.session import read_history
 
 BAR_CELLS = 24
 NAMES: Mapping[str, Sentence] = {
@@ -20,13 +21,17 @@ NAMES: Mapping[str, Sentence] = {
     "tools": catalogue.CONTEXT_TOOLS,
 }
 
-Filling = Callable[[ConversationId, Principal, Address], Awaitable[Filled]]
+
+async def filled(store: Store, sources: RequestSources, whose: Whose) -> Filled:
+    """Look at what the next request of a conversation would hold."""
+    history = await read_history(store, whose.conversation)
+    return await sources.filled(history.spoken(), whose)
 
 
-async def told_filling(filling: Filling, given: Invocation) -> Reply:
+async def told_filling(store: Store, sources: RequestSources, given: Invocation) -> Reply:
     """Tell it; nothing is changed."""
-    filled = await filling(given.here, given.principal, given.address)
-    return Reply(text=in_words(filled, given.language))
+    whose = Whose(conversation=given.here, principal=given.principal, address=given.address)
+    return Reply(text=in_words(await filled(store, sources, whose), given.language))
 
 
 def in_words(filled: Filled, language: Language) -> str:

@@ -10,13 +10,15 @@ from datetime import datetime
 from functools import partial
 
 from zeroclaw.config.model import WhileBusy
+from zeroclaw.context.composer import RequestSources
+from zeroclaw.context.offers import Offers
 from zeroclaw.context.skills import short
 from zeroclaw.conversation.inbox import Again, Cause, Opening, Stop, Summarise, UseTool, item_put
 from zeroclaw.envelope import Address, Command, ConversationId, Principal, is_off_the_record
 from zeroclaw.gate.conditions import Query
 from zeroclaw.gate.policy import PolicySet, why_refused
 from zeroclaw.inbound.approvals import Approvals
-from zeroclaw.inbound.commands.filling import Filling, told_filling
+from zeroclaw.inbound.commands.filling import told_filling
 from zeroclaw.inbound.commands.forget import forget
 from zeroclaw.inbound.commands.grants import GrantCommands
 from zeroclaw.inbound.commands.halt import Halt, halt_put
@@ -31,7 +33,6 @@ from zeroclaw.menu import Menu, MenuEntry
 from zeroclaw.store import Write
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import LANGUAGES, NAMES, Language, Sentence, language_of
-from zeroclaw.turn.offers import Offers
 from zeroclaw.value import Value, replace
 
 
@@ -100,8 +101,7 @@ class Commands:
         grants: GrantCommands,
         status: Status,
         budget: Budget,
-        filling: Filling,
-        offers: Offers,
+        sources: RequestSources,
     ) -> None:
         """Hold what carries each of them out; what starts a turn is named in `plan`."""
         self._context = context
@@ -115,8 +115,8 @@ class Commands:
             "queue": self._queue,
             "status": self._told_status,
             "usage": partial(usage, context, budget),
-            "context": partial(told_filling, filling),
-            "tools": partial(_told_offers, offers),
+            "tools": partial(_told_offers, sources.offers),
+            "context": partial(told_filling, context.store, sources),
             "pending": requests.pending,
             "approve": requests.by_number,
             "deny": requests.by_number,

@@ -1,7 +1,7 @@
 """The tools by which a model gets more: `load_tools` for groups of tools, `load_skills` for skills.
 
 They change nothing: which groups and skills a conversation has follows from their calls in its journal
-(`turn/offers.py`), and the next request holds them. Skills are folders of the operator's, in the one
+(`context/offers.py`), and the next request holds them. Skills are folders of the operator's, in the one
 place that the configuration names and no tool can write to. A call names what it loads as
 `tools:<group>` or `skill:<name>`, so policy may say whose that is.
 """

@@ -12,13 +12,12 @@ from tests.fakes.scripted_model import Answer, asks_for, says
 from tests.unit.gate.policy_questions import ANN, BOB, statement
 from tests.unit.turn.parts import call
 from zeroclaw.config.model import RuntimeSettings
+from zeroclaw.context.offers import MOST_LOADED, MOST_NAME_CHARS, Loaded, Offers, extended
 from zeroclaw.envelope import Address, off_the_record
 from zeroclaw.gate.policy import PolicySet, Statement
-from zeroclaw.message import ToolDefinition
+from zeroclaw.message import ToolCall, ToolDefinition
 from zeroclaw.store import DurablePoint
 from zeroclaw.tools.loading.skill import Skill
-from zeroclaw.turn.batch import Outcome, Slot
-from zeroclaw.turn.offers import MOST_LOADED, MOST_NAME_CHARS, Loaded, Offers, extended
 from zeroclaw.value import replace
 
 HERE = Address(channel="web", account="local", chat="7", direct=True)
@@ -134,26 +133,26 @@ async def test_a_kill_between_loading_and_use_leaves_what_was_loaded(
         assert [one.name for one in world.model.requests[-1].tools] == ["load_tools", "poke"]
 
 
-def slot(name: str, arguments: str = "{}", outcome: Outcome = "ok") -> Slot:
-    return Slot(call=call(name, arguments=arguments), status="ended", outcome=outcome)
+def ended(name: str, arguments: str = "{}", *, ok: bool = True) -> tuple[ToolCall, bool]:
+    return call(name, arguments=arguments), ok
 
 
 def test_a_batch_asks_for_what_its_calls_name() -> None:
     """A tool that was called counts however that ended, a loader only when it ended well."""
-    hostile = extended(Loaded(), [slot(f"{'x' * 9_000}{one}") for one in range(3)])
+    hostile = extended(Loaded(), [ended(f"{'x' * 9_000}{one}") for one in range(3)])
     assert hostile == Loaded(tools=("x" * MOST_NAME_CHARS,))
-    many = extended(Loaded(), [slot(f"t{one}") for one in range(MOST_LOADED + 1)])
+    many = extended(Loaded(), [ended(f"t{one}") for one in range(MOST_LOADED + 1)])
     assert (many.tools[0], len(many.tools)) == ("t1", MOST_LOADED)
     loaded = extended(
         Loaded(tools=("poke",), skills=("ports",)),
         (
-            slot("look", outcome="failed"),
-            slot("load_tools", '{"groups": ["eyes", "poke"]}'),
-            slot("load_tools", '{"groups": ["nowhere"]}', "failed"),
-            slot("load_tools", '{"group": "of another release"}'),
-            slot("load_skills", '{"name": "tides"}'),
-            slot("load_skills", '{"name": "winds", "file": "a.md"}'),
-            slot("load_skills", '{"name": "waves"}', "denied"),
+            ended("look", ok=False),
+            ended("load_tools", '{"groups": ["eyes", "poke"]}'),
+            ended("load_tools", '{"groups": ["nowhere"]}', ok=False),
+            ended("load_tools", '{"group": "of another release"}'),
+            ended("load_skills", '{"name": "tides"}'),
+            ended("load_skills", '{"name": "winds", "file": "a.md"}'),
+            ended("load_skills", '{"name": "waves"}', ok=False),
         ),
     )
     assert loaded == Loaded(tools=("poke", "look", "eyes"), skills=("ports", "tides"))

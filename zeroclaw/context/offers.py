@@ -29,7 +29,6 @@ from zeroclaw.tools.loading.skill import (
     LoadToolsArguments,
     Skill,
 )
-from zeroclaw.turn.batch import Slot
 from zeroclaw.value import Value, replace
 
 LISTED_NAMES = 40
@@ -50,14 +49,17 @@ class Loaded(Value):
     skills: tuple[str, ...] = ()
 
 
-def extended(loaded: Loaded, slots: Iterable[Slot]) -> Loaded:
-    """Return what a conversation has asked for with a complete batch."""
+NOTHING_LOADED = Loaded()
+
+
+def extended(loaded: Loaded, batch: Iterable[tuple[ToolCall, bool]]) -> Loaded:
+    """Return what a conversation has asked for with a batch; each call with whether it went well."""
     tools, skills = dict.fromkeys(loaded.tools), dict.fromkeys(loaded.skills)
-    for slot in slots:
-        if slot.call.name not in {LOAD_TOOLS.name, LOAD_SKILLS.name}:
-            tools[slot.call.name[:MOST_NAME_CHARS]] = None
-        elif slot.outcome == "ok":
-            groups, skill = _asked(slot.call)
+    for call, is_ok in batch:
+        if call.name not in {LOAD_TOOLS.name, LOAD_SKILLS.name}:
+            tools[call.name[:MOST_NAME_CHARS]] = None
+        elif is_ok:
+            groups, skill = _asked(call)
             tools |= dict.fromkeys(groups)
             skills |= dict.fromkeys(skill)
     return Loaded(tools=tuple(tools)[-MOST_LOADED:], skills=tuple(skills)[-MOST_LOADED:])

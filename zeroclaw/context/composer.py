@@ -1,0 +1,302 @@
+"""Composes the requests of a turn: what the daemon knows and what was said, asked for and assembled.
+
+The session keeps what its requests have taught; how the model counts is known to all of them.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from zeroclaw.channel import ChannelLog
+from zeroclaw.clock import Clock
+from zeroclaw.config.model import AttachmentSettings, CompactionSettings
+from zeroclaw.context import tokens
+from zeroclaw.context.assembly import (
+    Assembled,
+    Part,
+    Scene,
+    Spoken,
+    assemble,
+    reserve_of,
+    shares,
+)
+from zeroclaw.context.compaction import Breaker, is_heavy, summary_request
+from zeroclaw.context.history import with_files
+from zeroclaw.context.model import Model, complete
+from zeroclaw.context.offers import Loaded, Offers
+from zeroclaw.context.providers import ContextProviders, Gathered
+from zeroclaw.context.tokens import Learned, Weighed
+from zeroclaw.context_provider import ContextRequest, Place
+from zeroclaw.envelope import Address, ConversationId, Principal, TurnId
+from zeroclaw.errors import ContextMissing, ContextOverflow
+from zeroclaw.events import ContextLeftOut, Publish
+from zeroclaw.foreign import Raised
+from zeroclaw.message import AssistantMessage, Message, ToolDefinition, Usage
+from zeroclaw.provider import ModelRequest
+from zeroclaw.value import Value
+
+
+@dataclass(slots=True)
+class RequestRecord:
+    """What is known of a conversation's requests, for as long as its session is open.
+
+    Attributes:
+        weighed: What is known of the newest request.
+        is_cut: Its person was told that a request leaves something out.
+        breaker: Whether older messages are summarised.
+    """
+
+    weighed: Weighed = field(default_factory=Weighed)
+    is_cut: bool = False
+    breaker: Breaker = field(default_factory=Breaker)
+
+
+class Filled(Value):
+    """What fills the window in a conversation, by estimate.
+
+    Attributes:
+        shares: Tokens by the name of each part of a request.
+        tokens: Of the whole request.
+        window: Of the model, None where nobody knows.
+        reserve: What is kept free for the answer.
+    """
+
+    shares: Mapping[str, int]
+    tokens: int
+    window: int | None
+    reserve: int
+
+
+class Whose(Value):
+    """A person and a place: whose requests are made, and what may be offered in them."""
+
+    conversation: ConversationId
+    principal: Principal
+    address: Address
+
+
+class RequestSources(Value):
+    """What the daemon's requests are made of, beside what was said.
+
+    Attributes:
+        offers: The tools and skills, and to whom they may be offered.
+        providers: The Context Providers.
+        files: How much of files a request shows.
+        reader: The tool that reads a result again, empty for none.
+        compaction: When and how older messages are summarised, by now.
+    """
+
+    model: Model
+    offers: Offers
+    providers: ContextProviders
+    files: AttachmentSettings
+    reader: str
+    compaction: Callable[[], CompactionSettings]
+    clock: Clock
+    publish: Publish
+    log: ChannelLog
+
+    async def gathered(
+        self, whose: Whose, place: Place, skills: tuple[str, ...], notes: tuple[int, ...] = ()
+    ) -> Gathered:
+        """Ask the Context Providers of one place.
+
+        Args:
+            whose: Request it is.
+            place: Theirs.
+            skills: The names of those that the conversation has loaded.
+            notes: The numbers of those that go along.
+        """
+        facts = self.model.provider.facts
+        asked = ContextRequest(
+            conversation=whose.conversation,
+            principal=whose.principal,
+            address=whose.address,
+            now=self.clock.now(),
+            has_tools=facts.calls_tools and self.offers.has_any,
+            notes=notes,
+            skills=skills,
+            window=facts.context_tokens,
+        )
+        return await self.providers.gather(asked, place, facts.context_tokens)
+
+    def definitions(self, whose: Whose, loaded: Loaded) -> tuple[ToolDefinition, ...]:
+        """Return the tools that are sent along."""
+        if not self.model.provider.facts.calls_tools:
+            return ()
+        return self.offers.definitions(whose.principal, whose.address, loaded, whose.conversation)
+
+    def scene(
+        self, spoken: Spoken, parts: tuple[Part, ...], tools: tuple[ToolDefinition, ...]
+    ) -> Scene:
+        """Return all that a request is made of."""
+        facts = self.model.provider.facts
+        shown = with_files(
+            spoken.messages,
+            takes=facts.takes,
+            most_files=self.files.shown_files,
+            most_bytes=self.files.shown_bytes,
+        )
+        return Scene(
+            parts=parts,
+            messages=shown,
+            summary=spoken.summary,
+            start=spoken.start,
+            tools=tools,
+            window=facts.context_tokens,
+            max_output_tokens=self.model.max_output_tokens,
+            reader=self.reader if facts.calls_tools else "",
+        )
+
+    async def filled(self, spoken: Spoken, whose: Whose) -> Filled:
+        """Look at what the next request of a conversation would hold."""
+        gathered = await self.gathered(whose, "system", spoken.loaded.skills)
+        scene = self.scene(spoken, gathered.parts, self.definitions(whose, spoken.loaded))
+        made = assemble(scene, Weighed(), self.model.record.learned)
+        reserve = reserve_of(scene.window, scene.max_output_tokens) if scene.window else 0
+        return Filled(
+            shares=shares(scene, made), tokens=made.tokens, window=scene.window, reserve=reserve
+        )
+
+
+class Composer:
+    """Composes the requests of one turn."""
+
+    def __init__(
+        self,
+        sources: RequestSources,
+        record: RequestRecord,
+        whose: Whose,
+        *,
+        turn: TurnId,
+        correlation: str,
+    ) -> None:
+        """Compose for one turn.
+
+        Args:
+            sources: What requests are made of.
+            record: Of the conversation's earlier requests.
+            whose: Turn it is.
+            turn: Which.
+            correlation: Of the turn.
+        """
+        self._sources, self._record, self._whose = sources, record, whose
+        self._turn, self._correlation = turn, correlation
+        self._standing: tuple[tuple[str, ...], Gathered] | None = None
+        self._tools: tuple[Loaded, tuple[ToolDefinition, ...]] | None = None
+        self._sent: Assembled | None = None
+
+    @property
+    def learned(self) -> Learned:
+        """How the model counts, as far as it is known."""
+        return self._sources.model.record.learned
+
+    async def request(self, spoken: Spoken, notes: tuple[int, ...]) -> tuple[ModelRequest, bool]:
+        """Return the next request, and whether something was left out for lack of room.
+
+        Args:
+            spoken: In the conversation, until now.
+            notes: The numbers of those that go along.
+
+        Raises:
+            ContextMissing: A provider failed without which the model is not asked.
+        """
+        skills = spoken.loaded.skills
+        standing = await self.standing(skills)
+        passing = await self._gathered("turn", skills, notes)
+        for one in (*standing.left_out, *passing.left_out):
+            if one.is_required:
+                raise ContextMissing(one.why, name=one.name)
+        scene = self._scene(spoken, (*standing.parts, *passing.parts))
+        made = assemble(scene, self._record.weighed, self.learned)
+        self._sent, self._record.weighed = made, made.weighed
+        request = ModelRequest(
+            messages=made.messages,
+            tools=scene.tools,
+            max_output_tokens=scene.max_output_tokens,
+            correlation=self._correlation,
+        )
+        return request, made.is_cut
+
+    def answered(self, usage: Usage) -> None:
+        """Learn what the request took that was answered."""
+        if (sent := self._sent) is None:
+            return
+        self._record.weighed, self._sources.model.record.learned = tokens.report(
+            sent.weighed, self.learned, sent.messages, sent.tools_tokens, usage.input_tokens
+        )
+
+    def estimated(self, answer: AssistantMessage) -> Usage:
+        """Return what an answer took of which the endpoint reported nothing; rather too much."""
+        sent = 0 if self._sent is None else self._sent.tokens
+        return Usage(input_tokens=sent, output_tokens=tokens.of_message(answer))
+
+    def overflowed(self, window: int | None) -> None:
+        """Learn that the request was too large, for a window that the endpoint may have named."""
+        if self._sent is not None:
+            record = self._sources.model.record
+            record.learned = tokens.overflowed(record.learned, self._sent.tokens, window)
+
+    def summarises(self) -> bool:
+        """Tell whether older messages are summarised now without a person who asks for it."""
+        now = self._sources.clock.monotonic()
+        return self._sources.compaction().enabled and self._record.breaker.lets(now)
+
+    async def is_heavy(self, spoken: Spoken) -> bool:
+        """Tell whether older messages are to be summarised before the next request (K11)."""
+        if not self.summarises():
+            return False
+        scene, threshold = await self.scene(spoken), self._sources.compaction().threshold
+        return is_heavy(scene, self._record.weighed, self.learned, threshold=threshold)
+
+    async def summary(
+        self, scene: Scene, gone: Sequence[Message], room: int
+    ) -> tuple[str, Usage] | Raised:
+        """Ask for a summary; once more, with half of its messages, where that is too large.
+
+        Args:
+            scene: What the next request is made of.
+            gone: The messages that it is to stand for.
+            room: Tokens of the request.
+        """
+        for most_tokens in (room, room // 2):
+            request = summary_request(
+                scene.summary,
+                gone,
+                window=scene.window,
+                most_tokens=most_tokens,
+                model=self._sources.compaction().model,
+                correlation=self._correlation,
+            )
+            answer = await complete(self._sources.model, request)
+            if not isinstance(answer, Raised) or not isinstance(answer.error, ContextOverflow):
+                break
+        return answer
+
+    async def scene(self, spoken: Spoken) -> Scene:
+        """Return what each request of the turn is made of, but for what goes with it alone."""
+        return self._scene(spoken, (await self.standing(spoken.loaded.skills)).parts)
+
+    async def standing(self, skills: tuple[str, ...]) -> Gathered:
+        """Return what providers add to each request; they are asked once, and for a new skill."""
+        if self._standing is None or self._standing[0] != skills:
+            self._standing = (skills, await self._gathered("system", skills))
+        return self._standing[1]
+
+    def _scene(self, spoken: Spoken, parts: tuple[Part, ...]) -> Scene:
+        if self._tools is None or self._tools[0] != spoken.loaded:
+            self._tools = (spoken.loaded, self._sources.definitions(self._whose, spoken.loaded))
+        return self._sources.scene(spoken, parts, self._tools[1])
+
+    async def _gathered(
+        self, place: Place, skills: tuple[str, ...], notes: tuple[int, ...] = ()
+    ) -> Gathered:
+        """Ask the providers of a place, and tell which of them added nothing though they should."""
+        sources, turn, correlation = self._sources, self._turn, self._correlation
+        gathered = await sources.gathered(self._whose, place, skills, notes)
+        for one in gathered.left_out:
+            sources.log("context_left_out", name=one.name, why=one.why, level="warning")
+            left_out = ContextLeftOut(
+                turn=turn, correlation=correlation, name=one.name, why=one.why
+            )
+            sources.publish(left_out)
+        return gathered
