@@ -123,6 +123,7 @@ async def test_a_message_that_comes_twice_carries_the_same_keys(
 
 @every_channel
 async def test_messages_arrive_in_order(adapter: Adapter, tmp_path: Path) -> None:
+    """However many come one after another (P2)."""
     desk = Desk()
     said = [f"message {number}" for number in range(5)]
     async with adapter.opened(desk.admit, tmp_path) as harness:

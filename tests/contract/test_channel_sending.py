@@ -113,7 +113,7 @@ async def test_the_longest_message_passes_and_a_longer_one_is_refused(
 
 @channels_that("can_edit")
 async def test_an_edit_replaces_the_whole_text(adapter: Adapter, tmp_path: Path) -> None:
-    """A draft becomes the final text in place; the same text again is no error. S2-06."""
+    """A draft becomes the final text in place; the same text again is no error. P6, S2-06."""
     async with adapter.opened(Desk().admit, tmp_path) as harness:
         ref = await harness.channel.send(harness.address, outgoing(harness, "h", draft=True))
         await harness.channel.send(harness.address, outgoing(harness, "after", "k2"))

@@ -173,7 +173,7 @@ async def test_an_operator_runs_a_tool_without_a_model(tmp_path: Path) -> None:
 
 
 async def test_a_call_is_denied_with_a_reason(tmp_path: Path) -> None:
-    """The card keeps the reason, the model reads it, and nothing ran. S2-10, K2."""
+    """The card keeps the reason, the model reads it, and nothing ran (P3). S2-10, K2."""
     async with browsing(tmp_path) as here:
         page = await here.log_in()
         await asks_to_run(here, page, "rm -r everything")

@@ -488,6 +488,7 @@ async def test_a_file_whose_answer_was_lost_is_found() -> None:
 
 
 async def test_a_scope_that_the_app_lacks_is_named() -> None:
+    """The operator reads what to add to the app (P10)."""
     async with SlackServer() as slack, stage(slack, Desk().admit) as here:
         to = here.channel.direct_address((await slack.person()).id)
         assert to is not None

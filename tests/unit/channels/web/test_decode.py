@@ -74,6 +74,7 @@ def test_an_answer_may_be_given_without_reason_and_card() -> None:
     ],
 )
 def test_what_is_no_message_is_told_in_a_line(posted: bytes, why: str) -> None:
+    """Which field, and what is wrong with it (P10)."""
     found = message(posted)
     assert isinstance(found, Refused)
     assert found.why.startswith(why)
