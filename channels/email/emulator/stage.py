@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 from channels._remote.emulator.cast import Cast
 from channels._remote.emulator.http import Server
 from channels._remote.emulator.site import Site, load_page
+from channels.email import need_extra
 from channels.email.emulator.control import Control
 from channels.email.emulator.servers import AUTHSERV_ID, started
 from zeroclaw import ConfigError, Emulated, EmulatorContext
@@ -26,9 +27,10 @@ async def emulate(context: EmulatorContext) -> AsyncGenerator[Emulated]:
     """Open it; the page answers at the port that was asked for, the servers at ports of their own.
 
     Raises:
-        ConfigError: The servers are not installed, or may not be started.
+        ConfigError: The servers or the extra are not installed, or they may not be started.
         OSError: The port is taken.
     """
+    need_extra("email")
     if os.geteuid() or not all(shutil.which(one) for one in ("dovecot", "postfix")):
         fault = (
             "try: mail needs dovecot and postfix, and root to start them: "
