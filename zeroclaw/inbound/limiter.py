@@ -61,7 +61,7 @@ OWN: tuple[Which, ...] = ("person", "day")
 """Limits that a channel may count by itself."""
 MOST_DROPPED = 8
 """Buckets that are looked at with each one that is filled, whether they have drained."""
-OPENING = frozenset({"tool", "retry"})
+OPENING = frozenset({"tool", "retry", "compact"})
 """Commands that start a turn, and count like messages."""
 ALWAYS = frozenset({"stop", "halt", "resume", "approve", "deny", "revoke"})
 """Commands that end something, or that a turn waits for; only those that did nothing count."""

@@ -265,7 +265,7 @@ async def test_a_press_that_changes_nothing_counts_and_one_that_does_passes(worl
         assert world.poke.runs == [{"a": 1}]
 
 
-@pytest.mark.parametrize("command", ["/retry", "/tool look {}"])
+@pytest.mark.parametrize("command", ["/retry", "/tool look {}", "/compact"])
 async def test_a_command_that_starts_a_turn_counts_like_a_message(
     world: World, command: str
 ) -> None:
