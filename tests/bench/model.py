@@ -73,6 +73,9 @@ _BATCHES = {
 _TOOL = _HEAD + _event({"tool_calls": [_CALL]}) + _event({}, "tool_calls") + _END
 
 
+_NOT_FOUND = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
+
+
 class _Connection(asyncio.Protocol):
     def __init__(self) -> None:
         self._read = b""
@@ -90,7 +93,10 @@ class _Connection(asyncio.Protocol):
         length = int(head.lower().partition(b"content-length:")[2].partition(b"\r\n")[0] or b"0")
         if len(rest) >= length:
             self._read = rest[length:]
-            self._answer(rest[:length])
+            if head.startswith(b"GET "):  # what models there are; then nothing is known of this one
+                self._transport.write(_NOT_FOUND)
+            else:
+                self._answer(rest[:length])
 
     def _answer(self, body: bytes) -> None:
         messages = cast("_Body", json.loads(body))["messages"]
