@@ -140,7 +140,7 @@ def open_channel(context: ChannelContext) -> Channel:
         ConfigError: The extra is not installed.
         ChannelUnauthorized: The password is not set.
     """
-    need_extra(context.name)
+    _needs_extra(context.name)
     from channels.email.adapter import EmailChannel
 
     return EmailChannel(context)
@@ -154,7 +154,7 @@ async def check(settings: EmailSettings, secrets: Mapping[str, str]) -> str:
         ChannelUnauthorized: A login is not accepted, or there is no such mailbox.
         ChannelUnavailable: A server can't be reached.
     """
-    need_extra("email")
+    _needs_extra("email")
     from channels.email.account import Account
 
     account = Account("email", settings, secrets)
@@ -173,12 +173,7 @@ def _has_extra() -> bool:
     return all(find_spec(module) for module in EXTRA)
 
 
-def need_extra(channel: str) -> None:
-    """See that the extra is installed.
-
-    Raises:
-        ConfigError: It is not.
-    """
+def _needs_extra(channel: str) -> None:
     if not _has_extra():
         fault = (
             f"channels.{channel}: e-mail needs more packages; install the extra `email`: "

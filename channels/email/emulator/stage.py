@@ -8,11 +8,11 @@ import os
 import shutil
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from importlib.util import find_spec
 
 from channels._remote.emulator.cast import Cast
 from channels._remote.emulator.http import Server
 from channels._remote.emulator.site import Site, load_page
-from channels.email import need_extra
 from channels.email.emulator.control import Control
 from channels.email.emulator.servers import AUTHSERV_ID, started
 from zeroclaw import ConfigError, Emulated, EmulatorContext
@@ -30,7 +30,9 @@ async def emulate(context: EmulatorContext) -> AsyncGenerator[Emulated]:
         ConfigError: The servers or the extra are not installed, or they may not be started.
         OSError: The port is taken.
     """
-    need_extra("email")
+    if find_spec("aioimaplib") is None:
+        fault = "try: mail needs more packages: python -m pip install -e '.[email]' in the checkout"
+        raise ConfigError((fault,))
     if os.geteuid() or not all(shutil.which(one) for one in ("dovecot", "postfix")):
         fault = (
             "try: mail needs dovecot and postfix, and root to start them: "
