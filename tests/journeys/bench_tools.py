@@ -16,7 +16,8 @@ from zeroclaw.tools import ModelSchema, ToolArguments, dump, parse
 from zeroclaw.value import Value
 
 PORT_VARIABLE = "JOURNEY_BENCH_PORT"
-MORE_VARIABLE = "JOURNEY_MORE_TOOLS"
+SHELVES = tuple(f"look_at_shelf_{number:02}" for number in range(1, 44))
+"""With the thirteen of the daemon and the four above these are sixty tools."""
 
 
 class BenchArguments(ToolArguments):
@@ -109,18 +110,18 @@ def tools(*_: object) -> tuple[BenchTool, ...]:
     )
 
 
-def more(*_: object) -> tuple[BenchTool, ...]:
-    """Return as many tools as a journey asks for, of another package."""
+def shelves(*_: object) -> tuple[BenchTool, ...]:
+    """Return the tools of another package, which a journey installs that wants them."""
     return tuple(
         BenchTool(
             spec=ToolSpec(
-                name=f"look_at_shelf_{number:02}",
-                description=f"Look at shelf {number}, and tell what stands there.",
+                name=name,
+                description="Look at a shelf, and tell what stands there.",
                 parameters=ModelSchema(BenchArguments),
                 effects=frozenset({"read"}),
                 idempotent=True,
                 risk="low",
             )
         )
-        for number in range(1, 1 + int(os.environ.get(MORE_VARIABLE, "0")))
+        for name in SHELVES
     )

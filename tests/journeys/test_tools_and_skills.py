@@ -7,14 +7,11 @@ import msgspec
 import pytest
 
 from tests.emulators.model_server import Received
-from tests.journeys.bench_tools import MORE_VARIABLE
+from tests.journeys.bench_tools import SHELVES
 from tests.journeys.world import World, world
 
 pytestmark = pytest.mark.slow
 
-SIXTY = {MORE_VARIABLE: "43"}
-"""With the thirteen of the daemon and the four of the bench."""
-SHELVES = tuple(f"look_at_shelf_{number:02}" for number in range(1, 44))
 BENCH = ("peek", "knock", "nap", "dig")
 SKILL = """---
 name: tide-tables
@@ -26,6 +23,16 @@ license: MIT
 # Tides
 Add one hour in summer. The token is {secret}.
 """
+
+
+def sixty(directory: Path) -> Path:
+    """Install another package of tools for the world of a directory, and return that."""
+    package = directory / "installed" / "shelves-0.dist-info"
+    package.mkdir(parents=True)
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: shelves\nVersion: 0\n")
+    point = "[zeroclaw.tools]\nshelves = tests.journeys.bench_tools:shelves\n"
+    (package / "entry_points.txt").write_text(point)
+    return directory
 
 
 def tools_of(request: Received) -> list[dict[str, object]]:
@@ -66,7 +73,7 @@ async def test_sixty_tools_begin_with_one_that_brings_the_others(tmp_path: Path)
 
     S3-13, S3-14, S3-18, K18.
     """
-    async with world(tmp_path, environment=SIXTY) as here:
+    async with world(sixty(tmp_path)) as here:
         await load_bench(here)
         first, second, third = here.model.requests
         assert len(msgspec.json.encode(first.body)) <= 6_000
@@ -115,7 +122,7 @@ async def test_few_tools_are_all_there_at_once(tmp_path: Path) -> None:
 
 async def test_a_kill_between_loading_and_use_loses_nothing(tmp_path: Path) -> None:
     """The turn that is taken up again has what it had. S3-14, K18."""
-    async with world(tmp_path, environment=SIXTY) as here:
+    async with world(sixty(tmp_path)) as here:
         gate = here.model.gate()
         here.model.call("load_tools", {"groups": ["bench"]}, round=0)
         here.model.hang(gate)
@@ -133,7 +140,7 @@ async def test_a_kill_between_loading_and_use_loses_nothing(tmp_path: Path) -> N
 
 async def test_a_tool_that_was_not_loaded_runs_all_the_same(tmp_path: Path) -> None:
     """Through the gate like every call; its group comes along, also where the call was wrong. K18."""
-    async with world(tmp_path, environment=SIXTY) as here:
+    async with world(sixty(tmp_path)) as here:
         here.model.calls(("peek", {"what": "moon"}), ("recall", {"limit": "many"}), round=0)
         here.model.call("load_tools", {"groups": ["nowhere"]}, round=1)
         here.model.say("Seen.", round=2)
@@ -155,7 +162,7 @@ async def test_what_somebody_may_never_call_is_not_named_to_them(tmp_path: Path)
         "principals": ["person:ann"],
         "actions": [f"tool:{name}" for name in BENCH],
     }
-    async with world(tmp_path, environment=SIXTY, policy={"statement": [no_bench]}) as here:
+    async with world(sixty(tmp_path), policy={"statement": [no_bench]}) as here:
         here.model.call("load_tools", {"groups": ["bench"]}, round=0, key="look")
         here.model.call("peeek", {"what": "moon"}, round=1, key="look")
         here.model.say("Nothing there.", round=2, key="look")

@@ -242,7 +242,6 @@ def daemon_environment(directory: Path, bench: Bench) -> dict[str, str]:
     (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: journeys\nVersion: 0\n")
     (installed / "entry_points.txt").write_text(
         "[zeroclaw.tools]\nbench = tests.journeys.bench_tools:tools\n"
-        "shelves = tests.journeys.bench_tools:more\n"
     )
     return {
         "HOME": str(directory / "home"),
