@@ -95,6 +95,7 @@ class World:
         self.ids = CountingIds(clock=self.clock)
         self.store = MemoryStore(clock=self.clock, tables=TABLES)
         self.model = ScriptedModel()
+        self.summariser: ScriptedModel | None = None
         self.look, self.poke, self.burn = (PlainTool(spec) for spec in (LOOK, POKE, BURN))
         self.tools: tuple[PlainTool, ...] = (self.look, self.poke, self.burn)
         self.others: tuple[Tool, ...] = ()
@@ -184,6 +185,7 @@ class World:
             shell_note="",
             watched="",
             context=self.context,
+            summariser=self.summariser,
         )
 
     def _read(self) -> Start:

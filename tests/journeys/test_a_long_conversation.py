@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.emulators.model_server import ModelServer
 from tests.journeys.world import World, world
 from zeroclaw.context.tokens import of_text
 from zeroclaw.host.clock import SystemClock
@@ -172,6 +173,26 @@ async def test_three_tenths_of_the_room_stay_as_they_were_said(tmp_path: Path) -
             left[words] = len(told)
         long, short = left.values()
         assert 3 <= long < short
+
+
+async def test_a_second_endpoint_makes_the_summaries(tmp_path: Path) -> None:
+    """It is asked for nothing else, and the answering one for no summary. S3-12."""
+    async with ModelServer() as second:
+        second.say("State: they talk.", key=OF_A_SUMMARY, times=None)
+        provider = {"kind": "openai", "base_url": second.url, "model": "cheap"}
+        tools = dict.fromkeys(("attachments", "fetch", "files", "notes", "shell"), OFF)
+        window = {"context_tokens": WINDOW}
+        async with world(
+            tmp_path, provider=window, tools=tools, compaction={"provider": provider}
+        ) as here:
+            await said(here, 1, 9)
+            assert summed_up(here) == 0
+            asked = [one for one in second.requests if one.messages]
+            assert asked
+            assert {one.body["model"] for one in asked} == {"cheap"}
+            assert all(one.last_user.startswith(OF_A_SUMMARY) for one in asked)
+            prompt = str(here.model.requests[-1].messages[0]["content"])
+            assert "State: they talk." in prompt
 
 
 async def test_a_kill_while_a_summary_is_made_costs_a_request(tmp_path: Path) -> None:

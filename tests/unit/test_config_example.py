@@ -57,6 +57,7 @@ VALUES = {
     "budget.prices",
     "provider.options",
     "provider.api_key",
+    "compaction.provider",
     "policy.statement.when",
     "channels.discord.token",
     "channels.email.password",

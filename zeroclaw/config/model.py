@@ -136,6 +136,17 @@ class CompactionSettings(Settings):
     enabled: Live[bool] = True
     threshold: Live[float] = Field(default=0.7, gt=0, lt=1)
     model: Live[str] = ""
+    provider: ProviderSettings | None = None
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> "CompactionSettings":
+        if self.provider is not None and self.model:
+            message = "`model` names one of the answering endpoint; with a `provider` it goes there"
+            raise ValueError(message)
+        if self.provider is not None and self.provider.kind == "auto":
+            message = "`provider` is not looked for; name its kind"
+            raise ValueError(message)
+        return self
 
 
 class ContextSettings(Settings):

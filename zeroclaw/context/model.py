@@ -58,6 +58,7 @@ class Model(Value):
     """The model that all turns ask.
 
     Attributes:
+        summariser: What summaries, facts and titles are asked of; usually the same.
         redactor: Stands before everything that sees text.
         record: Told what each request came to.
         slots: How many requests are served at once; first come, first served.
@@ -65,6 +66,7 @@ class Model(Value):
     """
 
     provider: Provider
+    summariser: Provider
     redactor: Redactor
     record: ModelRecord
     slots: asyncio.Semaphore
@@ -81,7 +83,7 @@ async def complete(model: Model, request: ModelRequest) -> tuple[str, Usage] | R
 
     async def read() -> None:
         nonlocal usage
-        async with aclosing(model.provider.stream(request)) as stream:
+        async with aclosing(model.summariser.stream(request)) as stream:
             async for event in stream:
                 if isinstance(event, TextDelta):
                     texts.append(event.text)

@@ -8,7 +8,7 @@ from typing import cast
 from pydantic import BaseModel
 
 from zeroclaw.channel import Channel, ChannelContext
-from zeroclaw.config.model import Config
+from zeroclaw.config.model import Config, ProviderSettings
 from zeroclaw.config.references import SecretReference
 from zeroclaw.config.validate import channel_settings
 from zeroclaw.daemon.live_config import LiveConfig, LivePolicy
@@ -30,6 +30,9 @@ from zeroclaw.redact import Redactor
 from zeroclaw.tools.loading import read_skills
 from zeroclaw.tools.loading.skill import Skill
 from zeroclaw.value import Hidden, Value, field, replace
+
+ANSWERS, SUMMARISES = "provider", "compaction.provider"
+"""The key paths of the providers."""
 
 
 class ChannelPart(Value):
@@ -55,6 +58,7 @@ class CheckedConfig(Value):
         statements: The policy statements of the configuration.
         channels: Every channel that is switched on.
         provider_secrets: As the provider is handed them, see `ProviderContext.secrets`.
+        summariser_secrets: Likewise, of the one that makes summaries.
         redactor: Knows every secret that is there.
         held: The key paths of the secrets that are there.
         missing: The faults of those that are needed and not there, by key path.
@@ -70,6 +74,7 @@ class CheckedConfig(Value):
     missing: Mapping[str, str] = field(default_factory=dict[str, str])
     skills: tuple[Skill, ...] = ()
     warnings: tuple[str, ...] = ()
+    summariser_secrets: Hidden[Mapping[str, str]] = field(default_factory=dict[str, str])
 
 
 def check(
@@ -120,9 +125,10 @@ def check(
     route, _, _ = config.approvals.chat.partition(":")
     if route and route not in config.channels:
         faults.append(f"approvals.chat: there is no channel `{route}`; it begins with one's name")
-    if config.provider.kind not in kinds:
-        known = ", ".join(f"`{name}`" for name in kinds)
-        faults.append(f"provider.kind: `{config.provider.kind}` is not installed; use {known}")
+    for path, provider in providers_of(config):
+        if provider.kind not in kinds:
+            known = ", ".join(f"`{name}`" for name in kinds)
+            faults.append(f"{path}.kind: `{provider.kind}` is not installed; use {known}")
     redactor = Redactor(references=values_to_redact(secrets.values(), environment))
     skills, odd = _skills(config.skills_dir, redactor, faults)
     if faults:
@@ -141,7 +147,8 @@ def check(
             for name, found in settings.items()
             if config.channels[name].enabled
         ),
-        provider_secrets=_below("provider", secrets),
+        provider_secrets=_below(ANSWERS, secrets),
+        summariser_secrets=_below(SUMMARISES, secrets),
         redactor=redactor,
         held=tuple(secrets),
         missing=missing,
@@ -337,13 +344,22 @@ def _secrets(
     Those of a channel that is switched off may be missing, but are redacted where they stand: the
     reason for switching it off may be that there is no token any more.
     """
-    needed = _references(config.provider, "provider")
+    needed: dict[str, SecretReference] = {}
+    for path, provider in providers_of(config):
+        needed |= _references(provider, path)
     spare: dict[str, SecretReference] = {}
     for name, found in settings.items():
         into = needed if config.channels[name].enabled else spare
         into |= _references(found, _key_path(name))
     resolved = resolve(needed, environment=environment)
     return {**resolve(spare, environment=environment).secrets, **resolved.secrets}, resolved.faults
+
+
+def providers_of(config: Config) -> Iterator[tuple[str, ProviderSettings]]:
+    """Yield the providers that a configuration names, each with its key path."""
+    yield ANSWERS, config.provider
+    if config.compaction.provider is not None:
+        yield SUMMARISES, config.compaction.provider
 
 
 def _references(settings: BaseModel, path: str) -> dict[str, SecretReference]:

@@ -12,7 +12,7 @@ from zeroclaw.channel import Channel, ChannelLog
 from zeroclaw.clock import Clock, Ids
 from zeroclaw.config.model import Config, ProviderSettings
 from zeroclaw.context_provider import ContextProvider
-from zeroclaw.daemon.config_check import CheckedConfig
+from zeroclaw.daemon.config_check import ANSWERS, SUMMARISES, CheckedConfig
 from zeroclaw.daemon.context import open_context_providers
 from zeroclaw.daemon.live_config import LiveConfig
 from zeroclaw.daemon.tools import by_name, open_tools
@@ -122,6 +122,7 @@ class Foundation(Value):
         start: What the daemon was started with; of its configuration, what waits for a restart.
         settings: The configuration in force, which a reload replaces.
         context: What other packages add to requests.
+        summariser: Makes summaries in place of the provider; None where it does.
         groups: Of each tool, which package brought it; one that is not there is its own.
     """
 
@@ -143,6 +144,7 @@ class Foundation(Value):
     shell_note: str
     watched: str
     context: tuple[ContextProvider, ...] = ()
+    summariser: Provider | None = None
     groups: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
@@ -183,6 +185,9 @@ async def open_foundation(start: Start, openers: Openers, stack: AsyncExitStack)
     public = await _open_public(start, stack)
     provider = await asyncio.to_thread(open_provider, start, clock, ids)
     stack.push_async_callback(provider.aclose)
+    summariser = await asyncio.to_thread(open_summariser, start, clock, ids)
+    if summariser is not None:
+        stack.push_async_callback(summariser.aclose)
     bounded = await asyncio.to_thread(cgroups.take_over)
     watched = bounded.reason if isinstance(bounded, cgroups.NoSubtree) else ""
     log("commands_bounded", by="a watch" if watched else "cgroups", why=watched)
@@ -215,6 +220,7 @@ async def open_foundation(start: Start, openers: Openers, stack: AsyncExitStack)
         jitter=random.random,
         shell_note=shell_note,
         watched=watched,
+        summariser=summariser,
         context=await asyncio.to_thread(open_context_providers),
     )
 
@@ -258,8 +264,32 @@ def open_provider(start: Start, clock: Clock, ids: Ids) -> Provider:
     Raises:
         NeedsOperator: It can't be opened.
     """
-    settings, checked = start.config.provider, start.checked
-    key = "provider.kind"
+    secrets = start.checked.provider_secrets
+    return _opened_provider(start, ANSWERS, start.config.provider, secrets, clock=clock, ids=ids)
+
+
+def open_summariser(start: Start, clock: Clock, ids: Ids) -> Provider | None:
+    """Open the provider that makes summaries, None where the one that answers does; blocks.
+
+    Raises:
+        NeedsOperator: It can't be opened.
+    """
+    settings, secrets = start.config.compaction.provider, start.checked.summariser_secrets
+    if settings is None:
+        return None
+    return _opened_provider(start, SUMMARISES, settings, secrets, clock=clock, ids=ids)
+
+
+def _opened_provider(
+    start: Start,
+    path: str,
+    settings: ProviderSettings,
+    secrets: Mapping[str, str],
+    *,
+    clock: Clock,
+    ids: Ids,
+) -> Provider:
+    checked, key = start.checked, f"{path}.kind"
     opener = cast(
         "Callable[[ProviderSettings, ProviderContext], Provider]",
         plugins.load(plugins.PROVIDERS, settings.kind, key=key),
@@ -276,7 +306,7 @@ def open_provider(start: Start, clock: Clock, ids: Ids) -> Provider:
         jitter=random.random,
         log=EventLog("provider"),
         redact=checked.redactor.redact,
-        secrets=checked.provider_secrets,
+        secrets=secrets,
         models=start.places.models,
         open_endpoint=open_endpoint,
     )

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Iterator, Mapping
 
 from zeroclaw.config.diff import changed_keys, is_live, merge_live
-from zeroclaw.daemon.config_check import CheckedConfig
+from zeroclaw.daemon.config_check import ANSWERS, SUMMARISES, CheckedConfig
 from zeroclaw.daemon.foundation import Foundation, Start, warn_of
 from zeroclaw.daemon.live_config import LivePolicy, allowed_of
 from zeroclaw.errors import ConfigError, Refused
@@ -101,7 +101,10 @@ class Reloader:
 def replaced_secrets(before: CheckedConfig, after: CheckedConfig) -> tuple[str, ...]:
     """Return the keys of secrets that are there before and after, and are others by now."""
     known = {part.name: part for part in before.channels}
-    found = list(_replaced("provider", before.provider_secrets, after.provider_secrets))
+    found = [
+        *_replaced(ANSWERS, before.provider_secrets, after.provider_secrets),
+        *_replaced(SUMMARISES, before.summariser_secrets, after.summariser_secrets),
+    ]
     for part in after.channels:
         if part.name in known:
             found += _replaced(f"channels.{part.name}", known[part.name].secrets, part.secrets)

@@ -227,6 +227,7 @@ class Services:
         )
         model = Model(
             provider=foundation.provider,
+            summariser=foundation.summariser or foundation.provider,
             redactor=redactor,
             record=self.model_record,
             slots=asyncio.Semaphore(config.runtime.model_concurrency),
@@ -428,8 +429,9 @@ class Services:
             self._group.create_task(kept, name=name)
         await self.channels.start(self.supervisor, self.transcript, self.notices, self._menu)
         # Last, because what is wrong with a model is told by the channels.
-        if isinstance(foundation.provider, Measuring):
-            self._group.create_task(call(foundation.provider.measure), name="window")
+        for provider in (foundation.provider, foundation.summariser):
+            if isinstance(provider, Measuring):
+                self._group.create_task(call(provider.measure), name="window")
         if isinstance(foundation.provider, Preloading):
             self._group.create_task(self._preload(foundation.provider), name="model")
         await ready.wait()

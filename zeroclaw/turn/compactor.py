@@ -5,7 +5,7 @@ What fails is counted: after three failures in a row no summary is asked for in 
 a while, and requests are cut instead (K13).
 """
 
-from zeroclaw.context.assembly import room_of
+from zeroclaw.context.assembly import reserve_of, room_of
 from zeroclaw.context.compaction import UNKNOWN_WINDOW, Breaker, kept, kept_summary
 from zeroclaw.delivery.rows import Text, outbox_row
 from zeroclaw.foreign import Raised
@@ -33,6 +33,8 @@ async def compact(turn: TurnContext, notes: FactNotes, cause: CompactionCause) -
     messages, start = scene.messages, tail.start
     gone = [one for at, one in enumerate(messages[:start]) if at != tail.pinned]
     room = room_of(scene, composer.learned) or UNKNOWN_WINDOW
+    if (window := services.model.summariser.facts.context_tokens) is not None:
+        room = min(room, window - reserve_of(window))
     facts, of_facts = await notes.find(gone, scene.window, room)
     answer = await composer.summary(scene, gone, room)
     said, usage = ("", NO_USAGE) if isinstance(answer, Raised) else answer

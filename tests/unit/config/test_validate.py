@@ -93,6 +93,20 @@ def test_the_public_listener_has_an_address_of_this_machine() -> None:
     assert parse('public = {host = "::", cert_file = "a", key_file = "b"}\n').public.host == "::"
 
 
+@pytest.mark.parametrize(
+    ("keys", "fault"),
+    [
+        ('model = "small", provider = {kind = "local"}', "with a `provider` it goes there"),
+        ('provider = {kind = "auto"}', "`provider` is not looked for; name its kind"),
+    ],
+)
+def test_who_makes_summaries_is_said_once_and_by_its_kind(keys: str, fault: str) -> None:
+    """A model of the answering endpoint, or another endpoint (P10)."""
+    (found,) = faults_of(f"compaction = {{{keys}}}\n")
+    assert found.startswith("compaction: ")
+    assert found.endswith(fault)
+
+
 def test_a_fault_of_a_whole_table_is_told_of_that_table() -> None:
     """Keys that do not fit each other have no one key (P10)."""
     channel = '[channels.bot]\nkind = "telegram"\ntoken = {env = "T"}\nreceive = "webhook"\n'

@@ -130,6 +130,19 @@ def test_an_id_in_another_letter_case_is_told_as_it_is_written() -> None:
     )
 
 
+def test_the_provider_of_summaries_is_checked_like_the_other() -> None:
+    """Its kind, and its own secret."""
+    text = 'provider = {kind = "local"}\ncompaction = {provider = {kind = "%s", api_key = {env = "X"}}}'
+    checked = check(parse(text % "local"), {"X": "open sesame, please"})
+    assert checked.provider_secrets == {}
+    assert checked.summariser_secrets == {"api_key": "open sesame, please"}
+    assert "sesame" not in checked.redactor.redact("it is open sesame, please.")
+    (fault,) = faults_of(text % "nope", {"X": "open sesame, please"})
+    assert fault.startswith("compaction.provider.kind: `nope` is not installed; use ")
+    (fault,) = faults_of(text % "local", {})
+    assert fault.startswith("compaction.provider.api_key: ")
+
+
 def test_a_providers_secret_is_known_to_the_redactor() -> None:
     """Handed to the provider under its key, and never in a `repr` (P8)."""
     text = 'provider = {kind = "local", api_key = {env = "THE_WORD"}}\n'

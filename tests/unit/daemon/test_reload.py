@@ -209,7 +209,11 @@ def test_a_secret_that_is_another_one_by_now_waits_too() -> None:
     """The reference is the same; what is behind it was replaced. A new channel is named anyway."""
     before, after = checked_with("old", "chat"), checked_with("new", "chat", "more")
     assert replaced_secrets(before, before) == ()
-    assert replaced_secrets(before, after) == ("provider.api_key", "channels.chat.password")
+    assert replaced_secrets(before, after) == (
+        "provider.api_key",
+        "compaction.provider.api_key",
+        "channels.chat.password",
+    )
 
 
 def checked_with(secret: str, *channels: str) -> CheckedConfig:
@@ -220,7 +224,8 @@ def checked_with(secret: str, *channels: str) -> CheckedConfig:
         return replace(made, secrets={"password": secret})
 
     config = CONFIG.model_copy(update={"channels": dict.fromkeys(channels, CHAT)})
-    return replace(checked_of(config, part), provider_secrets={"api_key": secret})
+    secrets = {"api_key": secret}
+    return replace(checked_of(config, part), provider_secrets=secrets, summariser_secrets=secrets)
 
 
 def nobody(_context: ChannelContext) -> Channel:

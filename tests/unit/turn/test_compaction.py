@@ -7,6 +7,7 @@ from tests.fakes.house_parts import SECRET
 from tests.fakes.scripted_model import Answer, ScriptedModel, asks_for, says
 from zeroclaw.config.model import CompactionSettings
 from zeroclaw.context.compaction import CLOSED_S
+from zeroclaw.context.tokens import of_message
 from zeroclaw.errors import ContextOverflow, ProviderUnreachable
 from zeroclaw.message import SystemMessage, Usage
 from zeroclaw.provider import ModelRequest, ProviderFacts, StreamEvent
@@ -132,6 +133,23 @@ async def test_no_summary_is_asked_for_where_they_are_off(world: World) -> None:
         await talk(house, world, 6)
         assert len(world.model.requests) == 6
         assert await summaries(house) == []
+
+
+async def test_another_provider_may_make_the_summaries(world: World) -> None:
+    """Of as much as it takes itself; people are answered by the first all the same."""
+    world.summariser = ScriptedModel()
+    world.summariser.facts = ProviderFacts(model="cheap", context_tokens=1_024)
+    async with world.running() as house:
+        await talk(house, world, 4)
+        world.summariser.will(says("State: they count."))
+        await house.say("/compact")
+        [request] = world.summariser.requests
+        assert len(world.model.requests) == 4
+        assert request.model == ""
+        assert sum(of_message(one) for one in request.messages) <= 1_024 * 3 // 4
+        await house.say("and?")
+        assert "State: they count." in system(world)
+        assert len(world.summariser.requests) == 1
 
 
 async def test_a_person_may_ask_for_a_summary(world: World) -> None:
