@@ -44,6 +44,8 @@ from zeroclaw.store import Commit, Put, Store
 from zeroclaw.stores.sqlite import open_store
 
 PORT_VARIABLE = "FAULTS_INSTANTS_PORT"
+LOUD_VARIABLE = "FAULTS_LOUD"
+"""Set for a log that says all that it can."""
 T = TypeVar("T")
 
 
@@ -178,7 +180,8 @@ def openers(environment: Mapping[str, str]) -> Openers:
 def main() -> None:
     """Run the daemon; takes `run --config FILE` like the product's own command."""
     start = start_of(load(Path(sys.argv[sys.argv.index("--config") + 1])), os.environ)
-    stop_logging = logs.set_up(redact=start.checked.redactor.redact, form="lines", level="info")
+    level: logs.Level = "debug" if LOUD_VARIABLE in os.environ else "info"
+    stop_logging = logs.set_up(redact=start.checked.redactor.redact, form="lines", level=level)
     try:
         run(start, on_ready=say_ready, openers=openers(os.environ))
     finally:

@@ -3,35 +3,16 @@
 pytest tests/journeys/test_off_the_record.py
 """
 
-import base64
 from pathlib import Path
 
 import pytest
 
+from tests.journeys.traces import PHRASE, traces
 from tests.journeys.world import World, world
 
 pytestmark = pytest.mark.slow
 
-PHRASE = "marmalade under the third stone"
 GONE = "what you said off the record is gone"
-
-
-def spellings(phrase: str) -> tuple[bytes, ...]:
-    """Return a phrase as it may stand in a file: as it is, wide, in hexadecimal, in Base64."""
-    said = phrase.encode()
-    shifted = (base64.b64encode(b"x" * shift + said)[4:-4] for shift in range(3))
-    return (said, phrase.encode("utf-16-le"), said.hex().encode(), *shifted)
-
-
-def traces(directory: Path, phrase: str = PHRASE) -> list[str]:
-    """Return the files below a directory in which a phrase stands, however it is spelled."""
-    return [
-        f"{path.relative_to(directory)}: {one!r}"
-        for path in sorted(directory.rglob("*"))
-        if path.is_file()
-        for one in spellings(phrase)
-        if one in path.read_bytes()
-    ]
 
 
 async def begin(here: World, who: str = "ann", *, chat: str = "") -> None:

@@ -9,7 +9,7 @@ import hashlib
 from datetime import UTC, datetime, timedelta
 
 from zeroclaw.card_words import by_whom
-from zeroclaw.envelope import ConversationId, Principal
+from zeroclaw.envelope import ConversationId, Principal, is_off_the_record
 from zeroclaw.gate.action import Action
 from zeroclaw.gate.approval import Numbered
 from zeroclaw.gate.conditions import ToolFacts
@@ -117,7 +117,9 @@ def _hash(action: Action) -> str:
 
 
 def describe(grant: Grant, language: Language) -> str:
-    """Return one line for people."""
+    """Return one line for people; of one off the record its tool alone, as lists are on record."""
+    if is_off_the_record(grant.conversation):
+        return f"`{grant.tool}`"
     bound = grant.arguments_hash
     scope = Scope(
         tool=grant.tool,

@@ -19,6 +19,7 @@ from zeroclaw.envelope import (
     MessageRef,
     Pressed,
     Principal,
+    is_off_the_record,
 )
 from zeroclaw.gate import approval as approvals
 from zeroclaw.gate import wording
@@ -161,7 +162,9 @@ class Approvals:
                 who = approvals.who(one.approvers, language)
                 whom = "" if may else catalogue.WAITING_FOR_WHOM.to(language, who=who)
                 summary = escape_invisible(approvals.summary_in(one, language))
-                what = f": {summary}" if is_shown else ""
+                # The list is on record where it is asked for.
+                is_told = is_shown and not is_off_the_record(one.conversation)
+                what = f": {summary}" if is_told else ""
                 lines.append(f"- {name} `{one.tool}`{what}, {until}{whom}")
         if self.may_pair(principal):
             # In a group only those whose card stands there: others read along.

@@ -194,12 +194,12 @@ class OffTheRecord:
     def _whose(self, put: Put, scope: ConversationId | None) -> ConversationId | None:
         """Return the conversation off the record that a row belongs to, None for none.
 
-        A row of nobody's that is written with one, such as a word to operators, is of that one; and
-        it stays so, whoever writes it next.
+        A row that is written in the scope of one, such as a word to operators or what an approver is
+        replied, tells of that one; and it stays so, whoever writes it next.
         """
-        found = put.conversation or scope
-        if found is not None and self._is_off(found):
-            return found
+        for found in (put.conversation, scope):
+            if found is not None and self._is_off(found):
+                return found
         reference = self._newest.get((put.kind, put.key))
         return None if reference is None else self._held[reference].conversation
 

@@ -189,6 +189,67 @@ async def test_a_running_answer_ends_with_off(world: World) -> None:
         assert world.look.runs == []
 
 
+async def test_what_an_approver_lists_and_answers_leaves_no_word_in_their_own_chat(
+    world: World,
+) -> None:
+    """Their chat is on record: lists name the tool alone, and a reply goes with what it answers."""
+    world.configure(policy=ASK_FIRST)
+    world.look.touches = (f"file:/{PHRASE}",)
+    ask = asks_for(("look", f'{{"{PHRASE}": 1}}'))
+    world.model.will(ask, says("seen"), ask, says("seen again"))
+    async with world.running() as house:
+        await off(house, "ben")
+        await house.say("look", "ben")
+        await house.say("/pending")
+        assert "`look`" in house.texts()[-1]
+        assert PHRASE not in house.texts()[-1]
+        await house.say("/approve 1")
+        await settled(house)
+        assert house.texts("ben")[-1] == "seen"
+        await house.say("look", "ben")
+        assert PHRASE in str(house.card())
+        await house.press("for_a_time")
+        await house.say("/grants")
+        assert "- `1` `look`, for `person:ben`" in house.texts()[-1]
+        assert PHRASE not in await disk(world)
+    async with world.running() as house:
+        assert PHRASE not in await disk(world)
+        await house.say("/grants")
+        await settled(house)
+        assert "Nothing is granted" in house.texts()[-1]
+
+
+async def test_in_a_group_it_holds_for_everybody_and_for_what_is_edited(world: World) -> None:
+    """A late edit is a note off the record; one of what is forgotten changes nothing."""
+    async with world.running() as house:
+        await off(house, "ben", room="lobby")
+        await house.say(f"{PHRASE} of ada", "ada", room="lobby")
+        number = next(world.numbers) - 1
+        await house.edit(f"p{number}", f"{PHRASE} anew", "ada", room="lobby")
+        await house.say("so?", "ben", room="lobby")
+        assert f"{PHRASE} anew" in str(world.model.requests[-1].messages)
+        assert PHRASE not in await disk(world)
+        await house.say("/otr off", "ada", room="lobby")
+        await settled(house)
+        await house.edit(f"p{number}", f"{PHRASE} once more", "ada", room="lobby")
+        assert PHRASE not in await disk(world)
+
+
+async def test_a_summary_of_it_keeps_no_facts(world: World) -> None:
+    """Nor is a model asked for any; notes of before may be read."""
+    world.configure(autonomy="full")
+    async with world.running() as house:
+        await off(house)
+        for number in range(4):
+            await house.say(f"{PHRASE} {number}")
+        world.model.will(says(f"They spoke of {PHRASE}."))
+        before = len(world.model.requests)
+        await house.say("/compact")
+        assert len(world.model.requests) == before + 1
+        assert await house.rows(RowKind.NOTE) == ()
+        assert PHRASE not in await disk(world)
+
+
 async def test_who_wishes_to_be_forgotten_stays_off_the_record(world: World) -> None:
     """What they say next is not on record because they had the rest removed."""
     async with world.running() as house:

@@ -100,11 +100,13 @@ async def test_a_row_of_nobody_written_with_it_is_its_own_and_stays_so() -> None
         Commit(point=DurablePoint.FINISHED, writes=(note,), conversation=HERE, fence=fence)
     )
     await store.commit(chore(said("1", WORDS + b" sent", None, kind=RowKind.OUTBOX)))
+    reply = said("2", here=OPEN, kind=RowKind.OUTBOX)
+    await store.commit(chore(reply, scope=HERE))
     row = await store.get(RowKind.OUTBOX, "1")
     assert row is not None
     assert (row.body, row.conversation) == (WORDS + b" sent", None)
     assert WORDS not in await behind(disk)
-    assert len(await store.select(Query(kind=RowKind.OUTBOX, conversation=HERE))) == 1
+    assert len(await store.select(Query(kind=RowKind.OUTBOX, conversation=HERE))) == 2
 
 
 async def test_its_journal_is_read_whole_and_its_audit_is_on_record() -> None:
