@@ -31,6 +31,7 @@ from zeroclaw.message import (
     ToolMessage,
     UserMessage,
 )
+from zeroclaw.text.escape import escape_for_model
 from zeroclaw.value import Value, replace
 
 MOST_RESERVE = 4_096
@@ -215,7 +216,9 @@ def _made(scene: Scene, known: Weighed, learned: Learned) -> Assembled:
     parts = [_within(one) for one in scene.parts if one.text]
     system = [one.text for one in parts if one.place == "system"]
     own = [one.text for one in parts if one.place == "turn"]
-    summary = f"{scene.summary}\n{_A_RECORD}" if scene.summary else ""
+    # Its further lines are set in, so that none looks like one of the prompt's, which it stands in.
+    lines = escape_for_model(scene.summary)[0].splitlines()
+    summary = "\n".join(("\n    ".join(lines), _A_RECORD)) if lines else ""
     whole = prepare_request_messages(
         (SystemMessage(content="\n\n".join(system)), *scene.messages),
         summary=summary,
