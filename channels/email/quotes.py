@@ -31,81 +31,33 @@ _LEAD_LINES = 3  # over which a long "On … wrote:" is wrapped
 _HEADER_LINES = 8
 _SIGNATURE_LINES = 15
 
-# How "… wrote:" ends, in the languages of the programs that people use.
-_WROTE = (
-    "wrote",
-    "schrieb",
-    "geschrieben",
-    "a écrit",
-    "escribió",
-    "escreveu",
-    "ha scritto",
-    "schreef",
-    "написал",
-    "написала",
-    "написал(а)",  # noqa: RUF001  Cyrillic
-    "пишет",
-    "napisał",
-    "napisał(a)",
-    "skrev",
-    "kirjoitti",
-    "yazdı",  # noqa: RUF001  Turkish
-    "写道",
-    "のメール",
+# A row for each language of the programs that people use: what ends "… wrote:" and what begins it, the
+# labels of Outlook's block (from, sent, to, subject), what stands between dashes, what a telephone adds.
+_LANGUAGES = (
+    "wrote|on|from|sent,date|to|subject|original message,forwarded message,reply message|sent from my,sent from outlook,get outlook for",
+    "schrieb,geschrieben|am|von|gesendet,datum|an|betreff|original-nachricht,ursprüngliche nachricht,weitergeleitete nachricht|von meinem,gesendet von,diese nachricht wurde von",
+    "a écrit|le|de|envoyé|à|objet|message d'origine,message original,message transféré|envoyé de mon,envoyé depuis",
+    "escribió|el|de|enviado,enviado el,fecha|para|asunto|mensaje original,mensaje reenviado|enviado desde mi",
+    "escreveu|em|de|enviado|para|assunto|mensagem original|enviado do meu",
+    "ha scritto|il|da|inviato,data|a|oggetto|messaggio originale,messaggio inoltrato|inviato da",
+    "schreef|op|van|verzonden|aan|onderwerp|oorspronkelijk bericht|verzonden vanaf",
+    "написал,написала,написал(а),пишет|в|от|отправлено,дата|кому|тема|исходное сообщение,пересылаемое сообщение|отправлено с",  # noqa: RUF001  Cyrillic
+    "napisał,napisał(a)|dnia|od|data|do|temat||",
+    "skrev|den|från|skickat|till|ämne||skickat från",
+    "skrev|den|fra|sendt|til|emne||",
+    "kirjoitti|||||||",
+    "yazdı|||||||",  # noqa: RUF001  Turkish
+    "写道|||||||",
+    "のメール|||||||",
 )
-_WROTE_FIRST = ("am ", "on ", "le ", "el ", "em ", "il ", "op ", "den ", "dnia ", "в ")
+_WROTE, _FIRST, _FROM, _SENT, _TO, _SUBJECT, _ORIGINAL, _DEVICE = (
+    tuple(word for cell in column for word in cell.split(",") if word)
+    for column in zip(*(row.split("|") for row in _LANGUAGES), strict=True)
+)
+_WROTE_FIRST = tuple(f"{word} " for word in _FIRST)
+_SENT_FROM = tuple(f"{words} " for words in _DEVICE)
 _SINCE = re.compile(r"\d")
-_FROM = ("from:", "von:", "de:", "от:", "da:", "van:", "od:", "från:", "fra:")
-_OTHERS = (
-    (
-        *("sent:", "date:", "gesendet:", "datum:", "envoyé:", "envoyé :", "enviado:"),
-        *("enviado el:", "отправлено:", "дата:", "inviato:", "data:", "verzonden:", "fecha:"),
-        *("skickat:", "sendt:"),
-    ),
-    ("to:", "an:", "à:", "à :", "para:", "кому:", "a:", "aan:", "do:", "till:", "til:"),
-    (
-        *("subject:", "betreff:", "objet:", "objet :", "asunto:", "тема:", "oggetto:"),
-        *("assunto:", "onderwerp:", "temat:", "ämne:", "emne:"),
-    ),
-)
-_ORIGINAL = (
-    "original message",
-    "original-nachricht",
-    "ursprüngliche nachricht",
-    "weitergeleitete nachricht",
-    "forwarded message",
-    "message d'origine",
-    "message original",
-    "message transféré",
-    "mensaje original",
-    "mensaje reenviado",
-    "mensagem original",
-    "исходное сообщение",
-    "пересылаемое сообщение",
-    "messaggio originale",
-    "messaggio inoltrato",
-    "oorspronkelijk bericht",
-    "reply message",
-)
 _FORWARDED = ("begin forwarded message:", "anfang der weitergeleiteten nachricht:")
-_SENT_FROM = (
-    "sent from my ",
-    "sent from outlook",
-    "get outlook for ",
-    "von meinem ",
-    "gesendet von ",
-    "diese nachricht wurde von ",
-    "envoyé de mon ",
-    "envoyé depuis ",
-    "enviado desde mi ",
-    "enviado do meu ",
-    "отправлено с ",  # noqa: RUF001  Cyrillic
-    "inviato da ",
-    "verzonden vanaf ",
-    "skickat från ",
-)
-
-
 _BETWEEN_DASHES = re.compile(r"[-_]{4,}\s*[^\W\d_].{0,80}\s*[-_]{4,}")
 _LABELLED = re.compile(r"[*_]{0,2}[^\W\d_][^:：\n]{0,24}[:：](?!//)[*_]{0,2}\s*\S")  # noqa: RUF001
 
@@ -189,15 +141,16 @@ def _is_header_block(lines: Sequence[str], at: int) -> bool:
     labelled = [_LABELLED.match(one[:MOST_LINE_CHARS].strip()) for one in lines[at : at + 3]]
     if len(labelled) == 3 and all(labelled) and "@" in lines[at][:MOST_LINE_CHARS]:  # noqa: PLR2004  lines
         return True
-    if at == len(lines) or not _label(lines[at]).startswith(_FROM):
+    if at == len(lines) or _label(lines[at]) not in _FROM:
         return False
-    below = [_label(one) for one in lines[at + 1 : at + _HEADER_LINES]]
-    return sum(any(one.startswith(names) for one in below) for names in _OTHERS) > 1
+    below = {_label(one) for one in lines[at + 1 : at + _HEADER_LINES]}
+    return sum(not below.isdisjoint(names) for names in (_SENT, _TO, _SUBJECT)) > 1
 
 
 def _label(line: str) -> str:
-    """Return the beginning of a line without what makes it bold."""
-    return line[:80].replace("*", "").replace("\xa0", " ").strip().lower()
+    """Return the words before a line's first colon, without what makes them bold; empty for none."""
+    label, colon, _ = line[:80].replace("*", "").replace("\xa0", " ").partition(":")
+    return label.strip().lower() if colon else ""
 
 
 def _after_lead(lines: Sequence[str], at: int) -> int:
@@ -245,4 +198,4 @@ def _without_device(text: str) -> str:
     """Return a text without what a telephone puts under it."""
     before, _, last = text.rstrip().rpartition("\n")
     line = last.strip()
-    return before if len(line) <= 80 and line.lower().startswith(_SENT_FROM) else text  # noqa: PLR2004  a line
+    return before if len(line) <= 80 and f"{line} ".lower().startswith(_SENT_FROM) else text  # noqa: PLR2004  a line

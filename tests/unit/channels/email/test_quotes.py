@@ -44,6 +44,7 @@ TAILS = (
     "-- \nAnn of A\nTel. 1",
     "--\nAnn of A",
     "Sent from my iPhone",
+    "Sent from Outlook",
     "Von meinem iPhone gesendet",
     "> It costs 3.\n> Shall I?",
 )
