@@ -1,10 +1,11 @@
 """Show a growing answer as one of Slack's streams, for as long as it can be one.
 
 A stream is a message of a thread to which chunks are added, words and what tools do ("chat.startStream"
-and what follows it, docs.slack.dev, read 2026-11). One that has begun with chunks takes nothing else. A workspace may not allow it, and a kind of chat may not. Slack ends a
-stream that was silent for half a minute, or is five minutes old, and marks its message as failed
-(slackapi/python-slack-sdk#1859, slackapi/node-slack-sdk#2702, 2026); so each is ended before that. What
-was a stream is a message like any other, and is edited from then on.
+and what follows it, docs.slack.dev, read 2026-11). One that has begun with chunks takes nothing else. A
+workspace may not allow it, and a kind of chat may not. Slack ends a stream that was silent for half a
+minute, or is five minutes old, and marks its message as failed (slackapi/python-slack-sdk#1859,
+slackapi/node-slack-sdk#2702, 2026); so each is ended before that. What was a stream is a message like
+any other, and is edited from then on.
 """
 
 import asyncio
