@@ -204,6 +204,17 @@ async def test_no_fact_holds_a_secret_nor_more_than_there_is_room_for(world: Wor
         assert (await house.audited())[-4:] == ["failed", "failed", "executed", "failed"]
 
 
+async def test_a_fact_that_the_gate_refuses_is_not_kept(world: World) -> None:
+    """The others are; what became of each is on record once."""
+    with_notes(world, NotesSettings(max_note_chars=20))
+    async with world.running() as house:
+        await talk(house)
+        await compact(house, says(f'"Ada likes tea, but not in the morning."\n{TEA}'), SUMMARY)
+        assert [one.text for one in await kept(world)] == ["Ada likes tea."]
+        kinds = await house.audited()
+        assert (kinds.count("executed"), kinds.count("failed")) == (1, 1)
+
+
 async def test_facts_of_untrusted_talk_are_marked(world: World) -> None:
     """A page may have put them there."""
     page = PlainTool(replace(LOOK, name="page", effects=frozenset({"network"})))
