@@ -12,6 +12,9 @@ the answer's bytes were made before. The user's words:
     keys …      twelve calls of `read_file` on what is slow to redact, then the same text
     book …      twelve calls of `read_attachment` on the first file, then the same text
 
+`GET …/shared` tells how much of the requests for these stood at the beginning of the next one, which is
+what an endpoint can keep of its work: bytes of both, since the last time.
+
 Run as `python -m tests.bench.model`; the first line of output is the base address.
 """
 
@@ -76,6 +79,35 @@ _TOOL = _HEAD + _event({"tool_calls": [_CALL]}) + _event({}, "tool_calls") + _EN
 _NOT_FOUND = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
 
 
+class _Shared:
+    """What each request has in common with the one before it; of one conversation at a time."""
+
+    def __init__(self) -> None:
+        self._before = b""
+        self._counts = [0, 0]
+
+    def take(self, body: bytes) -> None:
+        now, before = body.partition(b'"tools":')[0], self._before
+        least, most = 0, min(len(now), len(before))
+        while least < most:
+            middle = (least + most + 1) // 2
+            if now[:middle] == before[:middle]:
+                least = middle
+            else:
+                most = middle - 1
+        self._counts[0] += least
+        self._counts[1] += len(before)
+        self._before = now
+
+    def told(self) -> bytes:
+        body = json.dumps(self._counts).encode()
+        self._counts = [0, 0]
+        return b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body)
+
+
+_SHARED = _Shared()
+
+
 class _Connection(asyncio.Protocol):
     def __init__(self) -> None:
         self._read = b""
@@ -93,7 +125,11 @@ class _Connection(asyncio.Protocol):
         length = int(head.lower().partition(b"content-length:")[2].partition(b"\r\n")[0] or b"0")
         if len(rest) >= length:
             self._read = rest[length:]
-            if head.startswith(b"GET "):  # what models there are; then nothing is known of this one
+            if head.startswith(b"GET /v1/shared"):
+                self._transport.write(_SHARED.told())
+            elif head.startswith(
+                b"GET "
+            ):  # what models there are; then nothing is known of this one
                 self._transport.write(_NOT_FOUND)
             else:
                 self._answer(rest[:length])
@@ -101,6 +137,8 @@ class _Connection(asyncio.Protocol):
     def _answer(self, body: bytes) -> None:
         messages = cast("_Body", json.loads(body))["messages"]
         asked = next(one["content"] for one in reversed(messages) if one["role"] == "user")
+        if asked.startswith(("text ", "tool ")):  # and no summary is asked for
+            _SHARED.take(body)
         match asked.partition(" ")[0]:
             case "tool" if messages[-1]["role"] == "user":
                 self._transport.write(_TOOL)

@@ -1,13 +1,16 @@
 """The parts of the bench, each of which adds its figures to the report."""
 
 import asyncio
+import json
 import os
 import statistics
 import time
+import urllib.request
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import cast
 
 from tests.bench.figures import Report
 from tests.bench.front import Front, Said
@@ -115,6 +118,13 @@ async def turns(place: Place, kind: str, times: int, *, aim: str = "") -> None:
     report.one(f"{kind} turn: platform calls", calls / times, "a turn")
 
 
+def _shared(model_url: str) -> tuple[int, int]:
+    """Return what the model says of the beginnings of requests; see `tests.bench.model`."""
+    with urllib.request.urlopen(f"{model_url}/shared") as answer:
+        common, sent = cast("tuple[int, int]", json.loads(answer.read()))
+    return common, sent
+
+
 async def long(place: Place, hundreds: int) -> None:
     """Measure one conversation, hundred turns by hundred, whose window is full after some thirty.
 
@@ -137,6 +147,8 @@ async def long(place: Place, hundreds: int) -> None:
                 await front.say("ann", f"{kind} {hundred} {n}").answered.wait()
             cpu.append((daemon.cpu_s() - before) / 100 * 1000)
             memory.append(daemon.pss_mib())
+    common, sent = await asyncio.to_thread(_shared, place.model_url)
+    shared = common / sent * 100
     report = place.report
     # Of three hundreds each, for one differs from the next by a fifth on a machine with other work.
     early, late = statistics.median(cpu[1:4]), statistics.median(cpu[-3:])
@@ -144,6 +156,7 @@ async def long(place: Place, hundreds: int) -> None:
     report.one("long conversation: last 300 turns, processor time", late, "ms a turn")
     report.one("long conversation: the last of them / the first", late / early, "", aim="< 1.1")
     report.many("long conversation: each hundred, processor time", cpu, "ms a turn")
+    report.one("long conversation: of a request, begins the next one too", shared, "%")
     report.one("long conversation: memory after 200 turns, PSS", memory[1], "MiB")
     report.one("long conversation: memory at the end, PSS", memory[-1], "MiB")
 
