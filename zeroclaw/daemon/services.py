@@ -13,6 +13,8 @@ from zeroclaw.context.offers import Offers
 from zeroclaw.context.providers import ContextProviders
 from zeroclaw.context.recollection import Recollection
 from zeroclaw.context.skills import skills_provider
+from zeroclaw.conversation.downloads import Downloads
+from zeroclaw.conversation.numbers import Numbers
 from zeroclaw.conversation.turn_row import open_drafts
 from zeroclaw.daemon.channel_host import ChannelHost
 from zeroclaw.daemon.context import own_context
@@ -65,8 +67,6 @@ from zeroclaw.text import catalogue
 from zeroclaw.tools import attachments, loading, results
 from zeroclaw.turn.context import TurnServices
 from zeroclaw.turn.deliveries import Deliveries
-from zeroclaw.turn.downloads import Downloads
-from zeroclaw.turn.numbers import Numbers
 from zeroclaw.turn.results import Results
 from zeroclaw.turn.runner import TurnRunner
 from zeroclaw.turn.session import Leases

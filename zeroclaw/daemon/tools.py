@@ -7,6 +7,7 @@ from typing import cast
 
 from zeroclaw.config.model import Config, FetchSettings
 from zeroclaw.context.notes import Notes
+from zeroclaw.conversation.downloads import AttachedFiles
 from zeroclaw.host import plugins, sandbox
 from zeroclaw.host.http import http_client
 from zeroclaw.host.protected import Protected
@@ -14,7 +15,6 @@ from zeroclaw.host.usage import Quota
 from zeroclaw.store import Store
 from zeroclaw.tool import Tool
 from zeroclaw.tools import attachments, fetch, files, notes, results, shell
-from zeroclaw.turn.downloads import AttachedFiles
 from zeroclaw.turn.kept_results import KeptResults
 
 OURS = frozenset({"attachments", "fetch", "files", "notes", "results", "shell"})

@@ -12,6 +12,7 @@ from datetime import datetime
 from functools import partial
 
 from zeroclaw.conversation.inbox import Answer, item_put
+from zeroclaw.conversation.numbers import Numbers, last_put
 from zeroclaw.delivery.rows import Settle, outbox_row
 from zeroclaw.envelope import (
     Address,
@@ -38,7 +39,6 @@ from zeroclaw.text import catalogue
 from zeroclaw.text.escape import escape_invisible
 from zeroclaw.text.language import Sentence
 from zeroclaw.turn.approvals import on_cards
-from zeroclaw.turn.numbers import Numbers, last_put
 
 GRANTS = "grants"
 """Where grants are numbered, as calls are in an approver's chat; no chat's key is this word."""

@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import asynccontextmanager
 from datetime import timedelta
 
+from zeroclaw.conversation.numbers import Numbers, last_put
 from zeroclaw.delivery.rows import Ask, Text, outbox_row
 from zeroclaw.envelope import (
     ApprovalId,
@@ -29,7 +30,6 @@ from zeroclaw.inbound.identity import OPERATOR, PEOPLE
 from zeroclaw.inbound.pairing import STRANGERS, Claim, Stranger
 from zeroclaw.store import Put, RowKind, Write
 from zeroclaw.text import catalogue
-from zeroclaw.turn.numbers import Numbers, last_put
 
 COUNTS_FOR = ConversationId("pairing")
 """Under which the numbers of these questions are counted; they belong to no conversation."""

@@ -10,6 +10,7 @@ from datetime import datetime
 from zeroclaw.channel import ChannelLog
 from zeroclaw.clock import Clock
 from zeroclaw.config.model import RetentionSettings
+from zeroclaw.conversation.numbers import COUNTERS
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import Conflict, StoreUnusable
 from zeroclaw.gate import audit
@@ -43,7 +44,6 @@ from zeroclaw.store import (
 )
 from zeroclaw.table import Ages, Declaration, Stays, UntilDue
 from zeroclaw.turn import entries
-from zeroclaw.turn.numbers import COUNTERS
 
 EVERY_S = 86_400.0
 LOOK_S = 3_600.0

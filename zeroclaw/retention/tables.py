@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from zeroclaw.context.notes import NOTES
 from zeroclaw.conversation.attachments import ATTACHMENTS
 from zeroclaw.conversation.inbox import INBOX
+from zeroclaw.conversation.numbers import COUNTERS
 from zeroclaw.conversation.turn_row import TURNS
 from zeroclaw.delivery.rows import OUTBOX
 from zeroclaw.gate.action import ACTIONS
@@ -25,7 +26,6 @@ from zeroclaw.limits.budget import MARKS
 from zeroclaw.store import RowKind
 from zeroclaw.table import Column, Declaration, Words
 from zeroclaw.turn.kept_results import RESULTS
-from zeroclaw.turn.numbers import COUNTERS
 from zeroclaw.turn.titles import TITLES
 from zeroclaw.turn.tool_calls import PROCESSES, WORKSPACES
 

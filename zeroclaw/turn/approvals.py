@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from zeroclaw.conversation.inbox import Item, item_put
+from zeroclaw.conversation.numbers import last_put
 from zeroclaw.delivery.rows import Ask, Settle, Text, outbox_row
 from zeroclaw.envelope import Address, ApprovalId, ConversationId, MessageRef, Reader
 from zeroclaw.gate import approval as approvals
@@ -19,7 +20,6 @@ from zeroclaw.text import catalogue
 from zeroclaw.text.language import Language
 from zeroclaw.turn.context import TurnServices
 from zeroclaw.turn.entries import AnswerTaken
-from zeroclaw.turn.numbers import last_put
 from zeroclaw.turn.session import Transition
 from zeroclaw.turn.tool_calls import refused
 from zeroclaw.value import replace

@@ -7,7 +7,6 @@ a while, and requests are cut instead (K13).
 
 from zeroclaw.context.assembly import reserve_of, room_of
 from zeroclaw.context.compaction import UNKNOWN_WINDOW, Breaker, kept, kept_summary
-from zeroclaw.delivery.rows import Text, outbox_row
 from zeroclaw.foreign import Raised
 from zeroclaw.message import NO_USAGE
 from zeroclaw.store import DurablePoint
@@ -54,9 +53,8 @@ async def compact(turn: TurnContext, notes: FactNotes, cause: CompactionCause) -
         at=services.clock.now(),
     )
     record.breaker, record.is_cut = Breaker(), False
-    note = Text(address=turn.address, text=catalogue.COMPACTED.to(language), language=language)
     is_first = not is_asked and not session.history.summary
-    told = (outbox_row(services.ids.ulid(), note, session.conversation),) if is_first else ()
+    told = (turn.says(catalogue.COMPACTED.to(language)),) if is_first else ()
 
     async def planned() -> Transition:
         keeps = await notes.plan(facts)

@@ -10,9 +10,12 @@ from zeroclaw.clock import Clock, Ids
 from zeroclaw.context.composer import Composer, RequestSources
 from zeroclaw.context.model import Model
 from zeroclaw.context.recollection import Recollection
+from zeroclaw.conversation.downloads import Downloads
+from zeroclaw.conversation.numbers import Numbers
 from zeroclaw.conversation.turn_row import TurnRow
 from zeroclaw.delivery.live import Live
 from zeroclaw.delivery.outbox import Outbox
+from zeroclaw.delivery.rows import Text, outbox_row
 from zeroclaw.envelope import Address, ConversationId, Principal, Reader
 from zeroclaw.events import Publish
 from zeroclaw.gate.decide import Gate
@@ -23,9 +26,7 @@ from zeroclaw.redact import Redactor
 from zeroclaw.store import Put, Store
 from zeroclaw.text.language import Language, Localized
 from zeroclaw.tool import Tool
-from zeroclaw.turn.downloads import Downloads
 from zeroclaw.turn.entries import TurnOpened
-from zeroclaw.turn.numbers import Numbers
 from zeroclaw.turn.results import Results
 from zeroclaw.turn.session import ConversationSession
 from zeroclaw.turn.states import Limits
@@ -128,6 +129,11 @@ class TurnContext(Value):
     def address(self) -> Address:
         """Where it is answered."""
         return self.row.address
+
+    def says(self, text: str) -> Put:
+        """Return the row that says something in the chat, beside the answer."""
+        note = Text(address=self.address, text=text, language=self.language)
+        return outbox_row(self.services.ids.ulid(), note, self.conversation)
 
     @property
     def language(self) -> Language:

@@ -1,7 +1,7 @@
 """The control lane of a conversation: what steers a running turn, and what comes between turns."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from datetime import datetime
 
 from zeroclaw.conversation.inbox import (
@@ -30,11 +30,10 @@ from zeroclaw.text.language import Language
 from zeroclaw.turn.approvals import ApprovalRequests, answered_entry
 from zeroclaw.turn.context import TurnServices
 from zeroclaw.turn.entries import Entry, Noted, Steered, TurnOpened
-from zeroclaw.turn.session import ConversationSession, Transition
+from zeroclaw.turn.session import ConversationSession, Tell, Transition
 from zeroclaw.turn.signals import AbortRequested
 from zeroclaw.value import replace
 
-Tell = Callable[[Transition], Awaitable[None]]
 CallOf = Callable[[ApprovalId], ToolCall | None]
 
 
@@ -85,17 +84,12 @@ class ControlLane:
                 self._seen.add(item.id)
                 self._held.append(item)
         now = self._services.clock.now()
-        held, self._held = self._held, []
-        steered = tuple(
-            Steered(
-                user=UserMessage(content=_told(item), note="edited"),
-                item=item.id,
-                at=now,
-                untrusted=_origins(item),
-            )
-            for item in held
-        )
-        return steered, tuple(item_put(item, "joined") for item in held)
+
+        def steered(item: Item) -> Steered:
+            user = UserMessage(content=_told(item), note="edited")
+            return Steered(user=user, item=item.id, at=now, untrusted=_origins(item))
+
+        return self._let_go(steered)
 
     async def steering(self, owner: Principal) -> tuple[tuple[Entry, ...], tuple[Write, ...]]:
         """Return what its own person wrote to steer the running turn, as messages of it.
@@ -130,9 +124,14 @@ class ControlLane:
     def note_held(self) -> tuple[tuple[Entry, ...], tuple[Write, ...]]:
         """Return edits that no batch took as notes of the history, for the turn's end."""
         now = self._services.clock.now()
+        return self._let_go(lambda item: _noted(item, now))
+
+    def _let_go(
+        self, entry: Callable[[Item], Entry]
+    ) -> tuple[tuple[Entry, ...], tuple[Write, ...]]:
+        """Return the entry of each edit that was held, and the writes that end them."""
         held, self._held = self._held, []
-        noted = tuple(_noted(item, now) for item in held)
-        return noted, tuple(item_put(item, "joined") for item in held)
+        return tuple(map(entry, held)), tuple(item_put(item, "joined") for item in held)
 
     async def _waiting(self) -> tuple[Item, ...]:
         where = self._session.conversation

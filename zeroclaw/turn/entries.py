@@ -242,21 +242,17 @@ def decode(body: bytes) -> Entry:
     """
     try:
         stored = _READER.decode(body)
-    except MsgspecError as error:
-        message = f"a journal entry is damaged: {error}; restore the data directory from a backup"
-        raise StoreUnusable(message) from error
-    if stored.version != VERSION:
-        message = (
-            f"a journal entry is of version `{stored.version}`, which this zeroclaw does not know "
-            f"(its own is {VERSION}); start the newer one that wrote it"
-        )
-        raise StoreUnusable(message)
-    try:
-        # codec.decode returns one of the union's members or raises.
-        return cast("Entry", codec.decode(cast("type[object]", Entry), bytes(stored.entry)))
-    except StoreUnusable as error:
+        if stored.version == VERSION:
+            # codec.decode returns one of the union's members or raises.
+            return cast("Entry", codec.decode(cast("type[object]", Entry), bytes(stored.entry)))
+    except (MsgspecError, StoreUnusable) as error:
         message = (
             f"a journal entry is damaged: {error}; restore the data directory from a backup, or "
             "start the newer zeroclaw that wrote it"
         )
         raise StoreUnusable(message) from error
+    message = (
+        f"a journal entry is of version `{stored.version}`, which this zeroclaw does not know "
+        f"(its own is {VERSION}); start the newer one that wrote it"
+    )
+    raise StoreUnusable(message)

@@ -5,9 +5,8 @@ its event.
 """
 
 import hashlib
-from collections.abc import Awaitable, Callable
 
-from zeroclaw.delivery.rows import File, Text, outbox_row, quiet_notes
+from zeroclaw.delivery.rows import File, outbox_row, quiet_notes
 from zeroclaw.envelope import ActionId, ApprovalId, Reader
 from zeroclaw.gate.conditions import facts_of
 from zeroclaw.gate.verdict import Stopped
@@ -27,7 +26,7 @@ from zeroclaw.turn.kept_results import kept_put
 from zeroclaw.turn.model_call import ModelCall
 from zeroclaw.turn.receipts import ReceiptLookup
 from zeroclaw.turn.results import Settled
-from zeroclaw.turn.session import Transition
+from zeroclaw.turn.session import Tell, Transition
 from zeroclaw.turn.signals import (
     BudgetReached,
     ContextOverflowed,
@@ -39,8 +38,6 @@ from zeroclaw.turn.tool_calls import ToolCalls, refused
 from zeroclaw.value import replace
 
 EXPIRE_AGAIN_S = 1.0
-
-Tell = Callable[[Transition], Awaitable[None]]
 
 
 class EffectExecutor:
@@ -90,14 +87,9 @@ class EffectExecutor:
         request = replace(request, files=files)
         if is_cut and not session.requests.is_cut:
             session.requests.is_cut = True
-            await self._note(catalogue.CUT_WITHOUT_SUMMARY.to(self._turn.language))
+            note = self._turn.says(catalogue.CUT_WITHOUT_SUMMARY.to(self._turn.language))
+            await self._tell(Transition(point=DurablePoint.HOUSEKEEPING, writes=(note,)))
         return request
-
-    async def _note(self, text: str) -> None:
-        """Say something in the chat beside the answer."""
-        says = Text(address=self._turn.address, text=text, language=self._turn.language)
-        note = outbox_row(self._services.ids.ulid(), says, self._session.conversation)
-        await self._tell(Transition(point=DurablePoint.HOUSEKEEPING, writes=(note,)))
 
     def as_shown(self, text: str) -> str:
         """Return a text of the model without its receipts: a draft proves nothing yet."""

@@ -55,7 +55,9 @@ class Finalizer:
         text, receipts = await self._text(done)
         state = _ITEM_STATES.get(done.reason, "failed")
         # Of a budget that is used up operators are told once, not with each message.
-        is_told = done.reason == "budget_exceeded" and await self._is_spent()
+        is_told = done.reason == "budget_exceeded" and bool(
+            await services.budget.reached(opened.principal, self._turn.conversation)
+        )
         told = self._told(done) if state == "failed" and not is_told else ()
         end = Transition(
             point=DurablePoint.FINISHED,
@@ -124,10 +126,6 @@ class Finalizer:
                 continue
             services.outbox.announce_written((*stopped, *end.writes, *marks))
             return final, f"{text}{said}"
-
-    async def _is_spent(self) -> bool:
-        whose, here = self._opened.principal, self._session.conversation
-        return await self._services.budget.reached(whose, here) is not None
 
     async def _of_budgets(self, done: Done) -> tuple[str, tuple[Put, ...]]:
         """Return what is said once of budgets: below the answer, and the writes that tell operators."""

@@ -35,42 +35,8 @@ from zeroclaw.message import NO_USAGE, AssistantMessage, ToolCall, ToolMessage, 
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Language, LocalizedMessage
 from zeroclaw.turn import batch as slots
+from zeroclaw.turn import entries, signals
 from zeroclaw.turn.batch import Batch
-from zeroclaw.turn.entries import (
-    AnswerTaken,
-    BatchAppended,
-    CallFinished,
-    CallStarted,
-    Compacted,
-    Gated,
-)
-from zeroclaw.turn.signals import (
-    AbortRequested,
-    AppendBatch,
-    AwaitAnswers,
-    BudgetReached,
-    CancelCalls,
-    CheckCalls,
-    Compact,
-    CompactionFailed,
-    ContextOverflowed,
-    Dispatch,
-    Effect,
-    Event,
-    Finish,
-    GateBatch,
-    RecordUnknown,
-    RequestEvent,
-    RequestFailed,
-    RequestSent,
-    ResponseReceived,
-    RunCall,
-    SendRequest,
-    ShowText,
-    StreamCut,
-    TextArrived,
-    TurnFailed,
-)
 from zeroclaw.turn.states import (
     Asking,
     Calling,
@@ -90,7 +56,7 @@ from zeroclaw.turn.states import (
 )
 from zeroclaw.value import replace
 
-Step = tuple[State, tuple[Effect, ...]]
+Step = tuple[State, tuple[signals.Effect, ...]]
 
 
 def begin(limits: Limits, *, language: Language = "en", context_heavy: bool = False) -> Step:
@@ -120,7 +86,7 @@ def begin_compaction(limits: Limits, *, language: Language = "en") -> Step:
     return _compact(progress, "asked")
 
 
-def step(state: State, event: Event) -> Step:
+def step(state: State, event: signals.Event) -> Step:
     """Return the state after the event, and what to do about it, in order.
 
     Raises:
@@ -129,13 +95,13 @@ def step(state: State, event: Event) -> Step:
     if isinstance(state, Done):
         return state, ()
     match event:
-        case AbortRequested():
+        case signals.AbortRequested():
             mark = "interrupted" if event.cause == "interrupt" else "stopped"
             note = abort_note(event, state.progress.language)
             return finish(state, "user_abort", note, mark)
-        case BudgetReached():
+        case signals.BudgetReached():
             return finish(state, "budget_exceeded", event.text, "stopped")
-        case TurnFailed():
+        case signals.TurnFailed():
             return finish(state, "error", event.text)
         case _:
             return _affordable(*_moved(state, event))
@@ -165,18 +131,18 @@ def resume(state: State, *, rerun: frozenset[ActionId] = frozenset()) -> Step:
         case Thinking() | Streaming():
             return _ask(state.progress, state.shown)
         case Compacting():
-            return state, (Compact(cause=state.cause),)
+            return state, (signals.Compact(cause=state.cause),)
         case Confirming() if approvals := slots.pending(state.batch):
-            return state, (AwaitAnswers(approvals=approvals),)
+            return state, (signals.AwaitAnswers(approvals=approvals),)
         case Confirming() | Executing() | Dispatching():
             return _resumed(state, rerun)
         case Done():
-            return state, (Finish(done=state),)
+            return state, (signals.Finish(done=state),)
         case _:
             unhandled(state)
 
 
-def _moved(state: Running, event: Event) -> Step:
+def _moved(state: Running, event: signals.Event) -> Step:
     match state:
         case Thinking() | Streaming():
             return _asking(state, event)
@@ -193,44 +159,48 @@ def _moved(state: Running, event: Event) -> Step:
 
 def _ask(progress: Progress, shown: str = "") -> Step:
     asked = replace(progress, requests=progress.requests + 1)
-    return Thinking(progress=asked, shown=shown), (SendRequest(request=asked.requests),)
+    return Thinking(progress=asked, shown=shown), (signals.SendRequest(request=asked.requests),)
 
 
-def _asking(state: Thinking | Streaming, event: Event) -> Step:
-    if not isinstance(event, RequestEvent) or event.request != state.progress.requests:
+def _asking(state: Thinking | Streaming, event: signals.Event) -> Step:
+    if not isinstance(event, signals.RequestEvent) or event.request != state.progress.requests:
         return state, ()
     match event:
-        case RequestFailed():
+        case signals.RequestFailed():
             return finish(state, "error", event.text, why=event.why)
-        case ContextOverflowed():
+        case signals.ContextOverflowed():
             return _overflowed(state)
-        case RequestSent() if isinstance(state, Thinking):
+        case signals.RequestSent() if isinstance(state, Thinking):
             return Streaming(progress=state.progress, shown=state.shown), ()
-        case TextArrived() | ResponseReceived() | StreamCut() if isinstance(state, Streaming):
+        case signals.TextArrived() | signals.ResponseReceived() | signals.StreamCut() if isinstance(
+            state, Streaming
+        ):
             return _streaming(state, event)
         case _:
             return state, ()
 
 
-def _streaming(state: Streaming, event: TextArrived | ResponseReceived | StreamCut) -> Step:
+def _streaming(
+    state: Streaming, event: signals.TextArrived | signals.ResponseReceived | signals.StreamCut
+) -> Step:
     progress = state.progress
     match event:
-        case TextArrived():
+        case signals.TextArrived():
             shown = state.shown + event.text if state.fresh else event.text
-            whole = ShowText(text=joined(progress.said, shown), is_last=event.is_last)
+            whole = signals.ShowText(text=joined(progress.said, shown), is_last=event.is_last)
             return Streaming(progress=progress, shown=shown, fresh=True), (whole,)
-        case StreamCut() if progress.reasked:
+        case signals.StreamCut() if progress.reasked:
             note = catalogue.BROKE_OFF_TWICE.to(progress.language)
             return finish(state, "error", note)
-        case StreamCut():
+        case signals.StreamCut():
             return _ask(replace(progress, reasked=True), state.shown)
-        case ResponseReceived():
+        case signals.ResponseReceived():
             return _answered(progress, event)
         case _:
             assert_never(event)
 
 
-def _answered(progress: Progress, event: ResponseReceived) -> Step:
+def _answered(progress: Progress, event: signals.ResponseReceived) -> Step:
     message = event.message
     shown = message.content if event.shown is None else event.shown
     after = replace(
@@ -260,19 +230,19 @@ def _overflowed(state: Thinking | Streaming) -> Step:
 
 
 def _compact(progress: Progress, cause: CompactionCause, shown: str = "") -> Step:
-    return Compacting(progress=progress, cause=cause, shown=shown), (Compact(cause=cause),)
+    return Compacting(progress=progress, cause=cause, shown=shown), (signals.Compact(cause=cause),)
 
 
-def _compacting(state: Compacting, event: Event) -> Step:
+def _compacting(state: Compacting, event: signals.Event) -> Step:
     match event:
-        case Compacted():
+        case entries.Compacted():
             progress = replace(state.progress, usage=state.progress.usage + event.usage)
             if state.cause == "asked":
                 return said(catalogue.COMPACTED_NOW.to(progress.language), progress.usage)
             return _ask(progress, state.shown)
-        case CompactionFailed() if state.cause == "asked":
+        case signals.CompactionFailed() if state.cause == "asked":
             return said(event.text, state.progress.usage)
-        case CompactionFailed():
+        case signals.CompactionFailed():
             # The next request is cut instead, so that the conversation goes on (K13).
             return _ask(state.progress, state.shown)
         case _:
@@ -284,26 +254,26 @@ def _compacting(state: Compacting, event: Event) -> Step:
 
 def _gate(progress: Progress, calls: tuple[ToolCall, ...]) -> Step:
     batch = slots.allocate(calls)
-    return Executing(progress=progress, batch=batch), (GateBatch(calls=calls),)
+    return Executing(progress=progress, batch=batch), (signals.GateBatch(calls=calls),)
 
 
-def _calling(state: Calling, event: Event) -> Step:
+def _calling(state: Calling, event: signals.Event) -> Step:
     match state, event:
-        case _, BatchAppended():
+        case _, entries.BatchAppended():
             return _appended(state, event)
-        case Confirming(), AnswerTaken(approval=approval, result=None):
+        case Confirming(), entries.AnswerTaken(approval=approval, result=None):
             return _went_on(state, slots.granted(state.batch, approval))
-        case Confirming(), AnswerTaken(approval=approval, result=ToolMessage() as result):
+        case Confirming(), entries.AnswerTaken(approval=approval, result=ToolMessage() as result):
             return _went_on(state, slots.refused(state.batch, approval, result))
-        case Executing(), Gated():
+        case Executing(), entries.Gated():
             batch = slots.gated(state.batch, event.verdicts)
             if approvals := slots.pending(batch):
                 asked = Confirming(progress=state.progress, batch=batch)
-                return asked, (AwaitAnswers(approvals=approvals),)
+                return asked, (signals.AwaitAnswers(approvals=approvals),)
             return _went_on(state, batch)
-        case Executing(), CallStarted():
+        case Executing(), entries.CallStarted():
             return _started(state, event.action)
-        case Executing() | Dispatching(), CallFinished():
+        case Executing() | Dispatching(), entries.CallFinished():
             return _call_ended(state, event)
         case _:
             return state, ()
@@ -315,11 +285,11 @@ def _started(state: Executing, action: ActionId) -> Step:
         return state, ()
     if slots.is_delegated(batch, action):
         sent = Dispatching(progress=state.progress, batch=batch, action=action)
-        return sent, (Dispatch(action=action),)
-    return replace(state, batch=batch), (RunCall(action=action),)
+        return sent, (signals.Dispatch(action=action),)
+    return replace(state, batch=batch), (signals.RunCall(action=action),)
 
 
-def _call_ended(state: Executing | Dispatching, event: CallFinished) -> Step:
+def _call_ended(state: Executing | Dispatching, event: entries.CallFinished) -> Step:
     batch = slots.ended(state.batch, event.action, event.result, event.outcome)
     if batch == state.batch:
         return state, ()
@@ -336,15 +306,15 @@ def _went_on(state: Calling, batch: Batch) -> Step:
         return state, ()
     batch, actions = slots.launched(batch)
     if slots.is_complete(batch):
-        results = AppendBatch(results=slots.results(batch))
+        results = signals.AppendBatch(results=slots.results(batch))
         return replace(state, batch=batch), (results,)
     if actions:
         busy = Executing(progress=state.progress, batch=batch)
-        return busy, (CheckCalls(actions=actions),)
+        return busy, (signals.CheckCalls(actions=actions),)
     return replace(state, batch=batch), ()
 
 
-def _appended(state: Calling, event: BatchAppended) -> Step:
+def _appended(state: Calling, event: entries.BatchAppended) -> Step:
     if not slots.is_complete(state.batch):
         return state, ()
     progress = replace(state.progress, rounds=state.progress.rounds + 1)
@@ -365,24 +335,24 @@ def _appended(state: Calling, event: BatchAppended) -> Step:
 
 def _resumed(state: Calling, rerun: frozenset[ActionId]) -> Step:
     if not slots.is_gated(state.batch):
-        return state, (GateBatch(calls=tuple(slot.call for slot in state.batch.slots)),)
+        return state, (signals.GateBatch(calls=tuple(slot.call for slot in state.batch.slots)),)
     if slots.is_complete(state.batch):
-        results = AppendBatch(results=slots.results(state.batch))
+        results = signals.AppendBatch(results=slots.results(state.batch))
         if isinstance(state, Dispatching):
             return Executing(progress=state.progress, batch=state.batch), (results,)
         return state, (results,)
     batch, unknown = slots.revived(state.batch, rerun)
     batch, actions = slots.launched(batch)
-    effects: list[Effect] = [RecordUnknown(action=action) for action in unknown]
+    effects: list[signals.Effect] = [signals.RecordUnknown(action=action) for action in unknown]
     if actions:
-        effects.append(CheckCalls(actions=actions))
+        effects.append(signals.CheckCalls(actions=actions))
     return Executing(progress=state.progress, batch=batch), tuple(effects)
 
 
 # --- ending --------------------------------------------------------------------------------------
 
 
-def _affordable(state: State, effects: Iterable[Effect]) -> Step:
+def _affordable(state: State, effects: Iterable[signals.Effect]) -> Step:
     """End the turn instead when it has used up what it may; asked after every step (S4-20)."""
     if isinstance(state, Done) or (spent := _spent(state.progress)) is None:
         return state, tuple(effects)
@@ -409,7 +379,7 @@ def joined(said: str, text: str) -> str:
     return f"{said}\n\n{text}" if said and text else said or text
 
 
-def said(text: str, usage: Usage = NO_USAGE) -> tuple[Done, tuple[Effect, ...]]:
+def said(text: str, usage: Usage = NO_USAGE) -> tuple[Done, tuple[signals.Effect, ...]]:
     """Return a turn that is over: the runtime answers itself, and no model is asked."""
     message = AssistantMessage(content=text, mark="runtime")
     return finished(Done(reason="model_stop", usage=usage, text=text, message=message))
@@ -417,7 +387,7 @@ def said(text: str, usage: Usage = NO_USAGE) -> tuple[Done, tuple[Effect, ...]]:
 
 def finish(
     state: Running, reason: DoneReason, note: str, mark: Mark = "", *, why: str = ""
-) -> tuple[Done, tuple[Effect, ...]]:
+) -> tuple[Done, tuple[signals.Effect, ...]]:
     """End a turn before its answer is whole; what was shown stays, every call gets a result."""
     usage, before = state.progress.usage, state.progress.said
     if isinstance(state, Asking):
@@ -435,13 +405,15 @@ def finish(
     return finished(ended, slots.active(state.batch))
 
 
-def finished(done: Done, running: tuple[ActionId, ...] = ()) -> tuple[Done, tuple[Effect, ...]]:
+def finished(
+    done: Done, running: tuple[ActionId, ...] = ()
+) -> tuple[Done, tuple[signals.Effect, ...]]:
     """Return the end and its effects: calls that still run are cancelled first."""
-    cancel = (CancelCalls(actions=running),) if running else ()
-    return done, (*cancel, Finish(done=done))
+    cancel = (signals.CancelCalls(actions=running),) if running else ()
+    return done, (*cancel, signals.Finish(done=done))
 
 
-def abort_note(event: AbortRequested, language: Language) -> str:
+def abort_note(event: signals.AbortRequested, language: Language) -> str:
     """Say who ended the turn, and how."""
     by = catalogue.BY.about(who=by_whom(event.by)) if event.by else ""
     match event.cause:

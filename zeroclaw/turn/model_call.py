@@ -39,18 +39,10 @@ from zeroclaw.provider import (
 from zeroclaw.redact import Redaction
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Language
-from zeroclaw.turn.signals import (
-    ContextOverflowed,
-    RequestEvent,
-    RequestFailed,
-    RequestSent,
-    ResponseReceived,
-    StreamCut,
-    TextArrived,
-)
+from zeroclaw.turn import signals
 from zeroclaw.value import Value, replace
 
-Tell = Callable[[RequestEvent], Awaitable[None]]
+Tell = Callable[[signals.RequestEvent], Awaitable[None]]
 
 
 @dataclass(slots=True)
@@ -92,12 +84,12 @@ class ModelCall(Value):
             except ContextMissing as error:
                 why = catalogue.CONTEXT_FAILED.to(self.language, name=error.name, why=str(error))
                 text = catalogue.CONTEXT_IS_MISSING.to(self.language)
-                await self.tell(RequestFailed(request=number, text=text, why=why))
+                await self.tell(signals.RequestFailed(request=number, text=text, why=why))
                 return
             await self._ask(number, composed)
 
     async def _ask(self, number: int, request: ModelRequest) -> None:
-        await self.tell(RequestSent(request=number))
+        await self.tell(signals.RequestSent(request=number))
         answer = _Answer()
         ended = await call(lambda: self._stream(number, request, answer))
         if request.files and not answer.texts and _is_rejected(ended):
@@ -120,7 +112,7 @@ class ModelCall(Value):
             finish_reason=answer.finish,
         )
         await self.tell(
-            ResponseReceived(
+            signals.ResponseReceived(
                 request=number, message=message, shown="".join(answer.shown), usage=answer.usage
             )
         )
@@ -161,23 +153,25 @@ class ModelCall(Value):
     async def _show(self, number: int, answer: _Answer, text: str, *, is_last: bool) -> None:
         if text:
             answer.shown.append(text)
-            await self.tell(TextArrived(request=number, text=text, is_last=is_last))
+            await self.tell(signals.TextArrived(request=number, text=text, is_last=is_last))
 
 
 def _is_rejected(ended: Raised | None) -> TypeGuard[Raised]:
     return isinstance(ended, Raised) and isinstance(ended.error, ProviderRejected)
 
 
-def _failure(number: int, raised: Raised, language: Language, *, is_operator: bool) -> RequestEvent:
+def _failure(
+    number: int, raised: Raised, language: Language, *, is_operator: bool
+) -> signals.RequestEvent:
     """Say what a failed request means to the turn, in a sentence for its person.
 
     What this machine lacks, with its paths, is for operators.
     """
     match raised.error:
         case ContextOverflow(context_tokens=window):
-            return ContextOverflowed(request=number, window=window)
+            return signals.ContextOverflowed(request=number, window=window)
         case StreamBroken():
-            return StreamCut(request=number)
+            return signals.StreamCut(request=number)
         case ProviderOverloaded():
             text = catalogue.MODEL_IS_BUSY.to(language)
         case ProviderUnauthorized():
@@ -186,9 +180,9 @@ def _failure(number: int, raised: Raised, language: Language, *, is_operator: bo
             is_away = isinstance(error, ProviderUnreachable)
             text = catalogue.MODEL_IS_AWAY if is_away else catalogue.MODEL_IS_NOT_THERE
             why = catalogue.MODEL_CANNOT_ANSWER.to(language, why=str(error))
-            return RequestFailed(request=number, text=text.to(language), why=why)
+            return signals.RequestFailed(request=number, text=text.to(language), why=why)
         case ProviderRejected() | ProviderUnreachable() | NeedsOperator() as error:
             text = catalogue.MODEL_CANNOT_ANSWER.to(language, why=str(error))
         case _:
             text = catalogue.MODEL_HAS_A_FAULT.to(language, why=raised.line)
-    return RequestFailed(request=number, text=text)
+    return signals.RequestFailed(request=number, text=text)

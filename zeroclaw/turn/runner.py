@@ -12,6 +12,7 @@ from contextlib import suppress
 
 from zeroclaw.context.composer import Composer, Whose
 from zeroclaw.conversation import message_text
+from zeroclaw.conversation.downloads import Told
 from zeroclaw.conversation.inbox import (
     INBOX,
     Again,
@@ -25,7 +26,7 @@ from zeroclaw.conversation.inbox import (
 from zeroclaw.conversation.turn_row import TurnRow, learn, read_turn, sending, turn_put
 from zeroclaw.delivery.live import NewDraft
 from zeroclaw.delivery.rows import Text, outbox_row
-from zeroclaw.envelope import Address, ConversationId, TurnId
+from zeroclaw.envelope import ConversationId, TurnId
 from zeroclaw.errors import Conflict
 from zeroclaw.events import TurnStarted
 from zeroclaw.gate.conditions import Query
@@ -38,7 +39,6 @@ from zeroclaw.text.language import Localized
 from zeroclaw.turn import batch
 from zeroclaw.turn.context import TurnContext, TurnServices
 from zeroclaw.turn.control import ControlLane
-from zeroclaw.turn.downloads import Told
 from zeroclaw.turn.entries import TurnOpened, TurnResumed
 from zeroclaw.turn.finalize import Finalizer
 from zeroclaw.turn.journal import begun
@@ -79,7 +79,7 @@ class TurnRunner:
         is_wanted: Callable[[], bool],
     ) -> None:
         """Have the files at hand that came with these items; what does not come is on record."""
-        await self._services.arrivals.fetch(session, items, news, is_wanted)
+        await self._services.arrivals.fetch(session.fence, items, news, is_wanted)
 
     async def run(
         self, session: ConversationSession, items: tuple[Item, ...], news: asyncio.Event
@@ -97,9 +97,8 @@ class TurnRunner:
         if isinstance(opened, str):
             await self._declined(session, item, opened)
             return
-        composer = self._composer(session, opened, item.address)
-        opened = await self._prepared(session, composer, opened, item)
         row = TurnRow(turn=opened.turn, item=replace(item, turn=opened.turn))
+        turn = await self._prepared(self._turn(session, opened, row, news))
         taken: list[Put] = []
         for one in items:
             waiting = await self._services.store.get(RowKind.INBOX, one.id)
@@ -113,24 +112,14 @@ class TurnRunner:
             await session.commit(
                 Transition(
                     point=DurablePoint.TURN_STARTED,
-                    journal=(opened,),
+                    journal=(turn.opened,),
                     writes=(*taken, turn_put(row, session.conversation)),
                 )
             )
         except Conflict:
             # Its writer has edited or withdrawn it just now; it is looked at again.
             return
-        await self._run(
-            TurnContext(
-                services=self._services,
-                session=session,
-                opened=opened,
-                row=row,
-                composer=composer,
-                news=news,
-            ),
-            *begun(opened),
-        )
+        await self._run(turn, *begun(turn.opened))
 
     async def resume(self, session: ConversationSession, news: asyncio.Event) -> None:
         """Take up the open turn of this conversation and bring it to its end."""
@@ -139,14 +128,7 @@ class TurnRunner:
             return
         opened, state = turn.opened, turn.state
         row, _, _ = await read_turn(self._services.store, opened.turn)
-        context = TurnContext(
-            services=self._services,
-            session=session,
-            opened=opened,
-            row=row,
-            composer=self._composer(session, opened, row.address),
-            news=news,
-        )
+        context = self._turn(session, opened, row, news)
         if turn.resumed >= MOST_RESUMED and not isinstance(state, Done):
             note = catalogue.CUT_OFF_AGAIN.to(opened.principal.language)
             context = replace(context, why=catalogue.GIVEN_UP.about())
@@ -203,16 +185,24 @@ class TurnRunner:
 
     # --- the beginning -------------------------------------------------------------------------
 
-    def _composer(
-        self, session: ConversationSession, opened: TurnOpened, address: Address
-    ) -> Composer:
-        sources = self._services.sources
-        return Composer(
-            sources,
+    def _turn(
+        self, session: ConversationSession, opened: TurnOpened, row: TurnRow, news: asyncio.Event
+    ) -> TurnContext:
+        here, whose = session.conversation, opened.principal
+        composer = Composer(
+            self._services.sources,
             session.requests,
-            Whose(conversation=session.conversation, principal=opened.principal, address=address),
+            Whose(conversation=here, principal=whose, address=row.address),
             turn=opened.turn,
             correlation=opened.correlation,
+        )
+        return TurnContext(
+            services=self._services,
+            session=session,
+            opened=opened,
+            row=row,
+            composer=composer,
+            news=news,
         )
 
     def _opening(self, session: ConversationSession, item: Item, told: Told) -> TurnOpened | str:
@@ -272,29 +262,29 @@ class TurnRunner:
                 message = f"the item `{item.id}` starts no turn"
                 raise ValueError(message)
 
-    async def _prepared(
-        self, session: ConversationSession, composer: Composer, opened: TurnOpened, item: Item
-    ) -> TurnOpened:
-        """Return how a turn begins that asks a model: with a compaction, and with what notes."""
+    async def _prepared(self, turn: TurnContext) -> TurnContext:
+        """Return a turn as it begins: one that asks a model with a compaction, and with notes."""
+        opened, history = turn.opened, turn.session.history
         if opened.kind not in ("chat", "retry") or opened.call is not None:
-            return opened
-        heavy = await composer.is_heavy(session.history.spoken(opened.user))
+            return turn
+        heavy = await turn.composer.is_heavy(history.spoken(opened.user))
         words = " ".join(opened.own) or opened.user.content
-        notes = await self._services.recollection.choose(item.address, item.principal, words)
+        notes = await self._services.recollection.choose(turn.address, opened.principal, words)
         numbers = ", ".join(str(note.number) for note in notes if not note.trusted)
         kept = [named("notes", numbers)] if numbers else []
         others = (
             *self._services.sources.providers.untrusted,
-            *(await composer.standing(session.history.loaded.skills)).untrusted,
+            *(await turn.composer.standing(history.loaded.skills)).untrusted,
         )
         if others:
             kept.append(named("context", ", ".join(others)))
-        return replace(
+        prepared = replace(
             opened,
             context_heavy=heavy,
             notes=tuple(note.number for note in notes),
             untrusted=joined(opened.untrusted or (), kept),
         )
+        return replace(turn, opened=prepared)
 
     def _tool_refusal(self, item: Item) -> str:
         """Say why somebody may not repeat a `/tool` call, empty when they may call one."""

@@ -104,6 +104,10 @@ class Transition(Value):
     again: Callable[[], Awaitable["Transition"]] | None = None
 
 
+Tell = Callable[[Transition], Awaitable[None]]
+"""Hands a transition to the turn that it happens to; may wait while the turn is busy."""
+
+
 class ConversationSession:
     """One conversation, held by one task.
 

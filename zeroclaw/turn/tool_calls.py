@@ -15,6 +15,7 @@ from zeroclaw.gate.action import Frozen
 from zeroclaw.gate.approval import APPROVALS
 from zeroclaw.gate.conditions import facts_of
 from zeroclaw.gate.grant import GRANTS
+from zeroclaw.gate.outgoing_files import judged
 from zeroclaw.gate.taint import Source, Taint, changes_workspace, of_result
 from zeroclaw.gate.verdict import Cleared, Setting, Stopped
 from zeroclaw.message import ToolCall
@@ -24,7 +25,6 @@ from zeroclaw.text.language import LANGUAGES, Language
 from zeroclaw.tool import Spawned, Tool, ToolContext, ToolOutput, line_of
 from zeroclaw.turn.context import TurnContext, TurnServices
 from zeroclaw.turn.entries import CallFinished
-from zeroclaw.turn.outgoing_files import judged
 from zeroclaw.turn.results import Settled, TimedOut, end_entry, frozen_call
 from zeroclaw.value import replace
 

@@ -8,7 +8,7 @@ from PIL import Image
 
 from tests.fakes.house import House, World
 from tests.fakes.scripted_model import asks_for, says
-from tests.unit.turn.test_downloads import file, send
+from tests.unit.conversation.test_downloads import file, send
 from zeroclaw.config.model import AttachmentSettings
 from zeroclaw.context.history import FILES_STAY
 from zeroclaw.conversation.attachments import ATTACHMENTS

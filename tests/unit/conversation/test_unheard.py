@@ -7,7 +7,7 @@ import pytest
 from tests.fakes.house import World
 from tests.fakes.house_parts import CAPABILITIES
 from tests.fakes.scripted_model import says
-from tests.unit.turn.test_downloads import file, send, told
+from tests.unit.conversation.test_downloads import file, send, told
 from zeroclaw.config.model import PersonSettings
 from zeroclaw.conversation.attachments import Attached, is_unheard
 from zeroclaw.envelope import Attachment, ItemId

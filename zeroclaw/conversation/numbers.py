@@ -29,7 +29,7 @@ class Numbers:
 
 COUNTERS = Table(
     kind=RowKind.COUNTER,
-    owner="turn",
+    owner="conversation",
     codec=Codec[int](encode=lambda last: str(last).encode(), decode=int),
     columns=frozenset({Column.PLACE}),
     keeps=Stays(until="its conversation is gone, and a higher one of its chat is there"),

@@ -33,14 +33,22 @@ from zeroclaw.conversation.message_text import messages, origins, own_text, run_
 from zeroclaw.delivery.account import Account
 from zeroclaw.delivery.outcomes import CallOutcome, Delivered, Rejected, Unknown, Unreachable
 from zeroclaw.envelope import Attachment, ConversationId
-from zeroclaw.errors import Conflict
 from zeroclaw.gate.taint import Source, joined, named
 from zeroclaw.message import FileKind, FilePart, Message, UserMessage
 from zeroclaw.readers.formats import recognise, sent_as
-from zeroclaw.store import DurablePoint, Expect, PutBlob, Row, RowKind, Store
+from zeroclaw.store import (
+    Commit,
+    DurablePoint,
+    Fence,
+    PutBlob,
+    Reads,
+    RowKind,
+    Rows,
+    Store,
+    transact,
+)
 from zeroclaw.tools import counted
 from zeroclaw.tools.attachments import File
-from zeroclaw.turn.session import ConversationSession, Transition
 from zeroclaw.value import Value, replace
 
 TRIES = 5
@@ -107,7 +115,7 @@ class Downloads(Value):
 
     async def fetch(
         self,
-        session: ConversationSession,
+        fence: Fence,
         items: tuple[Item, ...],
         news: asyncio.Event,
         is_wanted: Callable[[], bool],
@@ -118,7 +126,7 @@ class Downloads(Value):
         nothing of this is wanted any more: then no turn of these items may begin.
 
         Args:
-            session: Of their conversation.
+            fence: Of their conversation.
             items: The oldest first.
             news: Set when there is something new; a stop ends the fetching.
             is_wanted: Whether a turn is still to begin; it is set when that changes.
@@ -136,7 +144,7 @@ class Downloads(Value):
                 got = await self._unless_over(item, attachment, left_bytes, news, is_wanted)
                 if got is None:
                     return
-                kept = await self._keep(session, item, place, attachment, got)
+                kept = await self._keep(fence, item, place, attachment, got)
                 if kept is None:
                     return
                 left_bytes -= kept.size_bytes
@@ -194,7 +202,7 @@ class Downloads(Value):
 
     async def _keep(
         self,
-        session: ConversationSession,
+        fence: Fence,
         item: Item,
         place: int,
         attachment: Attachment,
@@ -220,19 +228,20 @@ class Downloads(Value):
             media_type=media_type,
         )
         blob = () if isinstance(got, Missed) else (PutBlob(digest=made.digest, body=got),)
-        while (row := await self._waiting(item)) is not None:
-            made = replace(made, number=await next_number(self.store, session.conversation))
-            put = attached_put(session.conversation, made)
-            waits = Expect(kind=row.kind, key=row.key, version=row.version)
-            try:
-                await session.commit(
-                    Transition(point=DurablePoint.FETCHED, writes=(waits, *blob, put))
-                )
-            except Conflict:
-                continue  # its message was edited or withdrawn just now
-            self._log_end(item.address.channel, made)
-            return made
-        return None
+        here = fence.conversation
+
+        async def plan(reads: Reads) -> tuple[Commit | None, Attached | None]:
+            if not await is_waiting(reads, item):
+                return None, None
+            numbered = replace(made, number=await next_number(reads.unguarded, here))
+            writes = (*blob, attached_put(here, numbered))
+            point = DurablePoint.FETCHED
+            return Commit(point=point, conversation=here, fence=fence, writes=writes), numbered
+
+        kept = await transact(self.store, plan)
+        if kept is not None:
+            self._log_end(item.address.channel, kept)
+        return kept
 
     def _looked_at(self, body: bytes, name: str) -> tuple[str, str, str]:
         media_type = sent_as(body, name, most_pixels=self.settings.shown_pixels)
@@ -243,11 +252,6 @@ class Downloads(Value):
             self.log("attachment_missed", channel=channel, why=made.failed, level="warning")
         else:
             self.log("attachment_fetched", channel=channel, size_bytes=made.size_bytes)
-
-    async def _waiting(self, item: Item) -> Row | None:
-        """Return the row of an item, None when it waits no more."""
-        row = await self.store.get(RowKind.INBOX, item.id)
-        return None if row is None or row.state != "queued" else row
 
     # --- one file ------------------------------------------------------------------------------
 
@@ -277,7 +281,7 @@ class Downloads(Value):
         """Wait until somebody who may has ended what this item begins, or it is not to begin."""
         while True:
             news.clear()
-            if not is_wanted() or await self._waiting(item) is None:
+            if not is_wanted() or not await is_waiting(self.store, item):
                 return None
             if await self._is_stopped(item):
                 return STOPPED
@@ -343,6 +347,12 @@ def _ends(control: Item, item: Item) -> bool:
             return is_theirs and (before is None or item.id < before)
         case _:
             return False
+
+
+async def is_waiting(rows: Rows, item: Item) -> bool:
+    """Tell whether an item still waits for its turn."""
+    row = await rows.get(RowKind.INBOX, item.id)
+    return row is not None and row.state == "queued"
 
 
 async def next_number(store: Store, conversation: ConversationId) -> int:

@@ -10,13 +10,13 @@ from tests.fakes.scripted_calls import Call, Fault, Hang
 from tests.fakes.scripted_model import asks_for, says
 from zeroclaw.config.model import AttachmentSettings, ChannelSettings, WhileBusy
 from zeroclaw.conversation.attachments import ATTACHMENTS, Attached
+from zeroclaw.conversation.downloads import TRIES, AttachedFiles
 from zeroclaw.delivery.account import Account
 from zeroclaw.envelope import Attachment, ConversationId, Said
 from zeroclaw.errors import ChannelRejected, ChannelUnavailable, RateLimited
 from zeroclaw.message import UserMessage
 from zeroclaw.store import Commit, DurablePoint, RowKind
 from zeroclaw.tools.attachments import File
-from zeroclaw.turn.downloads import TRIES, AttachedFiles
 from zeroclaw.value import replace
 
 HEAD = (

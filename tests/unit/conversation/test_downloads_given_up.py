@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from tests.fakes.house import House, World
 from tests.fakes.scripted_calls import Hang
 from tests.fakes.scripted_model import asks_for, says
-from tests.unit.turn.test_downloads import busy, file, rows, send, told
+from tests.unit.conversation.test_downloads import busy, file, rows, send, told
 from zeroclaw.config.model import AttachmentSettings, RetentionSettings
 from zeroclaw.envelope import Deleted, Edited
 from zeroclaw.store import PutBlob, Write
