@@ -1,7 +1,7 @@
 """The row of a file that came with a message, or should have.
 
 It stands between a conversation and a blob, written in the commit of the bytes: without it a blob
-could be read by whoever knows its digest, from any conversation.
+could be read by a model that knows its digest, from any conversation.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -151,12 +151,12 @@ def file_name(name: str) -> str:
 
 
 def in_words(file: Attached) -> str:
-    """Return a file as whoever reads an export is told of it."""
+    """Return a file as the reader of an export is told of it."""
     return f"{file.number}. {_line(file, 'did not come')}"
 
 
 def sent_in_words(name: str, size_bytes: int, caption: str) -> str:
-    """Return a file of the bot's as whoever reads an export is told of it."""
+    """Return a file of the bot's as the reader of an export is told of it."""
     said = f": {caption}" if caption else ""
     return f"{file_name(name)}, {counted(size_bytes, 'byte')}{said}"
 

@@ -64,7 +64,7 @@ class Told(Value):
 
     Attributes:
         texts: One of each message, in their order.
-        unheard: How much of it is for ears, which nobody here has; without words or anything else
+        unheard: How much of it is for ears, which only a transcriber has; without words or anything else
             it is all.
         own: What their writer wrote in each themselves.
         untrusted: Where untrusted text in them came from.
@@ -278,7 +278,7 @@ class Downloads(Value):
     async def _end(
         self, item: Item, news: asyncio.Event, is_wanted: Callable[[], bool]
     ) -> Missed | None:
-        """Wait until somebody who may has ended what this item begins, or it is not to begin."""
+        """Wait until a person who may has ended what this item begins, or it is not to begin."""
         while True:
             news.clear()
             if not is_wanted() or not await is_waiting(self.store, item):

@@ -231,7 +231,7 @@ def item_put(item: Item, state: State, *, expect: int | None = None) -> Put:
 def said_by(item: Item, *texts: str) -> str:
     """Return what the model reads of messages of one person: who speaks where several do.
 
-    A name that somebody chose may be another person's, so it follows what the operator calls them,
+    A name that a person chose may be another person's, so it follows what the operator calls them,
     or their id, in quotes.
     """
     who = "" if item.address.direct else f"{item.principal.label}: "

@@ -90,7 +90,7 @@ def seam(before: str, after: str, *, room: int) -> str:
         room: UTF-16 units that the first still had room for.
     """
     if not before or not after or before[-1].isspace() or after[0].isspace():
-        return ""  # nobody has trimmed them
+        return ""  # the client has not trimmed them
     if room < _units(after[0]):
         return ""
     is_sentence = before[-1] in _STOPS and room <= _units(_first_sentence(after))
@@ -118,7 +118,7 @@ LATE_S = 600.0
 
 
 def late_s(item: Item, now: datetime) -> float:
-    """Return for how long a message has waited for its turn, 0 for a wait that nobody asks about."""
+    """Return for how long a message has waited for its turn, 0 for a wait that is not worth a word."""
     waited_s = (now - (item.sent_at or item.admitted_at)).total_seconds()
     return waited_s if waited_s > LATE_S else 0.0
 

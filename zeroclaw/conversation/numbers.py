@@ -20,7 +20,7 @@ class Numbers:
         """Return the first of `count` fresh numbers; the caller commits `last_put` with them."""
         if place not in self._last:
             last = max([one async for one in COUNTERS.all(self._rows, place=place)], default=0)
-            # Somebody else may have read it meanwhile and gone on from it.
+            # Another batch may have read it meanwhile and gone on from it.
             self._last.setdefault(place, last)
         first = self._last[place] + 1
         self._last[place] += count

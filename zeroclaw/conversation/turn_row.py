@@ -34,7 +34,7 @@ class TurnRow(Value):
         final: The key of the outbox row that carries the answer, empty before the end.
         usage: Of the whole turn, once it is over; before that the journal knows it.
         model: That was asked, empty before the end.
-        micros: What it cost, in millionths of a US dollar; None where nobody said.
+        micros: What it cost, in millionths of a US dollar; None where the price is not known.
     """
 
     turn: TurnId
@@ -99,7 +99,7 @@ async def open_drafts(rows: Rows) -> tuple[MessageRef, ...]:
 
 
 TRIES = 8
-"""Times that a turn's row is written anew because somebody else wrote in between."""
+"""Times that a turn's row is written anew because another writer came in between."""
 
 
 async def read_turn(store: Rows, turn: TurnId) -> tuple[TurnRow, int, str]:
@@ -119,8 +119,8 @@ async def learn(store: Store, fence: Fence, turn: TurnId, ref: MessageRef) -> No
     """Record a message that the draft has posted.
 
     Raises:
-        Conflict: Somebody else kept writing the row.
-        Fenced: Somebody newer has the conversation.
+        Conflict: Other writers kept changing the row.
+        Fenced: A newer lease has the conversation.
     """
     await _change(store, fence, turn, DurablePoint.REF_KNOWN, lambda row: row.with_ref(ref))
 
@@ -135,8 +135,8 @@ async def sending(store: Store, fence: Fence, turn: TurnId, mark: str) -> None:
         mark: From where to look for the message; empty when it did not arrive.
 
     Raises:
-        Conflict: Somebody else kept writing the row.
-        Fenced: Somebody newer has the conversation.
+        Conflict: Other writers kept changing the row.
+        Fenced: A newer lease has the conversation.
     """
     await _change(
         store, fence, turn, DurablePoint.HOUSEKEEPING, lambda row: replace(row, sending=mark)
@@ -169,7 +169,7 @@ async def _final(store: Rows, turn: TurnRow) -> tuple[Write, ...]:
     item = OUTBOX.of(row)
     if not isinstance(item, Text):
         return ()
-    # Nobody delivers it before the draft is closed, so this alone is known of what was lost.
+    # The outbox does not deliver it before the draft is closed, so this alone is known of what was lost.
     known = rows.with_draft(item, Left(refs=turn.refs))
     uncertainty = Uncertainty(may_stand=bool(turn.sending), mark=turn.sending)
     lost = replace(known, uncertainty=uncertainty)

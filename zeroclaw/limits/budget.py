@@ -122,7 +122,7 @@ class _Counted(Value):
 
 
 class Budget:
-    """Counts for everybody; one for the whole daemon."""
+    """Counts for all people; one for the whole daemon."""
 
     def __init__(
         self,
@@ -138,7 +138,7 @@ class Budget:
             store: Holds the turns' rows.
             clock: Says what day it is.
             settings: The bounds in force.
-            price: Of the model's tokens; None where nobody says.
+            price: Of the model's tokens; None where it is not known.
         """
         self._store = store
         self._clock = clock
@@ -183,7 +183,7 @@ class Budget:
         self._count(_Counted(day=day, person=whose, conversation=conversation, spent=more))
 
     def cost(self, usage: Usage) -> int | None:
-        """Return what tokens cost, in millionths of a dollar; None where nobody says."""
+        """Return what tokens cost, in millionths of a dollar; None where it is not known."""
         price = self._price()
         return None if price is None else price.micros(usage)
 
@@ -224,7 +224,7 @@ class Budget:
 
         Args:
             whose: The person.
-            conversation: Of the turn that asks, for nobody else ends turns there meanwhile; None to
+            conversation: Of the turn that asks, for no other turn ends there meanwhile; None to
                 leave its budget out.
         """
         self._begin_day()
@@ -307,7 +307,7 @@ def _midnight(day: date) -> datetime:
 
 
 def price_of(model: str, budget: BudgetSettings, provider: ProviderSettings) -> Price | None:
-    """Return what a model's tokens cost, None where nobody says.
+    """Return what a model's tokens cost, None where it is not known.
 
     What the configuration says comes first. A model on this machine costs nothing. The table knows
     models by their names; a vendor before it, or a date behind it, does not matter.

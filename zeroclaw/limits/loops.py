@@ -12,9 +12,9 @@ anew.
                what waits for a job and reads `40 %`, then `60 %`, goes in no circle, and a search in
                other words that finds something else does not either.
 
-A round with a near-equal call counts half: whoever looks for ten words that are nowhere reads
+A round with a near-equal call counts half: a model that looks for ten words that are nowhere reads
 `nothing found` ten times. And one that changed something is new though its result reads like the
-others': whoever labels twenty issues reads `done` twenty times.
+others': a model that labels twenty issues reads `done` twenty times.
 
 What is counted is folded from the journal, and what follows from it is an entry of it
 (`BatchAppended`): a restart finds both, and a later release that counts otherwise reads no old turn

@@ -61,7 +61,7 @@ class ApprovalRequests:
     async def put_again(self, keys: Iterable[ApprovalId], refused: Address) -> tuple[Write, ...]:
         """Return the rows that put a card to each approver, since their common chat refused it.
 
-        None where its questions have ended, or where nobody else can be asked.
+        None where its questions have ended, or where no other approver can be asked.
         """
         found = [await self.read(key) for key in keys]
         versions = {one.id: version for one, version in found if one is not None}
@@ -136,7 +136,7 @@ class ApprovalRequests:
     async def expired(
         self, approval: ApprovalId, call: ToolCall, language: Language
     ) -> Transition | None:
-        """Return the end that the deadline makes, None when somebody was first."""
+        """Return the end that the deadline makes, None when an approver was first."""
         one, version = await self.read(approval)
         if one is None or one.state != "pending":
             return None

@@ -169,7 +169,7 @@ def closed(batch: Batch) -> tuple[tuple[ToolMessage, ...], tuple[Fill, ...]]:
 
 
 def revived(batch: Batch, rerun: frozenset[ActionId]) -> tuple[Batch, tuple[ActionId, ...]]:
-    """Return what a restart leaves of a batch, and the calls whose outcome nobody knows.
+    """Return what a restart leaves of a batch, and the calls whose outcome is not known.
 
     A call being checked goes back to allowed; so does a running one in `rerun`. Other running
     ones stay, until they are ended as unknown.
@@ -271,5 +271,5 @@ def _ended(slot: Slot, result: ToolMessage, outcome: Outcome) -> Slot:
 
 
 def _echo(call: ToolCall, result: ToolMessage) -> ToolMessage:
-    # INVARIANT: a result carries its own call's id and name, whoever made it (S1-15).
+    # INVARIANT: a result carries its own call's id and name, whichever room made it (S1-15).
     return replace(result, tool_call_id=call.id, tool_name=call.name)

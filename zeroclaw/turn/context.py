@@ -34,7 +34,7 @@ from zeroclaw.value import Value
 
 
 class Failure(Value):
-    """One failure; no words of anybody's.
+    """One failure; no words of a person.
 
     Attributes:
         id: The same each time that this one is told, which may be asked for twice.
@@ -60,9 +60,9 @@ class TurnServices(Value):
         sources: What requests to the model are made of.
         policy: The one in force now, `/halt` included.
         halted: Who ended by a halt a turn that a restart cut off, and that began then, or one that
-            begins now (None); empty for nobody.
+            begins now (None); empty when no halt did.
         known: Who this principal is by now.
-        revoked: Who revoked this principal, empty when nobody did.
+        revoked: Who revoked this principal, empty when no operator did.
         limits: Of a turn that begins now.
         budget: Counts what all turns use.
         workspace: Makes and returns a conversation's own directory.

@@ -144,7 +144,7 @@ class ControlLane:
             case Stop(cause="interrupt", before=before) if item.principal.id != owner.id or (
                 before is not None and opened.item >= before
             ):
-                # Somebody else's turn, or the one that the newer message began itself.
+                # Another person's turn, or the one that the newer message began itself.
                 await tell(self._answered(item))
             case Stop(cause="new") if item.id < opened.turn:
                 # What was collected as it was said is answered here first.
@@ -240,7 +240,7 @@ def _has_files(ask: Ask) -> bool:
 
 
 def _goes_on(cause: Cause, owner: Principal, language: Language) -> str:
-    """Say that a turn was not ended by somebody who may not end it."""
+    """Say that a turn was not ended by a person who may not end it."""
     who = owner.label
     if cause == "new":
         return catalogue.FIRST_THAT_ANSWER.to(language, who=who)

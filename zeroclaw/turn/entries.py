@@ -32,11 +32,11 @@ class TurnOpened(Value):
         correlation: The id that the whole turn carries (S0-08).
         kind: `tool` for a person's own call, without the model; `compact` for a summary that they
             asked for; `unheard` for a message without
-            words that nobody here can listen to, which the model is not asked about.
+            words that no transcriber here can listen to, which the model is not asked about.
         call: Of kind `tool`; it joins the history as an assistant message of the runtime.
         context_heavy: The turn began with a compaction.
         late_s: For how long its message had waited, 0 when that was not long.
-        unheard: Something came with its message that nobody here can listen to.
+        unheard: Something came with its message that no transcriber here can listen to.
         own: What its person wrote themselves, each message of it.
         untrusted: Where untrusted text in its first request came from, the history's included;
             None where an older release wrote the entry, which did not know.
@@ -84,7 +84,7 @@ class AnswerTaken(Value):
     """An approval ended.
 
     Attributes:
-        by: Who answered, for people; empty for nobody.
+        by: Who answered, for people; empty for the deadline.
         result: What the model reads instead of a result; None when it was approved.
         receipt: The token at the end of the result, empty for none.
     """

@@ -99,7 +99,7 @@ class EffectExecutor:
         if isinstance(event, ResponseReceived):
             self._composer.answered(event.usage)
             if not event.usage.total_tokens:
-                # What costs something counts, whoever keeps silent about it.
+                # What costs something counts, though the endpoint keeps silent about it.
                 event = replace(event, usage=self._composer.estimated(event.message))
         elif isinstance(event, ContextOverflowed):
             self._composer.overflowed(event.window)
@@ -146,7 +146,7 @@ class EffectExecutor:
         )
 
     async def deadline(self, approval: ApprovalId, call: ToolCall) -> None:
-        """Wait for a question's deadline, and end it if nobody did."""
+        """Wait for a question's deadline, and end it if no approver did."""
         asked, _ = await self._asks.read(approval)
         if asked is None:
             return
@@ -251,13 +251,13 @@ class EffectExecutor:
         Args:
             results: Of the batch.
             steered: What its person wrote meanwhile joins too: the model reads it in this turn.
-                Where it is asked nothing more, nobody would answer that.
+                Where it is asked nothing more, the message would go without an answer.
         """
         edits, edited = await self._controls.take_held()
         words, joined = (
             await self._controls.steering(self._opened.principal) if steered else ((), ())
         )
-        # Whoever says something has news for a model that goes in circles.
+        # A person who says something has news for a model that goes in circles.
         plain = entries.BatchAppended(
             at=self._services.clock.now(),
             context_heavy=steered

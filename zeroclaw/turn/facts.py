@@ -2,7 +2,7 @@
 
 Each is a call of `remember` that the runtime makes for the turn's person: the gate decides about it as
 about the model's own, and it is on record likewise. A call that a person would have to be asked about
-is not made, for nobody set it off and the summary holds the fact as well. What is kept is written in
+is not made, for no person set it off and the summary holds the fact as well. What is kept is written in
 the commit of the summary, so that a kill keeps both or neither.
 """
 
@@ -58,7 +58,7 @@ class FactNotes:
 
         Args:
             gone: The messages.
-            window: Of the model in tokens, None where nobody knows.
+            window: Of the model in tokens, None where it is not known.
             most_tokens: Of the request.
         """
         services = self._services

@@ -154,7 +154,7 @@ class Finalizer:
             id=self._opened.turn, why=done.why or done.note, says=says, place=address.key()
         )
         line = services.failed(failure)
-        # A crash loop ended it, and nobody else would be told what had started.
+        # A crash loop ended it, and the operators would not be told otherwise what had started.
         started = [one.result.tool_name for one in done.fills if one.outcome == "unknown"]
         lost = [catalogue.MAY_HAVE_RUN.about(tool=one, who=who, where=where) for one in started]
         readers = services.operators("") if lost else ()

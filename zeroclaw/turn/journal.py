@@ -2,7 +2,7 @@
 
 The fold drives the turn's own machine with the entries, so that what is resumed is what was
 running. It is never undone: `extend` takes one more entry without reading the others again.
-Entries that fit nothing (a late answer, a call nobody knows) change nothing.
+Entries that fit nothing (a late answer, an unknown call) change nothing.
 """
 
 from collections.abc import Iterable, Sequence
@@ -104,7 +104,7 @@ def fold(journal: Iterable[Entry]) -> History:
 def fold_end(journal: Sequence[Entry]) -> History | None:
     """Return what all entries come to, of which these are the newest; None where they are too few.
 
-    A summary makes what came before its messages the same for everybody, so the fold begins at a
+    A summary makes what came before its messages the same for every reader, so the fold begins at a
     turn that is as far behind as they reach.
     """
     newest = max(

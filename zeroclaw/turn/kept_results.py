@@ -1,7 +1,7 @@
 """What a call returned, to be read again: found by conversation and id.
 
 The whole output of one whose result was cut is kept as a blob. A row stands between the two, written
-in the commit of the result: without it a blob could be read by whoever knows its digest, from any
+in the commit of the result: without it a blob could be read by a model that knows its digest, from any
 conversation. A result that was not cut stands in the conversation's journal, and its id is its
 receipt: a request may hold no more of it than a line.
 """
@@ -41,7 +41,7 @@ RESULTS = Table(
     owner="turn",
     codec=json_codec(KeptResult),
     columns=frozenset({Column.CONVERSATION}),
-    # Its blob may go before: then whoever reads the result's id in the journal is told so.
+    # Its blob may go before: then a reader of the result's id in the journal is told so.
     keeps=Ages(age=Age.MESSAGES, at=lambda row: RESULTS.of(row).at),
     words=Words.WRITER,
     whose=lambda row: Whose(turn=RESULTS.of(row).turn or ""),

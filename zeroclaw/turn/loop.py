@@ -39,8 +39,8 @@ class Ended(Value):
     Attributes:
         done: As the machine decided.
         approvals: The questions that were open when the turn ended.
-        writes: Of whoever ended it, for the one commit of the end.
-        by: Who ended it, empty for nobody.
+        writes: Of the control item that ended it, for the one commit of the end.
+        by: Who ended it, empty where no person did.
     """
 
     done: Done
@@ -101,7 +101,7 @@ class TurnLoop:
         return tuple(slot.call.name for slot in self._slots() if slot.status == "asked")
 
     def ends_with(self, item: Item) -> bool:
-        """Tell whether a message interrupts this turn, which nobody else's does."""
+        """Tell whether a message interrupts this turn, which only its own person's does."""
         return (
             isinstance(item.content, Ask)
             and item.content.while_busy == "interrupt"
@@ -200,7 +200,7 @@ class TurnLoop:
         for task, action in self._open.items():
             if action is None or self._tasks.calls.is_cancellable(action):
                 task.cancel()
-        # Nobody reads any more: make room, so that nothing waits to be read.
+        # The loop reads no more: make room, so that nothing waits to be read.
         while not self._queue.empty():
             self._queue.get_nowait()
 
@@ -239,7 +239,7 @@ class TurnLoop:
                 self._start(group, tasks.compact(cause))
             case signals.Dispatch(action=action):
                 # The gate delegates no call, so the machine never asks for this.
-                message = f"nobody can do the delegated call `{action}`"
+                message = f"no sub-agent can do the delegated call `{action}`"
                 raise ValueError(message)
             case signals.CancelCalls() | signals.Finish():
                 # When the machine is done the loop stops every task of the turn.
@@ -278,7 +278,7 @@ class TurnLoop:
     def _slot(self, action: ActionId) -> batch.Slot:
         return next(slot for slot in self._slots() if slot.action == action)
 
-    # --- whoever watches -----------------------------------------------------------------------
+    # --- observers -----------------------------------------------------------------------------
 
     def _publish_stages(self, was: State | None, state: State) -> None:
         before = stages(was) if was is not None else ()

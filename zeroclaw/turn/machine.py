@@ -20,7 +20,7 @@ Dispatching are TOOL_CALL, Done is RENDER; Compacting prepares the next COMPOSE_
 Rules. Nothing runs while the model still writes (K5), nor before every question of the batch has
 its answer. Text of one turn is one draft (K4). A batch leaves its state only when its results are
 in the history. Late events (a call that ended, an approval that was decided, an older request, a
-turn that is done) are legal and change nothing. Whoever performs the effects writes down each
+turn that is done) are legal and change nothing. The turn loop writes down each
 event before stepping with it, so that a journal holds exactly what the machine saw.
 """
 
@@ -108,7 +108,7 @@ def step(state: State, event: signals.Event) -> Step:
 
 
 def unhandled(state: Never) -> NoReturn:
-    """Refuse a state that nobody handles: by type where it is written, and when it runs (S4-13).
+    """Refuse a state without a handler: by type where it is written, and when it runs (S4-13).
 
     Raises:
         AssertionError: Always.

@@ -255,7 +255,7 @@ class TurnRunner:
                     kind="retry",
                     call=before.call,
                     unheard=before.unheard,
-                    # In a group anybody may ask for it; the words are their writer's own.
+                    # In a group any person may ask for it; the words are their writer's own.
                     own=before.own if before.principal.id == item.principal.id else (),
                 )
             case _:
@@ -287,8 +287,8 @@ class TurnRunner:
         return replace(turn, opened=prepared)
 
     def _tool_refusal(self, item: Item) -> str:
-        """Say why somebody may not repeat a `/tool` call, empty when they may call one."""
-        # Whoever could not have written the call must not get it run by asking for it again.
+        """Say why a person may not repeat a `/tool` call, empty when they may call one."""
+        # A person who could not have written the call must not get it run by asking for it again.
         query = Query(
             principal=item.principal,
             action="command:tool",

@@ -32,12 +32,12 @@ from zeroclaw.turn.signals import Event
 from zeroclaw.value import Value
 
 MOST_KEPT = 64
-"""Conversations whose history stays in memory while nobody writes."""
+"""Conversations whose history stays in memory between messages."""
 MOST_KEPT_BYTES = 4 * 1024 * 1024
 """Of their journals together; the newest one stays whatever its length, so that a long conversation
 is not read anew for each message."""
 KEPT_S = 600.0
-"""For how long one stays there; somebody who comes back later waits for one reading."""
+"""For how long one stays there; a person who comes back later waits for one reading."""
 READ_AT_ONCE = (256, 1_024, 4_096)
 """Entries of a journal's end; more where they are too few, and then all."""
 LOOK_S = 60.0
@@ -45,9 +45,9 @@ LOOK_S = 60.0
 
 
 class Leases:
-    """Takes each conversation once, for as long as anybody holds its fence.
+    """Takes each conversation once, for as long as this process holds its fence.
 
-    A fence that was lost, or that everybody has let go of, is taken anew.
+    A fence that was lost, or that every holder has let go of, is taken anew.
     """
 
     def __init__(self, store: Store) -> None:
@@ -57,14 +57,14 @@ class Leases:
         self._taking: WeakValueDictionary[ConversationId, asyncio.Lock] = WeakValueDictionary()
 
     def __len__(self) -> int:
-        """How many conversations somebody holds now."""
+        """How many conversations this process holds now."""
         return len(self._held)
 
     async def fence_of(self, conversation: ConversationId) -> Fence:
         """Return the fence, taking the conversation if this process doesn't hold it.
 
-        Everybody who asks meanwhile waits for the one who takes it: a second lease would make the
-        first worthless, and whoever holds the conversation by that one would think it lost.
+        Callers who ask meanwhile wait for the one that takes it: a second lease would make the
+        first worthless, and the holder of that one would think the conversation lost.
         """
         held = self._held.get(conversation)
         if held is not None:
@@ -77,7 +77,7 @@ class Leases:
         return held
 
     def lost(self, conversation: ConversationId) -> None:
-        """Forget a fence that somebody newer has made worthless."""
+        """Forget a fence that a newer lease has made worthless."""
         self._held.pop(conversation, None)
 
 
@@ -91,7 +91,7 @@ class Transition(Value):
         audited: Entries of the audit.
         writes: Everything else.
         otherwise: What happened instead when a `Conflict` takes the writes' ground: an empty one
-            where somebody else was first and says so too; None: a fault.
+            where another writer was first and says so too; None: a fault.
         again: Plans the same anew after a `Conflict`, before `otherwise`.
     """
 
@@ -161,7 +161,7 @@ class ConversationSession:
         """Make everything durable that goes with an event, then let the history have its entries.
 
         Raises:
-            Fenced: Somebody else holds the conversation now.
+            Fenced: A newer lease has the conversation.
             Conflict: A row was not as expected; nothing was written.
             StoreUnusable: Nothing was written.
         """
@@ -227,7 +227,7 @@ class SessionCache:
         self._clear()
 
     async def keep(self) -> None:
-        """Let go of those that nobody has come back to, until cancelled."""
+        """Let go of those whose people have not come back, until cancelled."""
         while True:
             await self._clock.sleep(LOOK_S)
             self._clear()
@@ -276,7 +276,7 @@ async def _is_longer(store: Store, conversation: ConversationId, first: LogEntry
     try:
         return audit.read(noted[0].body).at < entries.decode(first.body).at
     except StoreUnusable:
-        return True  # whoever reads it there meets the same
+        return True  # the reader of the audit meets the same
 
 
 async def _first(store: Store, conversation: ConversationId) -> LogEntry | None:
@@ -289,7 +289,7 @@ def _number(entry: LogEntry | None) -> int | None:
 
 
 async def read_history(store: Store, conversation: str, *, whole: bool = False) -> History:
-    """Read what a conversation's journal comes to; anybody may, nobody is held up.
+    """Read what a conversation's journal comes to; it needs no lease and holds up no writer.
 
     Args:
         store: Where it is.

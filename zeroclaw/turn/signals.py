@@ -93,7 +93,7 @@ class CompactionFailed(Value):
 
 
 class AbortRequested(Value):
-    """Somebody ended the turn.
+    """A person ended the turn, or the runtime did for one.
 
     Attributes:
         by: Who, for people.

@@ -2,7 +2,7 @@
 
     turn ended ──► queue ──► a short request ──► title, and what it used on the row of that turn
 
-Nobody waits for it. One that fails, or that a kill cuts off, is asked for behind the next answer.
+No turn waits for it. One that fails, or that a kill cuts off, is asked for behind the next answer.
 """
 
 import asyncio

@@ -116,7 +116,7 @@ class ToolCalls:
         services, history = self._services, self._session.history
         if (workspace := self._workspace) is None:
             workspace = await services.workspace(self._session.conversation)
-            # For the whole turn: whoever names or opens what is below it looks again.
+            # For the whole turn: a tool that names or opens what is below it looks again.
             self._workspace = workspace
         changed = await services.store.select(WORKSPACES.where(place=str(workspace), limit=1))
         context = ToolContext(
