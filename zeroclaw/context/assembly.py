@@ -94,7 +94,7 @@ class Scene(Value):
         summary: Of what came before them, empty for nothing.
         start: Where the newest turn's own message stands in them.
         tools: Those that are sent.
-        window: Of the model in tokens, None where nobody knows.
+        window: Of the model in tokens, None where it is not known.
         max_output_tokens: Of the answer, None where the provider says.
         reader: The tool that reads a result again, empty for none.
     """
@@ -110,7 +110,7 @@ class Scene(Value):
 
 
 class Assembled(Value):
-    """A request that fits, as far as anybody can tell.
+    """A request that fits, as far as the estimate tells.
 
     Attributes:
         messages: The system message first.
@@ -179,7 +179,7 @@ def assemble(scene: Scene, known: Weighed, learned: Learned) -> Assembled:
 
 
 def room_of(scene: Scene, learned: Learned) -> int | None:
-    """Return how many tokens a request may have, None where nobody knows."""
+    """Return how many tokens a request may have, None where it is not known."""
     rooms: list[int] = []
     if scene.window is not None:
         rooms.append(scene.window - reserve_of(scene.window, scene.max_output_tokens))

@@ -133,7 +133,7 @@ def summary_request(
     Args:
         summary: The earlier one, empty for none.
         gone: The messages that the new one will stand for, as well.
-        window: Of the model in tokens, None where nobody knows.
+        window: Of the model in tokens, None where it is not known.
         most_tokens: Of the request.
         model: Another model of the same endpoint, empty for the one that answers.
         correlation: Of the turn.

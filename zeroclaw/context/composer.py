@@ -56,7 +56,7 @@ class Filled(Value):
     Attributes:
         shares: Tokens by the name of each part of a request.
         tokens: Of the whole request.
-        window: Of the model, None where nobody knows.
+        window: Of the model, None where it is not known.
         reserve: What is kept free for the answer.
     """
 

@@ -1,6 +1,6 @@
 """What is remembered of messages before a summary stands for them: a few short facts (pure, S3-11).
 
-A summary is of one conversation, and is summed up again. What holds beyond it, such as what somebody
+A summary is of one conversation, and is summed up again. What holds beyond it, such as what a person
 likes or is called, becomes notes. The model writes each fact as one JSON text on a line of its own;
 whatever else it says is no fact.
 """
@@ -46,7 +46,7 @@ def facts_request(
     Args:
         known: What is remembered already, the newest first.
         gone: The messages.
-        window: Of the model in tokens, None where nobody knows.
+        window: Of the model in tokens, None where it is not known.
         most_tokens: Of the request.
         model: Another model of the same endpoint, empty for the one that answers.
         correlation: Of the turn.

@@ -27,7 +27,7 @@ def prepare_request_messages(
 
     Reasoning goes along with answers that made tool calls, on every later request and block for
     block (thinking models refuse the request without it), and stays home with all others (S1-25,
-    S1-26, S1-28). Everything else passes as it is; which fields are local is known to whoever
+    S1-26, S1-28). Everything else passes as it is; which fields are local is known to the provider that
     writes the wire.
 
     Args:

@@ -74,7 +74,7 @@ class Model(Value):
 
 
 async def complete(model: Model, request: ModelRequest) -> tuple[str, Usage] | Raised:
-    """Return a whole answer that nobody watches being written, redacted; or why there is none.
+    """Return a whole answer that no person watches being written, redacted; or why there is none.
 
     Of what the endpoint does not report the tokens are an estimate, rather too many.
     """

@@ -91,10 +91,10 @@ async def added(
 ) -> tuple[tuple[Write, ...], tuple[Kept | Literal["full"], ...]]:
     """Return the writes that keep notes of an owner, and what becomes of each.
 
-    Whoever adds one for the same owner meanwhile fails them with `Conflict`.
+    Another writer who adds one for the same owner meanwhile fails them with `Conflict`.
     """
     counted, version = await _COUNTS.read(rows, _count_key(owner))
-    # Unguarded where `rows` guards what is read: whoever adds one changes the count as well.
+    # Unguarded where `rows` guards what is read: a writer who adds one changes the count as well.
     every = [note async for note in NOTES.all(rows, place=owner, state="")]
     said = {_gist(one): one for one in every}
     last, room = 0 if counted is None else counted.last, most - len(every)
@@ -127,7 +127,7 @@ def _gist(note: Note) -> str:
 async def moved(rows: Rows, old: str, new: str) -> tuple[Write, ...]:
     """Return the writes that give an owner's notes to another, behind what that one has.
 
-    Whoever adds a note to either meanwhile fails them with `Conflict`.
+    Another writer who adds a note to either meanwhile fails them with `Conflict`.
     """
     counted, version = await _COUNTS.read(rows, _count_key(old))
     if counted is None:

@@ -106,7 +106,7 @@ class Offers(Value):
     def groups_for(
         self, principal: Principal, address: Address
     ) -> Mapping[str, tuple[ToolSpec, ...]]:
-        """Return the tools that somebody may have in a chat, by group."""
+        """Return the tools that a person may have in a chat, by group."""
         found: dict[str, tuple[ToolSpec, ...]] = {}
         for name, tool in self.tools.items():
             if self._may(tool.spec, principal, address):
@@ -115,7 +115,7 @@ class Offers(Value):
         return found
 
     def skills_for(self, principal: Principal, address: Address) -> Mapping[str, Skill]:
-        """Return the skills that somebody may have in a chat, by name."""
+        """Return the skills that a person may have in a chat, by name."""
         return {
             one.name: one
             for one in self.skills()
@@ -125,7 +125,7 @@ class Offers(Value):
     def definitions(
         self, principal: Principal, address: Address, loaded: Loaded, here: str = ""
     ) -> tuple[ToolDefinition, ...]:
-        """Return the tools of a request of somebody, in their order.
+        """Return the tools of a request of a person, in their order.
 
         Where the conversation `here` is off the record, those that leave a trace are none of them.
         """
@@ -145,7 +145,7 @@ class Offers(Value):
                 for group, every in groups.items()
                 if self._may(LOAD_TOOLS, principal, address, f"tools:{group}")
             }
-            # What somebody may not load is there once it was called.
+            # What a person may not load is there once it was called.
             specs = [_listing(listed), *specs] if listed else specs
             has = dict.fromkeys(self.groups.get(name, name) for name in loaded.tools)
             specs += (one for group in has for one in groups.get(group, ()))

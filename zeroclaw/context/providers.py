@@ -1,7 +1,7 @@
 """Asks the Context Providers: each within its time and its budget, and past the leak guard (S0-19).
 
 A provider that fails is left out, and so is a text that holds a known secret or looks like one; both
-are told to whoever asked, by name, without a word of the text.
+are told to the composer, by name, without a word of the text.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from zeroclaw.tools import fenced
 from zeroclaw.value import Value, replace
 
 LONGEST_S = 5.0
-"""That one provider may take: somebody waits for the answer."""
+"""That one provider may take: a person waits for the answer."""
 SHARES: Mapping[Place, int] = {"system": 16, "turn": 2}
 """Of a window that is known: into how many parts it is divided, of which a text may take one."""
 MOST_KNOWN = 64
@@ -87,7 +87,7 @@ class ContextProviders:
         Args:
             request: What they are told.
             place: Whose.
-            window: Of the model in tokens, None where nobody knows.
+            window: Of the model in tokens, None where it is not known.
         """
         parts: list[Part] = []
         left_out: list[LeftOut] = []

@@ -32,7 +32,7 @@ class Recollection(Value):
     most_notes: int = 0
 
     async def choose(self, address: Address, principal: Principal, words: str) -> tuple[Note, ...]:
-        """Return the notes that fit a message, of those that everybody may see who reads there."""
+        """Return the notes that fit a message, of those that every reader there may see."""
         if not self.most_chars:
             return ()
         owner = owner_of(address, principal)

@@ -26,7 +26,7 @@ _OPENING = (
 def skills_provider(
     skills_for: Callable[[Principal, Address], Mapping[str, Skill]],
 ) -> FixedText:
-    """Return the provider; `skills_for` says which skills somebody may have in a chat."""
+    """Return the provider; `skills_for` says which skills a person may have in a chat."""
 
     def written(request: ContextRequest) -> str:
         if not request.has_tools:

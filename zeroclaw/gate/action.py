@@ -75,7 +75,7 @@ def propose(
     return Action(
         id=id,
         conversation=conversation,
-        # What language somebody reads is no part of the call, nor of its hash.
+        # What language a person reads is no part of the call, nor of its hash.
         principal=replace(principal, language="en"),
         turn=turn,
         tool=tool,

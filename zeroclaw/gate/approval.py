@@ -36,7 +36,7 @@ from zeroclaw.value import Value, replace
 ALL_CHOICES: tuple[Choice, ...] = ("once", "for_a_time", "deny", "deny_with_reason")
 State = Literal["pending", "approved", "denied", "expired", "stopped"]
 OPEN = frozenset({"pending", "waiting"})
-"""The states of requests that nobody has answered yet; stored rows of pairing say `waiting`."""
+"""The states of requests that no approver has answered yet; stored rows of pairing say `waiting`."""
 
 
 class Numbered(Value):
@@ -70,7 +70,7 @@ class ApprovalRequest(Value):
 
     @property
     def is_open(self) -> bool:
-        """Whether nobody has answered it and no deadline was noticed."""
+        """Whether no approver has answered it and no deadline was noticed."""
         return self.state in OPEN
 
     @property
@@ -111,7 +111,7 @@ class Approval(ApprovalRequest):
         state: Where it stands.
         by: Who ended it, for people; empty for the deadline.
         reason: Of a denial; redacted.
-        choice: What was answered; None when nobody answered.
+        choice: What was answered; None when no approver answered.
         at: When it ended.
     """
 
@@ -151,11 +151,11 @@ class AnswerResult(Value, Generic[R]):
 
     Attributes:
         request: As it stands with it; stored if it `ends` by it.
-        how: `counted`; `late` if it was admitted at or after the deadline, which nobody had noticed
-            yet; `second` if somebody, or the deadline, was first; `reason_wanted` for a denial whose
+        how: `counted`; `late` if it was admitted at or after the deadline, which no timer had noticed
+            yet; `second` if another approver, or the deadline, was first; `reason_wanted` for a denial whose
             reason is still to come, until which the request stays open; `refused` if it is not
             theirs to give, or is not offered.
-        why: It is refused, for whoever gave it.
+        why: It is refused, for the approver who gave it.
     """
 
     request: R

@@ -31,7 +31,7 @@ _LOOKS_LATIN = re.compile(
     "[\u0370-\u052f\u0531-\u058f\u13a0-\u13ff\u1c80-\u1c8f\u1f00-\u1fff\ua640-\ua69f\uab70-\uabbf"
     "\uff21-\uff5a\U0001d400-\U0001d7ff]"
 )
-# Cyrillic and Greek letters that nobody tells from Latin ones.
+# Cyrillic and Greek letters that no reader tells from Latin ones.
 _TWINS = frozenset(
     "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0458\u0455\u0501\u051b\u051d\u04bb"  # aeopcyxijsdqwh
     "\u0410\u0412\u0415\u041a\u041c\u041d\u041e\u0420\u0421\u0422\u0423\u0425\u0406\u0408\u0405"  # ABEKMHOPCTYXIJS
@@ -83,7 +83,7 @@ def card_arguments(
             why = "it holds a secret in a form that a card can neither show nor name"
             return Unshowable(why=why)
 
-    # Whoever writes in another script uses letters of it that no Latin one looks like.
+    # A text in another script uses letters of it that no Latin one looks like.
     is_disguise = all(one in _TWINS for one in _LOOKS_LATIN.findall(text))
 
     def shown(found: re.Match[str]) -> str:

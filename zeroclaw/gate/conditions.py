@@ -62,7 +62,7 @@ class Query(Value):
         arguments: Of the call; None where there is no call.
         direct: Exactly one person reads the chat; None when not known.
         own: What is acted on belongs to the principal (their own turn); None when not known.
-        untrusted: The request that the call answers holds text that nobody here vouches for; None
+        untrusted: The request that the call answers holds text that no person here vouches for; None
             when not known.
         in_message: The call holds nothing but what the principal wrote themselves in this turn;
             None when not known.
@@ -180,7 +180,7 @@ def own(value: object) -> Test:
 
 
 def untrusted(value: object) -> Test:
-    """Whether the turn holds text that nobody here vouches for, such as a page: `true` or `false`."""
+    """Whether the turn holds text that no person here vouches for, such as a page: `true` or `false`."""
     wanted = _yes_or_no(value)
     return lambda query: _known(query.untrusted, "origin") is wanted
 

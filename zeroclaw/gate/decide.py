@@ -142,14 +142,14 @@ class Gate:
     Attributes:
         tools: By name.
         policy: The set in force now; asked again for every decision, so that a halt counts.
-        protected: What nobody may touch.
+        protected: What no call may touch.
         redactor: Stands before cards.
         refusals: Words what does not run.
         clock: Dates decisions and deadlines.
         ids: Makes ids of actions, cards and approvals.
         settings: Deadlines and approvers, by now.
         approvers: Where a question about this principal's call is put, asked in this chat; empty
-            when nobody can be reached.
+            when no approver can be reached.
         resolve_timeout_s: Seconds that a tool may take to say what it would touch.
     """
 
@@ -317,7 +317,7 @@ class Gate:
         return _Ready(tool=tool, action=action, written=raw, unresolved=unresolved)
 
     def _known_to(self, setting: Setting) -> list[str]:
-        """Return the tools that whoever asks may ever have."""
+        """Return the tools that the requester may ever have."""
         whose, policy = setting.known or setting.context.principal, self.policy()
         calls = {
             name: any_call(tool.spec, whose, now=self.clock.now(), direct=setting.direct)
@@ -424,14 +424,14 @@ class Gate:
         )
 
     def _unreachable(self, case: _Case, action: Action, at: datetime) -> Denied:
-        """Return the denial of a call whose question nobody can be asked."""
+        """Return the denial of a call whose question no approver can be asked."""
         told = catalogue.CALL_UNREACHABLE.to(_language_of(case.setting), tool=action.tool)
         said = wording.unreachable(action.tool)
         arguments = action.canonical_arguments
         return self._denied(case, arguments, said, "denied", at, for_people=told)
 
     def _told(self, ruled: Ruling, query: Query, setting: Setting) -> str:
-        """Return why a call is not allowed, for whoever called the tool themselves."""
+        """Return why a call is not allowed, for a person who called the tool themselves."""
         if _leaves_a_trace(setting, query):
             return catalogue.LEAVES_A_TRACE.to(_language_of(setting))
         if ruled.by != "policy":
@@ -501,7 +501,7 @@ def _leaves_a_trace(setting: Setting, query: Query) -> bool:
 
 
 def _is_own(grant: Grant, requester: Principal, known: Principal | None) -> bool:
-    """Whether a grant was given by whoever asks, as they were known then or are now (P5)."""
+    """Whether a grant was given by the requester, as they were known then or are now (P5)."""
     return is_granted_by(grant, requester) or is_granted_by(grant, known or requester)
 
 

@@ -107,7 +107,7 @@ def covers(grant: Grant, action: Action, facts: ToolFacts, now: datetime) -> boo
 
 
 def is_granted_by(grant: Grant, requester: Principal) -> bool:
-    """Whether whoever asks is who granted it, under whatever name, or that can't be told."""
+    """Whether the requester is who granted it, under whatever name, or that can't be told."""
     known = {grant.granter, grant.granter_sender} - {""}
     return not known or not known.isdisjoint({requester.id, requester.identity})
 

@@ -28,7 +28,7 @@ The rules, each of which stands in `tests/spec/policy_spec.py` once more:
 - A condition that raises counts as holding for deny and ask, and as failing for allow.
 
 `Decision.why` is English, for the model and the command line; the `why_…` functions say the same in
-the language of whoever reads it. What an operator wrote into a statement's note stays as it is
+the language of its reader. What an operator wrote into a statement's note stays as it is
 written; the notes of shipped statements are translated.
 """
 
@@ -163,7 +163,7 @@ _ALLOWED = {
 
 
 def _shown(value: object) -> str:
-    """Return what somebody wrote so that it stays on one line."""
+    """Return what a person wrote so that it stays on one line."""
     return " ".join(str(value).split())[:200]
 
 
@@ -180,7 +180,7 @@ def _patterns(
 ) -> tuple[str, ...]:
     """Return a list of texts of one form.
 
-    An empty list is a fault: it could mean nobody as well as anybody.
+    An empty list is a fault: it could mean no person as well as any.
     """
     value = entry.get(key)
     if not isinstance(value, list | tuple) or not value:
@@ -342,7 +342,7 @@ class PolicySet:
         Args:
             query: The call; its conditions hold or fail for all that it meets.
             asked: The statements that asked about the call and were answered with yes. What any
-                other one asks about is refused, because nobody was shown it.
+                other one asks about is refused, because no approver was shown it.
         """
         names, answered = _names(query.principal), frozenset(asked)
         allowing: list[_Compiled] = []
@@ -385,7 +385,7 @@ def _names(principal: Principal) -> frozenset[str]:
     """Return what statements may call a principal.
 
     An id is a name of its own only where it can't be mistaken for a role or a channel: on a
-    channel that somebody named `role`, the sender `operator` must not become one.
+    channel that an operator named `role`, the sender `operator` must not become one.
     """
     names = {f"role:{role}" for role in principal.roles}
     names.add(f"channel:{principal.channel}")

@@ -24,7 +24,7 @@ from zeroclaw.redact import CHECKED, DOT, MARKER, Redactor, folded, folded_from,
 from zeroclaw.value import Value
 
 Lookup = Callable[[str], CheckedReceipt | None]
-"""Return what a well-formed token proves; None for one that nobody here issued, or not for this."""
+"""Return what a well-formed token proves; None for one that was not issued here, or not for this."""
 
 FALSE_MARK = "⚠️ false receipt"
 
@@ -79,7 +79,7 @@ _MAY_BEGIN = re.compile(
 )
 
 
-# What stands between two letters without keeping anybody from reading them as one word; a page shows
+# What stands between two letters without keeping a reader from reading them as one word; a page shows
 # any run of blanks as one.
 _GAP = r"(?:\s*+(?:[^\w\s]|_)){0,16}+\s*+"
 _READS_RECEIPT = _GAP.join(("r", "e", "c", "e", "[i1l|]", "p", "t"))
@@ -110,7 +110,7 @@ _TURNS = re.compile(
     "[\u202a-\u202e\u2066-\u2069]"
     rf"|(?<![{_RIGHT_TO_LEFT}])(?<![{_RIGHT_TO_LEFT}]\W)[\u200f\u061c](?!\W?[{_RIGHT_TO_LEFT}])"
 )
-# Whoever opens an address reads and sends what its numbers stand for.
+# A person who opens an address reads and sends what its numbers stand for.
 _NUMBERED = re.compile("%[0-9A-Fa-f]{2}")
 _WORD = re.compile(r"\S+")
 

@@ -65,7 +65,7 @@ def rule(
     Args:
         query: The question; one without a tool's facts is none for protection.
         policy: The statements in force.
-        protected: What nobody may touch.
+        protected: What no call may touch.
         out: Why the principal may not talk to this bot at all, empty when they may.
         unresolved: Why the resources are unknown, empty when they are known.
         grants: Those that cover the call.

@@ -116,7 +116,7 @@ def autonomy_statements(
             effects_within=["read"],
             risk_at_most="low",
         ),
-        # Of a file everybody gets every byte, and what is packed in it was looked at by nobody.
+        # Of a file every reader gets every byte, and what is packed in it was not looked at.
         replace(
             _of_tools(
                 f"{autonomy}.files_to_groups",
@@ -145,7 +145,7 @@ def autonomy_statements(
 def _of_tools(
     name: str, effect: StatementEffect, note: str | Sentence, **when: object
 ) -> Statement:
-    """Return a statement about every tool, whoever asks."""
+    """Return a statement about every tool, for every requester."""
     return Statement(
         id=name,
         effect=effect,

@@ -1,6 +1,6 @@
 """Untrusted text in a turn's request: where it came from, and what its person said themselves (pure).
 
-Text is untrusted when nobody here vouches for it: what a tool with the effect `network` returned,
+Text is untrusted when no person here vouches for it: what a tool with the effect `network` returned,
 an attachment, quoted or forwarded words, and whatever a turn that held such text has kept in a
 note or in the files of its workspace. It stays in a conversation's requests until `/new`, and so
 does its mark. The marks are kept whatever the autonomy is; what follows from them is the policy's.
@@ -30,7 +30,7 @@ MOST_SOURCES = 8
 """That are named; the newest stay, and one is enough to ask."""
 NAME_CHARS = 120
 MOST_WORDS_CHARS = 16_000
-"""Of one message of a person that is compared with arguments; nobody types more by hand."""
+"""Of one message of a person that is compared with arguments; no person types more by hand."""
 
 Kind = Literal["result", "kept", "attachment", "quoted", "earlier", "files", "notes", "context"]
 
@@ -215,7 +215,7 @@ def _set_off(text: str) -> Iterator[str]:
     yield text.strip()
     for block in _BLOCK.finditer(text):
         yield block[1].strip()
-    # Only what everybody sees as the end of a line: `splitlines` knows nine others.
+    # Only what every reader sees as the end of a line: `splitlines` knows nine others.
     for line in _BLOCK.sub("\n", text).split("\n"):
         said = _LIST_SIGN.sub("", line, count=1).strip()
         code = said.strip("`")

@@ -31,7 +31,7 @@ class Setting(Value):
         direct: Exactly one person reads the chat.
         grants: All of the conversation; ended ones are passed over.
         known: Who the principal is by now; roles come and go. None for as the turn began.
-        out: Who revoked the principal since, empty for nobody.
+        out: Who revoked the principal since, empty when no operator did.
         taint: Where the text of the turn came from, by now.
     """
 
@@ -128,7 +128,7 @@ class Stopped(Value):
 
     Attributes:
         reason: One line, for `refuse` with outcome `denied`.
-        for_people: The same in the language of whoever called the tool themselves.
+        for_people: The same in the language of a person who called the tool themselves.
         by: For the audit: `policy`, `protection`, `integrity` or `resources`.
     """
 
@@ -174,7 +174,7 @@ class Refusals:
             arguments: Canonical, or as the model wrote them when they never became so.
             outcome: What the receipt proves.
             at: When.
-            for_people: Why, in the language of whoever called the tool themselves; as `text` is
+            for_people: Why, in the language of a person who called the tool themselves; as `text` is
                 made safe. Empty where `text` is for people, too.
         """
         safe = self._safe(text)

@@ -118,7 +118,7 @@ def result_for_people(result: ToolMessage, language: Language) -> str:
 
 
 def unreachable(tool: str) -> str:
-    """Return what the model reads when there is nobody who could be asked."""
+    """Return what the model reads when there is no approver to ask."""
     return (
         f"`{tool}` needs approval, and no operator can be reached from here. It did not run. Say "
         "that an operator must be set up before this can be done."
