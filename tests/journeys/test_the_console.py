@@ -52,9 +52,11 @@ class Console:
 
 
 @asynccontextmanager
-async def consoling(directory: Path) -> AsyncGenerator[tuple[Desk, ChatPage, Console]]:
-    """The chat and the console, in two tabs of one browser."""
-    async with browsing(directory) as here:
+async def consoling(
+    directory: Path, **config: object
+) -> AsyncGenerator[tuple[Desk, ChatPage, Console]]:
+    """The chat and the console, in two tabs of one browser; `config` as for `browsing`."""
+    async with browsing(directory, **config) as here:
         chat = await here.log_in()
         async with chat.page.context.expect_page() as opened:
             await chat.page.get_by_role("link", name="Console").click(modifiers=["Control"])
@@ -224,6 +226,41 @@ async def test_conversations_are_read_with_their_receipts(tmp_path: Path) -> Non
         await console.go("People")
         await expect(console.page.get_by_text("Nobody wants in.")).to_be_visible()
         await console.shot("people")
+
+
+async def test_a_conversation_has_its_title_and_one_off_the_record_has_none(tmp_path: Path) -> None:
+    """Asked of the model once, behind the third answer, across a kill; of the other nothing is shown.
+
+    S3-31, K23.
+    """
+    async with consoling(tmp_path, runtime={"titles": True}) as (here, chat, console):
+        here.model.say("All about tea", key="person: tea one")
+        for text in ("tea one", "tea two", "tea three"):
+            await chat.say(text)
+            await expect(chat.answers.last).to_contain_text(text)
+        await console.go("Conversations")
+        await expect(console.page.locator("#talks")).to_contain_text("All about tea")
+        await here.daemon.kill()
+        await here.daemon.start()
+        await chat.connected()
+        await chat.say("/otr")
+        await expect(chat.answers.last).to_contain_text("Off the record from now on")
+        for text in ("hush one", "hush two", "hush three"):
+            await chat.say(text)
+            await expect(chat.answers.last).to_contain_text(text)
+        await chat.say("/otr off")
+        await expect(chat.answers.last).to_contain_text("On the record again")
+        await chat.say("tea four")
+        await expect(chat.answers.last).to_contain_text("tea four")
+        await console.live()
+        await expect(console.page.locator("#talks")).to_contain_text("All about tea")
+        await expect(console.page.locator("body")).not_to_contain_text("hush")
+        asked = [one.last_user for one in here.model.requests]
+        assert [one for one in asked if one.startswith("person: ")] == [
+            "person: tea one\nbot: tea one\nperson: tea two\nbot: tea two\nperson: tea three\n"
+            "bot: tea three"
+        ]
+        assert asked[-1] == "tea four"
 
 
 async def test_the_policy_explains_itself(tmp_path: Path) -> None:
