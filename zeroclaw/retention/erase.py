@@ -153,7 +153,8 @@ class Erasure:
 
     async def _gone(self, here: ConversationId) -> None:
         """Remove what is left of a conversation in which nothing is under way."""
-        digests = await self._digests(here)
+        # What is off the record goes from memory with the conversation's row.
+        digests = frozenset[str]() if is_off_the_record(here) else await self._digests(here)
         for table in OF_CONVERSATIONS:
             if table.kind not in _ERASED_AT:
                 await self._remove(table.where(conversation=here))

@@ -7,12 +7,13 @@ import pytest
 from tests.fakes.house import House, World
 from tests.fakes.scripted_model import asks_for, says
 from zeroclaw.config.model import PolicySettings
-from zeroclaw.envelope import is_off_the_record, off_the_record
+from zeroclaw.envelope import Attachment, is_off_the_record, off_the_record
 from zeroclaw.inbound.conversations import CONVERSATIONS
 from zeroclaw.message import SystemMessage, ToolMessage, UserMessage
 from zeroclaw.retention.tables import OF_CONVERSATIONS
 from zeroclaw.store import DurablePoint, LogKind, Query, RowKind
 from zeroclaw.stores.off_the_record import HELD
+from zeroclaw.value import replace
 
 PHRASE = "marmalade"
 LOOK = asks_for(("look", f'{{"at": "{PHRASE}"}}'), saying="looking ")
@@ -217,6 +218,22 @@ async def test_what_an_approver_lists_and_answers_leaves_no_word_in_their_own_ch
         await house.say("/grants")
         await settled(house)
         assert "Nothing is granted" in house.texts()[-1]
+
+
+async def test_a_file_that_is_on_record_as_well_stays(world: World) -> None:
+    """What is forgotten is the copy in memory."""
+    file = Attachment(reference="f", name="note.txt", media_type="text/plain", size_bytes=9)
+    world.platforms["chat"].files["f"] = PHRASE.encode()
+    async with world.running() as house:
+        for text in ("keep this", "/otr", "and this", "/otr off"):
+            event = replace(
+                house.envelope(house.said(text)), attachments=(file,) * (text[0] != "/")
+            )
+            await world.platforms["chat"].say(event)
+            await house.settle()
+        await settled(house)
+        (digest,) = await world.store.blobs(put_before=world.clock.now().replace(year=9999))
+        assert await house.parts.store.blob(digest) == PHRASE.encode()
 
 
 async def test_in_a_group_it_holds_for_everybody_and_for_what_is_edited(world: World) -> None:
