@@ -157,6 +157,7 @@ def check(
             *named.warnings,
             *_taken_for_two(config, manifests),
             *_without_a_price(config),
+            *_left_out(config, redactor),
             *odd,
         ),
     )
@@ -331,6 +332,15 @@ def _without_a_price(config: Config) -> Iterator[str]:
         yield (
             f"budget.{bounds[0]}: no price of `{model}` is known, so only tokens count; say it in "
             "`budget.prices`"
+        )
+
+
+def _left_out(config: Config, redactor: Redactor) -> Iterator[str]:
+    """Yield what no model will be told of what the operator wrote for it."""
+    if redactor.finds(config.runtime.prompt):
+        yield (
+            "runtime.prompt: it holds a secret, or what looks like one, so all of it is left out of "
+            "requests; take that out"
         )
 
 

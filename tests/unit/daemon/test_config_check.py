@@ -143,6 +143,15 @@ def test_the_provider_of_summaries_is_checked_like_the_other() -> None:
     assert fault.startswith("compaction.provider.api_key: ")
 
 
+def test_a_prompt_that_holds_a_secret_is_warned_of() -> None:
+    """No model is told any of it, which nobody would see else. S0-19."""
+    text = 'provider = {kind = "local", api_key = {env = "X"}}\nruntime = {prompt = "Say %s."}'
+    told = check(parse(text % "open sesame, please"), {"X": "open sesame, please"}).warnings
+    assert [one.split(":")[0] for one in told] == ["runtime.prompt"]
+    assert "sesame" not in str(told)
+    assert check(parse(text % "hello"), {"X": "open sesame, please"}).warnings == ()
+
+
 def test_a_providers_secret_is_known_to_the_redactor() -> None:
     """Handed to the provider under its key, and never in a `repr` (P8)."""
     text = 'provider = {kind = "local", api_key = {env = "THE_WORD"}}\n'
