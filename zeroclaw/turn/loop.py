@@ -234,7 +234,9 @@ class TurnLoop:
             case signals.RecordUnknown(action=action):
                 self._start(group, tasks.unknown(action, self._slot(action).call))
             case signals.AppendBatch(results=results):
-                self._start(group, tasks.append(results, steered=self._asks_again))
+                state = self._state
+                steered = isinstance(state, Calling) and state.progress.asks_again
+                self._start(group, tasks.append(results, steered=steered))
             case signals.Compact(cause=cause):
                 self._start(group, tasks.compact(cause))
             case signals.Dispatch(action=action):
@@ -270,10 +272,6 @@ class TurnLoop:
             if slot.approval == approval and slot.status == "asked":
                 return slot.call
         return None
-
-    @property
-    def _asks_again(self) -> bool:
-        return isinstance(self._state, Calling) and self._state.progress.asks_again
 
     def _slot(self, action: ActionId) -> batch.Slot:
         return next(slot for slot in self._slots() if slot.action == action)

@@ -112,6 +112,7 @@ class ConversationSession:
     """One conversation, held by one task.
 
     Attributes:
+        fence: Proof of holding; others that write for this conversation need it.
         history: What its journal comes to.
         verdicts: The receipts of the history that were checked so far, by their text.
         audit_is_longer: The audit knows more receipts than the history, of what left the journal or
@@ -133,7 +134,7 @@ class ConversationSession:
     ) -> None:
         """Take over what `open_session` read; `first` is the journal's first number, if it has one."""
         self._store = store
-        self._fence = fence
+        self.fence = fence
         self._lock = asyncio.Lock()
         self._audit_head = audit_head
         self._first = first
@@ -146,12 +147,7 @@ class ConversationSession:
     @property
     def conversation(self) -> ConversationId:
         """Whose session this is."""
-        return self._fence.conversation
-
-    @property
-    def fence(self) -> Fence:
-        """Proof of holding; others that write for this conversation need it."""
-        return self._fence
+        return self.fence.conversation
 
     async def is_whole(self) -> bool:
         """Tell whether the journal begins where it began: retention takes the oldest of it."""
@@ -182,7 +178,7 @@ class ConversationSession:
                 Commit(
                     point=happened.point,
                     conversation=self.conversation,
-                    fence=self._fence,
+                    fence=self.fence,
                     writes=(*appended, *happened.writes),
                 )
             )
