@@ -82,7 +82,7 @@ def test_show_says_what_each_statement_matches_today(config: str) -> None:
     assert today["editors-write"].endswith("tools (write_file); for ann")
     assert "read_file" in today["supervised.reads"]
     assert "write_file" not in today["supervised.reads"]
-    assert "22 of 22 commands; for operator" in today["base.operator"]
+    assert "23 of 23 commands; for operator" in today["base.operator"]
 
 
 def test_show_is_whole_for_machines(config: str) -> None:
