@@ -107,7 +107,9 @@ async def test_questions_come_into_the_operators_group_where_one_is_configured(
         )
         toast = Toast(text="only an operator may answer this")
         await here.until(lambda: here.bob.toast(curious) == toast)
-        await here.until(lambda: here.mallory.toast(strange) == Toast())
+        # It stands where strangers read along, too; that it is not theirs is all that they are told.
+        refused = Toast(text="this is not yours to answer")
+        await here.until(lambda: here.mallory.toast(strange) == refused)
         assert here.bench.runs == []
         here.olga.presses(card, "Approve once")
         await here.until(lambda: "So be it." in here.ann.chat.texts and not card.buttons)
