@@ -10,6 +10,7 @@ import asyncio
 import os
 import re
 import tempfile
+from functools import partial
 from pathlib import Path
 
 from playwright.async_api import async_playwright, expect
@@ -21,7 +22,11 @@ from tests.journeys.daemon_process import PROGRAM
 PHONES = re.compile(r"http://\S+/")
 DOCS = Path(__file__).parents[2] / "docs"
 RECEIPT = re.compile(r"zc-receipt-\d+-[\w-]{43}")
-NOTES = "Unix time begins on a Thursday: 1 January 1970, 00:00 UTC."
+NOTES = (
+    "Unix time begins on a Thursday: 1 January 1970, 00:00 UTC.",
+    "A day of Unix time has 86,400 seconds, whatever the earth does.",
+)
+PLATFORMS = ("telegram", "discord", "slack", "email")
 
 
 async def take(directory: Path) -> None:
@@ -48,7 +53,7 @@ async def take(directory: Path) -> None:
         await expect(page.receipts).to_have_attribute("data-verdict", "valid")
         here.model.call(
             "write_file",
-            {"path": "notes.txt", "content": f"{NOTES}\n"},
+            {"path": "notes.txt", "content": f"{NOTES[0]}\n"},
             text="I'd write this into `notes.txt`.",
             key="Keep it",
         )
@@ -64,27 +69,27 @@ async def take(directory: Path) -> None:
         await console.screenshot(path=DOCS / "console.png", animations="disabled")
 
 
-async def take_telegram(directory: Path) -> None:
-    """Hold a conversation on the emulated Telegram, until its operator is asked.
+async def take_phones(directory: Path, platform: str) -> None:
+    """Hold a conversation on an emulated platform: its operator approves a call, and is asked again.
 
     Args:
         directory: An empty one, with a short path: a socket stands below it.
+        platform: Its name for `zeroclaw try`.
     """
     async with ModelServer() as model, async_playwright() as player:
-        model.say("It began on a **Thursday**: 1 January 1970, 00:00 UTC.", key="weekday")
-        model.call(
-            "write_file",
-            {"path": "notes.txt", "content": f"{NOTES}\n"},
-            text="I'd write this into `notes.txt`.",
-            key="Keep it",
-        )
+        asked = ("Keep in my notes when Unix time began.", "And how long a day is there?")
+        for text, note, path in zip(asked, NOTES, ("notes.txt", "days.txt"), strict=True):
+            arguments = {"path": path, "content": f"{note}\n"}
+            said = f"I'd write this into `{path}`."
+            model.call("write_file", arguments, text=said, key=text, round=0)
+        model.say("It is in `notes.txt`: a **Thursday**.", key=asked[0], round=1)
         config = directory / "zeroclaw.toml"
         config.write_text(
             f'[provider]\nkind = "openai"\nbase_url = "{model.url}"\nmodel = "scripted"\n', "utf-8"
         )
         process = await asyncio.create_subprocess_exec(
             PROGRAM,
-            *("try", "telegram", "--run", "--config", str(config)),
+            *("try", platform, "--run", "--config", str(config)),
             stdout=asyncio.subprocess.PIPE,
             env={**os.environ, "HOME": str(directory), "TMPDIR": str(directory)},
         )
@@ -93,17 +98,21 @@ async def take_telegram(directory: Path) -> None:
             address = PHONES.search((await process.stdout.readline()).decode())
             assert address is not None
             browser = await player.chromium.launch(executable_path=CHROMIUM, args=[*ARGUMENTS])
-            page = await browser.new_page(viewport={"width": 1080, "height": 720})
+            page = await browser.new_page(viewport={"width": 1080, "height": 860})
             await page.goto(address[0])
-            ann, olga = page.locator(".phone").nth(0), page.locator(".phone").nth(1)
-            for text in ("On which weekday did Unix time begin?", "Keep it in my notes."):
-                said = await ann.locator("li.bot").count()
+            ann, olga = (page.locator(".phone").nth(number) for number in (0, 1))
+            cards = olga.locator(".messages")
+            for text, note in zip(asked, NOTES, strict=True):
+                if text == asked[1]:
+                    await olga.get_by_role("button", name="Approve once").click()
+                    await expect(ann.locator(".messages")).to_contain_text("It is in")
+                    await expect(cards).to_contain_text("approved by")
                 await ann.locator("textarea").fill(text)
                 await ann.locator("textarea").press("Enter")
-                await expect(ann.locator("li.bot").nth(said)).to_be_visible()
-            await expect(olga.get_by_role("button", name="Approve once")).to_be_visible()
-            await expect(ann.locator(".messages")).to_contain_text("Waiting for an operator")
-            await page.screenshot(path=DOCS / "telegram.png", animations="disabled")
+                await expect(cards).to_contain_text(note)
+            if platform != "email":
+                await expect(ann.locator(".messages")).to_contain_text("days.txt")
+            await page.screenshot(path=DOCS / f"{platform}.png", animations="disabled")
             await browser.close()
         finally:
             process.terminate()
@@ -112,8 +121,10 @@ async def take_telegram(directory: Path) -> None:
 
 def main() -> None:
     """Take them."""
-    for one in (take, take_telegram):
+    phones = (partial(take_phones, platform=one) for one in PLATFORMS)
+    for one in (take, *phones):
         with tempfile.TemporaryDirectory() as directory:
+            Path(directory).chmod(0o711)  # the mail servers run as users of their own
             asyncio.run(one(Path(directory)))
 
 
