@@ -52,8 +52,7 @@ OnEvent = Callable[[str, Json], None]
 
 def intents(*, servers: bool, content: bool) -> int:
     """Return the fewest intents that serve."""
-    more = _SERVER_MESSAGES * servers | _CONTENT * content
-    return _SERVERS | _DIRECT_MESSAGES | more
+    return _DIRECT_MESSAGES | (_SERVERS | _SERVER_MESSAGES) * servers | _CONTENT * content
 
 
 class _Socket(DiscordWebSocket):

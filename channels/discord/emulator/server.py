@@ -221,6 +221,7 @@ class DiscordServer:
         identifies: Sessions that were begun.
         resumes: Sessions that were resumed.
         granted: Intents that the bot may have.
+        intents: Those that it asked for, of each session.
         calls: Each call: method and path.
         typing: Channels in which the bot is seen to be at work.
         is_held: Nobody connects.
@@ -236,6 +237,7 @@ class DiscordServer:
         self.is_paced = False
         self.buckets = Buckets()
         self.granted = ~0
+        self.intents: set[int] = set()
         self.identifies = 0
         self.resumes = 0
         self.calls: list[tuple[str, str]] = []
@@ -455,6 +457,7 @@ class DiscordServer:
         if intents & CONTENT & ~self.granted:
             await socket.close(code=4014)
             return None
+        self.intents.add(intents)
         self.identifies += 1
         self.release()
         session = Session(id=f"session-{self.identifies}", intents=intents, socket=socket)

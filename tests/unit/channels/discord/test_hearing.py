@@ -1,6 +1,7 @@
 """How events come: in order, once, over connections that are cut, and read back after a time away."""
 
 import asyncio
+from collections.abc import Mapping
 
 import pytest
 
@@ -149,6 +150,18 @@ async def test_an_intent_that_is_not_granted_is_one_line() -> None:
             pass
     assert isinstance(error, ChannelUnauthorized)
     assert "turn on Message Content Intent" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("settings", "bits"),
+    [({"servers": "off"}, {12}), ({}, {0, 9, 12}), ({"servers": "all"}, {0, 9, 12, 15})],
+)
+async def test_no_more_is_asked_to_be_told_than_serves(
+    settings: Mapping[str, object], bits: set[int]
+) -> None:
+    """A bot for direct chats alone hears of no server; presses and slash commands need no intent."""
+    async with rigged() as rig, rig.bot(SETTINGS.model_copy(update=settings)):
+        assert rig.discord.intents == {sum(1 << one for one in bits)}
 
 
 async def test_a_bot_that_has_no_sessions_left_today_waits() -> None:

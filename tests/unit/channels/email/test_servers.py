@@ -12,6 +12,7 @@ import pytest
 
 from channels.email import check, decode, open_channel, smtp
 from channels.email.emulator.servers import DOMAIN, PASSWORD, VOUCHED
+from channels.email.imap import Mailbox
 from channels.email.robots import HOUR_S
 from tests.contract.channel_suite import Desk, noting, receiving
 from tests.contract.email_harness import (
@@ -158,6 +159,23 @@ async def test_a_file_is_found_after_the_mailbox_was_numbered_anew(place: EmailP
         with pytest.raises(ChannelRejected):
             await channel.fetch(lost, max_bytes=100)
     await channel.aclose()
+
+
+async def test_a_server_that_tells_of_nothing_is_asked_now_and_then(
+    place: EmailPlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One without IDLE; the second mail came after the search that found the first."""
+    monkeypatch.setattr(Mailbox, "can_idle", False)
+    desk, clock = Desk(), ManualClock()
+    settings = email_settings(place.mail, place.bot)
+    channel = open_channel(email_context(settings, clock, positions={}, log=noting(place.facts)))
+    async with receiving(channel, desk.admit):
+        for number, text in enumerate(("one", "two"), start=1):
+            await place.write(text)
+            while len(desk.stored) < number:
+                await place.mail.mails(place.ann)  # lets the others go on
+                await clock.advance(settings.poll_s)
+    assert texts(desk) == ["one", "two"]
 
 
 ODD = {

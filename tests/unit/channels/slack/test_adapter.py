@@ -1,6 +1,7 @@
 """Slack's adapter against a real Web API and our own Socket Mode: what is heard, and what goes wrong."""
 
 import asyncio
+import json
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -553,6 +554,18 @@ async def test_a_call_that_is_still_open_keeps_its_file_though_it_can_not_be_rea
         content = slack.files[str(slack.links[link]["id"])].decode()
     assert long.calls[1].approval in str(shown)
     assert long.calls[1].arguments in content
+
+
+async def test_a_name_after_an_at_is_made_no_mention() -> None:
+    """Slack is told to look for none, when a text is sent and when it is edited."""
+    async with SlackServer() as slack, stage(slack, Desk().admit) as here:
+        ann = await slack.person()
+        to = here.channel.direct_address(ann.id)
+        assert to is not None
+        ref = await here.channel.send(to, here.message("@channel @here @everyone"))
+        await here.channel.edit(ref, here.message("@channel"))
+        calls = [json.loads(one) for one in slack.ever[ann.direct]]
+    assert [(one["parse"], one["link_names"]) for one in calls] == [("none", False)] * 2
 
 
 async def test_what_slack_can_not_do_is_said() -> None:

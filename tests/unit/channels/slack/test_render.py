@@ -37,6 +37,33 @@ def test_no_text_holds_a_mark_of_slacks(text: str) -> None:
     assert render.measure(rendered) >= len(rendered.body)
 
 
+@pytest.mark.parametrize(
+    "piece",
+    [
+        *(
+            "[",
+            "[a\n",
+            "> [",
+            "> ",
+            "](",
+            "](a",
+            "](a ",
+            "]( ",
+            "![",
+            "![a](https://",
+            "&",
+            "&a",
+            "<",
+        ),
+        *("&#1;", "`", "\\", "[\\]", "- [x] ", "**_", "|-|\n", "```\n~~~\n", "\n", "\x00", " "),
+    ],
+)
+def test_hostile_markdown_is_rendered_in_one_pass(piece: str) -> None:
+    """The test's time-out is the bound: what grows with the square would take minutes (P9)."""
+    rendered = render.markdown(piece * (100_000 // len(piece)))
+    assert render.measure(rendered) <= 500_000
+
+
 def test_markdown_is_left_to_slack() -> None:
     text = "**bold**\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```py\nx = 1\n```"
     assert render.markdown(text).body == text
