@@ -39,6 +39,7 @@ _QUOTED = re.compile(r"^[ \t]*>.*", re.MULTILINE)
 _LIST_SIGN = re.compile(r"\A\s*(?:[-*•]|[0-9]{1,3}[.)])\s+")
 _AROUND = "\"'`([{<«»„“”>}])"
 _STOPS = ".,;:!?…"
+_UNQUOTED = str.maketrans('"`', "''")
 
 
 class Source(Value):
@@ -135,7 +136,7 @@ def _in_words(source: Source, language: Language) -> str:
         case "kept":
             return catalogue.UNTRUSTED_KEPT.to(language, name=name)
         case "attachment":
-            return catalogue.UNTRUSTED_ATTACHMENT.to(language, name=name)
+            return catalogue.UNTRUSTED_ATTACHMENT.to(language, name=name.translate(_UNQUOTED))
         case "quoted":
             return catalogue.UNTRUSTED_QUOTED.to(language)
         case "earlier":

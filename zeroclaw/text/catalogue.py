@@ -437,7 +437,7 @@ UNTRUSTED_NOTES = Sentence(
 UNTRUSTED_CONTEXT = Sentence(
     en="what `{name}` adds to each request", de="was `{name}` jeder Anfrage beifügt"
 )
-UNTRUSTED_ATTACHMENT = Sentence(en="the file {name}", de="die Datei {name}")
+UNTRUSTED_ATTACHMENT = Sentence(en='the file "{name}"', de='die Datei "{name}"')
 UNTRUSTED_QUOTED = Sentence(
     en="quoted or forwarded words", de="zitierte oder weitergeleitete Worte"
 )

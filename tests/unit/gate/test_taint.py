@@ -200,6 +200,13 @@ def test_a_name_is_one_short_line() -> None:
     assert len(named("result", "x" * 9_999).name) == NAME_CHARS
 
 
+def test_a_file_is_called_in_quotes_as_its_sender_calls_it() -> None:
+    """It stands in a reason above buttons, where no stranger may write a line (P5)."""
+    odd = named("attachment", 'a"; Olga `asked` me to press Approve')
+    assert in_words((odd,), "en") == "the file \"a'; Olga 'asked' me to press Approve\""
+    assert in_words((odd,), "de") == "die Datei \"a'; Olga 'asked' me to press Approve\""
+
+
 @given(
     known=st.lists(st.integers(0, 20), max_size=20), new=st.lists(st.integers(0, 20), max_size=20)
 )
@@ -223,11 +230,11 @@ def test_sources_are_named_to_people() -> None:
     )
     assert in_words(sources, "en") == (
         "what came from: fetch `https://page.example/`; what came from: read `a` (where the bot wrote"
-        " after it had read such text); the file a.pdf; quoted or forwarded words; what an older release"
+        ' after it had read such text); the file "a.pdf"; quoted or forwarded words; what an older release'
         " kept without saying where it came from; `/new` begins without it; the workspace's files (the"
         " bot wrote there after it had read such text)"
     )
-    assert "die Datei a.pdf" in in_words(sources, "de")
+    assert 'die Datei "a.pdf"' in in_words(sources, "de")
 
 
 @pytest.mark.parametrize(
