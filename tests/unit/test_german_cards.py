@@ -219,6 +219,17 @@ def test_every_answer_is_offered_in_german(
     assert english_on(renderer(Outcome(card=one, endings=()))) == set()
 
 
+@pytest.mark.parametrize("arguments", ["{}", '"' + "x" * 50_000 + '"'], ids=["text", "file"])
+@pytest.mark.parametrize("renderer", RENDERERS)
+def test_every_card_says_what_for_a_time_lets_run(
+    renderer: Callable[[Outcome], str], arguments: str
+) -> None:
+    """In the words of what runs, beside the button that lets it, or in the card's file (P5)."""
+    card = card_of([replace(ONE, arguments=arguments)], PLACE)
+    said = renderer(Outcome(card=card, endings=())).replace("`", "")
+    assert "Eine Zeit lang erlaubt: jede URL auf x für 1 Stunde" in said
+
+
 def test_a_question_of_an_earlier_release_is_shown_as_it_was_stored() -> None:
     """It has its line in English alone."""
     (call,) = card_of([replace(ONE, summary="run it")], PLACE).calls

@@ -120,6 +120,18 @@ def test_a_text_that_is_no_toml_is_told(tmp_path: Path) -> None:
     assert (code, told["configuration"][0]) == (1, "fail")
 
 
+def test_what_a_configuration_leaves_open_is_told(tmp_path: Path) -> None:
+    """It is no fault that somebody could answer themselves under another name (P5, P10)."""
+    more = (
+        "[approvals]\nrequester_may_answer = false\n"
+        '[channels.loopback]\nport = 1\nallowed_users = ["7"]\n'
+    )
+    _, told = doctor(tmp_path, scripted(tmp_path), more)
+    verdict, said = told["configuration"]
+    assert verdict == "warn"
+    assert "can answer what they asked on another channel" in said
+
+
 def test_data_that_others_can_reach_are_told(tmp_path: Path) -> None:
     """With the command that mends it; the database is looked at as it is. Models are no secret."""
     data = tmp_path / "data"

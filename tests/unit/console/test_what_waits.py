@@ -20,17 +20,20 @@ from zeroclaw.console.grants import MOST_SHOWN as MOST_GRANTS
 from zeroclaw.console.grants import GrantShown, grants
 from zeroclaw.console.people import MOST_SHOWN as MOST_KNOWN
 from zeroclaw.console.people import PeopleShown, people
+from zeroclaw.gate.scope import Scope
 
 
 def test_a_question_shows_the_whole_call_and_takes_every_answer() -> None:
     """As its card does: who asked, where, why, the hash and the deadline (P5)."""
-    asked = RequestShown(approval=approval(), where="chat/ann", number=7)
+    scope = Scope(tool="shell", resources=("sandbox:workspace",), is_exact=True, for_s=3600)
+    asked = RequestShown(approval=approval(scope=scope), where="chat/ann", number=7)
     page = whole("approvals", approvals(PLACE, [asked], []))
     card = page.by_id("card-01A")
     assert faults(page) == []
     assert card.every("pre")[0].text == '{"command": "echo </pre><b>"}'
     assert f"7 shell run echo {HOSTILE}" in card.words
     assert "supervised.effects asks" in card.words
+    assert "For a time would allow: exactly this call for 1 hour" in card.words
     assert "01234567" in card.words
     assert "asked byann (\"Ann script alert('x') /script\")" in card.text
     assert card.links() == {"chat/ann": f"/console/conversations/{HERE}"}

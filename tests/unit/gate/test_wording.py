@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from zeroclaw.envelope import ActionId, ApprovalId, ConversationId, Principal, TurnId
 from zeroclaw.gate.approval import AnswerResult, Approval, Numbered
+from zeroclaw.gate.scope import Scope
 from zeroclaw.gate.wording import (
     MOST_NUMBERS,
     Numbers,
@@ -47,9 +48,15 @@ DENIED = replace(OPEN, state="denied", by="Ann", at=AT)
 WHY = replace(DENIED, reason="too risky")
 EXPIRED = replace(OPEN, state="expired", at=AT)
 STOPPED = replace(OPEN, state="stopped", by="Bob", at=AT)
+PAGES = Scope(tool="fetch", resources=("host:a.example:443",), is_exact=False, for_s=3600)
+FOR_A_TIME = replace(APPROVED, tool="fetch", choice="for_a_time", scope=PAGES)
 
 TOASTS: dict[str, tuple[AnswerResult[Approval], str]] = {
     "approved": (AnswerResult(request=APPROVED, how="counted"), "approved: `shell`"),
+    "approved for a time": (
+        AnswerResult(request=FOR_A_TIME, how="counted"),
+        "approved: `fetch`, and without asking any URL on `a.example` for 1 hour",
+    ),
     "denied": (AnswerResult(request=DENIED, how="counted"), "denied: `shell`"),
     "reason": (
         AnswerResult(request=OPEN, how="reason_wanted"),

@@ -2,15 +2,25 @@
 
 import asyncio
 import os
+import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.fakes.manual_clock import ManualClock
 from tests.fakes.tool_calls import AT_HOME, SOMEBODY, Records, tool_context
-from tests.unit.tools.file_calls import SETTINGS, call, permitted_call, resources, tool
+from tests.unit.tools.file_calls import (
+    SETTINGS,
+    call,
+    call_with,
+    permitted_call,
+    resources,
+    tool,
+)
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import ToolFailed
+from zeroclaw.host.executors import Done, FairShare
 from zeroclaw.tool import ToolContext
 from zeroclaw.tools.files import tools
 from zeroclaw.value import replace
@@ -116,6 +126,28 @@ async def test_a_search_does_not_follow_links(workspace: Path) -> None:
     (workspace / "link").symlink_to(workspace.parent / "outside")
     (workspace / "file").symlink_to(workspace.parent / "outside" / "secret")
     assert await call(workspace, "search_files", pattern="hunter") == "[nothing found]"
+
+
+@pytest.mark.parametrize("name", ["list_files", "search_files"])
+async def test_a_walk_is_made_in_its_conversations_turn_off_the_event_loop(
+    workspace: Path, name: str
+) -> None:
+    """A hostile expression costs its own conversation time, and no other (P9)."""
+    turns: list[tuple[str, bool]] = []
+
+    class Watched(FairShare):
+        async def run(self, whose: str, work: Callable[[], Done]) -> Done:
+            def watched() -> Done:
+                turns.append((whose, threading.current_thread() is threading.main_thread()))
+                return work()
+
+            return await super().run(whose, watched)
+
+    (workspace / "lines").write_bytes(b"abaabbab" * 10)
+    settings = replace(SETTINGS, share=Watched("calls on files", at_once=4))
+    arguments = {"pattern": "(a|b)*c", "regex": True} if name == "search_files" else {}
+    await call_with(settings, workspace, name, **arguments)
+    assert turns == [(tool_context(workspace).conversation, False)]
 
 
 @pytest.mark.parametrize("name", ["list_files", "search_files"])
