@@ -8,10 +8,12 @@ from asyncio.subprocess import PIPE
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from pathlib import Path
+from struct import pack
 
 import pytest
 
 from tests.contract.provider_implementations import ask, local_provider
+from tests.emulators.gguf_files import text
 from tests.unit.providers.contexts import context
 from zeroclaw.config.model import ProviderSettings
 from zeroclaw.errors import ProviderUnusable, StreamBroken
@@ -179,3 +181,24 @@ def test_the_shipped_model_says_that_it_only_chats() -> None:
     assert not shipped.calls_tools
     assert "never calls a tool" in shipped.note
     assert (chosen.model, chosen.calls_tools, chosen.note) == ("big", True, "")
+
+
+@pytest.mark.parametrize(
+    ("trained", "told", "window", "said_by"),
+    [
+        (2_048, None, 2_048, "the model file"),
+        (131_072, None, 4_096, "what is usual here"),
+        (None, None, 4_096, "what is usual here"),
+        (2_048, 1_024, 1_024, "the configuration"),
+    ],
+)
+def test_who_says_how_much_a_model_file_reads_is_told(
+    tmp_path: Path, trained: int | None, told: int | None, window: int, said_by: str
+) -> None:
+    """Memory is taken for all of it at the start, so no file has more than is usual. S0-16."""
+    model = tmp_path / "m.gguf"
+    key = b"" if trained is None else text("llama.context_length") + pack("<II", 4, trained)
+    model.write_bytes(b"GGUF" + pack("<IQQ", 3, 0, 1) + key)
+    settings = ProviderSettings(model_file=str(model), context_tokens=told)
+    facts = open_provider(settings, context()).facts
+    assert (facts.context_tokens, facts.context_from) == (window, said_by)

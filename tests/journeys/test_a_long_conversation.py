@@ -31,10 +31,10 @@ OFF = {"enabled": False}
 
 
 @asynccontextmanager
-async def small(directory: Path) -> AsyncGenerator[World]:
+async def small(directory: Path, window: int = WINDOW) -> AsyncGenerator[World]:
     """Open a world whose model takes little."""
     tools = dict.fromkeys(("attachments", "fetch", "files", "notes", "shell"), OFF)
-    provider = {"context_tokens": WINDOW}
+    provider = {"context_tokens": window}
     async with world(directory, provider=provider, tools=tools) as here:
         yield here
 
@@ -229,6 +229,24 @@ async def test_a_turn_that_outgrows_the_window_goes_on(tmp_path: Path) -> None:
         assert "State: digging." in str(last[0]["content"])
         assert last[1]["content"] == "dig until I say so"
         assert len([one for one in last if one["role"] == "tool"]) in (2, 3)
+
+
+async def test_a_refusal_for_its_length_costs_a_summary_and_one_more_request(
+    tmp_path: Path,
+) -> None:
+    """The endpoint serves less than the configuration says; the person reads an answer. K11."""
+    async with small(tmp_path, window=4 * WINDOW) as here:
+        here.model.say(f"State: {FACT}.", key=OF_A_SUMMARY)
+        await said(here, 1, 3)
+        before = len(here.model.requests)
+        too_long = "This model's maximum context length is 4096 tokens."
+        here.model.refuse(400, too_long, key="turn 3:")
+        await said(here, 3, 4)
+        refused, summary, again = here.model.requests[before:]
+        assert summary.last_user.startswith(OF_A_SUMMARY)
+        assert refused.last_user == again.last_user
+        assert len(again.messages) < len(refused.messages)
+        await is_whole(here, 3)
 
 
 @pytest.mark.long("says a thousand things, and kills the daemon between and within them")

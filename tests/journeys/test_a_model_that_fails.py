@@ -148,6 +148,9 @@ async def test_reasoning_is_never_shown_and_goes_back_only_with_calls(tmp_path: 
         here.model.say("Hello.", key="hi")
         await here.say("ann", "hi")
         await here.answered("ann", "Seen.", "Hello.")
+        last = str(here.model.requests[-1].body)
+        assert "hmm, look first" in last
+        assert "that was it" not in last
         assert "hmm, look first" in str(here.model.requests[2].body)
         assert "that was it" not in str(here.model.requests[2].body)
         assert "hmm" not in here.chat("ann").ever

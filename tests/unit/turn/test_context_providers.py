@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.house import World
+from tests.fakes.house_parts import SECRET
 from tests.fakes.plain_tool import LOOK, PlainTool
 from tests.fakes.scripted_model import asks_for, says
-from zeroclaw.config.model import ContextSettings
+from zeroclaw.config.model import ContextSettings, RuntimeSettings
 from zeroclaw.context_provider import ContextRequest, ContextSpec, ContextText
 from zeroclaw.errors import ToolFailed
 from zeroclaw.events import ContextLeftOut
@@ -82,6 +83,19 @@ async def test_one_that_fails_is_left_out_and_told_of(
         assert (event.name, event.why) == ("feed", "raised RuntimeError")
         assert "context_left_out" in caplog.messages
         assert "a word" not in caplog.text
+
+
+async def test_words_of_the_operator_that_hold_a_secret_are_left_out_whole(world: World) -> None:
+    """The configuration is no other way in; the answer comes without them. S0-19, P8."""
+    world.configure(runtime=RuntimeSettings(prompt=f"Be brief. The word is {SECRET}."))
+    async with world.running() as house:
+        seen = house.watch()
+        await house.say("hello")
+        assert house.texts() == ["ok"]
+        [system] = systems(world)
+        assert "Be brief." not in system
+        assert SECRET not in system
+        assert [one.name for one in seen if isinstance(one, ContextLeftOut)] == ["operator"]
 
 
 @pytest.mark.parametrize("place", ["system", "turn"])
