@@ -269,3 +269,35 @@ async def test_a_thousand_turns_end_well(tmp_path: Path) -> None:
             done += chunk
         assert summed_up(here) > 50
         await is_whole(here, turns)
+
+
+@pytest.mark.needs("llama", "model")
+@pytest.mark.long("has a small model answer thirty times")
+@pytest.mark.timeout(1_200)
+async def test_thirty_turns_with_a_model_on_this_machine_end_well(
+    tmp_path: Path, small_model: Path
+) -> None:
+    """Longer than the window that it has, and within it by its own count. S0-16, S3-09."""
+    window, turns = 4_096, 30
+    provider = {"kind": "local", "model_file": str(small_model), "max_output_tokens": 40}
+    tools = dict.fromkeys(("attachments", "fetch", "files", "notes", "shell"), OFF)
+    async with world(tmp_path, provider=provider, tools=tools) as here:
+        here.platform.patience_s = 180
+        for number in range(1, turns + 1):
+            await here.say("ann", f"Question {number}. {FILLING * 2}What do you say?")
+            await here.until(lambda n=number: len(answers(here)) == n)
+        await here.say("ann", "/context")
+        await here.until(lambda: len(answers(here)) == turns + 1)
+        assert f"of {window:,} tokens" in answers(here)[-1]
+        assert await here.daemon.terminate() == 0
+        summaries, paid, told = 0, 0, list[int]()
+        for one in await journal(here):
+            if isinstance(one, entries.Compacted):
+                summaries, paid = summaries + 1, one.usage.input_tokens
+            elif isinstance(one, entries.TurnFinished):
+                assert one.reason == "model_stop"
+                told.append(one.usage.input_tokens - paid)
+                paid = 0
+        assert len(told) == turns
+        assert summaries > 0
+        assert max(told) <= window * 3 // 4, "no request was larger than was estimated"
