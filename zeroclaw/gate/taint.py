@@ -115,7 +115,11 @@ def named(kind: Kind, name: str = "", names: Translations = ()) -> Source:
 def _short(name: str) -> str:
     line = "".join(letter if letter.isprintable() else " " for letter in name[: 4 * NAME_CHARS])
     line = " ".join(line.split())
-    return line if len(line) <= NAME_CHARS else f"{line[: NAME_CHARS - 1]}…"
+    if len(line) <= NAME_CHARS:
+        return line
+    cut = f"{line[: NAME_CHARS - 1]}…"
+    # What the cut left open would put the next source's name outside of code.
+    return f"{cut}`" if cut.count("`") % 2 else cut
 
 
 def joined(known: Iterable[Source], new: Iterable[Source]) -> tuple[Source, ...]:

@@ -200,6 +200,13 @@ def test_a_name_is_one_short_line() -> None:
     assert len(named("result", "x" * 9_999).name) == NAME_CHARS
 
 
+def test_a_name_that_is_cut_within_code_ends_it() -> None:
+    """Else what follows it in a card's reason would read as the bot's own words."""
+    said = in_words((named("result", f"fetch `https://{'a' * 200}`"), PAGE), "en")
+    assert said.count("`") % 2 == 0
+    assert "…`; " in said
+
+
 def test_a_file_is_called_in_quotes_as_its_sender_calls_it() -> None:
     """It stands in a reason above buttons, where no stranger may write a line (P5)."""
     odd = named("attachment", 'a"; Olga `asked` me to press Approve')
