@@ -1,7 +1,7 @@
 """What models used, and whether they may use more: of a conversation, of a person's day, of a day.
 
-A turn's own bound is the machine's (`turn/states.py`). These are looked at before each request, so
-that what several turns use at once counts together; a request that is under way is not cut off.
+A turn's own bounds are the machine's (`turn/machine.py`). These are looked at before each request,
+so that what several turns use at once counts together; a request under way is not cut off.
 
     row of a turn (`TurnRow`)        what it used, in the commit that ends it
     journal of an open turn         what it used so far; a restart counts that again as it resumes
@@ -23,7 +23,16 @@ from zeroclaw.config.model import BudgetSettings, ProviderSettings
 from zeroclaw.conversation.message_text import span
 from zeroclaw.conversation.turn_row import TURNS, TurnRow
 from zeroclaw.envelope import ConversationId, Principal, TurnId
-from zeroclaw.limits.prices import FREE, MILLIONTHS, PRICES, Dollars, Price, tokens
+from zeroclaw.limits.prices import (
+    ALL_PERCENT,
+    FREE,
+    MILLIONTHS,
+    PRICES,
+    WARN_PERCENT,
+    Dollars,
+    Price,
+    tokens,
+)
 from zeroclaw.message import Usage
 from zeroclaw.store import Put, RowKind, Store
 from zeroclaw.table import Codec, Column, Table, UntilDue, Words
@@ -32,7 +41,6 @@ from zeroclaw.text.language import Localized, LocalizedMessage
 from zeroclaw.value import Value
 
 Scope = Literal["day", "person", "conversation"]
-WARN_PERCENT, ALL_PERCENT = 80, 100
 MOST_KEPT = 1024
 """Conversations whose sums stay in memory; those of others are read from their rows again."""
 TOLD_FOR = timedelta(days=30)

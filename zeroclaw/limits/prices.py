@@ -14,6 +14,8 @@ from zeroclaw.text.language import Grouped, Language, Localized, LocalizedMessag
 from zeroclaw.value import Value
 
 MILLIONTHS = 1_000_000
+WARN_PERCENT, ALL_PERCENT = 80, 100
+"""Of a bound: where it is said that it nears, and where it ends."""
 
 
 class Price(Value):
@@ -74,6 +76,16 @@ _GERMAN = str.maketrans(",.", ".,")
 def tokens(count: int) -> LocalizedMessage:
     """Return an amount of tokens, in words."""
     return catalogue.TOKENS.about(count=Grouped(number=count))
+
+
+def rounds(count: int) -> LocalizedMessage:
+    """Return a number of rounds of tool calls, in words."""
+    return catalogue.ROUNDS.about(count=Grouped(number=count))
+
+
+def dollars(micros: int) -> Dollars:
+    """Return an amount of money, in words."""
+    return Dollars(micros=micros)
 
 
 # --- sums ----------------------------------------------------------------------------------------

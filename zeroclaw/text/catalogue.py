@@ -115,6 +115,12 @@ MOST_USED = Sentence(
     de="bei {used} beendet, für eine Antwort sind {limit} erlaubt; was bis dahin aufgerufen wurde, "
     "kann schon etwas bewirkt haben",
 )
+TURN_IS_NEAR = Sentence(
+    en="{percent} % of what I may use for one answer, {limit}, is used; I stop there",
+    de="{percent} % von dem, was ich für eine Antwort verbrauchen darf, {limit}, ist verbraucht; dort "
+    "höre ich auf",
+)
+ROUNDS = Sentence(en="{count} rounds of tool calls", de="{count} Runden mit Werkzeugaufrufen")
 TOKENS = Sentence(en="{count} tokens", de="{count} Tokens")
 TOKENS_PRICED = Sentence(en="{tokens} for {money}", de="{tokens} für {money}")
 TOKENS_PARTLY_PRICED = Sentence(

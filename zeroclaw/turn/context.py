@@ -15,7 +15,7 @@ from zeroclaw.conversation.numbers import Numbers
 from zeroclaw.conversation.turn_row import TurnRow
 from zeroclaw.delivery.live import Live
 from zeroclaw.delivery.outbox import Outbox
-from zeroclaw.delivery.rows import Text, outbox_row
+from zeroclaw.delivery.rows import Text, outbox_row, quiet_notes
 from zeroclaw.envelope import Address, ConversationId, Principal, Reader
 from zeroclaw.events import Publish
 from zeroclaw.gate.decide import Gate
@@ -135,7 +135,34 @@ class TurnContext(Value):
         note = Text(address=self.address, text=text, language=self.language)
         return outbox_row(self.services.ids.ulid(), note, self.conversation)
 
+    async def of_budgets(
+        self, *, but_over: bool = False
+    ) -> tuple[tuple[str, ...], tuple[Put, ...]]:
+        """Return what is said once of budgets: notes for its person, the writes that tell operators.
+
+        Args:
+            but_over: Leave out what is used up: that is told as the turn ends.
+        """
+        services, whose = self.services, self.opened.principal
+        notes: list[str] = []
+        writes: list[Put] = []
+        for level, mark in await services.budget.unsaid(whose, self.conversation):
+            if but_over and level.is_over:
+                continue
+            writes.append(mark)
+            if (line := level.for_its_person(services.clock.now())) is not None:
+                notes.append(as_note(line.to(self.language)))
+            if (told := level.for_operators(whose.label)) is not None:
+                here = "" if level.scope == "day" else self.address.key()
+                writes += quiet_notes(told, services.operators(here), services.ids.ulid)
+        return tuple(notes), tuple(writes)
+
     @property
     def language(self) -> Language:
         """What its person reads."""
         return self.opened.principal.language
+
+
+def as_note(text: str) -> str:
+    """Return a sentence of the catalogue as it stands below an answer, or by itself."""
+    return f"_{text[:1].upper()}{text[1:]}._"

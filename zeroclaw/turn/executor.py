@@ -19,10 +19,11 @@ from zeroclaw.tool import ToolFile
 from zeroclaw.turn import batch, entries
 from zeroclaw.turn.approvals import ApprovalRequests
 from zeroclaw.turn.compactor import compact
-from zeroclaw.turn.context import TurnContext
+from zeroclaw.turn.context import TurnContext, as_note
 from zeroclaw.turn.control import ControlLane
 from zeroclaw.turn.facts import FactNotes
 from zeroclaw.turn.kept_results import kept_put
+from zeroclaw.turn.machine import nearing
 from zeroclaw.turn.model_call import ModelCall
 from zeroclaw.turn.receipts import ReceiptLookup
 from zeroclaw.turn.results import Settled
@@ -33,7 +34,7 @@ from zeroclaw.turn.signals import (
     RequestEvent,
     ResponseReceived,
 )
-from zeroclaw.turn.states import Calling, CompactionCause
+from zeroclaw.turn.states import Calling, CompactionCause, Progress
 from zeroclaw.turn.tool_calls import ToolCalls, refused
 from zeroclaw.value import replace
 
@@ -245,14 +246,13 @@ class EffectExecutor:
             language=self._turn.language,
         )
 
-    async def append(self, results: tuple[ToolMessage, ...], *, steered: bool) -> None:
-        """Append the results; what was edited meanwhile joins them.
+    async def append(self, results: tuple[ToolMessage, ...], progress: Progress) -> None:
+        """Append the results of a batch; what was edited meanwhile joins them.
 
-        Args:
-            results: Of the batch.
-            steered: What its person wrote meanwhile joins too: the model reads it in this turn.
-                Where it is asked nothing more, the message would go without an answer.
+        Where the model is asked once more, what its person wrote meanwhile joins too; else that
+        message would go without an answer.
         """
+        steered, language = progress.asks_again, self._turn.language
         edits, edited = await self._controls.take_held()
         words, joined = (
             await self._controls.steering(self._opened.principal) if steered else ((), ())
@@ -264,21 +264,26 @@ class EffectExecutor:
             and await self._composer.is_heavy(self._session.history.spoken(*results)),
         )
         complete = plain if edits else self._judged(plain)
-        appended = Transition(
+        near = nearing(progress) if steered else None
+        told = () if near is None else (self._turn.says(as_note(near.to(language))),)
+        unwarned = Transition(
             event=complete,
             point=DurablePoint.STEERED if edits else DurablePoint.BATCH_APPENDED,
             journal=(complete, *edits),
-            writes=edited,
+            writes=(*edited, *told),
         )
+        notes, marks = await self._turn.of_budgets(but_over=True)
+        warned = (*map(self._turn.says, notes), *marks)
+        # Another turn may say the same just now; one of the words be edited or withdrawn, which the
+        # next batch looks at again.
+        appended = replace(unwarned, writes=(*unwarned.writes, *warned), otherwise=unwarned)
         if words:
-            # One of them may be edited or withdrawn just now; the next batch looks again.
             appended = replace(
                 appended,
                 event=plain,
                 point=DurablePoint.STEERED,
                 journal=(plain, *edits, *words),
                 writes=(*appended.writes, *joined),
-                otherwise=appended,
             )
         await self._tell(appended)
 

@@ -18,7 +18,7 @@ from zeroclaw.store import DurablePoint, Put
 from zeroclaw.text import catalogue
 from zeroclaw.turn import batch
 from zeroclaw.turn.approvals import ApprovalRequests
-from zeroclaw.turn.context import Failure, TurnContext
+from zeroclaw.turn.context import Failure, TurnContext, as_note
 from zeroclaw.turn.control import ControlLane
 from zeroclaw.turn.entries import TurnFinished
 from zeroclaw.turn.loop import Ended
@@ -96,7 +96,10 @@ class Finalizer:
         while True:
             stopped = await asks.stopped(ended.approvals, ended.by)
             row, version, _ = await read_turn(services.store, self._opened.turn)
-            said, marks = await self._of_budgets(ended.done)
+            notes, marks = await self._turn.of_budgets()
+            # A turn that ended because of a budget has said so.
+            below = notes if ended.done.reason != "budget_exceeded" else ()
+            said = "".join(f"\n\n{note}" for note in below)
             final = outbox_row(
                 key,
                 Text(
@@ -126,22 +129,6 @@ class Finalizer:
                 continue
             services.outbox.announce_written((*stopped, *end.writes, *marks))
             return final, f"{text}{said}"
-
-    async def _of_budgets(self, done: Done) -> tuple[str, tuple[Put, ...]]:
-        """Return what is said once of budgets: below the answer, and the writes that tell operators."""
-        services, whose = self._services, self._opened.principal
-        below: list[str] = []
-        writes: list[Put] = []
-        for level, mark in await services.budget.unsaid(whose, self._session.conversation):
-            writes.append(mark)
-            line = level.for_its_person(services.clock.now())
-            # A turn that ended because of it has said so.
-            if line is not None and done.reason != "budget_exceeded":
-                below.append(f"\n\n{_as_note(line.to(self._turn.language))}")
-            if (told := level.for_operators(whose.label)) is not None:
-                here = "" if level.scope == "day" else self._turn.address.key()
-                writes += quiet_notes(told, services.operators(here), services.ids.ulid)
-        return "".join(below), tuple(writes)
 
     def _told(self, done: Done) -> tuple[Put, ...]:
         """Return the notes to operators about a turn that failed, and what it may have done."""
@@ -193,7 +180,7 @@ class Finalizer:
             await verdicts.refresh()
             text = receipt_screen.screen(text, verdicts.lookup)
         text, receipts = await verdicts.take_out(text, language)
-        note = _as_note(done.note) if done.note else ""
+        note = as_note(done.note) if done.note else ""
         whole = "\n\n".join(part for part in (text, note) if part.strip())
         whole = whole or catalogue.NOTHING_TO_SAY.to(language)
         unheard = f"_{catalogue.UNHEARD.to(language)}_" if opened.unheard else ""
@@ -202,10 +189,6 @@ class Finalizer:
             message_text.late_for_people(opened.late_s, language),
         )
         return "\n\n".join(part for part in (whole, *below) if part), receipts
-
-
-def _as_note(text: str) -> str:
-    return f"_{text[:1].upper()}{text[1:]}._"
 
 
 def _call_of(fill: batch.Fill) -> ToolCall:

@@ -235,8 +235,8 @@ class TurnLoop:
                 self._start(group, tasks.unknown(action, self._slot(action).call))
             case signals.AppendBatch(results=results):
                 state = self._state
-                steered = isinstance(state, Calling) and state.progress.asks_again
-                self._start(group, tasks.append(results, steered=steered))
+                if isinstance(state, Calling):  # INVARIANT: only a batch is appended
+                    self._start(group, tasks.append(results, state.progress))
             case signals.Compact(cause=cause):
                 self._start(group, tasks.compact(cause))
             case signals.Dispatch(action=action):

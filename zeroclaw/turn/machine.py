@@ -24,16 +24,16 @@ turn that is done) are legal and change nothing. The turn loop writes down each
 event before stepping with it, so that a journal holds exactly what the machine saw.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Literal, Never, NoReturn, assert_never
 
 from zeroclaw.card_words import by_whom
 from zeroclaw.envelope import ActionId
 from zeroclaw.gate.wording import result_for_people
-from zeroclaw.limits.prices import Dollars, tokens
+from zeroclaw.limits.prices import ALL_PERCENT, WARN_PERCENT, dollars, rounds, tokens
 from zeroclaw.message import NO_USAGE, AssistantMessage, ToolCall, ToolMessage, Usage
 from zeroclaw.text import catalogue
-from zeroclaw.text.language import Language, LocalizedMessage
+from zeroclaw.text.language import Language, Localized, LocalizedMessage
 from zeroclaw.turn import batch as slots
 from zeroclaw.turn import entries, signals
 from zeroclaw.turn.batch import Batch
@@ -317,7 +317,8 @@ def _went_on(state: Calling, batch: Batch) -> Step:
 def _appended(state: Calling, event: entries.BatchAppended) -> Step:
     if not slots.is_complete(state.batch):
         return state, ()
-    progress = replace(state.progress, rounds=state.progress.rounds + 1)
+    warned = state.progress.warned or nearing(state.progress) is not None
+    progress = replace(state.progress, rounds=state.progress.rounds + 1, warned=warned)
     bound = progress.limits.max_rounds
     if progress.direct:
         told = slots.results(state.batch)
@@ -361,14 +362,41 @@ def _affordable(state: State, effects: Iterable[signals.Effect]) -> Step:
 
 def _spent(progress: Progress) -> LocalizedMessage | None:
     """Say that a turn has used up its tokens or its money; None while it has not."""
-    limits, used = progress.limits, progress.usage.total_tokens
-    if limits.max_tokens is not None and used >= limits.max_tokens:
-        return catalogue.MOST_USED.about(used=tokens(used), limit=tokens(limits.max_tokens))
-    cost = 0 if limits.price is None else limits.price.micros(progress.usage)
-    if limits.max_micros is not None and cost >= limits.max_micros:
-        limit = Dollars(micros=limits.max_micros)
-        return catalogue.MOST_USED.about(used=Dollars(micros=cost), limit=limit)
+    for used, most, words in _shares(progress)[1:]:
+        if most is not None and used >= most:
+            return catalogue.MOST_USED.about(used=words(used), limit=words(most))
     return None
+
+
+def nearing(progress: Progress) -> LocalizedMessage | None:
+    """Say, once, that a turn nears one of its limits as its batch is appended; None for not yet.
+
+    It does where 80 % are used, or where one more round that costs as much as the others would end it.
+    """
+    after = replace(progress, rounds=progress.rounds + 1)
+    if progress.warned:
+        return None
+    for used, most, words in _shares(after):
+        if most is None or used >= most:
+            continue
+        percent = used * ALL_PERCENT // most
+        is_last = words is not rounds and used * (after.rounds + 1) >= most * after.rounds
+        if percent >= WARN_PERCENT or is_last:
+            return catalogue.TURN_IS_NEAR.about(percent=percent, limit=words(most))
+    return None
+
+
+def _shares(
+    progress: Progress,
+) -> tuple[tuple[int, int | None, Callable[[int], Localized]], ...]:
+    """Return of each limit of a turn what is used, what may be, and how such an amount is said."""
+    limits, usage = progress.limits, progress.usage
+    micros = 0 if limits.price is None else limits.price.micros(usage)
+    return (
+        (progress.rounds, limits.max_rounds, rounds),
+        (usage.total_tokens, limits.max_tokens, tokens),
+        (micros, limits.max_micros, dollars),
+    )
 
 
 Mark = Literal["", "stopped", "interrupted"]

@@ -51,6 +51,7 @@ class Progress(Value):
         reasked: The answer being waited for was cut once and asked for again (K5).
         forced: The answer being waited for overflowed once and the history was compacted.
         direct: A person called a tool; there are no model calls in this turn.
+        warned: Its person was told that it nears one of its limits.
         language: What its person reads about it.
     """
 
@@ -62,6 +63,7 @@ class Progress(Value):
     reasked: bool = False
     forced: bool = False
     direct: bool = False
+    warned: bool = False
     language: Language = "en"
 
     @property

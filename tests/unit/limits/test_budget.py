@@ -5,7 +5,11 @@ import pytest
 from tests.fakes.house import House, World
 from tests.fakes.scripted_model import Answer
 from tests.unit.turn.parts import answer, call, streaming
-from zeroclaw.config.model import BudgetSettings, PriceSettings, ProviderSettings
+from zeroclaw.config.model import (
+    BudgetSettings,
+    PriceSettings,
+    ProviderSettings,
+)
 from zeroclaw.conversation.turn_row import TURNS
 from zeroclaw.envelope import Principal
 from zeroclaw.limits.budget import MARKS, price_of
@@ -13,8 +17,8 @@ from zeroclaw.limits.prices import FREE, PRICES, Dollars, Price
 from zeroclaw.message import ToolCall, Usage
 from zeroclaw.provider import Finished, TextDelta, ToolCallReady, UsageReported
 from zeroclaw.store import Commit, DurablePoint, Put, RowKind, Write
-from zeroclaw.turn.machine import step
-from zeroclaw.turn.states import Done, Limits
+from zeroclaw.turn.machine import nearing, step
+from zeroclaw.turn.states import Done, Limits, Progress
 
 DEAR = Price(input=1.0, cached=0.1, output=10.0)
 OPENAI = ProviderSettings(kind="openai", base_url="https://api.openai.com/v1", model="gpt-5")
@@ -119,8 +123,105 @@ async def test_a_turn_has_a_bound_unless_it_is_taken_away(world: World) -> None:
     world.model.will(uses(999_999, LOOK), uses(1, LOOK), uses(1))
     async with world.running() as house:
         await house.say("look")
-        assert "Stopped at 1,000,000 tokens, the limit of one turn" in house.texts()[-1]
+        assert "Stopped at 1,000,000 tokens, the limit of one turn" in house.texts()[0]
         assert len(world.model.requests) == 2
+
+
+async def test_who_nears_the_bound_of_a_turn_is_told_once_before_it_ends(world: World) -> None:
+    """While it runs, of whichever bound is nearest; then it stops there (S4-17, K1)."""
+    world.configure(budget=BudgetSettings(turn_tokens=1000))
+    world.model.will(*(uses(spent, LOOK) for spent in (100, 100, 600, 90, 110)))
+    async with world.running() as house:
+        await house.say("look", BEN)
+        answered, warned = house.texts(BEN)
+        assert warned == (
+            "_80 % of what I may use for one answer, 1,000 tokens, is used; I stop there._"
+        )
+        assert "Stopped at 1,000 tokens, the limit of one turn" in answered
+
+
+@pytest.mark.parametrize(
+    ("progress", "warning"),
+    [
+        (Progress(limits=Limits(max_rounds=5), rounds=2), None),
+        (Progress(limits=Limits(max_rounds=5), rounds=3), "80 % of … 5 rounds of tool calls"),
+        (Progress(limits=Limits(max_rounds=5), rounds=4), None),
+        (Progress(limits=Limits(max_rounds=5), rounds=3, warned=True), None),
+        (Progress(limits=Limits(max_tokens=100), usage=Usage(input_tokens=49)), None),
+        (
+            Progress(limits=Limits(max_tokens=100), usage=Usage(output_tokens=50)),
+            "50 % of … 100 tokens",
+        ),
+        (Progress(limits=Limits(max_tokens=100), usage=Usage(input_tokens=79), rounds=9), None),
+        (Progress(limits=Limits(max_micros=100), usage=Usage(input_tokens=99)), None),
+        (
+            Progress(
+                limits=Limits(max_micros=100, price=DEAR), usage=Usage(output_tokens=8), rounds=9
+            ),
+            "80 % of … $0.0001",
+        ),
+    ],
+)
+def test_a_turn_nears_a_bound_or_does_not(progress: Progress, warning: str | None) -> None:
+    """At 80 % of rounds, tokens or money, or where one more such round would be the last."""
+    near = nearing(progress)
+    said = None if near is None else near.to("en").replace("what I may use for one answer,", "…")
+    assert said == (None if warning is None else f"{warning}, is used; I stop there")
+
+
+@pytest.mark.parametrize(
+    "point", [DurablePoint.CALL_FINISHED, DurablePoint.BATCH_APPENDED, DurablePoint.FINISHED]
+)
+async def test_a_kill_neither_hides_the_warning_nor_repeats_it(
+    world: World, point: DurablePoint
+) -> None:
+    """It is committed with the results behind which it is said (P1)."""
+    world.configure(budget=BudgetSettings(turn_tokens=100))
+    world.model.will(uses(50, LOOK), uses(1))
+    world.store.cut_after(point)
+    async with world.running() as house:
+        await house.say_and_die("look")
+    world.store.heal()
+    world.model.otherwise(uses(1))
+    async with world.running() as house:
+        near = "_50 % of what I may use for one answer, 100 tokens, is used; I stop there._"
+        await house.advance(60.0)
+        assert house.texts().count(near) == 1
+
+
+@pytest.mark.parametrize(
+    ("budget", "warning"),
+    [
+        (
+            BudgetSettings(person_day_tokens=100),
+            "_85 % of what you may use in a day, 100 tokens, is used._",
+        ),
+        (
+            BudgetSettings(conversation_tokens=100),
+            "_85 % of what this conversation may use, 100 tokens, is used._",
+        ),
+    ],
+)
+async def test_a_long_turn_is_warned_before_it_is_stopped(
+    world: World, budget: BudgetSettings, warning: str
+) -> None:
+    """Of what several turns share, too: behind the results of the round that brought it so far."""
+    world.configure(budget=budget)
+    world.model.will(uses(40, LOOK), uses(45, LOOK), uses(20, LOOK), uses(1))
+    async with world.running() as house:
+        await house.say("look", BEN)
+        told = house.texts(BEN)
+        assert (len(told), told.count(warning)) == (2, 1)
+        assert sum("is used up" in one for one in told) == 1
+
+
+async def test_operators_hear_of_the_day_while_a_long_turn_uses_it(world: World) -> None:
+    """And once more when it is over."""
+    world.configure(budget=BudgetSettings(day_tokens=100))
+    world.model.will(uses(85, LOOK), uses(20, LOOK), uses(1))
+    async with world.running() as house:
+        await house.say("look", BEN)
+        assert [one[:4] for one in house.texts()] == ["85 %", "105 "]
 
 
 # --- a day ---------------------------------------------------------------------------------------
