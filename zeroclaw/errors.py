@@ -35,6 +35,9 @@ Texts are one line, lower case, without secrets; what a caller needs to decide i
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from typing import TypeVar, cast
+
+E = TypeVar("E", bound=BaseException)
 
 
 class ZeroclawError(Exception):
@@ -248,7 +251,8 @@ def refused_as(
         raise kind(f"{line}; {remedy}" if remedy else line) from error
 
 
-def first_of(errors: BaseExceptionGroup[ZeroclawError]) -> ZeroclawError:
-    """Return the first error of a group, which may hold groups itself."""
-    error = errors.exceptions[0]
-    return first_of(error) if isinstance(error, BaseExceptionGroup) else error
+def first_of(error: E | BaseExceptionGroup[E]) -> E:
+    """Return an error itself, or the first of a group, which may hold groups."""
+    if isinstance(error, BaseExceptionGroup):
+        return first_of(cast("BaseExceptionGroup[E]", error).exceptions[0])
+    return error

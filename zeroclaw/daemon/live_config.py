@@ -5,7 +5,7 @@ configuration. Rooms are handed a way to ask, and ask each time.
 """
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 
 from zeroclaw.config.model import Config
 from zeroclaw.gate.policy import PolicySet, Statement
@@ -33,27 +33,32 @@ class LiveConfig:
         self.config, self.statements, self.skills = config, statements, skills
 
 
+_NEVER = Halt(by="", at=datetime.min.replace(tzinfo=UTC))
+
+
 class LivePolicy:
     """The policy now: the configured one, and the halt while there is one."""
 
     def __init__(self, settings: LiveConfig) -> None:
         """Begin without a halt."""
         self._settings = settings
-        self._halt: Statement | None = None
-        self._halted: Halt | None = None
+        self._last_halt = _NEVER
+        self._is_halted = False
         self._revoked: frozenset[str] = frozenset()
         self._now = self._assembled()
-        self.halted_by = ""
 
     def __call__(self) -> PolicySet:
         """Return it."""
         return self._now
 
+    @property
+    def halted_by(self) -> str:
+        """Who halted everything, empty when nothing is halted."""
+        return self._last_halt.by if self._is_halted else ""
+
     def halt(self, halt: Halt | None) -> None:
         """Put a halt in force, or end it."""
-        self.halted_by = "" if halt is None else halt.by
-        self._halted = halt or self._halted
-        self._halt = None if halt is None else halt_statement(halt.by, halt.at)
+        self._last_halt, self._is_halted = halt or self._last_halt, halt is not None
         self._now = self._assembled()
 
     def ended_by(self, begun: datetime | None) -> str:
@@ -63,10 +68,8 @@ class LivePolicy:
             begun: When a turn began that a restart cut off; it is taken up when its chat is free,
                 which may be after `/resume`. None for one that begins now.
         """
-        last = self._halted
-        if self.halted_by or begun is None or last is None or last.at <= begun:
-            return self.halted_by
-        return last.by
+        began_before = begun is not None and begun < self._last_halt.at
+        return self._last_halt.by if self._is_halted or began_before else ""
 
     def revoke(self, people: frozenset[str]) -> None:
         """Deny everything to these, and to nobody else."""
@@ -78,11 +81,11 @@ class LivePolicy:
         self._now = self._assembled()
 
     def _assembled(self) -> PolicySet:
-        config = self._settings.config
+        config, last = self._settings.config, self._last_halt
         return assemble(
             config.autonomy,
             self._settings.statements,
-            self._halt,
+            halt_statement(last.by, last.at) if self._is_halted else None,
             approvers=config.approvals.approvers,
             revoked=self._revoked,
             ask_when_untrusted=config.policy.ask_when_untrusted,

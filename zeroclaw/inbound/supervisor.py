@@ -19,7 +19,7 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime
 from pathlib import PurePath
 from traceback import walk_tb
-from typing import Literal, cast
+from typing import Literal
 
 from zeroclaw.backoff import BackOff
 from zeroclaw.channel import Admit, Channel, ChannelLog
@@ -31,6 +31,7 @@ from zeroclaw.errors import (
     ConfigError,
     RateLimited,
     ZeroclawError,
+    first_of,
 )
 from zeroclaw.foreign import Raised, call
 from zeroclaw.text import catalogue
@@ -171,7 +172,7 @@ class Supervisor:
                 up(channel)
                 await channel.receive(poison.admit, is_up)
             except Exception as error:  # noqa: BLE001  a channel's fault stays in its channel
-                return _first(error)
+                return first_of(error)
             finally:
                 if channel is not None:
                     await self._close(name, channel)
@@ -225,7 +226,7 @@ async def contain(work: Callable[[], Awaitable[None]]) -> Exception | None:
     try:
         await work()
     except Exception as error:  # noqa: BLE001  a conversation's fault stays in its conversation
-        return _first(error)
+        return first_of(error)
     return None
 
 
@@ -246,12 +247,6 @@ async def pause(seconds: float, *, clock: Clock, group: asyncio.TaskGroup) -> No
         waiting.close()
         raise asyncio.CancelledError from error
     await task
-
-
-def _first(error: Exception) -> Exception:
-    """Return the fault that a task group wrapped; where there are more, any of them."""
-    group = cast("ExceptionGroup[Exception]", error)
-    return _first(group.exceptions[0]) if isinstance(error, ExceptionGroup) else error
 
 
 def fault_line(error: Exception) -> str:

@@ -12,6 +12,7 @@ from zeroclaw.conversation.turn_row import TURNS
 from zeroclaw.envelope import ItemId
 from zeroclaw.errors import ChannelRejected, Conflict
 from zeroclaw.events import StageEntered, TextStreamed, ToolDecided, ToolEnded, ToolStarted
+from zeroclaw.inbound.commands.halt import Halt
 from zeroclaw.message import AssistantMessage
 from zeroclaw.store import Commit, DurablePoint, RowKind
 from zeroclaw.text.language import Sentence
@@ -81,7 +82,7 @@ async def test_a_turn_that_starts_as_the_house_is_halted_ends_with_it(world: Wor
         def halt(commit: Commit) -> None:
             if commit.point is DurablePoint.TURN_STARTED:
                 halted.append("now")
-                house.services.policy.halted_by = "Ada"
+                house.services.policy.halt(Halt(by="Ada", at=world.clock.now()))
 
         world.store.after = halt
         await house.say("hello")
