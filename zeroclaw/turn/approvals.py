@@ -1,6 +1,6 @@
 """The questions of a conversation: put to approvers, taken when answered, ended at their deadline.
 
-ApprovalRequests and settles are outbox rows, committed with what they are about, so a card is shown if and
+Cards and settles are outbox rows, committed with what they are about, so a card is shown if and
 only if its question is on record, and every card that is known shows how it ended.
 """
 
@@ -10,7 +10,7 @@ from datetime import datetime
 from zeroclaw.conversation.inbox import Item, item_put
 from zeroclaw.conversation.numbers import last_put
 from zeroclaw.delivery.rows import Ask, Settle, Text, outbox_row
-from zeroclaw.envelope import Address, ApprovalId, ConversationId, MessageRef, Reader
+from zeroclaw.envelope import Address, ApprovalId, ConversationId, Reader
 from zeroclaw.gate import approval as approvals
 from zeroclaw.gate import audit, wording
 from zeroclaw.gate.approval import APPROVALS, Approval, Numbered
@@ -142,8 +142,12 @@ class ApprovalRequests:
             return None
         ended = approvals.expire(one, max(self._services.clock.now(), one.deadline_at))
         put = approvals.to_put(ended, expect=version)
-        happened = await self._ended(ended, call, None, (put,), language)
-        return replace(happened, otherwise=Transition())
+
+        async def again() -> Transition:
+            # Its row may have changed just then, because a card became known.
+            return await self.expired(approval, call, language) or Transition()
+
+        return replace(await self._ended(ended, call, None, (put,), language), again=again)
 
     async def _ended(
         self,
@@ -186,17 +190,11 @@ class ApprovalRequests:
 
     # --- cards ---------------------------------------------------------------------------------
 
-    async def settled(
-        self, *changed: Approval, only: MessageRef | None = None
-    ) -> tuple[Write, ...]:
+    async def settled(self, *changed: Approval) -> tuple[Write, ...]:
         """Return the writes that show on every card of these approvals how far it has ended.
 
         A card shows all that was asked with it. Of one whose send was not recorded only the call
         that was pressed on it may know where it stands.
-
-        Args:
-            changed: As they stand now.
-            only: One card, for one that has just become known.
         """
         if not changed:
             # Most turns end without a question: then nothing is read.
@@ -208,8 +206,7 @@ class ApprovalRequests:
         settles: list[Write] = []
         for card in cards:
             asked = [one for one in family.values() if one.card == card]
-            known = dict.fromkeys(ref for one in asked for ref in one.refs)
-            for ref in known if only is None else (only,):
+            for ref in dict.fromkeys(ref for one in asked for ref in one.refs):
                 outcome = approvals.outcome_of(asked, ref.address.key())
                 settles.append(self._row(Settle(ref=ref, outcome=outcome)))
         return tuple(settles)

@@ -38,8 +38,6 @@ from zeroclaw.turn.states import Calling, CompactionCause, Progress
 from zeroclaw.turn.tool_calls import ToolCalls, refused
 from zeroclaw.value import replace
 
-EXPIRE_AGAIN_S = 1.0
-
 
 class EffectExecutor:
     """The tasks of one turn."""
@@ -153,10 +151,8 @@ class EffectExecutor:
             return
         now = self._services.clock.now()
         await self._services.clock.sleep((asked.deadline_at - now).total_seconds())
-        # Its row may have changed just then, because a card became known: then it is ended anew.
-        while (ended := await self._asks.expired(approval, call, self._turn.language)) is not None:
+        if (ended := await self._asks.expired(approval, call, self._turn.language)) is not None:
             await self._tell(ended)
-            await self._services.clock.sleep(EXPIRE_AGAIN_S)
 
     # --- the calls -----------------------------------------------------------------------------
 
@@ -254,38 +250,32 @@ class EffectExecutor:
         """
         steered, language = progress.asks_again, self._turn.language
         edits, edited = await self._controls.take_held()
-        words, joined = (
-            await self._controls.steering(self._opened.principal) if steered else ((), ())
-        )
-        # A person who says something has news for a model that goes in circles.
         plain = entries.BatchAppended(
             at=self._services.clock.now(),
             context_heavy=steered
             and await self._composer.is_heavy(self._session.history.spoken(*results)),
         )
-        complete = plain if edits else self._judged(plain)
         near = nearing(progress) if steered else None
         told = () if near is None else (self._turn.says(as_note(near.to(language))),)
-        unwarned = Transition(
-            event=complete,
-            point=DurablePoint.STEERED if edits else DurablePoint.BATCH_APPENDED,
-            journal=(complete, *edits),
-            writes=(*edited, *told),
-        )
-        notes, marks = await self._turn.of_budgets(but_over=True)
-        warned = (*map(self._turn.says, notes), *marks)
-        # Another turn may say the same just now; one of the words be edited or withdrawn, which the
-        # next batch looks at again.
-        appended = replace(unwarned, writes=(*unwarned.writes, *warned), otherwise=unwarned)
-        if words:
-            appended = replace(
-                appended,
-                event=plain,
-                point=DurablePoint.STEERED,
-                journal=(plain, *edits, *words),
-                writes=(*appended.writes, *joined),
+
+        async def planned() -> Transition:
+            # Another turn may say the same of a budget just now; one of the words be edited or withdrawn.
+            notes, marks = await self._turn.of_budgets(but_over=True)
+            words, joined = (
+                await self._controls.steering(self._opened.principal) if steered else ((), ())
             )
-        await self._tell(appended)
+            # A person who says something has news for a model that goes in circles.
+            is_steered = bool(edits or words)
+            complete = plain if is_steered else self._judged(plain)
+            return Transition(
+                event=complete,
+                point=DurablePoint.STEERED if is_steered else DurablePoint.BATCH_APPENDED,
+                journal=(complete, *edits, *words),
+                writes=(*edited, *told, *map(self._turn.says, notes), *marks, *joined),
+                again=planned,
+            )
+
+        await self._tell(await planned())
 
     def _judged(self, complete: entries.BatchAppended) -> entries.BatchAppended:
         """Return the entry of a batch with what is to be said of calls that repeat (S4-04)."""

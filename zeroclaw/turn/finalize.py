@@ -6,11 +6,10 @@ receipts of calls that the end cut short, and the outbox row that carries the te
 
 from zeroclaw.conversation import message_text
 from zeroclaw.conversation.inbox import State, item_put
-from zeroclaw.conversation.turn_row import TRIES, read_turn, turn_put
+from zeroclaw.conversation.turn_row import read_turn, turn_put
 from zeroclaw.delivery.live import DraftHandle
 from zeroclaw.delivery.rows import Text, lost_from, outbox_row, quiet_notes
 from zeroclaw.envelope import CheckedReceipt
-from zeroclaw.errors import Conflict
 from zeroclaw.events import TurnEnded
 from zeroclaw.gate import audit, receipt_screen
 from zeroclaw.message import ToolCall
@@ -92,43 +91,37 @@ class Finalizer:
         services, session, usage = self._services, self._session, ended.done.usage
         asks = ApprovalRequests(services, session.conversation)
         key = services.ids.ulid()
-        tries_left = TRIES
-        while True:
+        # What the plan that was committed came to; the final is announced once its draft is closed.
+        made: list[tuple[Put, str]] = []
+
+        async def planned() -> Transition:
             stopped = await asks.stopped(ended.approvals, ended.by)
             row, version, _ = await read_turn(services.store, self._opened.turn)
             notes, marks = await self._turn.of_budgets()
             # A turn that ended because of a budget has said so.
             below = notes if ended.done.reason != "budget_exceeded" else ()
-            said = "".join(f"\n\n{note}" for note in below)
-            final = outbox_row(
-                key,
-                Text(
-                    turn=row.turn,
-                    address=row.address,
-                    text=f"{text}{said}",
-                    receipts=receipts,
-                    refs=row.refs,
-                    reply_to=row.reply_to,
-                    language=row.item.principal.language,
-                    uncertainty=lost_from(row.sending),
-                ),
-                session.conversation,
+            item = Text(
+                turn=row.turn,
+                address=row.address,
+                text="\n\n".join((text, *below)),
+                receipts=receipts,
+                refs=row.refs,
+                reply_to=row.reply_to,
+                language=row.item.principal.language,
+                uncertainty=lost_from(row.sending),
             )
+            final = outbox_row(key, item, session.conversation)
             closed = replace(row, final=key, usage=usage)
             if usage.total_tokens:
                 model, micros = services.model.provider.facts.model, services.budget.cost(usage)
                 closed = replace(closed, model=model, micros=micros)
             put = turn_put(closed, session.conversation, closed=True, expect=version)
-            tries_left -= 1
-            writes = (final, put, *end.writes, *stopped, *marks)
-            try:
-                await session.commit(replace(end, writes=writes))
-            except Conflict:
-                if not tries_left:
-                    raise
-                continue
-            services.outbox.announce_written((*stopped, *end.writes, *marks))
-            return final, f"{text}{said}"
+            made[:] = [(final, item.text)]
+            return replace(end, writes=(final, put, *end.writes, *stopped, *marks), again=planned)
+
+        committed = await session.transact(await planned())
+        services.outbox.announce_written(one for one in committed.writes if one is not made[0][0])
+        return made[0]
 
     def _told(self, done: Done) -> tuple[Put, ...]:
         """Return the notes to operators about a turn that failed, and what it may have done."""

@@ -13,7 +13,6 @@ from typing import Literal, assert_never
 from zeroclaw.conversation.inbox import Ask, Item
 from zeroclaw.delivery.live import DraftHandle
 from zeroclaw.envelope import ActionId, ApprovalId, ConversationId
-from zeroclaw.errors import Conflict
 from zeroclaw.events import StageEntered, TextStreamed, ToolDecided, ToolEnded, ToolStarted
 from zeroclaw.gate.verdict import Allowed, Asked, Denied, Verdict
 from zeroclaw.message import NO_USAGE, ToolCall
@@ -169,19 +168,12 @@ class TurnLoop:
 
     async def _after(self, state: State, happened: Transition) -> tuple[State, tuple[Effect, ...]]:
         """Write down what happened, then decide."""
-        event = happened.event
-        if isinstance(event, AbortRequested):
+        if isinstance(happened.event, AbortRequested):
             self._abort = happened
         else:
-            try:
-                await self._session.commit(happened)
-            except Conflict:
-                if happened.again is not None:
-                    return await self._after(state, await happened.again())
-                if happened.otherwise is None:
-                    raise
-                return await self._after(state, happened.otherwise)
+            happened = await self._session.transact(happened)
             self._services.outbox.announce_written(happened.writes)
+        event = happened.event
         if event is None:
             return state, ()
         self._publish(state, event)

@@ -12,9 +12,10 @@ from weakref import WeakValueDictionary
 from zeroclaw.clock import Clock
 from zeroclaw.context.composer import RequestRecord
 from zeroclaw.envelope import CheckedReceipt, ConversationId
-from zeroclaw.errors import StoreUnusable
+from zeroclaw.errors import Conflict, StoreUnusable
 from zeroclaw.gate import audit
 from zeroclaw.store import (
+    TRIES,
     Append,
     Commit,
     DurablePoint,
@@ -90,9 +91,8 @@ class Transition(Value):
         journal: Entries of the journal.
         audited: Entries of the audit.
         writes: Everything else.
-        otherwise: What happened instead when a `Conflict` takes the writes' ground: an empty one
-            where another writer was first and says so too; None: a fault.
-        again: Plans the same anew after a `Conflict`, before `otherwise`.
+        again: Plans the same anew where a `Conflict` takes the writes' ground; what it returns may be
+            empty, where another writer was first and says so too. None: a conflict is a fault.
     """
 
     event: Event | None = None
@@ -100,7 +100,6 @@ class Transition(Value):
     journal: tuple[Entry, ...] = ()
     audited: tuple[audit.Entry, ...] = ()
     writes: tuple[Write, ...] = ()
-    otherwise: "Transition | None" = None
     again: Callable[[], Awaitable["Transition"]] | None = None
 
 
@@ -188,6 +187,28 @@ class ConversationSession:
                 self._first = 1
             for entry in happened.journal:
                 self.history = extend(self.history, entry)
+
+    async def transact(self, happened: Transition) -> Transition:
+        """Commit as `commit` does, planned anew as long as other writers were first.
+
+        Returns:
+            What was committed.
+
+        Raises:
+            Conflict: Others were first each time, or it can't be planned anew.
+            Fenced: As for `commit`; so `StoreUnusable`.
+        """
+        for _ in range(TRIES - 1):
+            try:
+                await self.commit(happened)
+            except Conflict:
+                if happened.again is None:
+                    raise
+                happened = await happened.again()
+            else:
+                return happened
+        await self.commit(happened)
+        return happened
 
 
 class SessionCache:

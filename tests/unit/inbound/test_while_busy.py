@@ -226,8 +226,8 @@ async def test_what_no_batch_took_is_the_next_turn(world: World) -> None:
         assert await house.states() == ["answered", "answered"]
 
 
-async def test_a_message_that_changes_as_it_is_taken_waits_for_the_next_look(world: World) -> None:
-    """The batch is appended without it, and it is answered as it stands now (P1)."""
+async def test_a_message_that_changes_as_it_is_taken_is_read_anew(world: World) -> None:
+    """It steers the running turn as it stands now, and starts none of its own (P1)."""
     busy(world, "steer")
     clashes: list[Commit] = []
 
@@ -241,7 +241,7 @@ async def test_a_message_that_changes_as_it_is_taken_waits_for_the_next_look(wor
         await asked_while_a_tool_runs(world, house, "second", who="ben")
         assert len(clashes) == 1
         assert world.model.asked()[-1] == "user: Ben: second"
-        assert await house.states() == ["answered", "answered"]
+        assert await house.states() == ["answered", "joined"]
 
 
 async def test_a_tool_call_of_a_person_swallows_no_message(world: World) -> None:
