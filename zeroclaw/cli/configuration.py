@@ -4,6 +4,7 @@ It loads the configuration's models, so commands import it late.
 """
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable, Mapping
 from importlib.metadata import version
 from pathlib import Path
@@ -14,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 from zeroclaw.config import table_of
 from zeroclaw.config.model import Config
 from zeroclaw.config.validate import config_of, faults_of, parse
-from zeroclaw.daemon.config_check import ChannelPart, check
+from zeroclaw.daemon.config_check import ChannelPart, check, manifests_of, models_of
 from zeroclaw.daemon.foundation import Start
 from zeroclaw.errors import ConfigError, ZeroclawError
 from zeroclaw.foreign import Raised, call
@@ -32,16 +33,22 @@ class Loaded(Value):
 
 
 def load(config: Path | None, data_dir: Path | None = None) -> Loaded:
-    """Read the configuration.
+    """Find the configuration, and read it; see `read`."""
+    return read(find_config(config), data_dir)
+
+
+def read(path: Path | None, data_dir: Path | None = None) -> Loaded:
+    """Read a configuration.
 
     Raises:
-        ConfigError: With every fault, each with the file's name before it.
+        ConfigError: It can't be read; or with every fault, those of its sound tables too, each with
+            the file's name before it.
     """
-    path = find_config(config)
+    text = read_config(path)
     try:
-        parsed = parse(read_config(path))
+        parsed = parse(text)
     except ConfigError as error:
-        raise ConfigError(in_file(path, error.faults)) from error
+        raise ConfigError(in_file(path, faults_in(text, environment=os.environ))) from error
     data = parsed.data_dir if data_dir is None else str(data_dir)
     places = places_of(path, data, parsed.workspace_dir, parsed.skills_dir)
     return Loaded(config=parsed, places=places)
@@ -62,15 +69,7 @@ def rereading(
         data_dir: As given on the command line.
         environment: `os.environ`, for references to secrets.
     """
-    if path is None:
-        return None
-
-    def reread() -> Start:
-        if faults := faults_in(read_config(path), environment=environment):
-            raise ConfigError(in_file(path, faults))
-        return start_of(load(path, data_dir), environment)
-
-    return reread
+    return None if path is None else lambda: start_of(read(path, data_dir), environment)
 
 
 def start_of(
@@ -98,22 +97,18 @@ def start_of(
     )
 
 
-def faults_in(
-    text: str, *, environment: Mapping[str, str], needs_secrets: bool = True
-) -> tuple[str, ...]:
+def faults_in(text: str, *, environment: Mapping[str, str]) -> tuple[str, ...]:
     """Return one line for each fault, `key.path: what is wrong, what is allowed`; none is good.
 
     Args:
         text: The whole TOML.
         environment: `os.environ`, for references to secrets.
-        needs_secrets: See `check`.
     """
     faults: list[str] = []
     try:
         table = table_of(text)
         config = _readable(table, faults)
-        broken = _channels(table) - set(config.channels)
-        check(config, environment, needs_secrets=needs_secrets, broken=broken)
+        check(config, environment, broken=_channels(table) - set(config.channels))
     except ConfigError as error:
         faults += error.faults
     return tuple(faults)
@@ -148,14 +143,12 @@ def channel_kinds() -> Mapping[str, tuple[ChannelManifest, type[BaseModel]]]:
     Raises:
         ConfigError: A channel is installed but can't be loaded.
     """
-    found: dict[str, tuple[ChannelManifest, type[BaseModel]]] = {}
-    for name in plugins.names(plugins.CHANNELS):
-        manifest = plugins.load(plugins.CHANNELS, name, key=f"channels.{name}")
-        if isinstance(manifest, ChannelManifest):
-            model = plugins.resolve(manifest.settings, key=f"channels.{manifest.kind}")
-            if isinstance(model, type) and issubclass(model, BaseModel):
-                found[manifest.kind] = manifest, model
-    return found
+    faults: list[str] = []
+    manifests = manifests_of(faults)
+    models = models_of(manifests, faults)
+    if faults:
+        raise ConfigError(tuple(faults))
+    return {kind: (manifests[kind], model) for kind, model in models.items()}
 
 
 def channel_models() -> Mapping[str, type[BaseModel]]:

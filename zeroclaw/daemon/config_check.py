@@ -89,15 +89,18 @@ def check(
     Args:
         config: As parsed.
         environment: `os.environ`, for references to secrets.
-        needs_secrets: A secret that is not there is a fault. It is none to a command that can do
-            without, for the daemon may have an environment of its own; see `CheckedConfig.missing`.
+        needs_secrets: A secret that is not there is a fault by itself. It is none to a command that
+            can do without, for the daemon may have an environment of its own; see
+            `CheckedConfig.missing`.
         broken: Channels that were left out because of their own faults.
 
     Raises:
         ConfigError: With all of them.
     """
     faults: list[str] = []
-    manifests, settings = _settings(config, faults)
+    manifests = manifests_of(faults)
+    settings, unfit = channel_settings(config, models_of(manifests, faults))
+    faults += unfit
     statements: tuple[Statement, ...] = ()
     try:
         statements = configured(config.policy.statement)
@@ -110,7 +113,6 @@ def check(
     named = _names(config, broken)
     faults += [*named.faults, *_nobodys(config, manifests)]
     secrets, missing = _secrets(config, settings, environment)
-    faults += missing.values() if needs_secrets else ()
     public = {
         name: _is_public(manifests[config.kind_of(name)], found, _key_path(name), faults)
         for name, found in settings.items()
@@ -131,8 +133,8 @@ def check(
             faults.append(f"{path}.kind: `{provider.kind}` is not installed; use {known}")
     redactor = Redactor(references=values_to_redact(secrets.values(), environment))
     skills, odd = _skills(config.skills_dir, redactor, faults)
-    if faults:
-        raise ConfigError(tuple(faults))
+    if faults or (needs_secrets and missing):
+        raise ConfigError((*faults, *missing.values()))
     return CheckedConfig(
         statements=statements,
         channels=tuple(
@@ -174,21 +176,6 @@ def _skills(
     except OSError as error:
         faults.append(f"skills_dir: `{place}` can't be read: {system_words(error)}")
     return found, (f"skills_dir: {one}" for one in odd)
-
-
-def _settings(
-    config: Config, faults: list[str]
-) -> tuple[Mapping[str, ChannelManifest], Mapping[str, BaseModel]]:
-    """Return every manifest by kind, and the settings of each channel that has no fault."""
-    manifests = manifests_of(faults)
-    models = {
-        kind: model
-        for kind, manifest in manifests.items()
-        if (model := _settings_model(manifest, faults)) is not None
-    }
-    settings, more = channel_settings(config, models)
-    faults += more
-    return manifests, settings
 
 
 def _key_path(channel: str) -> str:
@@ -414,16 +401,22 @@ def manifests_of(faults: list[str]) -> dict[str, ChannelManifest]:
     return found
 
 
-def _settings_model(manifest: ChannelManifest, faults: list[str]) -> type[BaseModel] | None:
-    try:
-        model = plugins.resolve(manifest.settings, key=f"channels.{manifest.kind}")
-    except ConfigError as error:
-        faults += error.faults
-        return None
-    if isinstance(model, type) and issubclass(model, BaseModel):
-        return model
-    faults.append(f"channels.{manifest.kind}: `{manifest.settings}` is no pydantic model")
-    return None
+def models_of(
+    manifests: Mapping[str, ChannelManifest], faults: list[str]
+) -> dict[str, type[BaseModel]]:
+    """Return the model of each kind's own keys; imports no SDK."""
+    found: dict[str, type[BaseModel]] = {}
+    for kind, manifest in manifests.items():
+        try:
+            model = plugins.resolve(manifest.settings, key=f"channels.{kind}")
+        except ConfigError as error:
+            faults += error.faults
+            continue
+        if isinstance(model, type) and issubclass(model, BaseModel):
+            found[kind] = model
+        else:
+            faults.append(f"channels.{kind}: `{manifest.settings}` is no pydantic model")
+    return found
 
 
 def _is_public(manifest: ChannelManifest, settings: BaseModel, key: str, faults: list[str]) -> bool:

@@ -72,6 +72,17 @@ def test_the_command_names_the_file_and_exits_with_two(tmp_path: Path) -> None:
     assert done.stderr.startswith(f"zeroclaw: {config}: listener.port: ")
 
 
+@pytest.mark.parametrize("command", ["check-config", "run", "policy show"])
+def test_every_command_that_reads_a_file_names_all_its_faults(tmp_path: Path, command: str) -> None:
+    """A key that can't be read hides no fault of another table (P10)."""
+    config = tmp_path / "c.toml"
+    config.write_text(MANY, encoding="utf-8")
+    done = CliRunner().invoke(root, [*command.split(), "--config", str(config)])
+    assert done.exit_code == 2
+    told = done.stderr.splitlines()
+    assert told == [f"zeroclaw: {config}: {fault}" for fault in faults_in(MANY, environment={})]
+
+
 def test_a_good_file_says_where_everything_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

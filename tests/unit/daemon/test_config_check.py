@@ -42,7 +42,7 @@ def test_every_fault_is_told_at_once() -> None:
     )
     paths = [fault.partition(":")[0] for fault in faults]
     assert paths[:2] == ["channels.terminal.unknown", "channels.pigeon.kind"]
-    assert paths[-2:] == ["provider.api_key", "provider.kind"]
+    assert paths[-2:] == ["provider.kind", "provider.api_key"]
     assert any(path.startswith("policy.statement") for path in paths)
 
 
@@ -335,9 +335,9 @@ def test_two_channels_of_a_kind_have_secrets_of_their_own() -> None:
 def test_a_channels_secret_that_is_missing_is_told_with_all_other_faults() -> None:
     """With its key path, and what to do (P10)."""
     assert faults_of(f'provider = {{kind = "nope"}}\n[channels.post]\n{KEYS}') == (
+        "provider.kind: `nope` is not installed; use `auto`, `local`, `openai`, `scripted`",
         "channels.post.desk: environment variable `DESK` is not set; set it",
         "channels.post.mailbox.password: environment variable `MAILBOX` is not set; set it",
-        "provider.kind: `nope` is not installed; use `auto`, `local`, `openai`, `scripted`",
     )
 
 

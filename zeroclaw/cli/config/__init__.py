@@ -111,11 +111,8 @@ def check(config: Path | None, data_dir: Path | None) -> None:
     one line for each fault, and exits with 2 when there is one; what is only odd, such as a role
     that nobody has, is a warning. Starts nothing, changes nothing.
     """
-    path = find_config(config)
-    text = read_config(path)
-    if faults_in(text, environment=os.environ, needs_secrets=False):
-        raise ConfigError(in_file(path, faults_in(text, environment=os.environ)))
     start = start_of(load(config, data_dir), os.environ, needs_secrets=False)
+    path = start.places.config
     places, missing = start.places, start.checked.missing
     held = asyncio.run(held_by_daemon(places.data)) if missing else frozenset[str]()
     if faults := tuple(fault for key, fault in missing.items() if key not in held):

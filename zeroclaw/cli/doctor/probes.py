@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import cast
 
 from zeroclaw.cli.client import DaemonRefused, ask
-from zeroclaw.cli.configuration import ask_platform, faults_in, load, start_of
+from zeroclaw.cli.configuration import ask_platform, load, start_of
 from zeroclaw.cli.doctor.checks import Disk, Facts, Line, fail, ok, warn
 from zeroclaw.cli.doctor.health import Health, health
 from zeroclaw.cli.models.provider import take_model
@@ -110,22 +110,15 @@ def _configuration(
     config: Path | None, data_dir: Path | None
 ) -> tuple[tuple[Line, ...], Start | None]:
     """Return what is wrong with it, and where nothing is, what a daemon would start with."""
-    start, faults = None, ()
     try:
-        path = find_config(config)
-        text = read_config(path)
-        if faults_in(text, environment=os.environ, needs_secrets=False):
-            faults = faults_in(text, environment=os.environ)
-        else:
-            loaded = take_model(load(config, data_dir), os.environ, ask=None).loaded
-            start = start_of(loaded, os.environ, needs_secrets=False)
+        loaded = take_model(load(config, data_dir), os.environ, ask=None).loaded
+        start = start_of(loaded, os.environ, needs_secrets=False)
     except ConfigError as error:
-        path, faults = None, error.faults
-    if start is None:
-        return tuple(fail("configuration", fault) for fault in faults), None
+        return tuple(fail("configuration", fault) for fault in error.faults), None
     if warnings := start.checked.warnings:
         return tuple(warn("configuration", warning) for warning in warnings), start
-    return (ok("configuration", f"{path or 'the built-in defaults'}: no faults"),), start
+    read = start.places.config or "the built-in defaults"
+    return (ok("configuration", f"{read}: no faults"),), start
 
 
 def _data(config: Path | None, data_dir: Path | None, start: Start | None) -> Path | None:
