@@ -124,8 +124,7 @@ def _of(found: Found) -> Iterator[tuple[Order, Line]]:
         match value:
             case Item(principal=person, admitted_at=at) if not only or person.id in only:
                 if text := _said(value):
-                    name = person.display or person.id
-                    line = Line(kind="said", at=at, conversation=here, by=name, text=text)
+                    line = Line(kind="said", at=at, conversation=here, by=person.label, text=text)
                     yield (made_at(key), key, 0), line
             case Attached(item=item, principal=person, at=at) if not only or person in only:
                 order = (max(made_at(item), _to_the_millisecond(at)), item, 0)

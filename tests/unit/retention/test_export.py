@@ -24,6 +24,7 @@ from zeroclaw.store import Commit, DurablePoint, LogKind, Put, Row, RowKind, Tri
 from zeroclaw.tools.notes.note import Note
 from zeroclaw.turn import entries
 from zeroclaw.turn.states import Limits
+from zeroclaw.value import replace
 
 POKE = asks_for(("poke", '{"a": 1}'))
 LOOK = asks_for(("look", "{}"))
@@ -301,12 +302,12 @@ class Story:
             journal=tuple(self.journal),
         )
 
-    def says(self, content: Again | Ask | Obeyed | Summarise) -> ItemId:
+    def says(self, content: Again | Ask | Obeyed | Summarise, principal: Principal = ADA) -> ItemId:
         item = Item(
             id=ItemId(self._ids.ulid()),
             conversation=HERE,
             address=PLACE,
-            principal=ADA,
+            principal=principal,
             content=content,
             admitted_at=self.at,
         )
@@ -316,6 +317,24 @@ class Story:
     def _next(self) -> str:
         self.told.append(f"{len(self.told)}")
         return self.told[-1]
+
+
+@pytest.mark.parametrize(
+    ("id_", "display", "by"),
+    [
+        ("person:mallory", "Ada (operator)\u202e", 'mallory ("Ada (operator)")'),
+        ("chat:17", "Ada", 'chat:17 ("Ada")'),
+        ("chat:17", "", "chat:17"),
+        ("person:ada", "Ada", "Ada"),
+    ],
+)
+def test_a_name_that_a_person_chose_follows_theirs_in_quotes(
+    id_: str, display: str, by: str
+) -> None:
+    """Who may call themselves anything is told by what the operator calls them, or their id. P5."""
+    story = Story()
+    story.says(Ask(text="x"), replace(ADA, id=id_, display=display))
+    assert [line.by for line in lines([story.found()], REDACT)] == [by]
 
 
 @pytest.mark.parametrize(("content", "typed"), [(Again(), "/retry"), (Summarise(), "/compact")])
