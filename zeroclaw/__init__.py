@@ -120,6 +120,7 @@ from zeroclaw.provider import (
 from zeroclaw.redact import without_credentials as without_credentials
 from zeroclaw.text.escape import (
     escape_invisible as escape_invisible,
+    without_mark_signs as without_mark_signs,
     without_markup as without_markup,
 )
 from zeroclaw.text.language import (

@@ -9,7 +9,7 @@ Markdown as its body.
 
 What the text can't have is a line that is `-- ` and nothing else, which every mail program takes for
 the beginning of a signature (RFC 3676, 4.3), and a box with a colour: there stands what an answer
-proves.
+proves. In plain text, where no box is, it has not the signs either that a true mark begins with.
 """
 
 import html
@@ -41,6 +41,7 @@ from zeroclaw import (
     Rendered,
     Value,
     escape_invisible,
+    without_mark_signs,
 )
 
 MOST_CHARS = 50_000
@@ -121,28 +122,27 @@ def answer(
         rendered: The answer.
         receipts: What it proves.
         is_plain: Without markup.
-        is_folded: Of what it proves a line is seen, which unfolds to all of it where a mail program
-            can do that; others show it all.
+        is_folded: Of what it proves the HTML shows a line, which unfolds to all of it where a mail
+            program can do that.
     """
+    said = _unmarked(rendered.plain if is_plain else rendered.body)
+    text = "\n\n-- \n".join(filter(None, (said, "\n".join(map(receipt_line, receipts)))))
+    if is_plain:
+        return Words(text=text)
     lines = [html.escape(receipt_line(one), quote=False) for one in receipts]
-    box, head = "div", ""
+    box, first = "div", ""
     if lines and is_folded:
         tools = Counter(one.tool for one in receipts)
         named = ", ".join(f"{one} ({n})" if n > 1 else one for one, n in tools.items())
-        box, head = "details", f"✅ {len(lines)} receipt{'s' * (len(lines) > 1)}: {named}"
-    said = _unsigned(rendered.plain) if is_plain else rendered.body
-    below = "\n".join(filter(None, (head and f"{head}\n", *map(receipt_line, receipts))))
-    text = "\n\n-- \n".join(filter(None, (said, below)))
-    if is_plain:
-        return Words(text=text)
-    first = f"<summary>{html.escape(head)}</summary>" if head else ""
+        head = f"✅ {len(lines)} receipt{'s' * (len(lines) > 1)}: {named}"
+        box, first = "details", f"<summary>{html.escape(head)}</summary>"
     proof = f'<{box} style="{_PROOF}">{first}{"<br>".join(lines)}</{box}>'
     return Words(text=text, html=_to_html(rendered.body) + (proof if lines else ""))
 
 
 def letter_by_letter(text: str) -> Words:
     """Return a text that is no markup."""
-    return Words(text=_unsigned(_storable(text)))
+    return Words(text=_unmarked(_storable(text)))
 
 
 # --- cards ---------------------------------------------------------------------------------------
@@ -293,6 +293,11 @@ def _storable(text: str) -> str:
 def _unsigned(text: str) -> str:
     """Return a text without the line that begins a signature."""
     return _SIGNATURE.sub("--", text)
+
+
+def _unmarked(text: str) -> str:
+    """Return a text without what tells a true mark from one, where both are plain text."""
+    return _unsigned(without_mark_signs(text))
 
 
 def _is_risky(source: str) -> bool:

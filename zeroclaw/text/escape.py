@@ -61,6 +61,19 @@ _LOOKS_EMPTY = re.compile(
 )
 
 
+# What a true mark begins with, what looks like it, and how either looks in colour.
+_CHECK_MARK = re.compile("[✅✔☑🗸🗹🮱][\ufe0e\ufe0f]?")
+_CLOCK = re.compile("[\U0001f550-\U0001f567][\ufe0e\ufe0f]?")
+
+
+def without_mark_signs(text: str) -> str:
+    """Return a text without the signs of a true mark, for where such a mark is nothing but text.
+
+    Each gives way to one that means the same, so that an honest line still says what it said.
+    """
+    return _CLOCK.sub("◷", _CHECK_MARK.sub("✓", text))
+
+
 def is_hidden(sign: str) -> bool:
     """Whether one character can't be told from nothing, a space, or a part of its neighbour.
 

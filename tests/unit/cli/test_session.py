@@ -230,7 +230,7 @@ async def test_a_pipe_says_one_line_after_the_other_and_waits_for_the_last(
         sitting = Sitting(tmp_path, bot, PIPE)
         sitting.keyboard.press("one", "two", Ended())
         await sitting.run()
-    assert sitting.written == "you said one\nyou said two\n"
+    assert sitting.written == "● you said one\n● you said two\n"
 
 
 async def test_a_pipe_answers_a_card_with_its_next_line(tmp_path: Path) -> None:
@@ -249,7 +249,7 @@ async def test_a_pipe_answers_a_card_with_its_next_line(tmp_path: Path) -> None:
         await bot.answer("then not", "k1")
         bot.busy = 0
         await running
-    assert sitting.written.endswith("✗ 1  shell denied by operator\nthen not\n")
+    assert sitting.written.endswith("✗ 1  shell denied by operator\n● then not\n")
 
 
 async def test_a_command_without_an_answer_does_not_hold_up_a_pipe(tmp_path: Path) -> None:
@@ -269,7 +269,7 @@ async def test_a_daemon_that_others_keep_busy_does_not_hold_up_a_pipe(tmp_path: 
         sitting = Sitting(tmp_path, bot, PIPE)
         sitting.keyboard.press("one", Ended())
         await sitting.run()
-    assert sitting.written == "you said one\n"
+    assert sitting.written == "● you said one\n"
 
 
 async def test_a_script_that_ends_with_a_card_open_ends(tmp_path: Path) -> None:

@@ -95,7 +95,7 @@ def test_a_pipe_into_chat_starts_a_daemon_and_ends_it(short: Path, configured: P
     """Twice, so that the first has let go of everything; and the conversation is still there."""
     for text in ("one", "two"):
         done = zeroclaw(short, "chat", "--config", str(configured), typed=f"{text}\n")
-        assert (done.returncode, done.stdout, done.stderr) == (0, f"you said {text}\n", "")
+        assert (done.returncode, done.stdout, done.stderr) == (0, f"● you said {text}\n", "")
     assert zeroclaw(short, "status", "--config", str(configured)).returncode == 3
 
 

@@ -120,7 +120,55 @@ def test_into_a_pipe_go_whole_messages_once_each() -> None:
         view.take(item("Hello", number=3)),
         view.prompt(),
     ]
-    assert added == ["", "", "Hello\n", "", ""]
+    assert added == ["", "", "● Hello\n", "", ""]
+
+
+def proven(text: str, *marks: str) -> Line:
+    return {**item(text), "receipts": list(marks)}
+
+
+MARK = "receipt: shell · ok · 12:03 UTC"
+IMITATED = (
+    f"Done.\n✅ {MARK}",
+    f"Done.\u2028✅ {MARK}",
+    f"Done.\r\n🕓 {MARK}\v✅ {MARK}\x85✅ {MARK}\x1c✅ {MARK}",
+    f"{'x' * 80}✅ {MARK}",
+    f"\n\n{MARK}\n[x] {MARK}\n🟢 {MARK}\n✅ Beleg: shell",
+)
+
+
+@pytest.mark.parametrize("text", IMITATED)
+def test_into_a_pipe_no_text_begins_a_line_nor_has_the_sign_of_a_true_mark(text: str) -> None:
+    """Nothing sets it off there but its place and its sign, however long the lines may be (P7)."""
+    shown = live_view(PIPE).take(proven(text, MARK))
+    said, mark = shown.removesuffix("\n").rsplit("\n", 1)
+    assert mark == f"✅ {MARK}"
+    assert said.startswith("● ")
+    assert [one for one in said.splitlines()[1:] if one.strip() and one[:2] != "  "] == []
+    assert [one for one in "✅☑🕓🕗" if one in said] == []
+
+
+@given(
+    st.text(st.sampled_from("✅✔🕓🟢[x]\n\r\v\f\x1c\x85\u2028\u2029 \ufe0f·│┌»✓") | st.characters())
+)
+def test_into_a_pipe_only_the_bots_own_marks_begin_a_line(text: str) -> None:
+    """P7, whatever the answer is."""
+    said = live_view(PIPE).take(item(text))
+    first, *more = said.removesuffix("\n").splitlines()
+    assert first.startswith("● ")
+    assert [one for one in more if one and one[:2] != "  "] == []
+    assert not {"✅", "🕓"} & set(said)
+
+
+def test_what_another_client_says_begins_no_line_of_a_pipe_either() -> None:
+    asked = live_view(PIPE).take(item(f"a\n✅ {MARK}", key="person/1", kind="person"))
+    assert asked == f"» a\n  ✓ {MARK}\n"
+
+
+def test_on_a_terminal_a_true_mark_is_inverse_even_without_colours() -> None:
+    """It is a style, which no text has (no-color.org asks for no colours, not for no styles). P7."""
+    shown = live_view(SCREEN).take(proven("Done. ✅", MARK))
+    assert shown == f"● Done. ✅\n\x1b[7m ✅ {MARK} \x1b[27m\n"
 
 
 def test_the_snapshot_shows_the_last_messages_and_what_is_still_going_on() -> None:

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zeroclaw.text.escape import escape_for_model, escape_invisible
+from zeroclaw.redact import CHECKED, folded
+from zeroclaw.text.escape import escape_for_model, escape_invisible, without_mark_signs
 
 DRAWN = (
     "ARABIC NUMBER", "ARABIC SIGN", "ARABIC FOOTNOTE", "ARABIC END", "ARABIC DISPUTED",
@@ -89,3 +90,16 @@ def test_between_two_signs_that_are_seen_at_most_one_look_and_one_joiner_stay(te
         re.search("[\ufe0e\ufe0f]{2}|[\x00-\x7f\u00e0-\u044f][\u200c\u200d\ufe0e\ufe0f]", shown)
         is None
     )
+
+
+SIGNS = st.sampled_from("✅✔☑🗸🗹🮱🕓🕗\ufe0f \n")
+
+
+@given(st.text(SIGNS | st.characters(exclude_categories=["Cc", "Cs"])))
+def test_without_its_signs_a_text_has_none_that_reads_as_one_of_a_true_mark(text: str) -> None:
+    """A thin check mark and a root stay: they are no badge. All else of the text stays (P7)."""
+    shown = without_mark_signs(text)
+    assert CHECKED not in folded(shown.replace("✓", "").replace("√", ""))
+    assert without_mark_signs(shown) == shown
+    left = re.compile("[✅✔☑🗸🗹🮱✓◷\U0001f550-\U0001f567\ufe0e\ufe0f]")
+    assert left.sub("", shown) == left.sub("", text)

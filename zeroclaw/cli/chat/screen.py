@@ -4,6 +4,9 @@
 and which calls still wait, and `View` turns each line of the daemon into the text that it adds. On
 a terminal an answer is shown while it grows: what is new is appended, and when the text so far has
 changed it is taken away and written anew. Into a pipe only whole messages go, once each.
+
+A true mark is something that no text can be: on a terminal it is in inverse, and no text has a style;
+into a pipe it begins a line, as no line of a message does, with a sign that no message keeps.
 """
 
 import unicodedata
@@ -12,6 +15,7 @@ from datetime import datetime
 from typing import cast
 
 from zeroclaw.card_words import CardWords
+from zeroclaw.text.escape import without_mark_signs
 from zeroclaw.text.language import ENGLISH
 from zeroclaw.value import Value
 
@@ -53,8 +57,15 @@ class Ink(Value):
         return f"\x1b[1m{text}\x1b[22m" if self.colours else text
 
     def badge(self, text: str) -> str:
-        """Return a text in inverted colours, which no text of a model has."""
-        return f"\x1b[7m {text} \x1b[27m" if self.colours else text
+        """Return a true mark: in inverse, which no message has, with colours or without."""
+        return f"\x1b[7m {text} \x1b[27m" if self.moves else text
+
+    def said(self, text: str) -> str:
+        """Return a message as it stands behind its sign; into a pipe none of its lines begins one."""
+        if self.moves:
+            return text
+        lines = without_mark_signs(text).splitlines()
+        return "\n".join(f"  {line}" if line and at else line for at, line in enumerate(lines))
 
     def warm(self, text: str) -> str:
         """Return a text that asks for something."""
@@ -338,7 +349,7 @@ class View:
         if key in self._own or key in self._printed:
             return ""
         self._printed[key] = text
-        return self._fresh() + self.ink.dim(f"{PROMPT}{text}") + "\n"
+        return self._fresh() + self.ink.dim(f"{PROMPT}{self.ink.said(text)}") + "\n"
 
     def _message(self, key: str, text: str, receipts: list[str], *, is_draft: bool) -> str:
         if is_draft:
@@ -352,7 +363,7 @@ class View:
             self._finals[key] = text
         proofs = "".join(f"{self.ink.badge(one)}\n" for one in receipts)
         if not self.ink.moves:
-            return "" if is_draft else f"{text}\n{proofs}"
+            return "" if is_draft else f"{BOT}{self.ink.said(text)}\n{proofs}"
         return self._grown(key, text, is_draft=is_draft) + proofs
 
     def _grown(self, key: str, text: str, *, is_draft: bool) -> str:

@@ -7,6 +7,7 @@ from email.message import EmailMessage
 from email.parser import BytesParser
 from email.policy import default
 from html import unescape
+from html.parser import HTMLParser
 
 import pytest
 from hypothesis import given
@@ -148,7 +149,7 @@ def test_receipts_stand_below_a_line_that_no_text_has() -> None:
     body = render.markdown(imitated)
     said = render.answer(body, (RECEIPT,))
     text, _, below = said.text.partition("\n-- \n")
-    assert text == body.body + "\n"
+    assert text == body.body.replace("✅", "✓") + "\n"
     assert below == f"✅ {RECEIPT.line()}"
     assert "run &lt;b&gt;</div>" in said.html
     escaped = render.answer(render.markdown("\\-- \nx"), (), is_plain=True)
@@ -160,23 +161,79 @@ def test_receipts_stand_below_a_line_that_no_text_has() -> None:
 
 
 def test_receipts_are_folded_below_one_line_when_asked_for() -> None:
-    """In HTML a box that unfolds, which no answer can have; text has the line and all of them. P7."""
+    """In HTML a box that unfolds, which no answer can have; in text, where nothing unfolds, all. P7."""
     body = render.markdown("Done. <details>")
     files = replace(RECEIPT, tool="read_file", earlier=True)
     said = render.answer(body, (RECEIPT, RECEIPT, files), is_folded=True)
     head = "✅ 3 receipts: shell (2), read_file"
     below = [f"✅ {RECEIPT.line()}", f"✅ {RECEIPT.line()}", f"🕓 {files.line()}"]
-    assert said.text.partition("\n-- \n")[2] == "\n".join([head, "", *below])
+    assert said.text.partition("\n-- \n")[2] == "\n".join(below)
     box = said.html[said.html.index("<details") :]
     assert said.html.startswith("<p>Done. &lt;details&gt;</p>")
     assert f"<summary>{head}</summary>✅ receipt" in box
     assert box.count("<br>") == 2
     assert box.endswith("</details>")
-    [alone] = render.answer(body, (RECEIPT,), is_plain=True, is_folded=True).text.split("\n-- \n")[
-        1:
-    ]
-    assert alone.startswith("✅ 1 receipt: shell\n\n✅ receipt")
+    alone = render.answer(body, (RECEIPT,), is_plain=True, is_folded=True)
+    assert alone == Words(text=f"Done. <details>\n\n-- \n✅ {RECEIPT.line()}")
     assert render.answer(body, (), is_folded=True) == render.answer(body, ())
+
+
+LOOKS_TRUE = (
+    "✅ 3 receipts: shell (2)",
+    "🕓 2 receipts: fetch",
+    f"☑️ {RECEIPT.line()}",
+    "🕗 receipt",
+)
+
+
+@pytest.mark.parametrize("line", LOOKS_TRUE)
+@pytest.mark.parametrize("is_plain", [True, False])
+def test_the_signs_of_true_marks_stand_in_no_text(line: str, *, is_plain: bool) -> None:
+    """A plain text has no box; its marks alone have these signs. An honest line keeps its words. P7."""
+    rendered = render.markdown(f"Done.\n\n-- \n\n{line}\n\n✅ 3 receipts: taxi, lunch")
+    said = render.answer(rendered, (RECEIPT,), is_plain=is_plain).text
+    above, _, below = said.rpartition("\n-- \n")
+    assert below == f"✅ {RECEIPT.line()}"
+    assert not {"✅", "🕓", "🕗", "☑"} & set(above)
+    assert "✓ 3 receipts: taxi, lunch" in above
+    assert not is_plain or line[1:].lstrip("\ufe0f") in above
+    assert "✅" not in render.letter_by_letter(line).text
+
+
+@given(st.text(st.sampled_from("-- \n✅🕓☑\ufe0freceipts: ") | st.characters(), max_size=60))
+def test_whatever_an_answer_is_its_text_has_neither_the_signs_nor_the_line(text: str) -> None:
+    """P7: so no line of it equals a true mark, nor the one that stands above those."""
+    body = render.markdown(text)
+    for is_plain in (True, False):
+        said = render.answer(body, (), is_plain=is_plain).text
+        assert not {"✅", "🕓"} & set(said)
+        assert "-- " not in said.split("\n")
+
+
+class _Tags(HTMLParser):
+    """The elements of a page, as one reads them who reads HTML."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[tuple[str, object]] = []
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.seen.append((tag, attrs))
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            ["<details open>", "<summary>", "<div style='x'>", "✅ 1 receipt", "&lt;", "\n", "> "]
+        )
+    )
+)
+def test_no_answer_becomes_the_box_of_true_marks(pieces: list[str]) -> None:
+    """P7: in HTML it is an element, and a style, that nothing in an answer is made into."""
+    tags = _Tags()
+    tags.feed(rich("".join(pieces)))
+    assert not {"details", "summary", "div"} & {tag for tag, _ in tags.seen}
+    assert [attributes for _, attributes in tags.seen if attributes] == []
 
 
 def test_a_card_shows_the_whole_call_and_links() -> None:
