@@ -9,9 +9,10 @@
     server.refuse(429, "slow down", headers={"retry-after": "2"})
     server.disconnect() · server.hang() · server.json({...})
 
-Each takes `key=` (only for requests whose last user message contains it), `round=` (only for the
-n-th model call of a turn, 0 first) and `times=` (None: for ever). Keyed scripts are looked at first,
-then the others, in the order they were added; without any the model repeats what the user said.
+Each takes `key=` (only for requests whose last user message contains it; with `last=` ends with it,
+for messages that nobody answered are asked as one), `round=` (only for the n-th model call of a turn,
+0 first) and `times=` (None: for ever). Keyed scripts are looked at first, then the others, in the
+order they were added; without any the model repeats what the user said.
 """
 
 import base64
@@ -75,8 +76,15 @@ class Planned(Value):
 
     steps: tuple[Step, ...]
     key: str = ""
+    last: bool = False
     round: int | None = None
     times: int | None = 1
+
+    def fits(self, received: "Received") -> bool:
+        """Whether it is for this request."""
+        asked = received.last_user
+        is_asked = asked.endswith(self.key) if self.last else self.key in asked
+        return is_asked and self.round in (None, received.round)
 
 
 class Received(Value):
@@ -140,6 +148,7 @@ class ScriptBook:
         size: int = 0,
         cut: bool = False,
         key: str = "",
+        last: bool = False,
         round: int | None = None,  # noqa: A002  the word of this house
         times: int | None = 1,
     ) -> None:
@@ -153,7 +162,7 @@ class ScriptBook:
             else:
                 steps.append(Wait(gate=piece.name))
         steps += [Cut()] if cut else ending(finish, usage)
-        self.add(Planned(steps=tuple(steps), key=key, round=round, times=times))
+        self.add(Planned(steps=tuple(steps), key=key, last=last, round=round, times=times))
 
     def call(
         self,
@@ -323,6 +332,7 @@ def to_json(planned: Planned) -> Json:
     return {
         "steps": [_step_to_json(step) for step in planned.steps],
         "key": planned.key,
+        "last": planned.last,
         "round": planned.round,
         "times": planned.times,
     }
@@ -335,6 +345,7 @@ def from_json(body: Json) -> Planned:
     return Planned(
         steps=tuple(_step_from_json(step) for step in steps if is_object(step)),
         key=str(body["key"]),
+        last=bool(body["last"]),
         round=round_ if isinstance(round_, int) else None,
         times=times if isinstance(times, int) else None,
     )

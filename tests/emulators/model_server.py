@@ -202,8 +202,7 @@ class ModelServer(ScriptBook):
         """Take the script for a request: keyed ones first, else the next, else an echo."""
         for is_keyed in (True, False):
             for place, planned in enumerate(self._planned):
-                fits = planned.key in received.last_user and planned.round in (None, received.round)
-                if bool(planned.key) == is_keyed and fits:
+                if bool(planned.key) == is_keyed and planned.fits(received):
                     if planned.times == 1:
                         del self._planned[place]
                     elif planned.times is not None:

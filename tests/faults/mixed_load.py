@@ -2,12 +2,12 @@
 
 import random
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tests.faults.scene import DENIED, Scene
 
 RARER = ("deny", "shell", "look", "text2", "file", "stop")
-"""Of which each round has two, beside what it always has."""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -15,11 +15,13 @@ class MixedLoad:
     """The load of one scene.
 
     Attributes:
+        rarer: Of which each round has two, beside what it always has.
         mix: How often each kind was wished for.
     """
 
     here: Scene
     chance: random.Random
+    rarer: Sequence[str] = RARER
     rounds: int = 0
     mix: Counter[str] = field(default_factory=Counter[str])
 
@@ -31,7 +33,7 @@ class MixedLoad:
         self.rounds += 1
         name = f"r{self.rounds:02}"
         groups = [f"in {group}" for group in self.here.stage.groups]
-        wishes = ["text", "knock", *groups, *self.chance.sample(RARER, 2)]
+        wishes = ["text", "knock", *groups, *self.chance.sample(self.rarer, 2)]
         self.chance.shuffle(wishes)
         for wish in wishes:
             self.mix[wish] += 1
@@ -64,8 +66,8 @@ class MixedLoad:
     async def _stopped(self, key: str) -> None:
         """Let Olga ask for what never ends, and stop it; Ann's and Bob's turns are none of it."""
         here, model = self.here, self.here.stage.model
-        # Where nothing was shown of the one before, the model is asked both as one.
-        model.say("And ", "so ", "on ", model.gate(), key="stop ", times=None)
+        # Where nothing was shown of the one before, the model is asked both as one, in one chat others too.
+        model.say("And ", "so ", "on ", model.gate(), key=key, last=True, times=None)
         await here.say("olga", key, marks=(f"topped by {here.stage.named('olga')}",), end="stopped")
 
         async def stop() -> None:

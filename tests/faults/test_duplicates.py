@@ -16,7 +16,7 @@ from tests.faults.scenarios import SCENARIOS
 from tests.faults.scene import Scene, scene
 from tests.faults.stage import Open
 
-pytestmark = [pytest.mark.slow, pytest.mark.long("all that people do, delivered again and again")]
+pytestmark = pytest.mark.slow
 
 
 async def _all_again(here: Scene) -> None:

@@ -3,11 +3,12 @@
     FAULTS_SEED=0 pytest tests/faults/test_random_instants.py -k telegram
 
 A hundred kills on the platform of the tests, as generous and as poor as platforms are, three
-hundred on Telegram, and sixty on each of the others, the page among them. A kill is aimed at something that is under way
-(an answer that is streamed, a question that waits, a call that runs, a final that is delivered) or
-at anything, and falls at its k-th observable instant: a commit or a call to the platform begun or
-done, a piece of the model's answer, a tool that began. One in four daemons is killed once more
-while it recovers. What was hit is counted where it was hit, and printed with the seed.
+hundred on Telegram, and sixty on each of the others, the page and the terminal among them. A kill is
+aimed at something that is under way (an answer that is streamed, a question that waits, a call that
+runs, a final that is delivered) or at anything, and falls at its k-th observable instant: a commit or
+a call to the platform begun or done, a piece of the model's answer, a tool that began. One in four
+daemons is killed once more while it recovers. What was hit is counted where it was hit, and printed
+with the seed.
 """
 
 import os
@@ -19,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.instants import PHASES, Phase, nth_within
-from tests.faults.mixed_load import MixedLoad
+from tests.faults.mixed_load import RARER, MixedLoad
 from tests.faults.on_loopback import on_loopback
 from tests.faults.on_telegram import on_telegram
 from tests.faults.platforms import LOCAL, NEEDS, PLATFORMS, WITHOUT_FILES
@@ -55,12 +56,14 @@ class World(Value):
     Attributes:
         kills: How often, kills in a recovery apart.
         aimed: How many of them aim at each phase; the rest aim at anything.
+        rarer: What people do now and then.
     """
 
     name: str
     opened: Open
     kills: int
     aimed: int
+    rarer: tuple[str, ...] = RARER
     needs: tuple[str, ...] = ()
 
     @property
@@ -86,6 +89,7 @@ ON_TELEGRAM = tuple(
 )
 # More mails in an hour than people write.
 NO_CAPS = {"email": {"account_per_hour": 10_000}}
+WITHOUT_A_FILE = tuple(one for one in RARER if one != "file")
 # Short ones: a kill by mail takes most of a minute, and a share of the searches holds whole worlds.
 ELSEWHERE = tuple(
     World(
@@ -93,10 +97,10 @@ ELSEWHERE = tuple(
         opened=opens(channel=NO_CAPS.get(name, {})),
         kills=7,
         aimed=1,
+        rarer=WITHOUT_A_FILE if name in WITHOUT_FILES else RARER,
         needs=NEEDS.get(name, ()),
     )
     for name, opens in {**PLATFORMS, **LOCAL}.items()
-    if name not in WITHOUT_FILES
     for number in range(9)
 )
 IN_EVERY_RUN = (ON_LOOPBACK[0], ON_TELEGRAM[0])
@@ -127,7 +131,7 @@ async def test_kills_at_random_instants_lose_and_repeat_nothing(
     hits: Counter[str] = Counter()
     ended: list[str] = []
     async with scene(tmp_path, world.opened) as here:
-        load = MixedLoad(here=here, chance=chance)
+        load = MixedLoad(here=here, chance=chance, rarer=world.rarer)
         here.hold_tools("knock")
         try:
             await here.start()
