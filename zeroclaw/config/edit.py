@@ -7,14 +7,12 @@ and comments that are about the next table, and those stay with that one.
 
 import tomllib
 from collections.abc import Callable, Mapping, MutableMapping, MutableSequence
-from dataclasses import asdict
 from typing import cast
 
 from pydantic import BaseModel
 
 from zeroclaw.config import table_of
 from zeroclaw.config.model import Config
-from zeroclaw.config.references import SecretReference
 from zeroclaw.errors import ConfigError
 
 Keys = tuple[str, ...]
@@ -64,10 +62,10 @@ def get(config: Config, own: Mapping[str, BaseModel], dotted: str) -> object:
     Raises:
         ConfigError: There is no such key, or it has no value.
     """
-    value: object = _plain(config)
-    channels = cast("dict[str, dict[str, dict[str, object]]]", value)["channels"]
+    whole = config.model_dump(mode="json")
     for name, settings in own.items():
-        channels[name] |= cast("dict[str, object]", _plain(settings))
+        whole["channels"][name] |= settings.model_dump(mode="json")
+    value: object = whole
     for key in keys_of(dotted):
         holder, value = value, _inside(value, key)
         if value is None and not (isinstance(holder, dict) and key in holder):
@@ -260,25 +258,6 @@ def _is_in(entries: list[object], key: str) -> bool:
 
 def _unknown(dotted: str, key: str) -> str:
     return f"{dotted}: there is no `{key}`; `zeroclaw config schema` lists the keys"
-
-
-def _plain(value: object) -> object:
-    """Return a value of the configuration as tables, lists and TOML's own values."""
-    match value:
-        case BaseModel():
-            shown = {
-                name: cast("object", getattr(value, name)) for name in type(value).model_fields
-            }
-            return _plain({**shown, **(value.model_extra or {})})
-        case SecretReference():
-            return {key: one for key, one in asdict(value).items() if one is not None}
-        case dict():
-            entries = cast("dict[str, object]", value)
-            return {key: _plain(one) for key, one in entries.items()}
-        case tuple() | list():
-            return [_plain(one) for one in cast("tuple[object, ...]", value)]
-        case _:
-            return value
 
 
 def _without_none(value: object) -> object:
