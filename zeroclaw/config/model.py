@@ -6,7 +6,7 @@ What belongs to one channel has a model of its own, which the channel's manifest
 import re
 from collections import Counter
 from ipaddress import ip_address, ip_network
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal, Protocol, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, model_validator
 
@@ -423,3 +423,12 @@ class Config(Settings):
     def kind_of(self, channel: str) -> str:
         """Return a channel's kind, which defaults to its name."""
         return self.channels[channel].kind or channel
+
+
+class CurrentConfig(Protocol):
+    """The configuration in force, which a reload replaces: rooms hold this, and ask each time."""
+
+    @property
+    def config(self) -> Config:
+        """What holds now."""
+        ...

@@ -151,7 +151,7 @@ class ConsoleReader:
 
     async def faces(self) -> PeopleShown:
         """Return all who are known."""
-        config = self._context.explainer.config()
+        config = self._context.explainer.settings.config
         return PeopleShown(
             waiting=await self._strangers(),
             known=self._context.explainer.people.stored,

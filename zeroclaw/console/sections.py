@@ -178,7 +178,7 @@ class Sections:
             arguments=asked.get("arguments", ""),
             resources=asked.get("resources", ""),
         )
-        config, tools = self._explainer.config(), self._explainer.tools
+        config, tools = self._explainer.settings.config, self._explainer.tools
         known = policy.Suggestions(
             people=(OPERATOR, *(f"person:{one.name}" for one in config.people)),
             actions=(*tools, *(f"command:{name}" for name in COMMANDS)),

@@ -3,12 +3,12 @@
 The session keeps what its requests have taught; how the model counts is known to all of them.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from zeroclaw.channel import ChannelLog
 from zeroclaw.clock import Clock
-from zeroclaw.config.model import AttachmentSettings, CompactionSettings
+from zeroclaw.config.model import AttachmentSettings, CurrentConfig
 from zeroclaw.context import tokens
 from zeroclaw.context.assembly import (
     Assembled,
@@ -82,7 +82,7 @@ class RequestSources(Value):
         providers: The Context Providers.
         files: How much of files a request shows.
         reader: The tool that reads a result again, empty for none.
-        compaction: When and how older messages are summarised, by now.
+        settings: When and how older messages are summarised.
     """
 
     model: Model
@@ -90,7 +90,7 @@ class RequestSources(Value):
     providers: ContextProviders
     files: AttachmentSettings
     reader: str
-    compaction: Callable[[], CompactionSettings]
+    settings: CurrentConfig
     clock: Clock
     publish: Publish
     log: ChannelLog
@@ -239,13 +239,16 @@ class Composer:
     def summarises(self) -> bool:
         """Tell whether older messages are summarised now without a person who asks for it."""
         now = self._sources.clock.monotonic()
-        return self._sources.compaction().enabled and self._record.breaker.lets(now)
+        return self._sources.settings.config.compaction.enabled and self._record.breaker.lets(now)
 
     async def is_heavy(self, spoken: Spoken) -> bool:
         """Tell whether older messages are to be summarised before the next request (K11)."""
         if not self.summarises():
             return False
-        scene, threshold = await self.scene(spoken), self._sources.compaction().threshold
+        scene, threshold = (
+            await self.scene(spoken),
+            self._sources.settings.config.compaction.threshold,
+        )
         return is_heavy(scene, self._record.weighed, self.learned, threshold=threshold)
 
     async def summary(
@@ -264,7 +267,7 @@ class Composer:
                 gone,
                 window=scene.window,
                 most_tokens=most_tokens,
-                model=self._sources.compaction().model,
+                model=self._sources.settings.config.compaction.model,
                 correlation=self._correlation,
             )
             answer = await complete(self._sources.model, request)

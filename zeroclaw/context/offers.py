@@ -14,6 +14,7 @@ What the policy denies to a person whatever a call holds is neither listed, load
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 
+from zeroclaw.config.model import CurrentConfig
 from zeroclaw.envelope import Address, Principal, is_off_the_record
 from zeroclaw.errors import ToolArgumentsInvalid
 from zeroclaw.gate.action import parse_arguments
@@ -87,7 +88,7 @@ class Offers(Value):
         policy: The one in force.
         known: Who a principal is by now.
         now: For statements that hold at some times only.
-        eager_tools: So many are sent without being asked for, by now.
+        settings: How many tools are sent without being asked for.
     """
 
     tools: Mapping[str, Tool]
@@ -96,7 +97,7 @@ class Offers(Value):
     policy: Callable[[], PolicySet]
     known: Callable[[Principal], Principal]
     now: Callable[[], datetime]
-    eager_tools: Callable[[], int]
+    settings: CurrentConfig
 
     @property
     def has_any(self) -> bool:
@@ -137,7 +138,7 @@ class Offers(Value):
             }
             groups = {group: every for group, every in kept.items() if every}
         specs = [LOAD_SKILLS] if self.skills_for(principal, address) else []
-        if sum(map(len, groups.values())) <= self.eager_tools():
+        if sum(map(len, groups.values())) <= self.settings.config.runtime.eager_tools:
             specs += (one for every in groups.values() for one in every)
         else:
             listed = {

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol, cast
+from typing import cast
 
-from zeroclaw.config.model import Config
+from zeroclaw.config.model import CurrentConfig
 from zeroclaw.context.prompt import fixed, identity, rules, sensitive
 from zeroclaw.context.workspace_files import WorkspaceFiles
 from zeroclaw.context_provider import ContextProvider
@@ -12,15 +12,6 @@ from zeroclaw.errors import ConfigError
 from zeroclaw.host import places, plugins
 from zeroclaw.store import Rows
 from zeroclaw.turn.tool_calls import WORKSPACES
-
-
-class CurrentConfig(Protocol):
-    """The configuration in force."""
-
-    @property
-    def config(self) -> Config:
-        """What holds now."""
-        ...
 
 
 def own_context(

@@ -90,7 +90,7 @@ class OperatorPage:
             notifier=self.notifier,
             store=foundation.store,
             explainer=Explainer(
-                config=lambda: foundation.settings.config,
+                settings=foundation.settings,
                 people=services.people,
                 policy=services.policy,
                 protected=foundation.protected,

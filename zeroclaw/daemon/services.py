@@ -91,9 +91,7 @@ class Services:
             foundation.start.config,
             {part.name: part.manifest for part in checked.channels},
         )
-        self.operators = Operators(
-            self.people, self.channels.channel_of, settings=lambda: settings.config.approvals
-        )
+        self.operators = Operators(self.people, self.channels.channel_of, settings=settings)
         self._leases = Leases(store)
         self.live = Live(account_of=self.channels.shows_drafts, group=group)
         self._turn_log = EventLog("turn")
@@ -127,9 +125,7 @@ class Services:
             drafts=lambda: open_drafts(store),
         )
         self.model_record = ModelRecord(clock, self._turn_log)
-        self.budget = Budget(
-            store, clock, settings=lambda: settings.config.budget, price=self._price
-        )
+        self.budget = Budget(store, clock, settings=settings, price=self._price)
         self.offers = Offers(
             tools=foundation.tools,
             groups=foundation.groups,
@@ -137,12 +133,12 @@ class Services:
             policy=self.policy,
             known=self.people.by_now,
             now=clock.now,
-            eager_tools=lambda: settings.config.runtime.eager_tools,
+            settings=settings,
         )
         loaders = loading.tools(self.offers.groups_for, self.offers.skills_for)
         self.tools = {**foundation.tools, **by_name({"loading": loaders})}
         self._turns = self._turn_services()
-        self.titles = Titles(self._turns, lambda: settings.config.runtime.titles)
+        self.titles = Titles(self._turns)
         self.bus.subscribe(self.titles.hear)
         self.sources = self._turns.sources
         self.runner = TurnRunner(self._turns, on_parked=self._look_again)
@@ -208,7 +204,7 @@ class Services:
             store=store,
             anchors=self.anchors,
             clock=clock,
-            settings=lambda: settings.config.retention,
+            settings=settings,
             log=EventLog("retention"),
         )
         self.erasure = Erasure(context, self._leases, self.mailboxes, log=EventLog("erasure"))
@@ -253,7 +249,7 @@ class Services:
                 ),
                 files=config.attachments,
                 reader=reader,
-                compaction=lambda: settings.config.compaction,
+                settings=settings,
                 clock=foundation.clock,
                 publish=self.bus.publish,
                 log=log,
@@ -266,7 +262,7 @@ class Services:
                 refusals=Refusals(redactor, foundation.keys.current),
                 clock=foundation.clock,
                 ids=foundation.ids,
-                settings=lambda: settings.config.approvals,
+                settings=settings,
                 approvers=self.operators.approvers,
             ),
             tools=self.tools,
@@ -288,7 +284,7 @@ class Services:
             results=Results(
                 keys=foundation.keys,
                 redactor=redactor,
-                cap_chars=lambda: settings.config.runtime.result_chars,
+                settings=settings,
                 reader=reader,
             ),
             numbers=self._numbers,

@@ -19,7 +19,7 @@ from functools import partial
 from typing import Literal, TypeVar, assert_never
 
 from zeroclaw.clock import Clock, Ids
-from zeroclaw.config.model import ApprovalSettings
+from zeroclaw.config.model import CurrentConfig
 from zeroclaw.envelope import (
     ActionId,
     Address,
@@ -147,7 +147,7 @@ class Gate:
         refusals: Words what does not run.
         clock: Dates decisions and deadlines.
         ids: Makes ids of actions, cards and approvals.
-        settings: Deadlines and approvers, by now.
+        settings: Deadlines and approvers.
         approvers: Where a question about this principal's call is put, asked in this chat; empty
             when no approver can be reached.
         resolve_timeout_s: Seconds that a tool may take to say what it would touch.
@@ -160,7 +160,7 @@ class Gate:
     refusals: Refusals
     clock: Clock
     ids: Ids
-    settings: Callable[[], ApprovalSettings]
+    settings: CurrentConfig
     approvers: Callable[[Principal, Address], tuple[Reader, ...]]
     resolve_timeout_s: float = 10.0
 
@@ -340,7 +340,7 @@ class Gate:
         )
 
     def _rule(self, ready: _Ready, setting: Setting, query: Query) -> Ruling:
-        facts, may_answer = ready.facts, self.settings().requester_may_answer
+        facts, may_answer = ready.facts, self.settings.config.approvals.requester_may_answer
         if _leaves_a_trace(setting, query):
             return kept_out(catalogue.LEAVES_A_TRACE.to(ENGLISH))
         out = f"whoever set it off may no longer talk to this bot, by {setting.out}"
@@ -368,7 +368,7 @@ class Gate:
         shown: CardArguments,
         at: datetime,
     ) -> Approval:
-        action, settings, facts = ready.action, self.settings(), ready.facts
+        action, settings, facts = ready.action, self.settings.config.approvals, ready.facts
         workspace = str(case.setting.context.workspace)
         scope = scope_of(action, facts, settings.grant_s, workspace)
         # What can't be named can't be granted for a time.

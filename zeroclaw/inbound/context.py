@@ -10,7 +10,7 @@ from typing import Protocol
 
 from zeroclaw.channel import ChannelLog
 from zeroclaw.clock import Clock, Ids
-from zeroclaw.config.model import Config, WhileBusy
+from zeroclaw.config.model import CurrentConfig, WhileBusy
 from zeroclaw.conversation.inbox import Control, Item, Obeyed, Opening, TooOld, Unread
 from zeroclaw.delivery.rows import Text, outbox_row
 from zeroclaw.envelope import (
@@ -72,15 +72,6 @@ class Found(Value):
     while_busy: WhileBusy = "queue"
 
 
-class Settings(Protocol):
-    """The configuration in force; a reload replaces it."""
-
-    @property
-    def config(self) -> Config:
-        """Return it."""
-        ...
-
-
 class Policy(Protocol):
     """The policy in force, a halt and the revoked included."""
 
@@ -113,7 +104,7 @@ class InboundContext:
     store: Store
     clock: Clock
     ids: Ids
-    settings: Settings
+    settings: CurrentConfig
     policy: Policy
     people: People
     redact: Callable[[str], str]

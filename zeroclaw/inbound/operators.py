@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from zeroclaw.channel import Channel
-from zeroclaw.config.model import ApprovalSettings
+from zeroclaw.config.model import CurrentConfig
 from zeroclaw.conversation.message_text import span
 from zeroclaw.delivery.rows import quiet_notes
 from zeroclaw.envelope import Address, Principal, Reader
@@ -37,7 +37,7 @@ class Operators:
         people: People,
         channel_of: Callable[[str], Channel | None],
         *,
-        settings: Callable[[], ApprovalSettings],
+        settings: CurrentConfig,
     ) -> None:
         """Hold who they are.
 
@@ -58,7 +58,7 @@ class Operators:
         machine.
         """
         own = {principal.id, *(f"role:{role}" for role in principal.roles)}
-        settings = self._settings()
+        settings = self._settings.config.approvals
         may_answer, approvers = settings.requester_may_answer, settings.approvers
         if here.direct and may_answer and not own.isdisjoint(approvers):
             return (Reader(address=here, language=self._people.language_of(principal.id)),)
@@ -84,7 +84,7 @@ class Operators:
 
     def _routed(self, reached: tuple[Reader, ...]) -> tuple[Reader, ...]:
         """Return the chat that is configured, where an approver is on its channel to answer there."""
-        channel, _, place = self._settings().chat.partition(":")
+        channel, _, place = self._settings.config.approvals.chat.partition(":")
         chat, _, thread = place.partition("/")
         return tuple(
             Reader(
@@ -96,7 +96,7 @@ class Operators:
         )[:1]
 
     def _who_may_answer(self, principal: Principal) -> tuple[Reader, ...]:
-        settings = self._settings()
+        settings = self._settings.config.approvals
         contacts = self._people.contacts(settings.approvers)
         if not settings.requester_may_answer:
             contacts = tuple(

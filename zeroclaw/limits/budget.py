@@ -19,7 +19,7 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from zeroclaw.clock import Clock, made_at, ulid_time
-from zeroclaw.config.model import BudgetSettings, ProviderSettings
+from zeroclaw.config.model import BudgetSettings, CurrentConfig, ProviderSettings
 from zeroclaw.conversation.message_text import span
 from zeroclaw.conversation.turn_row import TURNS, TurnRow
 from zeroclaw.envelope import ConversationId, Principal, TurnId
@@ -137,7 +137,7 @@ class Budget:
         store: Store,
         clock: Clock,
         *,
-        settings: Callable[[], BudgetSettings],
+        settings: CurrentConfig,
         price: Callable[[], Price | None],
     ) -> None:
         """Hold what is needed; nothing is counted before `remember`.
@@ -145,7 +145,7 @@ class Budget:
         Args:
             store: Holds the turns' rows.
             clock: Says what day it is.
-            settings: The bounds in force.
+            settings: Hold the bounds.
             price: Of the model's tokens; None where it is not known.
         """
         self._store = store
@@ -236,7 +236,7 @@ class Budget:
                 leave its budget out.
         """
         self._begin_day()
-        day, settings, now = str(self._day), self._settings(), self._clock.now()
+        day, settings, now = str(self._day), self._settings.config.budget, self._clock.now()
         ends_at = _midnight(self._day) + timedelta(days=1)
         counted = [one for one in self._open.values() if one.day == self._day]
         theirs = [one for one in counted if one.person == whose.id]

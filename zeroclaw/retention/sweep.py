@@ -4,12 +4,12 @@ What goes is decided in `policy.py`. A conversation in which something is under 
 until the next time, and a row that changed since it was looked at stays.
 """
 
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Iterable
 from datetime import datetime
 
 from zeroclaw.channel import ChannelLog
 from zeroclaw.clock import Clock
-from zeroclaw.config.model import RetentionSettings
+from zeroclaw.config.model import CurrentConfig
 from zeroclaw.conversation.numbers import COUNTERS
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import Conflict, StoreUnusable
@@ -66,10 +66,10 @@ class Sweep:
         store: Store,
         anchors: Anchors,
         clock: Clock,
-        settings: Callable[[], RetentionSettings],
+        settings: CurrentConfig,
         log: ChannelLog,
     ) -> None:
-        """Hold what is swept, and by which rules; `settings` returns those of now."""
+        """Hold what is swept, and by which rules."""
         self._store = store
         self._anchors = anchors
         self._clock = clock
@@ -89,19 +89,21 @@ class Sweep:
     async def sweep(self) -> None:
         """Remove what is old; more, while the disk's bound is passed."""
         for halved in range(HALVINGS + 1):
-            await self._pass(horizons(self._settings(), self._clock.now(), halved=halved))
+            await self._pass(
+                horizons(self._settings.config.retention, self._clock.now(), halved=halved)
+            )
             if not await self._is_over():
                 return
         self._log(
             "disk_over_bound",
             level="warning",
             used_bytes=await self._store.used_bytes(),
-            max_disk_mb=self._settings().max_disk_mb,
+            max_disk_mb=self._settings.config.retention.max_disk_mb,
             advice="what is left is younger than the shortened ages; raise retention.max_disk_mb",
         )
 
     async def _is_over(self) -> bool:
-        return is_over(self._settings(), await self._store.used_bytes())
+        return is_over(self._settings.config.retention, await self._store.used_bytes())
 
     async def _pass(self, at: Horizons) -> None:
         busy = await self._busy()

@@ -70,7 +70,7 @@ class FactNotes:
             gone,
             window=window,
             most_tokens=most_tokens,
-            model=services.sources.compaction().model,
+            model=services.sources.settings.config.compaction.model,
             correlation=self._turn.opened.correlation,
         )
         answer = await complete(services.model, request)

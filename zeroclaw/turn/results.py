@@ -8,10 +8,11 @@ loop nor another conversation's result.
 
 import hashlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from functools import partial
 
+from zeroclaw.config.model import CurrentConfig
 from zeroclaw.envelope import ActionId
 from zeroclaw.errors import ToolFailed
 from zeroclaw.foreign import Raised
@@ -120,19 +121,19 @@ class Results:
     """
 
     def __init__(
-        self, *, keys: Keys, redactor: Redactor, cap_chars: Callable[[], int], reader: str = ""
+        self, *, keys: Keys, redactor: Redactor, settings: CurrentConfig, reader: str = ""
     ) -> None:
         """Hold what signs and what redacts.
 
         Args:
             keys: Sign.
             redactor: Redacts.
-            cap_chars: Of the longest text that the model reads, by now.
+            settings: How long a text the model reads.
             reader: The tool that reads what was cut, empty when there is none.
         """
         self._keys = keys
         self._redactor = redactor
-        self._cap_chars = cap_chars
+        self._settings = settings
         self.share = FairShare("results", at_once=2)
         self.reader = reader
         self._reading = f"; read on with `{reader}` and this id" if reader else ""
@@ -221,7 +222,7 @@ class Results:
     def _cut(self, text: str, redacted: str, kept: str) -> tuple[str, PutBlob | None, str]:
         whole, count = escape_for_model(redacted)
         unseen = f"; invisible characters in it, spelled out as ⟨U+…⟩: {count:,}" if count else ""
-        cap_chars = self._cap_chars()
+        cap_chars = self._settings.config.runtime.result_chars
         if len(whole) <= cap_chars:
             return whole, None, unseen
         body = whole.encode(errors="replace")

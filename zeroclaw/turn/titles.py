@@ -6,7 +6,7 @@ No turn waits for it. One that fails, or that a kill cuts off, is asked for behi
 """
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from zeroclaw.context.model import complete
 from zeroclaw.conversation.turn_row import TURNS, turn_put
@@ -56,10 +56,9 @@ TITLES = Table(
 class Titles:
     """Makes them; one for the whole daemon."""
 
-    def __init__(self, services: TurnServices, is_on: Callable[[], bool]) -> None:
-        """Hold what asks; `is_on` tells whether titles are wanted now."""
+    def __init__(self, services: TurnServices) -> None:
+        """Hold what asks."""
         self._services = services
-        self._is_on = is_on
         self._queue: asyncio.Queue[TurnEnded] = asyncio.Queue(MOST_WAITING)
 
     def hear(self, event: Event) -> None:
@@ -68,7 +67,8 @@ class Titles:
             return
         if is_off_the_record(event.conversation):
             return
-        if self._is_on() and not self._queue.full():
+        is_on = self._services.sources.settings.config.runtime.titles
+        if is_on and not self._queue.full():
             self._queue.put_nowait(event)
 
     async def keep(self) -> None:
@@ -95,7 +95,7 @@ class Titles:
         request = ModelRequest(
             messages=(SystemMessage(content=_ASK), UserMessage(content=_excerpt(messages))),
             max_output_tokens=TITLE_TOKENS,
-            model=services.sources.compaction().model,
+            model=services.sources.settings.config.compaction.model,
             correlation=ended.correlation,
         )
         answer = await complete(services.model, request)

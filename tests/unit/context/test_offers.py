@@ -11,8 +11,9 @@ from tests.fakes.plain_tool import BURN, LOOK, POKE, PlainTool
 from tests.fakes.scripted_model import Answer, asks_for, says
 from tests.unit.gate.policy_questions import ANN, BOB, statement
 from tests.unit.turn.parts import call
-from zeroclaw.config.model import RuntimeSettings
+from zeroclaw.config.model import Config, RuntimeSettings
 from zeroclaw.context.offers import MOST_LOADED, MOST_NAME_CHARS, Loaded, Offers, extended
+from zeroclaw.daemon.live_config import LiveConfig
 from zeroclaw.envelope import Address, off_the_record
 from zeroclaw.gate.policy import PolicySet, Statement
 from zeroclaw.message import ToolCall, ToolDefinition
@@ -38,7 +39,7 @@ def offers(
         policy=lambda: PolicySet((ALLOW, *statements)),
         known=lambda principal: principal,
         now=lambda: datetime(2026, 11, 21, tzinfo=UTC),
-        eager_tools=lambda: eager,
+        settings=LiveConfig(Config(runtime=RuntimeSettings(eager_tools=eager)), ()),
     )
 
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from tests.fakes.counting_ids import CountingIds
 from tests.fakes.manual_clock import ManualClock
-from zeroclaw.config.model import ApprovalSettings
+from zeroclaw.config.model import ApprovalSettings, Config
+from zeroclaw.daemon.live_config import LiveConfig
 from zeroclaw.envelope import Address, ConversationId, Principal, Reader, TurnId
 from zeroclaw.errors import ResourcesUnresolved
 from zeroclaw.gate import receipt
@@ -24,6 +25,7 @@ from zeroclaw.tool import Arguments, Effect, Risk, Spawned, Tool, ToolContext, T
 
 SECRET = "swordfish-1234"
 KEY = Key(id="one", secret=b"k" * 32)
+APPROVALS = ApprovalSettings(timeout_s=900, approvers=("person:ann",), requester_may_answer=False)
 BOB = Principal(id="web:8", roles=frozenset(), channel="web", sender="8", display="Bob")
 HERE = Address(channel="web", account="bot", chat="8", direct=True)
 
@@ -108,9 +110,7 @@ class House:
             refusals=Refusals(redactor, KEY),
             clock=self.clock,
             ids=CountingIds(),
-            settings=lambda: ApprovalSettings(
-                timeout_s=900, approvers=("person:ann",), requester_may_answer=False
-            ),
+            settings=LiveConfig(Config(approvals=APPROVALS), ()),
             approvers=lambda _principal, here: (Reader(address=here),),
             resolve_timeout_s=self.resolve_timeout_s,
         )

@@ -12,7 +12,8 @@ from tests.fakes.counting_ids import CountingIds
 from tests.fakes.manual_clock import ManualClock
 from tests.unit.gate.gate_house import CONTEXT, KEY, SETTING, call, frozen_in
 from tests.unit.gate.policy_questions import query, statement
-from zeroclaw.config.model import ApprovalSettings
+from zeroclaw.config.model import ApprovalSettings, Config
+from zeroclaw.daemon.live_config import LiveConfig
 from zeroclaw.envelope import Reader
 from zeroclaw.gate.approval import Approval
 from zeroclaw.gate.decide import Gate
@@ -53,7 +54,7 @@ def gate(workspace: Path, *statements: Statement) -> Gate:
         refusals=Refusals(redactor, KEY),
         clock=ManualClock(),
         ids=CountingIds(),
-        settings=lambda: ApprovalSettings(timeout_s=900),
+        settings=LiveConfig(Config(approvals=ApprovalSettings(timeout_s=900)), ()),
         approvers=lambda _principal, here: (Reader(address=here),),
     )
 

@@ -14,6 +14,7 @@ from tests.fakes.manual_clock import ManualClock
 from tests.unit.gate.gate_house import CONTEXT, KEY, SETTING
 from zeroclaw.config.model import ApprovalSettings, Config
 from zeroclaw.config.validate import parse
+from zeroclaw.daemon.live_config import LiveConfig
 from zeroclaw.envelope import Address, ConversationId, Principal, Reader, Sender
 from zeroclaw.errors import ConfigError
 from zeroclaw.gate.audit import Kind
@@ -108,7 +109,7 @@ def people() -> People:
 
 def explainer(workspaces: Path, policy: PolicySet, config: Config = CONFIG) -> Explainer:
     return Explainer(
-        config=lambda: config,
+        settings=LiveConfig(config, ()),
         people=people(),
         policy=lambda: policy,
         protected=Protected(closed=()),
@@ -150,7 +151,7 @@ async def through_the_gate(
         refusals=Refusals(redactor, KEY),
         clock=CLOCK,
         ids=CountingIds(),
-        settings=lambda: ApprovalSettings(timeout_s=900),
+        settings=LiveConfig(Config(approvals=ApprovalSettings(timeout_s=900)), ()),
         approvers=lambda _principal, here: (Reader(address=here),),
     )
     asked = ToolCall(id="1", name=call[0], arguments=call[1])

@@ -10,6 +10,7 @@ from tests.fakes.manual_clock import ManualClock
 from tests.fakes.scripted_channel import ScriptedChannel
 from zeroclaw.channel import Channel
 from zeroclaw.config.model import ApprovalSettings, ChannelSettings, Config, PersonSettings
+from zeroclaw.daemon.live_config import LiveConfig
 from zeroclaw.envelope import Address, Principal, Reader, Sender
 from zeroclaw.inbound.identity import Contact, People
 from zeroclaw.inbound.operators import Operators
@@ -52,8 +53,13 @@ def operators(
     return Operators(
         people,
         by_name.get,
-        settings=lambda: ApprovalSettings(
-            requester_may_answer=requester_may_answer, approvers=approvers, chat=chat
+        settings=LiveConfig(
+            Config(
+                approvals=ApprovalSettings(
+                    requester_may_answer=requester_may_answer, approvers=approvers, chat=chat
+                )
+            ),
+            (),
         ),
     )
 

@@ -9,9 +9,10 @@ import pytest
 
 from tests.fakes.counting_ids import CountingIds
 from tests.fakes.manual_clock import ManualClock
-from zeroclaw.config.model import RetentionSettings
+from zeroclaw.config.model import Config, RetentionSettings
 from zeroclaw.conversation.inbox import Ask, Item, item_put
 from zeroclaw.conversation.turn_row import TurnRow, turn_put
+from zeroclaw.daemon.live_config import LiveConfig
 from zeroclaw.delivery.rows import Text, outbox_row
 from zeroclaw.envelope import ActionId, Address, ConversationId, ItemId, Principal, TurnId
 from zeroclaw.gate import audit
@@ -149,7 +150,7 @@ async def test_the_file_has_a_bound_under_steady_traffic(tmp_path: Path) -> None
             store=store,
             anchors=anchors,
             clock=clock,
-            settings=lambda: SETTINGS,
+            settings=LiveConfig(Config(retention=SETTINGS), ()),
             log=lambda _event, **_fields: None,
         )
         traffic = Traffic(store, clock)

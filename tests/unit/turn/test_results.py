@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 
 import pytest
 
+from zeroclaw.config.model import Config, RuntimeSettings
+from zeroclaw.daemon.live_config import LiveConfig
 from zeroclaw.envelope import ActionId, ConversationId, Principal, TurnId
 from zeroclaw.errors import ToolFailed
 from zeroclaw.foreign import Raised
@@ -43,7 +45,14 @@ ACTION = Action(
     resources=(),
 )
 KEYS = Keys(current=KEY, every=(KEY,))
-RESULTS = Results(keys=KEYS, redactor=Redactor((SECRET,)), cap_chars=lambda: 1_000)
+
+
+def results_of(redactor: Redactor, cap_chars: int = 1_000, reader: str = "") -> Results:
+    settings = LiveConfig(Config(runtime=RuntimeSettings(result_chars=cap_chars)), ())
+    return Results(keys=KEYS, redactor=redactor, settings=settings, reader=reader)
+
+
+RESULTS = results_of(Redactor((SECRET,)))
 
 
 async def returned(text: str) -> Settled:
@@ -75,9 +84,7 @@ async def test_what_does_not_fit_is_kept_whole_without_its_secrets() -> None:
 
 async def test_a_result_that_was_cut_names_its_id_and_the_tool_that_reads_on() -> None:
     """Without such a tool the model isn't sent looking for one. S1-21."""
-    results = Results(
-        keys=KEYS, redactor=Redactor(()), cap_chars=lambda: 1_000, reader="read_result"
-    )
+    results = results_of(Redactor(()), reader="read_result")
     cut = await results.of_run(ACTION, ToolOutput(text="a" * 1_500), AT)
     assert cut.blob is not None
     name = id_of(cut.blob)
@@ -165,7 +172,7 @@ async def test_what_is_long_is_redacted_off_the_event_loop_a_slice_at_a_time(uni
     """No slice is longer than what is done in one go, and what comes out is the same (P9)."""
     redactor = Threads()
     text = (unit * LONGEST_CHARS)[: LONGEST_CHARS // 4]
-    results = Results(keys=KEYS, redactor=redactor, cap_chars=lambda: len(text) * 8)
+    results = results_of(redactor, len(text) * 8)
     settled = await results.of_run(ACTION, ToolOutput(text=text), AT)
     assert threading.get_ident() not in {thread for thread, _ in redactor.fed}
     assert max(length for _, length in redactor.fed) == SLICE_CHARS
@@ -175,7 +182,7 @@ async def test_what_is_long_is_redacted_off_the_event_loop_a_slice_at_a_time(uni
 
 async def test_what_is_short_goes_no_way_to_a_thread() -> None:
     redactor = Threads()
-    results = Results(keys=KEYS, redactor=redactor, cap_chars=lambda: 1_000)
+    results = results_of(redactor)
     await results.of_run(ACTION, ToolOutput(text="a" * AT_ONCE_CHARS), AT)
     assert {thread for thread, _ in redactor.fed} == {threading.get_ident()}
 

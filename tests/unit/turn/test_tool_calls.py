@@ -11,7 +11,8 @@ from tests.fakes.plain_tool import LOOK as LOOK_SPEC
 from tests.fakes.plain_tool import PlainTool
 from tests.fakes.scripted_model import asks_for, says
 from tests.fakes.tool_calls import SOMEBODY
-from zeroclaw.config.model import ApprovalSettings, RuntimeSettings
+from zeroclaw.config.model import ApprovalSettings, Config, RuntimeSettings
+from zeroclaw.daemon.live_config import LiveConfig
 from zeroclaw.envelope import ActionId, ConversationId, TurnId
 from zeroclaw.errors import Conflict, ToolFailed
 from zeroclaw.gate.action import Action, propose
@@ -292,9 +293,9 @@ async def test_a_damaged_store_runs_nothing(world: World) -> None:
 async def test_an_output_that_is_far_too_long_keeps_its_ends() -> None:
     """So that redacting it can't take a minute (P8)."""
     key = Key(id="k", secret=b"k" * 32)
-    results = Results(
-        keys=Keys(current=key, every=(key,)), redactor=Redactor((SECRET,)), cap_chars=lambda: 1000
-    )
+    settings = LiveConfig(Config(runtime=RuntimeSettings(result_chars=1000)), ())
+    keys = Keys(current=key, every=(key,))
+    results = Results(keys=keys, redactor=Redactor((SECRET,)), settings=settings)
     text = f"begin {SECRET} " + "x " * LONGEST_CHARS + f"{SECRET} end"
     settled = await results.of_run(action(), ToolOutput(text=text), EPOCH)
     assert settled.blob is not None

@@ -65,7 +65,7 @@ async def explain(
         people = await asyncio.to_thread(_people, config)
         policy = await _in_force(config, places, people)
         explainer = Explainer(
-            config=lambda: config,
+            settings=LiveConfig(config, ()),
             people=people,
             policy=policy,
             protected=await asyncio.to_thread(protected_in, places),

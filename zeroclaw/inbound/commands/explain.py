@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from zeroclaw.clock import Clock
-from zeroclaw.config.model import Config
+from zeroclaw.config.model import Config, CurrentConfig
 from zeroclaw.envelope import Address, ConversationId, Principal, Sender
 from zeroclaw.errors import ConfigError, ToolArgumentsInvalid
 from zeroclaw.foreign import Raised, call_now
@@ -51,7 +51,7 @@ class Explainer(Value):
     """All that the daemon decides by.
 
     Attributes:
-        config: The one in force.
+        settings: The configuration in force.
         people: Who is let in by now.
         policy: The one in force, a halt and the revoked included.
         protected: What nobody may touch.
@@ -60,7 +60,7 @@ class Explainer(Value):
         clock: For conditions on time, and for tools.
     """
 
-    config: Callable[[], Config]
+    settings: CurrentConfig
     people: People
     policy: Callable[[], PolicySet]
     protected: Protected
@@ -83,7 +83,7 @@ class Explainer(Value):
             ConfigError: Nobody is called so.
             ToolArgumentsInvalid: The arguments don't fit the tool, or a resource has no normal form.
         """
-        asker, policy = asker_of(self.config(), self.people, who), self.policy()
+        asker, policy = asker_of(self.settings.config, self.people, who), self.policy()
         if action.startswith((_COMMAND, _APPROVE)):
             query = Query(
                 principal=asker.principal,
@@ -92,7 +92,7 @@ class Explainer(Value):
                 direct=True,
                 own=True,
             )
-            approvers = self.config().approvals.approvers
+            approvers = self.settings.config.approvals.approvers
             ruling = (
                 rule(query, policy=policy, protected=self.protected, out=asker.out)
                 if action.startswith(_COMMAND)
