@@ -281,16 +281,23 @@ def _put(connection: sqlite3.Connection, put: Put) -> None:
         put.place,
         None if put.due_at is None else to_microseconds(put.due_at),
         put.body,
+        put.expect,
     )
-    if put.expect is not None:
-        _expect(connection, put.kind, put.key, put.expect)
-    connection.execute(
-        "INSERT INTO stored_row (kind, key, conversation, state, place, due_at, body, version)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, 1) ON CONFLICT (kind, key) DO UPDATE SET"
-        " version = version + 1, conversation = excluded.conversation, state = excluded.state,"
-        " place = excluded.place, due_at = excluded.due_at, body = excluded.body",
-        values,
-    )
+    done = connection.execute(_UPDATE if put.expect else _INSERT, values)
+    if not done.rowcount:
+        _expect(connection, put.kind, put.key, put.expect or 0)
+
+
+_UPDATE = (
+    "UPDATE stored_row SET version = version + 1, conversation = ?3, state = ?4, place = ?5,"
+    " due_at = ?6, body = ?7 WHERE kind = ?1 AND key = ?2 AND version = ?8"
+)
+_INSERT = (
+    "INSERT INTO stored_row (kind, key, conversation, state, place, due_at, body, version)"
+    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 1) ON CONFLICT (kind, key) DO UPDATE SET"
+    " version = version + 1, conversation = excluded.conversation, state = excluded.state,"
+    " place = excluded.place, due_at = excluded.due_at, body = excluded.body WHERE ?8 IS NULL"
+)
 
 
 def _remove(connection: sqlite3.Connection, write: Delete | Trim | DropBlob) -> None:
@@ -323,17 +330,19 @@ def _expect(connection: sqlite3.Connection, kind: RowKind, key: str, version: in
 
 
 def _append(connection: sqlite3.Connection, append: Append) -> None:
-    rows: list[tuple[int | None]] = connection.execute(
-        "SELECT max(sequence) FROM log_entry WHERE log = ? AND stream = ?",
-        (append.log, append.stream),
-    ).fetchall()
-    last = rows[0][0] or 0
-    if append.after is not None and append.after != last:
-        message = f"{append.log} `{append.stream}` ends at {last}, not {append.after}"
-        raise Conflict(message)
+    if append.after is not None:
+        rows: list[tuple[int]] = connection.execute(
+            "SELECT coalesce(max(sequence), 0) FROM log_entry WHERE log = ? AND stream = ?",
+            (append.log, append.stream),
+        ).fetchall()
+        if append.after != rows[0][0]:
+            message = f"{append.log} `{append.stream}` ends at {rows[0][0]}, not {append.after}"
+            raise Conflict(message)
     connection.execute(
-        "INSERT INTO log_entry (log, stream, sequence, body) VALUES (?, ?, ?, ?)",
-        (append.log, append.stream, last + 1, append.body),
+        "INSERT INTO log_entry (log, stream, sequence, body)"
+        " SELECT ?1, ?2, coalesce(max(sequence), 0) + 1, ?3 FROM log_entry"
+        " WHERE log = ?1 AND stream = ?2",
+        (append.log, append.stream, append.body),
     )
 
 

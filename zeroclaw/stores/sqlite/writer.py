@@ -22,7 +22,18 @@ from weakref import WeakValueDictionary
 from zeroclaw.clock import Clock
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import Fenced, StoreRefused, StoreUnusable
-from zeroclaw.store import UNFENCED, Append, Commit, Delete, DropBlob, Fence, Put, PutBlob, Trim
+from zeroclaw.store import (
+    UNFENCED,
+    Append,
+    Claim,
+    Commit,
+    Delete,
+    DropBlob,
+    Fence,
+    Put,
+    PutBlob,
+    Trim,
+)
 from zeroclaw.stores.sqlite.files import FILE_NAME, Opened, is_full, unusable
 from zeroclaw.stores.sqlite.statements import apply, purge_claims, release_pages
 from zeroclaw.value import Value
@@ -240,7 +251,7 @@ class Writer:
             else:
                 waiting.append(job)
         answers.extend(self._write_group(connection, fences, waiting))
-        if any(_removes(job) for job in waiting):
+        if any(_holds(job, _REMOVALS) for job in waiting):
             # What was written stays written; pages that can't be released now are next time.
             with suppress(sqlite3.Error):
                 release_pages(connection)
@@ -252,12 +263,17 @@ class Writer:
     ) -> list[tuple[Job, _Answer]]:
         if not any(isinstance(job, CommitJob) for job in jobs):
             return [(job, self._serve(connection, fences, job)) for job in jobs]
+        is_alone = len(jobs) == 1
+        serve = self._serve if is_alone else self._serve_among_others
         try:
             connection.execute("BEGIN IMMEDIATE")
-            answers = [(job, self._serve(connection, fences, job)) for job in jobs]
-            purge_claims(connection, now_us=max(_handed_in_us(job) for job in jobs))
+            answers = [(job, serve(connection, fences, job)) for job in jobs]
+            is_undone = is_alone and isinstance(answers[0][1], StoreRefused)
+            if not is_undone and any(_holds(job, (Claim,)) for job in jobs):
+                # Only what adds to the table pays for its bound.
+                purge_claims(connection, now_us=max(_handed_in_us(job) for job in jobs))
             began = self._clock.monotonic()
-            connection.execute("COMMIT")
+            connection.execute("ROLLBACK" if is_undone else "COMMIT")
             self._count(answers, commit_s=self._clock.monotonic() - began)
         except sqlite3.Error as error:
             if connection.in_transaction:
@@ -272,26 +288,26 @@ class Writer:
             return [(job, unusable(error, self._path)) for job in jobs]
         return answers
 
+    def _serve_among_others(
+        self, connection: sqlite3.Connection, fences: Fences, job: Job
+    ) -> _Answer:
+        """Serve a job whose refusal leaves those beside it whole."""
+        connection.execute("SAVEPOINT one")
+        answer = self._serve(connection, fences, job)
+        if isinstance(answer, StoreRefused):
+            connection.execute("ROLLBACK TO one")
+        connection.execute("RELEASE one")
+        return answer
+
     def _serve(self, connection: sqlite3.Connection, fences: Fences, job: Job) -> _Answer:
-        match job:
-            case LeaseJob():
-                return fences.lease(job.conversation)
-            case CommitJob():
-                connection.execute("SAVEPOINT one")
-                try:
-                    fences.check(job.commit)
-                    apply(
-                        connection,
-                        job.commit,
-                        now_us=job.now_us,
-                        blob_cap_bytes=self._blob_cap_bytes,
-                    )
-                except StoreRefused as refusal:
-                    connection.execute("ROLLBACK TO one")
-                    connection.execute("RELEASE one")
-                    return refusal
-                connection.execute("RELEASE one")
-                return None
+        if isinstance(job, LeaseJob):
+            return fences.lease(job.conversation)
+        try:
+            fences.check(job.commit)
+            apply(connection, job.commit, now_us=job.now_us, blob_cap_bytes=self._blob_cap_bytes)
+        except StoreRefused as refusal:
+            return refusal
+        return None
 
     def _count(self, answers: list[tuple[Job, _Answer]], *, commit_s: float) -> None:
         whole = sum(answer is None for _, answer in answers)
@@ -309,15 +325,18 @@ def _handed_in_us(job: Job) -> int:
     return job.now_us if isinstance(job, CommitJob) else 0
 
 
-def _removes(job: Job) -> bool:
-    if isinstance(job, LeaseJob):
-        return False
-    return any(isinstance(write, Delete | Trim | DropBlob) for write in job.commit.writes)
+# As tuples: a union would be made anew at each look, on the way of each commit.
+_REMOVALS = (Delete, Trim, DropBlob)
+_WITH_BODY = (Put, Append, PutBlob)
+
+
+def _holds(job: Job, kinds: tuple[type[object], ...]) -> bool:
+    return isinstance(job, CommitJob) and any(
+        isinstance(write, kinds) for write in job.commit.writes
+    )
 
 
 def _size_bytes(job: Job) -> int:
     if isinstance(job, LeaseJob):
         return 0
-    return sum(
-        len(write.body) for write in job.commit.writes if isinstance(write, Put | Append | PutBlob)
-    )
+    return sum([len(write.body) for write in job.commit.writes if isinstance(write, _WITH_BODY)])

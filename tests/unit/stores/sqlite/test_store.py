@@ -224,7 +224,7 @@ async def test_a_commit_that_is_cancelled_before_its_turn_is_not_written(tmp_pat
 # --- claims ---------------------------------------------------------------------------------------
 
 
-async def test_expired_claims_are_forgotten_by_later_commits(tmp_path: Path) -> None:
+async def test_expired_claims_are_forgotten_by_later_ones(tmp_path: Path) -> None:
     """Disk use is bounded without a task of its own."""
     clock = ManualClock()
     async with aclosing(await open_store(tmp_path, clock=clock)) as store:
@@ -233,13 +233,13 @@ async def test_expired_claims_are_forgotten_by_later_commits(tmp_path: Path) -> 
         )
         await store.commit(chore(old, claim("kept")))
         await clock.advance(2)
-        await store.commit(chore(counter("a")))
-        await store.commit(chore(counter("a")))
+        await store.commit(chore(claim("second")))
+        await store.commit(chore(claim("third")))
 
     connection = sqlite3.connect(tmp_path / FILE_NAME)
-    keys: list[tuple[str]] = connection.execute("SELECT key FROM claim").fetchall()
+    keys: list[tuple[str]] = connection.execute("SELECT key FROM claim ORDER BY key").fetchall()
     connection.close()
-    assert keys == [("kept",)]
+    assert keys == [("kept",), ("second",), ("third",)]
 
 
 async def test_the_statistics_count_since_opening(tmp_path: Path) -> None:
