@@ -12,7 +12,7 @@ has withdrawn meanwhile, or wished to be forgotten, is not kept.
 import asyncio
 import hashlib
 from base64 import b64encode
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Literal
 
 from zeroclaw.backoff import BackOff
@@ -95,7 +95,7 @@ class Downloads(Value):
 
     Attributes:
         store: Where they are kept.
-        account_of: The account of a channel, None while it has none.
+        accounts: Of the channels that are there by now, by name.
         clock: For waits between tries.
         settings: The bounds.
         has_room: Whether what is stored takes less than it may; asked before each file.
@@ -105,7 +105,7 @@ class Downloads(Value):
     """
 
     store: Store
-    account_of: Callable[[str], Account | None]
+    accounts: Mapping[str, Account]
     clock: Clock
     settings: AttachmentSettings
     has_room: Callable[[], Awaitable[bool]]
@@ -321,7 +321,7 @@ class Downloads(Value):
     async def _try(
         self, channel: str, attachment: Attachment, most: int, left_s: float
     ) -> CallOutcome[bytes]:
-        account = self.account_of(channel)
+        account = self.accounts.get(channel)
         if account is None:
             return Unreachable(why=f"`{channel}` is not connected")
         return await account.fetch(attachment, max_bytes=most, timeout_s=left_s)

@@ -27,13 +27,17 @@ CALLS_AT_ONCE = 32
 
 
 class ChannelHost:
-    """The channels of the configuration, and where they are mounted; a `Mount` for them."""
+    """The channels of the configuration, and where they are mounted; a `Mount` for them.
+
+    Attributes:
+        accounts: Of the channels that were up at least once, by name.
+    """
 
     def __init__(self, foundation: Foundation, group: asyncio.TaskGroup) -> None:
         """Make room for them; nothing runs before `start`."""
         self._foundation = foundation
         self._group = group
-        self._accounts: dict[str, Account] = {}
+        self.accounts: dict[str, Account] = {}
         self._positions: dict[str, dict[str, str]] = {}
 
     async def start(
@@ -126,29 +130,25 @@ class ChannelHost:
 
     # --- what is up ----------------------------------------------------------------------------
 
-    def account_of(self, name: str) -> Account | None:
-        """Return a channel's account, None before it was up for the first time."""
-        return self._accounts.get(name)
-
     def channel_of(self, name: str) -> Channel | None:
         """Return a channel, None before it was up for the first time."""
-        account = self._accounts.get(name)
+        account = self.accounts.get(name)
         return None if account is None else account.channel
 
     def shows_drafts(self, name: str) -> Account | None:
         """Return the account of a channel whose answers are shown while they are written."""
         # An answer may still be due in a chat of a channel that was taken out since.
         settings = self._foundation.settings.config.channels.get(name)
-        return self._accounts.get(name) if settings is not None and settings.stream else None
+        return self.accounts.get(name) if settings is not None and settings.stream else None
 
     def _maker(self, part: ChannelPart, context: ChannelContext) -> Callable[[], Channel]:
         return lambda: self._foundation.openers.channel(part.make(context))
 
     def _up(self, channel: Channel) -> None:
-        if (account := self._accounts.get(channel.name)) is not None:
+        if (account := self.accounts.get(channel.name)) is not None:
             account.go_on_over(channel)
             return
-        self._accounts[channel.name] = Account(
+        self.accounts[channel.name] = Account(
             channel=channel,
             clock=self._foundation.clock,
             group=self._group,
@@ -158,7 +158,7 @@ class ChannelHost:
         )
 
     def _ready(self, name: str) -> None:
-        outage = self._accounts[name].outage
+        outage = self.accounts[name].outage
         outage.go_on()  # it was, at least for who receives; an answer may be lost for the same reason
         outage.end()
 

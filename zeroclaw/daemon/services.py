@@ -116,7 +116,7 @@ class Services:
         self.deadlines = Deadlines(context, group, requests=self.requests)
         self.outbox = Outbox(
             store=store,
-            account_of=self.channels.account_of,
+            accounts=self.channels.accounts,
             clock=clock,
             group=group,
             fence_of=self._leases.fence_of,
@@ -268,7 +268,7 @@ class Services:
             tools=self.tools,
             arrivals=Downloads(
                 store=foundation.store,
-                account_of=self.channels.account_of,
+                accounts=self.channels.accounts,
                 clock=foundation.clock,
                 settings=config.attachments,
                 has_room=self._has_room,
@@ -335,7 +335,7 @@ class Services:
 
     def _max_file_bytes(self, address: Address) -> int:
         """Return what a chat takes; one whose channel is not there yet can't be asked."""
-        account = self.channels.account_of(address.channel)
+        account = self.channels.accounts.get(address.channel)
         return 0 if account is None else account.capabilities.max_file_bytes
 
     async def _workspace(self, conversation: ConversationId) -> Path:

@@ -10,7 +10,7 @@ a process that dies goes on where it was.
 
 import asyncio
 import heapq
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -84,7 +84,7 @@ class Outbox:
         self,
         *,
         store: Store,
-        account_of: Callable[[str], Account | None],
+        accounts: Mapping[str, Account],
         clock: Clock,
         group: asyncio.TaskGroup,
         fence_of: Callable[[ConversationId], Awaitable[Fence]],
@@ -96,8 +96,7 @@ class Outbox:
 
         Args:
             store: Where the rows are.
-            account_of: By the channel's name; None for one that is not there (yet), whose rows
-                wait for it.
+            accounts: By the channel's name, those that are there by now; the rows of others wait.
             clock: For back-off.
             group: Owns the workers.
             fence_of: The newest fence of a conversation, taken when it is not held.
@@ -107,7 +106,7 @@ class Outbox:
         """
         self._drafts = drafts
         self._store = store
-        self._account_of = account_of
+        self._accounts = accounts
         self._clock = clock
         self._group = group
         self._fence_of = fence_of
@@ -301,7 +300,7 @@ class Outbox:
     async def _account(self, address: Address) -> Account:
         """Return the account once its channel is there."""
         tries = 0
-        while (account := self._account_of(address.channel)) is None:
+        while (account := self._accounts.get(address.channel)) is None:
             tries += 1
             await self._wait(tries)
         return account

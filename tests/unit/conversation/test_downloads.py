@@ -1,7 +1,6 @@
 """Files that come with messages are fetched before their turn, within bounds, and told of."""
 
 import asyncio
-from typing import cast
 
 import pytest
 
@@ -11,7 +10,6 @@ from tests.fakes.scripted_model import asks_for, says
 from zeroclaw.config.model import AttachmentSettings, ChannelSettings, WhileBusy
 from zeroclaw.conversation.attachments import ATTACHMENTS, Attached
 from zeroclaw.conversation.downloads import TRIES, AttachedFiles
-from zeroclaw.delivery.account import Account
 from zeroclaw.envelope import Attachment, ConversationId, Said
 from zeroclaw.errors import ChannelRejected, ChannelUnavailable, RateLimited
 from zeroclaw.message import UserMessage
@@ -198,7 +196,7 @@ async def test_what_will_not_help_is_not_tried_again(world: World, fault: Fault,
 async def test_a_channel_that_is_not_up_yet_is_waited_for(world: World) -> None:
     """After a restart the inbox may be faster than its platform."""
     async with world.running() as house:
-        accounts = cast("dict[str, Account]", vars(house.services.channels)["_accounts"])
+        accounts = house.services.channels.accounts
         account = accounts.pop("chat")
         await send(house, "look", file(world, "a.txt"))
         assert told_nothing(world)

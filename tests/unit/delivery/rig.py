@@ -133,7 +133,7 @@ async def running(
                 }
                 outbox = Outbox(
                     store=kept,
-                    account_of=accounts.get,
+                    accounts=accounts,
                     clock=clock,
                     group=group,
                     fence_of=fence_of,
