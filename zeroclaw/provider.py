@@ -1,6 +1,6 @@
 """The contract of a model provider: one request in, one typed stream out."""
 
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -86,6 +86,8 @@ class ProviderFacts(Value):
         calls_tools: Tool definitions are worth sending (S0-15).
         note: One line for the person at start, empty for none.
         takes: What it takes beside text.
+        counted_by: What counts its tokens as the model does, for people; empty where nothing does.
+            See `Counting`.
     """
 
     model: str
@@ -94,6 +96,31 @@ class ProviderFacts(Value):
     calls_tools: bool = True
     note: str = ""
     takes: frozenset[FileKind] = frozenset()
+    counted_by: str = ""
+
+
+def bounded_window(
+    known: int | None, said_by: str, configured: int | None
+) -> tuple[int | None, str]:
+    """Return the window that counts, and who says so.
+
+    What is known of the model comes first. What a person configures stands where nothing is known,
+    and makes the window smaller where they want to pay for less; it makes none larger than it is.
+
+    Args:
+        known: By the endpoint, the model file or the table; None for by none.
+        said_by: Which of them.
+        configured: None where it is not.
+    """
+    if configured is None:
+        return known, "" if known is None else said_by
+    if known is None:
+        return configured, "the configuration"
+    if configured < known:
+        return configured, f"the configuration, of the {known:,} that {said_by} names"
+    if configured > known:
+        return known, f"{said_by}, which the {configured:,} of the configuration can't make larger"
+    return known, said_by
 
 
 class Provider(Protocol):
@@ -162,6 +189,22 @@ class Measuring(Protocol):
         ...
 
 
+@runtime_checkable
+class Counting(Protocol):
+    """What has the tokenizer of a model: a provider, or a file of the operator."""
+
+    async def count(self, texts: Sequence[str]) -> tuple[int, ...] | None:
+        """Return how many tokens each text takes, by itself and in this order.
+
+        Marks of the chat template are counted as the plain text that they are here. What takes more
+        than a few milliseconds is done off the loop.
+
+        Returns:
+            None while it can't be told, such as before the model is loaded.
+        """
+        ...
+
+
 class Endpoint(Value):
     """An OpenAI-compatible endpoint that a provider runs by itself.
 
@@ -170,12 +213,14 @@ class Endpoint(Value):
         model: The name to ask for, also shown to people.
         api_key: Empty for none; not part of the `repr`.
         context_tokens: The window; None when unknown.
+        tokenize_url: Where llama.cpp's server counts tokens, empty for nowhere.
     """
 
     base_url: str
     model: str
     api_key: Hidden[str] = ""
     context_tokens: int | None = None
+    tokenize_url: str = ""
 
 
 class ProviderContext(Value):
@@ -191,6 +236,7 @@ class ProviderContext(Value):
             `repr`.
         models: The directory of model files, for a provider that runs one itself.
         open_endpoint: Opens the provider that a wrapping one hands its requests to.
+        tokenizer: Of the file that the operator gave, None for none.
     """
 
     clock: Clock
@@ -201,3 +247,4 @@ class ProviderContext(Value):
     secrets: Hidden[Mapping[str, str]]
     models: Path
     open_endpoint: Callable[[Endpoint], Provider]
+    tokenizer: Counting | None = None

@@ -187,9 +187,23 @@ def test_the_shipped_model_says_that_it_only_chats() -> None:
     ("trained", "told", "window", "said_by"),
     [
         (2_048, None, 2_048, "the model file"),
-        (131_072, None, 4_096, "what is usual here"),
+        (
+            131_072,
+            None,
+            4_096,
+            "what is usual here, of the 131,072 that the model file names; "
+            "`provider.context_tokens` takes more memory",
+        ),
         (None, None, 4_096, "what is usual here"),
-        (2_048, 1_024, 1_024, "the configuration"),
+        (2_048, 1_024, 1_024, "the configuration, of the 2,048 that the model file names"),
+        (
+            2_048,
+            8_192,
+            2_048,
+            "the model file, which the 8,192 of the configuration can't make larger",
+        ),
+        (131_072, 8_192, 8_192, "the configuration, of the 131,072 that the model file names"),
+        (None, 8_192, 8_192, "the configuration"),
     ],
 )
 def test_who_says_how_much_a_model_file_reads_is_told(

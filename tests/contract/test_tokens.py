@@ -1,15 +1,28 @@
-"""What is counted without a tokenizer, against the model's own count of a whole request."""
+"""What is counted and what is estimated, against the model's own count of a whole request."""
 
+import json
+from collections.abc import Iterable
 from contextlib import aclosing
 from pathlib import Path
 
 import pytest
 
-from tests.contract.provider_implementations import local_provider, played
-from tests.unit.context.samples import TEXTS
-from zeroclaw.context.tokens import Learned, Weighed, of_request, report, weighed
+from tests.contract.provider_implementations import local_provider, over, played
+from tests.unit.context.samples import COUNTED, TEXTS, VOCABULARIES
+from tests.unit.providers.contexts import context
+from zeroclaw.context.tokens import (
+    Learned,
+    Weighed,
+    counted,
+    of_request,
+    report,
+    uncounted,
+    weighed,
+)
+from zeroclaw.host.http import HttpClient, HttpRequest, http_client
 from zeroclaw.message import AssistantMessage, Message, SystemMessage, UserMessage
-from zeroclaw.provider import ModelRequest, UsageReported
+from zeroclaw.provider import Endpoint, ModelRequest, Provider, UsageReported
+from zeroclaw.providers.local.provider import LocalProvider, LocalRules
 from zeroclaw.value import replace
 
 
@@ -44,3 +57,67 @@ async def test_a_request_takes_no_more_than_was_estimated(small_model: Path) -> 
         events = await played(provider, replace(request, messages=longer))
         (told,) = [one.usage for one in events if isinstance(one, UsageReported)]
         assert told.input_tokens <= close <= 1.3 * told.input_tokens
+
+
+SAMPLES = ("English", "German", "Chinese", "code", "JSON", "base64")
+OWN = VOCABULARIES.index("SmolLM2")
+
+
+@pytest.mark.slow
+@pytest.mark.needs("llama", "model")
+@pytest.mark.timeout(120)
+async def test_llama_cpp_counts_for_its_model(small_model: Path) -> None:
+    """Each text exactly, all in one call; and a request takes no more, the template's marks included.
+
+    The truth is what the model's own process makes of the whole request, which it tells without an
+    answer. S0-16.
+    """
+    endpoints: list[Endpoint] = []
+
+    def open_endpoint(endpoint: Endpoint) -> Provider:
+        endpoints.append(endpoint)
+        return over(endpoint)
+
+    provider = LocalProvider(
+        rules=LocalRules(model_file=small_model, context_tokens=2048, threads=1, calls_tools=False),
+        context=replace(context(), open_endpoint=open_endpoint),
+    )
+    async with aclosing(provider), aclosing(http_client()) as http:
+        assert await provider.count(("a",)) is None, "none before the model is loaded"
+        await provider.start()
+        (endpoint,) = endpoints
+        # The mark is one token where it is a mark, and seven where somebody only writes it.
+        sizes = await provider.count((*TEXTS.values(), "<|im_start|>", ""))
+        assert sizes == (*(COUNTED[name][OWN] for name in TEXTS), 7, 0)
+        for name in SAMPLES:
+            messages: tuple[Message, ...] = (
+                SystemMessage(content="You are brief."),
+                UserMessage(content=TEXTS[name]),
+                AssistantMessage(content="Yes."),
+                UserMessage(content=TEXTS[name][:100]),
+            )
+            texts = uncounted(Weighed(), messages, ())
+            found = dict(zip(texts, await provider.count(texts) or (), strict=True))
+            known = weighed(counted(Weighed(), messages, (), found), messages)
+            truth = await _of_the_whole(http, endpoint, messages)
+            took = of_request(known, Learned(), messages, 0)
+            assert sum(found.values()) < truth <= took <= truth + 100, name
+
+
+async def _of_the_whole(http: HttpClient, endpoint: Endpoint, messages: Iterable[Message]) -> int:
+    """Ask how many tokens a request would take."""
+    roles: dict[type[Message], str] = {
+        SystemMessage: "system",
+        UserMessage: "user",
+        AssistantMessage: "assistant",
+    }
+    asked = HttpRequest(
+        url=f"{endpoint.base_url}/chat/completions/input_tokens",
+        headers={"Authorization": f"Bearer {endpoint.api_key}", "Content-Type": "application/json"},
+        body=json.dumps(
+            {"messages": [{"role": roles[type(one)], "content": one.content} for one in messages]}
+        ).encode(),
+    )
+    async with http.open(asked) as answer:
+        body = b"".join([chunk async for chunk in answer.chunks])
+    return json.loads(body)["input_tokens"]

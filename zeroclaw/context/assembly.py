@@ -20,7 +20,7 @@ from itertools import accumulate
 from zeroclaw.context.history import prepare_request_messages
 from zeroclaw.context.offers import NOTHING_LOADED, Loaded
 from zeroclaw.context.stale import in_one_line, with_stale_results
-from zeroclaw.context.tokens import Learned, Weighed, of_message, of_request, of_text, weighed
+from zeroclaw.context.tokens import Learned, Weighed, of_request, of_text, size_of, weighed
 from zeroclaw.context_provider import Place
 from zeroclaw.gate.receipt import detach
 from zeroclaw.message import (
@@ -169,9 +169,9 @@ def assemble(scene: Scene, known: Weighed, learned: Learned) -> Assembled:
     room = room_of(scene, learned)
     if room is None or whole.tokens <= room:
         return whole
-    empty = _made(replace(scene, messages=()), Weighed(), learned)
+    empty = _made(replace(scene, messages=()), replace(whole.weighed, reported=None), learned)
     cut, most = whole, int((room - empty.tokens) / learned.ratio)
-    for smaller in _smaller(scene, most):
+    for smaller in _smaller(scene, most, whole.weighed):
         cut = _made(smaller, known, learned)
         if cut.tokens <= room:
             break
@@ -230,7 +230,7 @@ def _made(scene: Scene, known: Weighed, learned: Learned) -> Assembled:
     return Assembled(messages=whole, weighed=on_scale, tools_tokens=tools, tokens=tokens)
 
 
-def _smaller(scene: Scene, most_tokens: int) -> Iterator[Scene]:
+def _smaller(scene: Scene, most_tokens: int, known: Weighed) -> Iterator[Scene]:
     """Yield ever smaller ways to tell the same; `most_tokens` is the room of the messages."""
     shown = with_stale_results(scene.messages, reader=scene.reader)
     old = (in_one_line(one, reader=scene.reader) for one in shown[: scene.start])
@@ -240,7 +240,7 @@ def _smaller(scene: Scene, most_tokens: int) -> Iterator[Scene]:
         if part.priority:
             least = replace(least, parts=tuple(one for one in least.parts if one is not part))
             yield least
-    if tail := longest(least.messages, least.start, most_tokens):
+    if tail := longest(least.messages, least.start, most_tokens, known):
         least = _from(least, tail)
         yield least
     longest_chars = max(
@@ -253,18 +253,21 @@ def _smaller(scene: Scene, most_tokens: int) -> Iterator[Scene]:
         yield least
 
 
-def longest(messages: Sequence[Message], start: int, most_tokens: float) -> Tail | None:
+def longest(
+    messages: Sequence[Message], start: int, most_tokens: float, known: Weighed
+) -> Tail | None:
     """Return the longest end of a history that takes so many tokens, else the shortest there is.
 
     Args:
         messages: Without a system message.
         start: Where the newest turn's own message stands.
         most_tokens: Of what stays.
+        known: With the messages that were weighed before.
 
     Returns:
         None where nothing can be cut.
     """
-    sizes = [of_message(one) for one in messages]
+    sizes = [size_of(one, known) for one in messages]
     behind = [0, *accumulate(reversed(sizes))]
     found: Tail | None = None
     for found in tails(messages, start):

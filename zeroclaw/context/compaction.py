@@ -21,7 +21,7 @@ from zeroclaw.context.assembly import (
     room_of,
 )
 from zeroclaw.context.stale import with_stale_results
-from zeroclaw.context.tokens import Learned, Weighed, of_message, of_text, of_tools
+from zeroclaw.context.tokens import Learned, Weighed, of_message, of_text, weighed
 from zeroclaw.gate.receipt import detach
 from zeroclaw.message import (
     AssistantMessage,
@@ -93,7 +93,10 @@ def is_heavy(scene: Scene, known: Weighed, learned: Learned, *, threshold: float
         return False
     whole = laid_out(scene, known, learned)
     fixed = fixed_of(scene, whole.tools_tokens)
-    return whole.tokens >= fixed + threshold * (room - fixed) and kept(scene, learned) is not None
+    return (
+        whole.tokens >= fixed + threshold * (room - fixed)
+        and kept(scene, whole.weighed, learned) is not None
+    )
 
 
 def fixed_of(scene: Scene, tools: int) -> int:
@@ -101,17 +104,19 @@ def fixed_of(scene: Scene, tools: int) -> int:
     return tools + sum(of_text(one.text) for one in scene.parts)
 
 
-def kept(scene: Scene, learned: Learned, *, least: bool = False) -> Tail | None:
+def kept(scene: Scene, known: Weighed, learned: Learned, *, least: bool = False) -> Tail | None:
     """Return what of a history stays beside a summary; None where nothing can be cut.
 
     Args:
         scene: As the next request would be made of.
+        known: Of the conversation's earlier requests.
         learned: Of the model.
         least: As little as can be; else as much as three tenths of the room hold.
     """
     room = 0 if least else room_of(scene, learned) or 0
     shown = with_stale_results(scene.messages, reader=scene.reader)
-    return longest(shown, scene.start, KEPT_SHARE * (room - fixed_of(scene, of_tools(scene.tools))))
+    fixed = fixed_of(scene, weighed(known, (), scene.tools).tools_tokens)
+    return longest(shown, scene.start, KEPT_SHARE * (room - fixed), known)
 
 
 def summary_tokens(window: int | None) -> int:

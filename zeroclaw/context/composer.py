@@ -16,6 +16,7 @@ from zeroclaw.context.assembly import (
     Scene,
     Spoken,
     assemble,
+    laid_out,
     reserve_of,
     shares,
 )
@@ -29,9 +30,9 @@ from zeroclaw.context_provider import ContextRequest, Place
 from zeroclaw.envelope import Address, ConversationId, Principal, TurnId
 from zeroclaw.errors import ContextMissing, ContextOverflow
 from zeroclaw.events import ContextLeftOut, Publish
-from zeroclaw.foreign import Raised
+from zeroclaw.foreign import Raised, call
 from zeroclaw.message import AssistantMessage, Message, ToolDefinition, Usage
-from zeroclaw.provider import ModelRequest
+from zeroclaw.provider import Counting, ModelRequest
 from zeroclaw.value import Value
 
 
@@ -147,11 +148,24 @@ class RequestSources(Value):
             reader=self.reader if facts.calls_tools else "",
         )
 
+    async def counted(self, scene: Scene, known: Weighed) -> Weighed:
+        """Let the model's own tokenizer count what is new of a request, where one is at hand."""
+        provider = self.model.provider
+        if not provider.facts.counted_by or not isinstance(provider, Counting):
+            return known
+        messages = laid_out(scene, known, self.model.record.learned).messages
+        texts = tokens.uncounted(known, messages, scene.tools)
+        sizes = await call(lambda: provider.count(texts)) if texts else ()
+        if sizes is None or isinstance(sizes, Raised) or len(sizes) != len(texts):
+            return known
+        return tokens.counted(known, messages, scene.tools, dict(zip(texts, sizes, strict=True)))
+
     async def filled(self, spoken: Spoken, whose: Whose) -> Filled:
         """Look at what the next request of a conversation would hold."""
         gathered = await self.gathered(whose, "system", spoken.loaded.skills)
         scene = self.scene(spoken, gathered.parts, self.definitions(whose, spoken.loaded))
-        made = assemble(scene, Weighed(), self.model.record.learned)
+        known = await self.counted(scene, Weighed())
+        made = assemble(scene, known, self.model.record.learned)
         reserve = reserve_of(scene.window, scene.max_output_tokens) if scene.window else 0
         return Filled(
             shares=shares(scene, made), tokens=made.tokens, window=scene.window, reserve=reserve
@@ -207,6 +221,7 @@ class Composer:
             if one.is_required:
                 raise ContextMissing(one.why, name=one.name)
         scene = self._scene(spoken, (*standing.parts, *passing.parts))
+        self._record.weighed = await self._sources.counted(scene, self._record.weighed)
         made = assemble(scene, self._record.weighed, self.learned)
         self._sent, self._record.weighed = made, made.weighed
         request = ModelRequest(
@@ -249,6 +264,7 @@ class Composer:
             await self.scene(spoken),
             self._sources.settings.config.compaction.threshold,
         )
+        self._record.weighed = await self._sources.counted(scene, self._record.weighed)
         return is_heavy(scene, self._record.weighed, self.learned, threshold=threshold)
 
     async def summary(

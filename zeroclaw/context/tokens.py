@@ -1,20 +1,22 @@
-"""How many tokens a request takes: an upper estimate, and what an endpoint's own counts add (pure).
+"""How many tokens a request takes, never too few: by the model's own tokenizer, else by estimate (pure).
 
-No tokenizer is at hand for most models, so text is weighed by its kinds of letters. The weights were
-fitted in 2026-11 to five vocabularies (SmolLM2's, which counts the most, Llama 3's, Qwen 3's,
-cl100k and o200k) so that none counts more: English prose comes out at 1.7 times the truth, German
-and Chinese at 1.1 to 1.3, base64 at 1.1, each against the worst of the five.
+Where the model's tokenizer is at hand, each text is counted by it once, and what a chat template puts
+around the texts is estimated. No tokenizer is at hand for most models; then text is weighed by its
+kinds of letters. The weights were fitted in 2026-11 to five vocabularies (SmolLM2's, which counts the
+most, Llama 3's, Qwen 3's, cl100k and o200k) so that none counts more: English prose comes out at 1.7
+times the truth, German and Chinese at 1.1 to 1.3, base64 at 1.1, each against the worst of the five.
 
-The estimate gets close by the endpoint's reports: what a request took is known once it was answered,
-and the next one is that, and the estimate of what was added since.
+Both get close by the endpoint's reports: what a request took is known once it was answered, and the
+next one is that, and what was added since.
 """
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from string import ascii_lowercase, ascii_uppercase, digits
 
 from msgspec.json import encode
+from msgspec.json import format as laid_out
 
 from zeroclaw.message import (
     AssistantMessage,
@@ -52,11 +54,18 @@ _LEAST_FILE = 1_600
 _LEARNS_FROM = 1_000
 """Estimated tokens of a request below which a report teaches nothing of the ratio: an endpoint's
 own hidden prompt would look like a costly tokenizer."""
+_COUNTED_CHARS, _COUNTED_AT_ONCE = 65_536, 262_144
+"""Of a text, and of all texts that a tokenizer is handed at once; what is beyond is estimated, so that
+no text costs more time than a tenth of a second or so."""
 _PLAUSIBLE = 0.25
 """Of the estimate; endpoints that report less do not count all that they were sent."""
 _MOST_RATIO = 4.0
 _FALLS = 0.1
 _FORGETS = 1.01
+
+
+Size = Callable[[str], int]
+"""Tells how many tokens a text takes."""
 
 
 class Learned(Value):
@@ -94,12 +103,14 @@ class Weighed(Value):
         tools: Of the newest request; they hardly ever change.
         tools_tokens: Their estimate.
         reported: Of the newest request that was answered, None for none.
+        counted: The sizes of those messages that the model's own tokenizer has counted.
     """
 
     sizes: Hidden[Mapping[Message, int]] = field(default_factory=dict[Message, int])
     tools: tuple[ToolDefinition, ...] = ()
     tools_tokens: int = 0
     reported: Reported | None = None
+    counted: Hidden[Mapping[Message, int]] = field(default_factory=dict[Message, int])
 
 
 def of_text(text: str) -> int:
@@ -117,38 +128,99 @@ def of_text(text: str) -> int:
     return math.ceil(min(weight + max(runs, 0) * _IN_A_RUN, len(body))) + _TEXT
 
 
-def of_message(message: Message) -> int:
+def of_message(message: Message, size: Size = of_text) -> int:
     """Return at least as many tokens as a message takes, its template's marks included."""
-    size = _MESSAGE + of_text(message.content)
+    whole = _MESSAGE + size(message.content)
     if isinstance(message, AssistantMessage):
-        size += sum(
-            _CALL + of_text(f"{call.name}{call.id}{call.arguments}") for call in message.tool_calls
+        # Some templates write the arguments as a text within a text, with all its marks escaped.
+        whole += sum(
+            _CALL + size(f"{call.name}{call.id}{encode(call.arguments).decode()}")
+            for call in message.tool_calls
         )
         # One of the two is sent, see `providers/openai/request.py`.
-        size += max(of_text(message.reasoning), sum(map(of_text, message.reasoning_details)))
+        whole += max(size(message.reasoning), sum(map(size, message.reasoning_details)))
     if isinstance(message, UserMessage):
-        size += sum(
+        whole += sum(
             max(file.size_bytes // _FILE_BYTES[file.kind], _LEAST_FILE) for file in message.files
         )
-    return size
+    return whole
 
 
-def of_tools(tools: Iterable[ToolDefinition]) -> int:
-    """Return at least as many tokens as tool definitions take."""
-    return sum(
-        _TOOL + of_text(tool.name + tool.description + encode(tool.parameters).decode())
-        for tool in tools
-    )
+def of_tools(tools: Iterable[ToolDefinition], size: Size | None = None) -> int:
+    """Return at least as many tokens as tool definitions take.
+
+    Args:
+        tools: Of a request.
+        size: By the model's own tokenizer; it is told what the longest of the templates makes of
+            them, Llama 3's. The estimate is high enough without.
+    """
+    whole = 0
+    for tool in tools:
+        schema = encode(tool.parameters)
+        shown = schema if size is None else laid_out(schema, indent=4)
+        whole += _TOOL + (size or of_text)(tool.name + tool.description + shown.decode())
+    return whole
+
+
+def size_of(message: Message, known: Weighed) -> int:
+    """Return at least as many tokens as a message takes; one that was weighed before is not again."""
+    return known.counted.get(message) or known.sizes.get(message) or of_message(message)
 
 
 def weighed(
     known: Weighed, messages: Iterable[Message], tools: tuple[ToolDefinition, ...] = ()
 ) -> Weighed:
     """Put a request on the scale; what lay there before is not weighed again."""
-    before = known.sizes
-    sizes = {one: before.get(one) or of_message(one) for one in messages}
+    sizes = {one: size_of(one, known) for one in messages}
     size = known.tools_tokens if tools == known.tools else of_tools(tools)
     return replace(known, sizes=sizes, tools=tools, tools_tokens=size)
+
+
+def uncounted(
+    known: Weighed, messages: Sequence[Message], tools: tuple[ToolDefinition, ...]
+) -> tuple[str, ...]:
+    """Return the texts of a request that a tokenizer is to count, of the newest messages first."""
+    found: dict[str, None] = {}
+    left = _COUNTED_AT_ONCE
+
+    def note(text: str) -> int:
+        nonlocal left
+        if text and len(text) <= min(left, _COUNTED_CHARS):
+            found[text] = None
+            left -= len(text)
+        return 0
+
+    if tools != known.tools or not known.counted:
+        of_tools(tools, note)
+    for one in reversed(messages):
+        if one not in known.counted:
+            of_message(one, note)
+    return tuple(found)
+
+
+def counted(
+    known: Weighed,
+    messages: Iterable[Message],
+    tools: tuple[ToolDefinition, ...],
+    sizes: Mapping[str, int],
+) -> Weighed:
+    """Put a request on the scale by the model's own tokenizer.
+
+    Args:
+        known: Of the conversation's earlier requests.
+        messages: All of the request.
+        tools: Its.
+        sizes: Of the texts that were `uncounted`.
+    """
+
+    def size(text: str) -> int:
+        return sizes[text] if text in sizes else of_text(text)
+
+    before = known.counted
+    found = {one: before.get(one) or of_message(one, size) for one in messages}
+    if tools != known.tools or not before:
+        known = replace(known, tools=tools, tools_tokens=of_tools(tools, size))
+    return replace(known, counted=found)
 
 
 def of_request(known: Weighed, learned: Learned, messages: Sequence[Message], tools: int) -> int:

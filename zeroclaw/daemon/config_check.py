@@ -21,6 +21,7 @@ from zeroclaw.gate.vocabulary import Findings, Vocabulary, check_approvers, chec
 from zeroclaw.host import plugins
 from zeroclaw.host.places import expand
 from zeroclaw.host.references import Secret, resolve, values_to_redact
+from zeroclaw.host.tokenizer import FileTokenizer, TokenizerUnusable
 from zeroclaw.inbound.commands.halt import Halt
 from zeroclaw.inbound.commands.registry import COMMANDS
 from zeroclaw.inbound.identity import OPERATOR
@@ -59,6 +60,7 @@ class CheckedConfig(Value):
         channels: Every channel that is switched on.
         provider_secrets: As the provider is handed them, see `ProviderContext.secrets`.
         summariser_secrets: Likewise, of the one that makes summaries.
+        tokenizers: The files that count for a provider, by its key path.
         redactor: Knows every secret that is there.
         held: The key paths of the secrets that are there.
         missing: The faults of those that are needed and not there, by key path.
@@ -75,6 +77,7 @@ class CheckedConfig(Value):
     skills: tuple[Skill, ...] = ()
     warnings: tuple[str, ...] = ()
     summariser_secrets: Hidden[Mapping[str, str]] = field(default_factory=dict[str, str])
+    tokenizers: Mapping[str, FileTokenizer] = field(default_factory=dict[str, FileTokenizer])
 
 
 def check(
@@ -131,6 +134,13 @@ def check(
         if provider.kind not in kinds:
             known = ", ".join(f"`{name}`" for name in kinds)
             faults.append(f"{path}.kind: `{provider.kind}` is not installed; use {known}")
+    tokenizers: dict[str, FileTokenizer] = {}
+    for path, provider in providers_of(config):
+        try:
+            if provider.tokenizer:
+                tokenizers[path] = FileTokenizer.read(expand(provider.tokenizer).absolute())
+        except TokenizerUnusable as error:
+            faults.append(f"{path}.tokenizer: {error}")
     redactor = Redactor(references=values_to_redact(secrets.values(), environment))
     skills, odd = _skills(config.skills_dir, redactor, faults)
     if faults or (needs_secrets and missing):
@@ -151,6 +161,7 @@ def check(
         ),
         provider_secrets=_below(ANSWERS, secrets),
         summariser_secrets=_below(SUMMARISES, secrets),
+        tokenizers=tokenizers,
         redactor=redactor,
         held=tuple(secrets),
         missing=missing,

@@ -309,6 +309,7 @@ def _opened_provider(
         secrets=secrets,
         models=start.places.models,
         open_endpoint=open_endpoint,
+        tokenizer=checked.tokenizers.get(path),
     )
     return plugins.opened(lambda: opener(settings, context), settings.kind, key=key)
 

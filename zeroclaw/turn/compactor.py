@@ -24,7 +24,7 @@ async def compact(turn: TurnContext, notes: FactNotes, cause: CompactionCause) -
     services, session, composer = turn.services, turn.session, turn.composer
     record, language, is_asked = session.requests, turn.language, cause == "asked"
     scene = await composer.scene(session.history.spoken())
-    tail = kept(scene, composer.learned, least=is_asked)
+    tail = kept(scene, record.weighed, composer.learned, least=is_asked)
     if tail is None:
         return _failed(catalogue.NOTHING_TO_COMPACT.to(language))
     if not is_asked and not composer.summarises():

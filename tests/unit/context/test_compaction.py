@@ -70,14 +70,14 @@ def test_three_tenths_of_the_room_stay() -> None:
     """As many whole turns as go in there, or none of the older ones where a person asks (S3-10)."""
     history = talk(40, 4)
     one = scene(history, window=WINDOW)
-    tail = kept(one, NEW)
+    tail = kept(one, Weighed(), NEW)
     assert tail is not None
     stays = sum(map(of_message, tail.of(history)))
     room = WINDOW - WINDOW // 4 - fixed_of(one, 0)
     assert 0.3 * room - 200 < stays <= 0.3 * room
-    assert kept(one, NEW, least=True) == Tail(start=len(history) - 1)
-    assert kept(scene((said(1),)), NEW, least=True) is None
-    unknown = kept(scene(history), NEW)
+    assert kept(one, Weighed(), NEW, least=True) == Tail(start=len(history) - 1)
+    assert kept(scene((said(1),)), Weighed(), NEW, least=True) is None
+    unknown = kept(scene(history), Weighed(), NEW)
     assert unknown == Tail(start=len(history) - 1), "where no window is known, as much as can be"
 
 
@@ -85,7 +85,7 @@ def test_three_tenths_of_the_room_stay() -> None:
 def test_a_cut_separates_no_result_from_its_call(history: tuple[tuple[Message, ...], int]) -> None:
     """Wherever it is made, the newest turn's own message stays. K12, S1-17."""
     messages, start = history
-    tail = kept(scene(messages, start=start, window=2_000), NEW)
+    tail = kept(scene(messages, start=start, window=2_000), Weighed(), NEW)
     if tail is not None:
         stays = tail.of(messages)
         assert messages[start] in stays

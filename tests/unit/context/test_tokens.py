@@ -10,12 +10,15 @@ from tests.unit.context.samples import COUNTED, TEXTS, VOCABULARIES
 from zeroclaw.context.tokens import (
     Learned,
     Weighed,
+    counted,
     of_message,
     of_request,
     of_text,
     of_tools,
     overflowed,
     report,
+    size_of,
+    uncounted,
     weighed,
 )
 from zeroclaw.message import (
@@ -189,3 +192,54 @@ def test_a_refusal_is_forgotten_in_the_course_of_many_answers() -> None:
     for _ in range(70):
         known, learned = report(known, learned, MESSAGES, 0, 1_500)
     assert 2_000 < learned.overflows_at < 2_200
+
+
+def sizes(texts: tuple[str, ...], each: int = 3) -> dict[str, int]:
+    return dict.fromkeys(texts, each)
+
+
+TOOL = ToolDefinition(name="fetch", description="Read a page.", parameters={"type": "object"})
+
+
+def test_each_text_is_counted_once() -> None:
+    """Of the newest messages first, and the tools before them; then only what is new."""
+    texts = uncounted(Weighed(), MESSAGES, (TOOL,))
+    assert texts[0].startswith("fetchRead a page.{\n    ")
+    assert texts[1] == TEXTS["Chinese"]
+    assert texts[-1] == TEXTS["English"]
+    known = counted(Weighed(), MESSAGES, (TOOL,), sizes(texts))
+    assert uncounted(known, MESSAGES, (TOOL,)) == ()
+    assert uncounted(known, (*MESSAGES, MORE), (TOOL,)) == (TEXTS["code"],)
+    changed = (replace(TOOL, description="Read a whole page."),)
+    assert len(uncounted(known, MESSAGES, changed)) == 1
+
+
+def test_what_a_tokenizer_counted_is_what_a_message_takes() -> None:
+    """With the marks around it, which no text holds; and it is kept for the next request."""
+    known = counted(Weighed(), MESSAGES, (TOOL,), sizes(uncounted(Weighed(), MESSAGES, (TOOL,))))
+    on_scale = weighed(known, (*MESSAGES, MORE), (TOOL,))
+    assert size_of(MESSAGES[0], on_scale) == 3 + of_message(UserMessage(content=""))
+    assert size_of(MESSAGES[2], on_scale) == 3 + 16 + of_message(UserMessage(content=""))
+    assert on_scale.tools_tokens == 3 + 12
+    assert size_of(MORE, on_scale) == of_message(MORE)
+    assert size_of(MORE, Weighed()) == of_message(MORE)
+    known = counted(on_scale, (MORE,), (TOOL,), sizes((TEXTS["code"],)))
+    assert (set(known.counted), known.tools_tokens) == ({MORE}, 3 + 12)
+
+
+def test_a_tokenizer_is_handed_no_more_than_it_can_bear() -> None:
+    """What is too long, or too much at once, is estimated."""
+    long = UserMessage(content="x" * 65_537)
+    assert uncounted(Weighed(), (long,), ()) == ()
+    assert counted(Weighed(), (long,), (), {}).counted == {long: of_message(long)}
+    much = tuple(UserMessage(content=f"{n}" * 65_536) for n in range(5))
+    assert [text[0] for text in uncounted(Weighed(), much, ())] == ["4", "3", "2", "1"]
+
+
+@pytest.mark.parametrize("name", ["English", "German", "Chinese", "code", "JSON", "base64"])
+def test_a_call_is_weighed_as_the_longest_of_the_templates_writes_it(name: str) -> None:
+    """As a text within a text, with its marks escaped."""
+    arguments = json.dumps({"text": TEXTS[name]})
+    call = ToolCall(id="call_0", name="remember", arguments=arguments)
+    texts = uncounted(Weighed(), (AssistantMessage(tool_calls=(call,)),), ())
+    assert texts == (f"remembercall_0{json.dumps(arguments, ensure_ascii=False)}",)

@@ -26,6 +26,7 @@ def listed(**fields: object) -> bytes:
         (listed(), None),
         (listed(context_length="8192", max_model_len=7), None),
         (listed(meta={"n_ctx_train": 131_072}), None),
+        (listed(meta={"n_ctx_train": 131_072, "n_ctx": 4_096}), 4_096),
         (b'{"data": [{"id": "another", "context_length": 9000}]}', None),
         (b'{"data": {}}', None),
         (b"<html>", None),
@@ -63,13 +64,45 @@ async def test_an_endpoint_is_asked_for_its_window() -> None:
     assert request.headers["Authorization"].startswith("Bearer sk-")
 
 
-async def test_what_the_configuration_says_is_not_asked_for() -> None:
-    """An operator may want less than there is."""
-    http = FakeHttp()
-    asked = provider(http)
+@pytest.mark.parametrize(
+    ("said", "model", "configured", "window", "by"),
+    [
+        ({"context_length": 16_384}, "gpt-4o", None, 16_384, "the endpoint"),
+        ({"context_length": 16_384}, "m", 16_384, 16_384, "the endpoint"),
+        (
+            {"context_length": 16_384},
+            "m",
+            8_192,
+            8_192,
+            "the configuration, of the 16,384 that the endpoint names",
+        ),
+        (
+            {"context_length": 16_384},
+            "m",
+            32_768,
+            16_384,
+            "the endpoint, which the 32,768 of the configuration can't make larger",
+        ),
+        ({}, "gpt-4o", None, 128_000, f"the table of {AS_OF}"),
+        (
+            {},
+            "gpt-4o",
+            8_192,
+            8_192,
+            f"the configuration, of the 128,000 that the table of {AS_OF} names",
+        ),
+        ({}, "m", 8_192, 8_192, "the configuration"),
+        ({}, "m", None, None, ""),
+    ],
+)
+async def test_what_is_known_of_a_model_comes_before_the_configuration(
+    said: dict[str, object], model: str, configured: int | None, window: int | None, by: str
+) -> None:
+    """Endpoint, table, configuration; an operator may want less than there is, and gets no more."""
+    body = json.dumps({"data": [{"id": model, **said}]}).encode()
+    asked = provider(FakeHttp(Played(parts=(body,))), model=model, window=configured)
     await asked.measure()
-    assert http.requests == []
-    assert (asked.facts.context_tokens, asked.facts.context_from) == (8_192, "the configuration")
+    assert (asked.facts.context_tokens, asked.facts.context_from) == (window, by)
 
 
 async def test_an_endpoint_that_says_nothing_leaves_it_to_the_table() -> None:

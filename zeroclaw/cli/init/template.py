@@ -34,7 +34,7 @@ COMMENTS: Mapping[str, str] = {
     "channels.web": "the page on the local listener, for whoever holds its login link",
     "channels.terminal": "`zeroclaw chat`, for the daemon's own user",
     "language": "en | de: what the bot's own sentences are said in; people choose theirs with `/language`",
-    "provider.context_tokens": "tokens, at least 512; where the endpoint does not say how long its window is",
+    "provider.context_tokens": "tokens, at least 512; where nobody says how long the window is, or to use less of it",
     "tools.fetch": "reading pages of the public internet, with GET",
     "tools.fetch.enabled": "false: the model never hears of it",
     "tools.shell": "commands, in a sandbox",

@@ -105,11 +105,13 @@ class Tried(Value):
         call: The answer to the request to call a tool; None when it was not asked.
         takes: What it is sent beside text, as it is configured or known.
         window: How many tokens it reads at once, and who says so; empty where it is unknown.
+        counted_by: What counts its tokens, empty for an estimate.
     """
 
     model: str
     takes: tuple[FileKind, ...] = ()
     window: str = ""
+    counted_by: str = ""
     load_s: float | None = None
     answer: Played
     call: Played | None = None
@@ -152,7 +154,8 @@ async def try_and_close(
             return replace(tried, answer=Played(failed=_line(error)))
         if isinstance(provider, Measuring):
             await provider.measure()
-        tried = replace(tried, window=_window(provider.facts))
+        facts = provider.facts
+        tried = replace(tried, window=_window(facts), counted_by=facts.counted_by)
         tried = replace(tried, answer=await _play(provider, BRIEF if is_brief else ANSWER, clock))
         if is_brief or not tried.answers:
             return tried
@@ -192,6 +195,7 @@ def in_words(tried: Tried) -> Iterator[str]:
     if tried.answers:
         yield f"tool call    {_call_in_words(tried)}"
         yield f"window       {tried.window or 'nobody says; the first refusal will'}"
+        yield f"tokens       {f'counted by {tried.counted_by}' if tried.counted_by else 'estimated'}"
         yield f"is sent      {', '.join(('text', *tried.takes))}"
     yield verdict(tried)
 
@@ -205,6 +209,7 @@ def as_json(tried: Tried) -> Mapping[str, object]:
         "tool_call": tried.calling,
         "takes": tried.takes,
         "window": tried.window,
+        "counted_by": tried.counted_by,
         "load_s": tried.load_s,
         "first_token_s": tried.answer.first_s,
         "tokens_per_s": tried.answer.per_second,

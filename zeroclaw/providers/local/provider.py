@@ -12,7 +12,7 @@ import json
 import os
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,12 +24,14 @@ from zeroclaw.config.model import ProviderSettings
 from zeroclaw.errors import ProviderOverloaded, ProviderUnreachable, ProviderUnusable, StreamBroken
 from zeroclaw.host.models.files import knows_tools, trained_tokens
 from zeroclaw.provider import (
+    Counting,
     Endpoint,
     ModelRequest,
     Provider,
     ProviderContext,
     ProviderFacts,
     StreamEvent,
+    bounded_window,
 )
 from zeroclaw.providers.local.checks import check_model, with_remedy
 from zeroclaw.value import Value, replace
@@ -73,6 +75,7 @@ class LocalRules(Value):
         start_s: Longest wait for a model to load.
         calls_tools: Whether tool definitions are worth sending.
         note: One line for the person at start.
+        counted_by: What counts its tokens, for people.
     """
 
     model_file: Path
@@ -85,6 +88,7 @@ class LocalRules(Value):
     start_s: float = 120.0
     calls_tools: bool = True
     note: str = ""
+    counted_by: str = "llama.cpp"
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -120,6 +124,7 @@ class LocalProvider:
             context_from=self._rules.context_from,
             calls_tools=self._rules.calls_tools,
             note=self._rules.note,
+            counted_by=self._rules.counted_by,
         )
 
     @property
@@ -159,6 +164,13 @@ class LocalProvider:
                 else:
                     self._failures = 0
                     return
+
+    async def count(self, texts: Sequence[str]) -> tuple[int, ...] | None:
+        """Let the child count, where one runs; see `Counting.count`."""
+        child = self._child
+        if child is None or not isinstance(child.provider, Counting):
+            return None
+        return await child.provider.count(texts)
 
     async def aclose(self) -> None:
         """End the child; safe twice, and a later request starts another."""
@@ -224,6 +236,7 @@ class LocalProvider:
             model=rules.model_file.stem,
             api_key=key,
             context_tokens=rules.context_tokens,
+            tokenize_url=f"{url}/tokenize",
         )
         return _Child(process=process, provider=self._context.open_endpoint(endpoint))
 
@@ -262,20 +275,31 @@ def open_provider(settings: ProviderSettings, context: ProviderContext) -> Local
     # What the template has no place for, llama.cpp leaves out of the prompt without a word. A file
     # that can't be read is told of when the model is started.
     calls_tools = not is_shipped and knows_tools(chosen) is not False
-    trained = trained_tokens(chosen)
-    said_by = "the model file" if (trained or USUAL_TOKENS) < USUAL_TOKENS else "what is usual here"
+    window, said_by = _window(trained_tokens(chosen), settings.context_tokens)
     rules = LocalRules(
         model_file=chosen,
-        context_tokens=settings.context_tokens or min(USUAL_TOKENS, trained or USUAL_TOKENS),
-        context_from="the configuration" if settings.context_tokens else said_by,
+        context_tokens=window,
+        context_from=said_by,
         threads=min(MOST_THREADS, os.cpu_count() or 2),
         max_output_tokens=settings.max_output_tokens or (SHIPPED_TOKENS if is_shipped else 1024),
         temperature=0.2 if is_shipped else 0.8,  # its model card's advice
         repeat_penalty=SHIPPED_PENALTY if is_shipped else 1.0,
         calls_tools=calls_tools,
         note=SHIPPED_NOTE if is_shipped else "" if calls_tools else NO_TOOLS_NOTE,
+        counted_by=settings.tokenizer or "llama.cpp",
     )
     return LocalProvider(rules, context)
+
+
+def _window(trained: int | None, configured: int | None) -> tuple[int, str]:
+    """Return how many tokens are served, and who says so; the memory of each is taken at the start."""
+    known, said_by = bounded_window(trained, "the model file", configured)
+    if known is None:
+        return USUAL_TOKENS, "what is usual here"
+    if configured is None and known > USUAL_TOKENS:
+        more = f"of the {known:,} that {said_by} names; `provider.context_tokens` takes more memory"
+        return USUAL_TOKENS, f"what is usual here, {more}"
+    return known, said_by
 
 
 def _is_alive(process: Process) -> bool:

@@ -8,7 +8,7 @@ pure files beside this one.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
 from urllib.parse import urlsplit
 
@@ -42,11 +42,13 @@ from zeroclaw.provider import (
     ProviderContext,
     ProviderFacts,
     StreamEvent,
+    bounded_window,
 )
 from zeroclaw.providers.openai.body import Body
 from zeroclaw.providers.openai.refusal import means, read_body, retry_after
 from zeroclaw.providers.openai.request import encode_request
-from zeroclaw.providers.openai.windows import AS_OF, known_window, window_in
+from zeroclaw.providers.openai.tokenize import sizes_in, tokenize_body
+from zeroclaw.providers.openai.windows import AS_OF, is_llama_cpp, known_window, window_in
 from zeroclaw.redact import without_credentials
 
 OK = 200
@@ -74,6 +76,9 @@ REFUSAL_S = 5.0
 # OpenRouter lists some hundred models in a megabyte.
 LIST_BYTES = 8 * 1024 * 1024
 LIST_S = 10.0
+TOKENS_BYTES = 8 * 1024 * 1024
+COUNT_S = 2.0  # of what takes milliseconds; the estimate is there as well
+BY_LLAMA_CPP = "llama.cpp"
 
 
 class _Silent(ProviderUnreachable):
@@ -98,6 +103,7 @@ class OpenAIProvider:
         self._log = context.log
         self._settings = settings
         self._asked_window: int | None = None
+        self._tokenize_url = endpoint.tokenize_url
         self._facts = self._told()
         self._name = urlsplit(without_credentials(endpoint.base_url)).netloc.removeprefix("…@")
 
@@ -109,39 +115,61 @@ class OpenAIProvider:
     def _told(self) -> ProviderFacts:
         endpoint, told = self._endpoint, self._settings.takes
         window, said_by = self._window()
+        counted_by = BY_LLAMA_CPP if self._tokenize_url else ""
         return ProviderFacts(
             model=endpoint.model,
             context_tokens=window,
             context_from=said_by,
             takes=_known_to_take(endpoint) if told is None else frozenset(told),
+            counted_by=self._settings.tokenizer or counted_by,
         )
 
     def _window(self) -> tuple[int | None, str]:
-        if (told := self._endpoint.context_tokens) is not None:
-            return told, "the configuration"
-        if self._asked_window is not None:
-            return self._asked_window, "the endpoint"
-        known = known_window(self._endpoint.model)
-        return known, "" if known is None else f"the table of {AS_OF}"
+        known, said_by = self._asked_window, "the endpoint"
+        if known is None:
+            known, said_by = known_window(self._endpoint.model), f"the table of {AS_OF}"
+        return bounded_window(known, said_by, self._endpoint.context_tokens)
 
     async def measure(self) -> None:
         """Look into the endpoint's list of models; see `Measuring.measure`."""
-        if self._endpoint.context_tokens is not None:
-            return
         url = f"{self._endpoint.base_url.rstrip('/')}/models"
         asked = HttpRequest(url=url, method="GET", headers=self._headers("application/json"))
-        body = b""
-        try:
-            async with asyncio.timeout(LIST_S), self._http.open(asked) as answer:
-                async for chunk in answer.chunks:
-                    body += chunk
-                    if len(body) > LIST_BYTES:
-                        break
-        except (TimeoutError, HttpFailed):
+        body = await self._read_whole(asked, within_s=LIST_S, most_bytes=LIST_BYTES)
+        if body is None:
             self._log("window_not_told", endpoint=self._name)
             return
         self._asked_window = window_in(body, self._endpoint.model)
+        if is_llama_cpp(body):
+            self._tokenize_url = (
+                self._endpoint.base_url.rstrip("/").removesuffix("/v1") + "/tokenize"
+            )
         self._facts = self._told()
+
+    async def count(self, texts: Sequence[str]) -> tuple[int, ...] | None:
+        """Count by the operator's file, else by llama.cpp; see `Counting.count`."""
+        if (tokenizer := self._context.tokenizer) is not None:
+            return await tokenizer.count(texts)
+        if not self._tokenize_url:
+            return None
+        headers = {"Content-Type": "application/json", **self._headers("application/json")}
+        asked = HttpRequest(url=self._tokenize_url, headers=headers, body=tokenize_body(texts))
+        body = await self._read_whole(asked, within_s=COUNT_S, most_bytes=TOKENS_BYTES)
+        return None if body is None else sizes_in(body, len(texts))
+
+    async def _read_whole(
+        self, asked: HttpRequest, *, within_s: float, most_bytes: int
+    ) -> bytes | None:
+        """Return a whole answer, None where there is none in time."""
+        body = bytearray()
+        try:
+            async with asyncio.timeout(within_s), self._http.open(asked) as answer:
+                async for chunk in answer.chunks:
+                    body += chunk
+                    if len(body) > most_bytes:
+                        break
+        except (TimeoutError, HttpFailed):
+            return None
+        return bytes(body)
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
         """Ask, again while the endpoint is busy and nothing has come; see `Provider.stream`."""

@@ -2,11 +2,18 @@
 
 Pure. There is no agreed name for it in the list of models that each endpoint offers at `/models`;
 these are the names of OpenRouter and Together, vLLM, Groq, Mistral and LM Studio, and Anthropic
-(documents and sources read 2026-11). llama.cpp names there what a model was trained for, which may be
-more than it serves, so that is not taken; its refusals say what it serves.
+(documents and sources read 2026-11). llama.cpp's newer builds name what they serve beside what a model
+was trained for, which may be more and is not taken; the refusals of older ones say what they serve.
 """
 
-from zeroclaw.providers.openai.fields import is_array, is_object, parse, text_at
+from zeroclaw.providers.openai.fields import (
+    array_at,
+    is_array,
+    is_object,
+    object_at,
+    parse,
+    text_at,
+)
 
 NAMES = (
     "context_length",
@@ -44,10 +51,20 @@ def window_in(body: bytes, model: str) -> int | None:
     models = listed.get("data") if is_object(listed) else listed
     for one in models if is_array(models) else ():
         if is_object(one) and model in (text_at(one, "id"), text_at(one, "name")):
-            said = [one.get(name) for name in NAMES]
+            said = [*map(one.get, NAMES), object_at(one, "meta").get("n_ctx")]
             found = [size for size in said if isinstance(size, int) and LEAST <= size <= MOST]
             return found[0] if found else None
     return None
+
+
+def is_llama_cpp(body: bytes) -> bool:
+    """Tell by a list of models whether llama.cpp's server wrote it."""
+    try:
+        listed = parse(body.decode(errors="replace"))
+    except ValueError:
+        return False
+    models = array_at(listed, "data") if is_object(listed) else ()
+    return any(is_object(one) and text_at(one, "owned_by") == "llamacpp" for one in models)
 
 
 def known_window(model: str) -> int | None:

@@ -1,0 +1,100 @@
+"""Counts tokens by a file that the operator gives, a `tokenizer.json` of Hugging Face's form.
+
+The package that reads it is imported when a configuration names such a file; nothing is downloaded.
+"""
+
+import asyncio
+import os
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Protocol, Self, cast
+
+from zeroclaw.errors import Refused, system_words
+from zeroclaw.foreign import Raised, call_now
+
+MOST_BYTES = 64 * 1024 * 1024
+"""Of a file; the largest seen, Gemma 3's, has 33 MB."""
+AT_ONCE_CHARS = 2_000
+"""Of texts that are counted on the loop, in less than a millisecond."""
+
+
+class TokenizerUnusable(Refused):
+    """Raised when a file can't be counted by; the text says why and what to do."""
+
+
+class _Encoding(Protocol):
+    def __len__(self) -> int: ...
+
+
+class _Tokenizer(Protocol):
+    """What is used of `tokenizers.Tokenizer`, which ships no types."""
+
+    encode_special_tokens: bool
+
+    def no_truncation(self) -> None: ...
+
+    def no_padding(self) -> None: ...
+
+    def encode_batch_fast(
+        self, texts: list[str], /, *, add_special_tokens: bool
+    ) -> list[_Encoding]: ...
+
+
+class FileTokenizer:
+    """A `Counting` that reads a file once."""
+
+    def __init__(self, tokenizer: _Tokenizer) -> None:
+        """Take one that cuts and fills nothing; `read` makes it."""
+        self._tokenizer = tokenizer
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Read a file; blocks, a large one for half a second.
+
+        Raises:
+            TokenizerUnusable: The package is missing, the file can't be read, or it is no tokenizer.
+        """
+        # One text after the other: else a pool of threads is started that outlives a fork badly.
+        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+        try:
+            reader = import_module("tokenizers").Tokenizer
+        except ImportError as error:
+            message = "the package `tokenizers` is missing: install the extra `tokenizer`"
+            raise TokenizerUnusable(message) from error
+        try:
+            with path.open("rb") as file:
+                body = file.read(MOST_BYTES + 1)
+        except OSError as error:
+            message = f"`{path}` can't be read: {system_words(error)}"
+            raise TokenizerUnusable(message) from error
+        if len(body) > MOST_BYTES:
+            message = f"`{path}` has more than {MOST_BYTES:,} bytes; name a `tokenizer.json`"
+            raise TokenizerUnusable(message)
+        found = call_now(lambda: cast("_Tokenizer", reader.from_buffer(body)))
+        if isinstance(found, Raised):
+            message = (
+                f"`{path}` is no tokenizer: name the `tokenizer.json` that the model came with"
+            )
+            raise TokenizerUnusable(message) from found.error
+        # Such a file may ask for texts of equal length, and for marks to be read as what they mark.
+        found.no_truncation()
+        found.no_padding()
+        found.encode_special_tokens = True
+        return cls(found)
+
+    async def count(self, texts: Sequence[str]) -> tuple[int, ...] | None:
+        """Return how many tokens each text takes; see `Counting.count`."""
+        # Half of a surrogate pair is no text to it.
+        whole = [text.encode(errors="replace").decode() for text in texts]
+
+        def sizes() -> tuple[int, ...]:
+            return tuple(
+                map(len, self._tokenizer.encode_batch_fast(whole, add_special_tokens=False))
+            )
+
+        if sum(map(len, whole)) > AT_ONCE_CHARS:
+            found = await asyncio.to_thread(call_now, sizes)
+        else:
+            found = call_now(sizes)
+        return None if isinstance(found, Raised) else found
