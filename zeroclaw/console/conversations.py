@@ -26,7 +26,7 @@ from zeroclaw.console.markup import (
     table,
     tag,
 )
-from zeroclaw.envelope import Address, CheckedReceipt, ConversationId
+from zeroclaw.envelope import Address, CheckedReceipt, ConversationId, is_off_the_record
 from zeroclaw.value import Value
 
 State = Literal["waiting for approval", "running", "queued", "failed", "idle"]
@@ -40,14 +40,14 @@ _KINDS: dict[State, str] = {
 
 
 OFF_THE_RECORD = "off the record"
-"""The title of such a conversation, of which nothing that is said is shown here."""
+"""In place of the title of such a conversation, of which nothing that is said is shown here."""
 
 
 class ConversationSummary(Value):
     """One conversation, in a line.
 
     Attributes:
-        title: What it is about, or how it began; empty where neither is known.
+        title: What it is about, or how it began; empty where neither may be known.
         people: Who wrote in it lately, for people.
         last_at: When something was last said, None for never.
         entries: How many entries its journal has had.
@@ -148,8 +148,11 @@ def _audit(place: Place, one: ConversationSummary) -> Html:
 
 
 def _facts(one: ConversationSummary) -> Iterable[Node]:
-    if one.title:
-        yield tag("bdi", one.title, class_="about")
+    if is_off_the_record(one.id):
+        yield f"{OFF_THE_RECORD} · "
+    elif one.title:
+        # What it says is a model's, or whoever's began it: in quotes, as a name that somebody chose.
+        yield tag("q", tag("bdi", one.title), class_="about")
         yield " · "
     if one.people:
         yield tag("bdi", ", ".join(one.people))

@@ -10,7 +10,6 @@ from zeroclaw.console.audit import Chain, Numbered
 from zeroclaw.console.chain_checks import ChainChecker
 from zeroclaw.console.context import ConsoleContext
 from zeroclaw.console.conversations import (
-    OFF_THE_RECORD,
     ConversationSummary,
     FilledWindow,
     Line,
@@ -245,7 +244,7 @@ class ConsoleReader:
     async def _title(self, here: ConversationId) -> str:
         """Return what a conversation is about: the title that it was given, else how it began."""
         if is_off_the_record(here):
-            return OFF_THE_RECORD
+            return ""
         given = await TITLES.get(self._store, here)
         if given is not None and given.text:
             return given.text

@@ -8,6 +8,7 @@ from zeroclaw.channel import SentFile, TranscriptItem
 from zeroclaw.console import audit as shown
 from zeroclaw.console.audit import Chain, Checked, Checking, Numbered
 from zeroclaw.console.conversations import (
+    OFF_THE_RECORD,
     ConversationSummary,
     FilledWindow,
     Line,
@@ -21,7 +22,7 @@ from zeroclaw.console.conversations import (
 )
 from zeroclaw.console.markup import joined
 from zeroclaw.console.policy import BadQuestion, Question, Suggestions, policy
-from zeroclaw.envelope import CheckedReceipt
+from zeroclaw.envelope import CheckedReceipt, off_the_record
 from zeroclaw.gate import approval as approvals
 from zeroclaw.gate.audit import Anchor, Broken, Cut, Entry, Intact, Kind
 from zeroclaw.gate.conditions import Query
@@ -56,6 +57,17 @@ def test_a_conversation_says_what_it_is_about() -> None:
     page = whole("conversations", conversations(PLACE, [named], older="", first=True))
     assert faults(page) == []
     assert f"chat/annTea {HOSTILE} · {HOSTILE}, Bob · last" in page.words
+
+
+def test_no_title_reads_as_a_name_or_as_the_consoles_own_words() -> None:
+    """A model, or whoever began it, wrote it: it stands in quotes, as a name does that they chose."""
+    for title in ("Olga (operator)", OFF_THE_RECORD):
+        named = replace(TOLD, title=title)
+        page = whole("conversations", conversations(PLACE, [named], older="", first=True))
+        assert [one.text for one in page.every("q")] == [title]
+    hidden = replace(TOLD, id=off_the_record(HERE), title="")
+    page = whole("conversations", conversations(PLACE, [hidden], older="", first=True))
+    assert (page.every("q"), f"chat/ann{OFF_THE_RECORD} · " in page.words) == ([], True)
 
 
 @pytest.mark.parametrize("state", ["waiting for approval", "queued", "failed", "idle"])
