@@ -36,6 +36,7 @@ from zeroclaw.envelope import Attachment, ConversationId
 from zeroclaw.gate.taint import Source, joined, named
 from zeroclaw.message import FileKind, FilePart, Message, UserMessage
 from zeroclaw.readers.formats import recognise, sent_as
+from zeroclaw.readers.pictures import without_metadata
 from zeroclaw.store import (
     Commit,
     DurablePoint,
@@ -163,13 +164,16 @@ class Downloads(Value):
         )
 
     async def bytes_of(self, messages: Iterable[Message]) -> dict[str, bytes]:
-        """Return the bytes of the messages' files in base64, by digest; of those that are kept."""
+        """Return the bytes of the messages' files in base64, by digest; of those that are kept.
+
+        An image goes as it is seen: what its camera and others wrote into it stays here.
+        """
         found: dict[str, bytes] = {}
         for one in messages:
             for file in one.files if isinstance(one, UserMessage) else ():
                 body = await self.store.blob(file.digest)
-                if body is not None:
-                    found[file.digest] = await asyncio.to_thread(b64encode, body)
+                if body is not None and (sent := await asyncio.to_thread(_sent, file, body)):
+                    found[file.digest] = sent
         return found
 
     async def _told(self, message: tuple[Item, ...]) -> Told:
@@ -334,6 +338,10 @@ class Downloads(Value):
         return Missed(
             why=f"all files of one message may have {of_all}, and {left_bytes:,} are left"
         )
+
+
+def _sent(file: FilePart, body: bytes) -> bytes:
+    return b64encode(without_metadata(body, file.media_type))
 
 
 def _ends(control: Item, item: Item) -> bool:

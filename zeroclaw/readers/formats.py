@@ -81,6 +81,7 @@ _NOT_TEXT = bytes({*range(32)} - {8, 9, 10, 12, 13, 27})
 
 _SEGMENT = b"\xff"
 _FRAME_BYTES = 9
+_CANVAS_BYTES, _FRAME_HEAD_BYTES = 30, 24  # of a WebP, up to the first part; RFC 9649, 2.7
 _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _MOST_SEGMENTS = 512  # a camera writes a few dozen
 _14_BITS = 0x3FFF
@@ -131,21 +132,35 @@ def sent_as(data: bytes, name: str, *, most_pixels: int) -> str:
 
 def _of_png(data: bytes) -> int:
     """Return how many pixels a PNG says that it has, 0 where it doesn't; its specification, 11.2.2."""
-    return _big(data[16:20]) * _big(data[20:24]) if data[12:16] == b"IHDR" else 0
+    return big(data[16:20]) * big(data[20:24]) if data[12:16] == b"IHDR" else 0
 
 
 def _of_webp(data: bytes) -> int:
     """Return the same of a WebP; RFC 9649, 2.5 to 2.7."""
     match data[12:16]:
         case b"VP8X":
-            return (_little(data[24:27]) + 1) * (_little(data[27:30]) + 1)
+            return _of_canvas(data)
         case b"VP8L":
-            bits = _little(data[21:25])
+            bits = little(data[21:25])
             return ((bits & _14_BITS) + 1) * ((bits >> 14 & _14_BITS) + 1)
         case b"VP8 ":
-            return (_little(data[26:28]) & _14_BITS) * (_little(data[28:30]) & _14_BITS)
+            return (little(data[26:28]) & _14_BITS) * (little(data[28:30]) & _14_BITS)
         case _:
             return 0
+
+
+def _of_canvas(data: bytes) -> int:
+    """Return the pixels of an extended WebP, or of a picture in it that is larger than it says."""
+    most, at = (little(data[24:27]) + 1) * (little(data[27:30]) + 1), _CANVAS_BYTES
+    for _ in range(_MOST_SEGMENTS):
+        if at >= len(data):
+            return most
+        kind, size = data[at : at + 4], little(data[at + 4 : at + 8])
+        if kind in (b"VP8 ", b"VP8L"):
+            most = max(most, _of_webp(data[:12] + data[at : at + 18]))
+        # A moving picture's frame is a few numbers, and then parts as those of the whole.
+        at += _FRAME_HEAD_BYTES if kind == b"ANMF" else 8 + size + size % 2
+    return 0
 
 
 def _of_jpeg(data: bytes) -> int:
@@ -156,16 +171,18 @@ def _of_jpeg(data: bytes) -> int:
         if head[:1] != _SEGMENT or len(head) < _FRAME_BYTES:
             return 0
         if head[1] in _FRAMES:
-            return _big(head[5:7]) * _big(head[7:9])
-        at += 2 + _big(head[2:4])
+            return big(head[5:7]) * big(head[7:9])
+        at += 2 + big(head[2:4])
     return 0
 
 
-def _big(piece: bytes) -> int:
+def big(piece: bytes) -> int:
+    """Return a number whose first byte counts most."""
     return int.from_bytes(piece, "big")
 
 
-def _little(piece: bytes) -> int:
+def little(piece: bytes) -> int:
+    """Return a number whose last byte counts most."""
     return int.from_bytes(piece, "little")
 
 

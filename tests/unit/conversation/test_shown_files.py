@@ -1,7 +1,7 @@
 """Files that people send go to a model that takes them: by reference, within bounds, while fresh."""
 
 import io
-from base64 import b64encode
+from base64 import b64decode, b64encode
 
 import pytest
 from PIL import Image
@@ -63,6 +63,32 @@ async def test_a_picture_is_shown_to_a_model_that_sees(world: World) -> None:
         [part] = parts(world)
         assert (part.media_type, part.name, part.number) == ("image/png", "a.png", 1)
         assert "1. `a.png`: PNG image" in world.model.asked()[-1]
+
+
+async def test_where_a_picture_was_taken_is_not_sent_with_it(world: World) -> None:
+    """Nor by whom, nor what hangs on its end; the file that is kept is as it came (P8)."""
+    takes(world, "images")
+    tells = b"52.5186N of Olga's"
+    said, drawn = Image.Exif(), io.BytesIO()
+    said[0x013B], said[0x0112] = tells.decode(), 6
+    said.get_ifd(0x8825)[29] = tells.decode()
+    Image.new("RGB", (4, 3)).save(drawn, "JPEG", exif=said, comment=tells)
+    whole = drawn.getvalue() + b"PK\x03\x04" + tells
+    async with world.running() as house:
+        await send(house, "look", file(world, "a.jpg", whole))
+        [sent] = shown(world)
+        with Image.open(io.BytesIO(b64decode(sent))) as image:
+            assert (image.size, dict(image.getexif())) == ((4, 3), {0x0112: 6})
+        assert tells not in b64decode(sent)
+        assert await world.store.blob(parts(world)[0].digest) == whole
+
+
+async def test_a_picture_that_is_not_built_as_one_is_not_sent(world: World) -> None:
+    """What it would unfold to, at whoever sees it, is not known; a line stands for it."""
+    takes(world, "images")
+    async with world.running() as house:
+        await send(house, "look", file(world, "a.png", RED[:-20]))
+        assert shown(world) == []
 
 
 async def test_a_file_is_called_by_a_line_in_which_all_is_seen(world: World) -> None:

@@ -106,6 +106,30 @@ def test_an_image_is_sent_if_it_has_no_more_pixels_than_it_may(
     assert sent_as(data, "a", most_pixels=pixels - 1) == ""
 
 
+@pytest.mark.parametrize("frame", [b"", b"ANMF" + (10_020).to_bytes(4, "little") + bytes(16)])
+@pytest.mark.parametrize("before", [b"", b"giFt\x03\0\0\0abc\0"])
+@pytest.mark.parametrize("kind", ["lossless", "lossy"])
+def test_a_webp_is_as_large_as_the_largest_picture_in_it(
+    frame: bytes, before: bytes, kind: str
+) -> None:
+    """Its canvas may say less than what a decoder unfolds."""
+    inner = drawn("WEBP", (300, 200), {"lossless": True})
+    if kind == "lossy":
+        made = io.BytesIO()
+        Image.new("RGB", (300, 200)).save(made, "WEBP")
+        inner = made.getvalue()
+    canvas = b"VP8X\x0a\0\0\0" + bytes(10)
+    data = b"RIFF\xff\xff\0\0WEBP" + canvas + before + frame + inner[12:]
+    assert [sent_as(data, "a", most_pixels=most) for most in (59_999, 60_000)] == ["", "image/webp"]
+
+
+def test_a_webp_of_more_parts_than_are_looked_at_is_not_sent() -> None:
+    inner = drawn("WEBP", (300, 200), {"lossless": True})
+    gifts = b"giFt\x02\0\0\0ab" * 1_000
+    data = b"RIFF\xff\xff\0\0WEBPVP8X\x0a\0\0\0" + bytes(10) + gifts + inner[12:]
+    assert sent_as(data, "a", most_pixels=60_000) == ""
+
+
 def test_a_webp_without_transparency_is_measured_too() -> None:
     made = io.BytesIO()
     Image.new("RGB", (17, 5)).save(made, "WEBP")
