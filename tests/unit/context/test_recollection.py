@@ -49,19 +49,6 @@ def newest(world: World) -> str:
     return said[-1].content
 
 
-async def test_a_fact_is_known_in_a_new_conversation_after_a_kill(world: World) -> None:
-    """With who said it, when and where, before the words of the message. S2-05, K25."""
-    async with world.running() as house:
-        await told(house)
-    async with world.running() as house:
-        await house.say("/new")
-        await house.say("what may I drink?")
-        day = f"{world.clock.now():%Y-%m-%d}"
-        line = f"[1] {day}, Ada on chat, another conversation: likes green tea"
-        assert newest(world).startswith(OPENING)
-        assert newest(world).endswith(f"\n```\n{line}\n```]\n\nwhat may I drink?")
-
-
 async def test_a_fact_told_in_private_is_not_known_in_a_group_nor_to_others(world: World) -> None:
     async with world.running() as house:
         await told(house)
@@ -69,19 +56,6 @@ async def test_a_fact_told_in_private_is_not_known_in_a_group_nor_to_others(worl
         assert newest(world) == "Ada: what do I like?"
         await house.say("what does Ada like?", "ben")
         assert newest(world) == "what does Ada like?"
-
-
-async def test_a_fact_of_a_group_stays_in_the_group(world: World) -> None:
-    """Everybody who reads along has it there, and nobody elsewhere."""
-    async with world.running() as house:
-        world.model.will(REMEMBER, says("noted"))
-        await house.say("I like green tea", room="club")
-        await house.say("what does Ada like?", "ben", room="club")
-        assert "this conversation: likes green tea" in newest(world)
-        await house.say("what do I like?")
-        assert newest(world) == "what do I like?"
-        await house.say("what do I like?", room="other")
-        assert newest(world) == "Ada: what do I like?"
 
 
 async def test_the_facts_of_a_group_follow_it_to_its_new_address(world: World) -> None:
@@ -139,19 +113,6 @@ async def test_facts_that_come_to_a_chat_that_has_some_stand_behind_them(world: 
     again = await kept.add(new, replace(late, text="more"), most=9)
     assert again != "full"
     assert again.note.number == 5
-
-
-async def test_what_is_forgotten_is_not_in_the_next_request(world: World) -> None:
-    """Not even in the rest of the turn that began with it, and no journal holds it."""
-    async with world.running() as house:
-        await told(house)
-        await house.say("/new")
-        world.model.will(asks_for(("forget_note", '{"number": 1}')), says("forgotten"))
-        await house.say("forget that I like tea")
-        assert "green tea" not in newest(world)
-        assert OPENING in str(world.model.requests[-2].messages)
-        await house.say("what do I like?")
-        assert OPENING not in str(world.model.requests[-1].messages)
 
 
 async def test_only_the_newest_message_has_notes_beside_it(world: World) -> None:

@@ -14,7 +14,6 @@ from zeroclaw.envelope import Attachment, ConversationId, Said
 from zeroclaw.errors import ChannelRejected, ChannelUnavailable, RateLimited
 from zeroclaw.message import UserMessage
 from zeroclaw.store import Commit, DurablePoint, RowKind
-from zeroclaw.tools.attachments import File
 from zeroclaw.value import replace
 
 HEAD = (
@@ -52,20 +51,6 @@ def told(world: World) -> list[str]:
 
 async def rows(house: House) -> list[Attached]:
     return [ATTACHMENTS.of(row) for row in await house.rows(RowKind.ATTACHMENT)]
-
-
-async def test_a_file_is_at_hand_before_its_turn_starts(world: World) -> None:
-    """Fetched after the message was taken, kept as a blob, and listed for the model."""
-    async with world.running() as house:
-        await send(house, "look", file(world, "a.txt", b"milk\n", said_bytes=5))
-        [kept] = await rows(house)
-        assert (kept.number, kept.place, kept.principal, kept.failed) == (1, 0, "person:ada", "")
-        files = AttachedFiles(world.store)
-        conversation = ConversationId((await house.rows(RowKind.CONVERSATION))[0].key)
-        assert await files.find(conversation, 1) == File(name="a.txt", size_bytes=5)
-        assert await files.content(conversation, 1) == b"milk\n"
-        assert told(world) == [f"look\n\n{HEAD}1. `a.txt`: text, 5 bytes]"]
-        assert house.texts() == ["ok"]
 
 
 async def test_a_file_alone_is_a_message(world: World) -> None:
@@ -134,21 +119,6 @@ async def test_too_many_files_are_counted_and_not_taken(world: World) -> None:
         assert told(world)[0].endswith(
             "1. `a`: text, 4 bytes\n2 more files not taken: too many with one message]"
         )
-
-
-async def test_a_fetch_that_may_help_is_tried_again(world: World) -> None:
-    """Unavailable, then limited: the wait that was asked for is kept to the letter."""
-    async with world.running() as house:
-        world.platforms["chat"].will(
-            "fetch", ChannelUnavailable("away"), RateLimited("slowly", retry_after_s=30.0)
-        )
-        await send(house, "look", file(world, "a.txt"))
-        assert told_nothing(world)
-        await house.advance(1.0)
-        await house.advance(29.0)
-        assert told_nothing(world)
-        await house.advance(1.0)
-        assert told(world) == [f"look\n\n{HEAD}1. `a.txt`: text, 4 bytes]"]
 
 
 def told_nothing(world: World) -> bool:

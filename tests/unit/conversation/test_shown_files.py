@@ -12,7 +12,6 @@ from tests.unit.conversation.test_downloads import file, send
 from zeroclaw.config.model import AttachmentSettings
 from zeroclaw.context.history import FILES_STAY
 from zeroclaw.conversation.attachments import ATTACHMENTS
-from zeroclaw.errors import ProviderRejected
 from zeroclaw.message import FileKind, FilePart, UserMessage
 from zeroclaw.provider import ProviderFacts
 from zeroclaw.retention.tables import TABLES
@@ -52,17 +51,6 @@ def parts(world: World) -> list[FilePart]:
 
 def base64(*bodies: bytes) -> list[bytes]:
     return sorted(b64encode(one) for one in bodies)
-
-
-async def test_a_picture_is_shown_to_a_model_that_sees(world: World) -> None:
-    """And named in the text, as every file is. S1-08."""
-    takes(world, "images")
-    async with world.running() as house:
-        await send(house, "look", file(world, "a.png", RED))
-        assert shown(world) == base64(RED)
-        [part] = parts(world)
-        assert (part.media_type, part.name, part.number) == ("image/png", "a.png", 1)
-        assert "1. `a.png`: PNG image" in world.model.asked()[-1]
 
 
 async def test_where_a_picture_was_taken_is_not_sent_with_it(world: World) -> None:
@@ -216,22 +204,6 @@ async def test_a_pdf_goes_to_a_model_that_reads_files(world: World) -> None:
     async with world.running() as house:
         await send(house, "sum up", file(world, "a.pdf", b"%PDF-1.7\n"))
         assert shown(world) == base64(b"%PDF-1.7\n")
-
-
-async def test_a_refusal_of_the_files_is_answered_without_them(
-    world: World, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Whatever was said of the model; what was refused is in the log."""
-    takes(world, "images")
-    async with world.running() as house:
-        world.model.will((ProviderRejected("no image_url here"),), says("I can't see it"))
-        await send(house, "look", file(world, "a.png", RED))
-        assert house.texts() == ["I can't see it"]
-        assert shown(world) == []
-        assert "files_refused" in caplog.messages
-        world.model.will((ProviderRejected("no"),), (ProviderRejected("no such model"),))
-        await house.say("again")
-        assert house.texts()[-1] == "_The model can't answer: no such model._"
 
 
 async def test_a_repeated_message_has_its_files(world: World) -> None:

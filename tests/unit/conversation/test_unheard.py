@@ -12,7 +12,6 @@ from zeroclaw.config.model import PersonSettings
 from zeroclaw.conversation.attachments import Attached, is_unheard
 from zeroclaw.envelope import Attachment, ItemId
 from zeroclaw.errors import ProviderRejected
-from zeroclaw.message import AssistantMessage
 from zeroclaw.store import DurablePoint
 from zeroclaw.text.catalogue import UNHEARD
 from zeroclaw.value import replace
@@ -24,21 +23,6 @@ BELOW = f"\n\n_{SENTENCE}_"
 
 def voice(world: World, name: str = "voice.ogg") -> Attachment:
     return replace(file(world, name, OGG), media_type="audio/ogg")
-
-
-async def test_a_voice_message_is_answered_without_the_model(world: World) -> None:
-    """At once and for nothing; later the model knows that it came, and what was said to it."""
-    async with world.running() as house:
-        await send(house, "", voice(world))
-        assert house.texts() == [SENTENCE]
-        assert world.model.requests == []
-        assert await house.states() == ["answered"]
-        await house.say("then read this")
-        assert house.texts() == [SENTENCE, "ok"]
-        assert "1. `voice.ogg`: Ogg audio or video, 204 bytes; nobody here can" in told(world)[0]
-        assert (
-            AssistantMessage(content=SENTENCE, mark="runtime") in world.model.requests[0].messages
-        )
 
 
 async def test_a_caption_is_answered_and_the_sentence_said(world: World) -> None:

@@ -30,7 +30,6 @@ from zeroclaw.errors import (
     ChannelUnavailable,
     Fenced,
     NotSupported,
-    RateLimited,
     StoreUnusable,
 )
 from zeroclaw.value import replace
@@ -113,58 +112,6 @@ async def test_each_new_message_is_known_before_anything_else_is_sent() -> None:
         assert (await handle.close()).refs == tuple(known)
 
 
-async def test_a_long_text_goes_on_in_the_next_message() -> None:
-    """Messages that are full are not touched again (S2-20)."""
-    async with running(platform()) as rig:
-        handle = draft(rig)
-        for number, size in enumerate([40, 80, 100, 120]):
-            handle.show(number, "word " * (size // 5))
-            await rig.clock.sleep(1)
-        await handle.close()
-        assert " ".join(seen(rig.channel)).split() == ["word"] * 24
-        assert [call.message for call in rig.channel.called("edit")] == ["m1", "m2", "m2"]
-
-
-async def test_a_shorter_answer_replaces_a_longer_one() -> None:
-    """A re-asked answer leaves nothing of the first behind (P6)."""
-    async with running(platform()) as rig:
-        handle = draft(rig)
-        handle.show(0, "one " * 40)
-        await rig.clock.sleep(1)
-        handle.show(1, "short")
-        await rig.clock.sleep(1)
-        await handle.close()
-        assert seen(rig.channel) == ["short"]
-
-
-async def test_older_texts_are_dropped() -> None:
-    """Also those that come while a call is under way (P6)."""
-    async with running(platform()) as rig:
-        handle = draft(rig)
-        handle.show(3, "new")
-        handle.show(2, "old")
-        await rig.clock.sleep(1)
-        await handle.close()
-        handle.show(4, "after the end")
-        await rig.clock.sleep(1)
-        assert seen(rig.channel) == ["new"]
-
-
-async def test_a_platforms_wait_is_obeyed_and_then_the_newest_is_shown() -> None:
-    """Not the text that was refused (P6)."""
-    async with running(platform()) as rig:
-        rig.channel.will("edit", RateLimited("slow down", retry_after_s=30))
-        handle = draft(rig)
-        for number, text in enumerate(["a", "ab", "abc"]):
-            handle.show(number, text)
-            await rig.clock.sleep(1)
-        assert seen(rig.channel) == ["a"]
-        await rig.clock.sleep(30)
-        assert seen(rig.channel) == ["abc"]
-        assert [call.at for call in rig.channel.called("edit")] == [1, 31]
-        await handle.close()
-
-
 @pytest.mark.parametrize(
     "fault",
     [
@@ -199,21 +146,6 @@ async def test_a_refused_draft_falls_silent(refusal: Exception) -> None:
         await rig.clock.sleep(1)
         assert len(rig.channel.calls) == 1
         assert (await handle.close()).refs == ()
-
-
-async def test_a_hanging_call_holds_up_its_own_draft_only() -> None:
-    """Until its time-out; other chats go on (P9)."""
-    async with running(platform()) as rig:
-        rig.channel.will("send", Hang())
-        stuck, other = draft(rig), draft(rig, address=rig.channel.address("c2"), turn="other")
-        stuck.show(0, "stuck")
-        await rig.clock.sleep(1)
-        other.show(0, "free")
-        await rig.clock.sleep(1)
-        assert (seen(rig.channel), seen(rig.channel, "c2")) == ([], ["free"])
-        await other.close()
-        assert (await stuck.close()).refs == ()
-        assert rig.clock.monotonic() == CALL_TIMEOUT_S
 
 
 async def test_closing_waits_for_the_call_under_way_and_returns_its_message() -> None:
@@ -321,16 +253,6 @@ async def test_a_channel_that_is_not_there_shows_nothing() -> None:
         handle.show(0, "a")
         await rig.clock.sleep(1)
         assert (await handle.close()).refs == ()
-
-
-async def test_a_channel_that_can_not_edit_shows_nothing_before_the_final() -> None:
-    """It flushes once (S2-20)."""
-    async with running(platform(replace(CAPABILITIES, can_edit=False))) as rig:
-        handle = draft(rig)
-        handle.show(0, "a")
-        await rig.clock.sleep(1)
-        assert (await handle.close()).refs == ()
-        assert rig.channel.calls == []
 
 
 async def test_many_drafts_share_an_account_evenly_and_keep_its_budget() -> None:

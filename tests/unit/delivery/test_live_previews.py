@@ -38,18 +38,6 @@ def seen(channel: ScriptedChannel) -> tuple[str | None, list[str]]:
     return channel.previews.get(here(channel).key()), channel.chat(here(channel))
 
 
-async def test_an_answer_grows_without_a_message() -> None:
-    """Each text is seen, nothing stands, and the final has no draft to begin with (S2-06, P6)."""
-    async with running(platform(NATIVE)) as rig:
-        handle = draft(rig)
-        for number, text in enumerate(["a", "ab", "abc"]):
-            handle.show(number, text)
-            await rig.clock.sleep(1)
-            assert seen(rig.channel) == (text, [])
-        assert await handle.close() == Left(posted=0)
-        assert {call.key for call in rig.channel.called("preview")} == {"turn:0"}
-
-
 async def test_the_last_text_leaves_no_call_for_the_final_to_wait_for() -> None:
     """Not even one that was asked for before it came (P6)."""
     async with running(platform(replace(NATIVE, min_edit_interval_s=5))) as rig:
@@ -62,16 +50,6 @@ async def test_the_last_text_leaves_no_call_for_the_final_to_wait_for() -> None:
         await rig.clock.sleep(10)
         assert seen(rig.channel) == ("a", [])
         assert (await handle.close()).refs == ()
-
-
-async def test_in_a_chat_of_several_people_it_is_a_message() -> None:
-    """Only direct chats show what is not sent (S2-06)."""
-    async with running(platform(NATIVE)) as rig:
-        handle = draft(rig, direct=False)
-        handle.show(0, "a")
-        await rig.clock.sleep(1)
-        assert rig.channel.called("preview") == []
-        assert len((await handle.close()).refs) == 1
 
 
 async def test_what_must_stand_is_a_message_before_anybody_waits() -> None:
@@ -166,22 +144,6 @@ async def test_a_preview_that_fails_is_made_again(fault: Exception | Lost) -> No
         await rig.clock.sleep(5)
         assert seen(rig.channel) == ("ab", [])
         assert await handle.close() == Left(posted=0)
-
-
-async def test_a_platform_without_previews_is_asked_once() -> None:
-    """Its drafts are messages from then on, this one and all that follow (S2-06)."""
-    async with running(platform(NATIVE)) as rig:
-        rig.channel.will("preview", NotSupported("no such method"))
-        first = draft(rig)
-        first.show(0, "a")
-        await rig.clock.sleep(1)
-        second = draft(rig, turn="second")
-        second.show(0, "b")
-        await rig.clock.sleep(1)
-        assert seen(rig.channel) == (None, ["a", "b"])
-        assert len(rig.channel.called("preview")) == 1
-        for handle in (first, second):
-            assert len((await handle.close()).refs) == 1
 
 
 async def test_a_draft_that_began_before_the_refusal_makes_no_call_either() -> None:

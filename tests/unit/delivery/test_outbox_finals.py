@@ -12,42 +12,15 @@ from tests.unit.delivery.outbox_rows import (
     seen,
     turn_of,
 )
-from tests.unit.delivery.rig import CAPABILITIES, PLAIN_SENDS, commit, platform, running
+from tests.unit.delivery.rig import PLAIN_SENDS, commit, platform, running
 from zeroclaw.delivery.account import Markdown
 from zeroclaw.delivery.draft import CONTINUED_ABOVE, message_key
-from zeroclaw.delivery.rows import OUTBOX, Left, Text, Uncertainty
+from zeroclaw.delivery.rows import Left, Uncertainty
 from zeroclaw.errors import ChannelRejected, ChannelUnavailable
 from zeroclaw.store import DurablePoint
 from zeroclaw.text import catalogue
-from zeroclaw.value import replace
 
 LOST = Uncertainty(may_stand=True)
-
-
-async def test_a_final_without_a_draft_is_sent() -> None:
-    """One call and one commit, which holds where it stands (S2-14, S2-19)."""
-    async with running(platform()) as rig:
-        put = final(rig, "done")
-        await rig.commit(put)
-        await rig.outbox.ended(put.key)
-        assert seen(rig.channel) == ["done"]
-        row = await rig.row(put)
-        assert (row.state, delivery_points(rig)) == ("delivered", [DurablePoint.DELIVERED])
-        item = OUTBOX.of(row)
-        assert isinstance(item, Text)
-        assert [ref.message for ref in item.refs] == ["m1"]
-        assert [call.key for call in rig.channel.calls] == [f"{turn_of(put.key)}:0"]
-
-
-async def test_a_final_edits_its_draft() -> None:
-    """What people saw growing ends as exactly the final (P6)."""
-    async with running(platform()) as rig:
-        refs = await posted(rig, "dra")
-        put = final(rig, "drawn", refs=refs)
-        await rig.commit(put)
-        await rig.outbox.ended(put.key)
-        (shown,) = rig.channel.standing(rig.channel.address())
-        assert (shown.text, shown.draft, shown.ref) == ("drawn", False, refs[0])
 
 
 async def test_a_long_final_edits_what_is_there_and_sends_the_rest() -> None:
@@ -60,24 +33,6 @@ async def test_a_long_final_edits_what_is_there_and_sends_the_rest() -> None:
         known = [DurablePoint.REF_KNOWN] * 2
         assert delivery_points(rig) == [*known, DurablePoint.DELIVERED]
         assert [call.name for call in rig.channel.calls] == ["edit", "send", "send"]
-
-
-@pytest.mark.parametrize(
-    ("can_delete", "left"),
-    [
-        pytest.param(True, ["short"], id="deleted"),
-        pytest.param(False, ["short", CONTINUED_ABOVE, CONTINUED_ABOVE], id="marked"),
-    ],
-)
-async def test_messages_that_the_final_does_not_need_are_taken_away(
-    can_delete: bool, left: list[str]
-) -> None:
-    """Or say that the answer is above (P6)."""
-    async with running(platform(replace(CAPABILITIES, can_delete=can_delete))) as rig:
-        put = final(rig, "short", refs=await posted(rig, "a", "b", "c"))
-        await rig.commit(put)
-        await rig.outbox.ended(put.key)
-        assert seen(rig.channel) == left
 
 
 async def test_a_message_that_can_no_longer_be_deleted_says_so() -> None:
@@ -151,45 +106,6 @@ async def test_a_lost_message_that_the_final_does_not_need_is_taken_away() -> No
         rig.outbox.announce(put, Left(refs=(first,), uncertainty=LOST, posted=2))
         await rig.outbox.ended(put.key)
         assert seen(rig.channel) == ["short"]
-
-
-async def test_a_message_that_somebody_deleted_is_sent_anew() -> None:
-    """An edit refused because the message is gone becomes a send (P6)."""
-    async with running(platform()) as rig:
-        refs = await posted(rig, "dra")
-        rig.channel.lose(refs[0])
-        put = final(rig, "drawn", refs=refs)
-        await rig.commit(put)
-        await rig.outbox.ended(put.key)
-        assert seen(rig.channel) == ["drawn"]
-
-
-@pytest.mark.parametrize("call", ["send", "edit"])
-async def test_refused_markup_becomes_plain_text(call: str) -> None:
-    """Before anything is given up (P6)."""
-    async with running(platform(PLAIN_SENDS)) as rig:
-        refs = await posted(rig, "dra") if call == "edit" else ()
-        rig.channel.will("edit" if refs else "send", ChannelRejected("bad entity", markup=True))
-        put = final(rig, "*bold*", refs=refs)
-        await rig.commit(put)
-        await rig.outbox.ended(put.key)
-        assert seen(rig.channel) == ["bold"]
-
-
-async def test_a_final_that_is_refused_is_told_to_the_operator() -> None:
-    """In the commit that says so, with what the operator is told (P6, P10)."""
-    async with running(platform()) as rig:
-        markup = ChannelRejected("bad entity", markup=True)
-        rig.channel.will("send", markup, ChannelRejected("blocked"))
-        told = note(rig, "a final was refused", quiet=True)
-        rig.hooks.add = (told,)
-        put = final(rig, "*bold*")
-        await rig.commit(put)
-        await rig.outbox.ended(put.key)
-        assert (await rig.row(put)).state == "refused"
-        assert rig.hooks.reasons == ["blocked"]
-        await rig.outbox.ended(told.key)
-        assert seen(rig.channel) == ["a final was refused"]
 
 
 async def test_nobody_is_told_of_a_refused_quiet_note() -> None:

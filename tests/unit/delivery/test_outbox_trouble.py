@@ -1,12 +1,11 @@
 """Whatever was committed to be said is said on a platform in trouble, once, or somebody is told."""
 
 import asyncio
-from itertools import pairwise
 
 import pytest
 
-from tests.fakes.scripted_calls import Hang, Lost
-from tests.unit.delivery.outbox_rows import HOUR_S, final, seen, turn_of
+from tests.fakes.scripted_calls import Hang
+from tests.unit.delivery.outbox_rows import HOUR_S, final, seen
 from tests.unit.delivery.rig import (
     CALL_TIMEOUT_S,
     LOOKING,
@@ -17,32 +16,8 @@ from tests.unit.delivery.rig import (
     running,
 )
 from zeroclaw.delivery.reconcile import MOST_LOST
-from zeroclaw.errors import ChannelUnavailable, RateLimited
-from zeroclaw.text import catalogue
+from zeroclaw.errors import ChannelUnavailable
 from zeroclaw.value import replace
-
-
-async def test_an_unreachable_platform_is_tried_until_it_answers() -> None:
-    """With longer and longer pauses, up to a minute (P1)."""
-    async with running(platform()) as rig:
-        rig.channel.will("send", *[ChannelUnavailable("no route")] * 10)
-        put = final(rig, "done")
-        await rig.commit(put)
-        await rig.outbox.ended(put.key)
-        starts = [call.at for call in rig.channel.calls]
-        pauses = [later - earlier for earlier, later in pairwise(starts)]
-        assert pauses == pytest.approx([1, 2, 4, 8, 16, 32, 60, 60, 60, 60])
-        assert seen(rig.channel) == ["done"]
-
-
-async def test_a_platforms_wait_is_obeyed_to_the_letter() -> None:
-    """Not longer either (P6)."""
-    async with running(platform()) as rig:
-        rig.channel.will("send", RateLimited("slow down", retry_after_s=7))
-        put = final(rig, "done")
-        await rig.commit(put)
-        await rig.outbox.ended(put.key)
-        assert [call.at for call in rig.channel.calls] == pytest.approx([0, 7])
 
 
 async def test_who_waited_for_another_message_of_the_chat_obeys_its_refusal() -> None:
@@ -54,27 +29,6 @@ async def test_who_waited_for_another_message_of_the_chat_obeys_its_refusal() ->
         for put in puts:
             await rig.outbox.ended(put.key)
         assert sorted(call.at for call in rig.channel.calls) == pytest.approx([0, 8, 9])
-
-
-async def test_a_lost_answer_is_repeated_under_the_same_key() -> None:
-    """Where the platform knows keys, nobody sees it twice (P1)."""
-    async with running(platform()) as rig:
-        rig.channel.will("send", Lost(), Hang())
-        put = final(rig, "done")
-        await rig.commit(put)
-        await rig.outbox.ended(put.key)
-        assert seen(rig.channel) == ["done"]
-        assert {call.key for call in rig.channel.calls} == {f"{turn_of(put.key)}:0"}
-
-
-async def test_elsewhere_a_repeat_says_that_it_may_be_one() -> None:
-    """The one window that nobody can close is not hidden (P1)."""
-    async with running(platform(PLAIN_SENDS)) as rig:
-        rig.channel.will("send", Lost(), ChannelUnavailable("no route"))
-        put = final(rig, "done")
-        await rig.commit(put)
-        await rig.outbox.ended(put.key)
-        assert seen(rig.channel) == ["done", "done" + catalogue.POSSIBLE_REPEAT.en]
 
 
 async def test_what_is_lost_every_time_is_given_up_and_told() -> None:

@@ -8,12 +8,10 @@ from tests.fakes.plain_tool import POKE as POKE_SPEC
 from tests.fakes.plain_tool import PlainTool
 from tests.fakes.scripted_model import asks_for
 from zeroclaw.config.model import ApprovalSettings, PersonSettings
-from zeroclaw.envelope import Duplicate, Pressed
 from zeroclaw.store import Commit, DurablePoint, RowKind
 from zeroclaw.tool import Arguments, ToolContext
 
 POKE = asks_for(("poke", '{"a": 1}'))
-TWO_POKES = asks_for(("poke", '{"a": 1}'), ("poke", '{"a": 2}'))
 DEADLINE_S = 900.0
 
 
@@ -53,40 +51,6 @@ async def test_a_secret_in_a_reason_is_not_kept(world: World) -> None:
         await house.say("poke it")
         await house.press("deny_with_reason", reason="hunter2-and-then-some")
         assert "hunter2" not in world.model.asked()[-1]
-
-
-async def test_only_an_approver_may_answer(world: World) -> None:
-    """Somebody else's press changes nothing and says who may (P5)."""
-    world.model.will(POKE)
-    async with world.running() as house:
-        await house.say("poke it")
-        assert await house.press(who="ben", at="ada") == "only an operator may answer this"
-        assert world.poke.runs == []
-        await house.press()
-        assert world.poke.runs == [{"a": 1}]
-
-
-async def test_a_person_who_asked_elsewhere_is_told_who_decides(world: World) -> None:
-    """The card goes to the operator's own chat, never to the chat that asked (P5)."""
-    world.model.will(POKE)
-    async with world.running() as house:
-        await house.say("poke it", "ben", room="lobby")
-        assert house.texts(room="lobby") == ["Waiting for an operator to approve `poke`."]
-        assert house.card().calls[0].tool == "poke"
-        assert house.card().asked_by == "Ben"
-        await house.press()
-        assert house.texts(room="lobby")[-1] == "ok"
-
-
-async def test_whoever_asks_may_be_kept_from_approving(world: World) -> None:
-    """With `requester_may_answer = false` the only operator reaches nobody (P5)."""
-    world.configure(approvals=ApprovalSettings(requester_may_answer=False))
-    world.model.will(POKE)
-    async with world.running() as house:
-        await house.say("poke it")
-        assert "no operator can be reached from here" in world.model.asked()[-1]
-        assert await house.rows(RowKind.APPROVAL) == ()
-        assert await house.audited() == ["proposed", "evaluated", "denied"]
 
 
 async def test_another_operator_answers_instead(world: World) -> None:
@@ -138,20 +102,6 @@ async def test_a_press_before_the_timer_fires_can_be_late_too(world: World) -> N
         assert house.endings() == [("expired", "")]
 
 
-async def test_a_question_that_became_due_while_nobody_ran_is_ended_at_the_start(
-    world: World,
-) -> None:
-    """Deadlines are expired before any channel starts (P5)."""
-    world.model.will(POKE)
-    async with world.running() as house:
-        await house.say("poke it")
-    world.clock.leap(timedelta(seconds=DEADLINE_S + 1))
-    async with world.running() as house:
-        assert house.endings() == [("expired", "")]
-        assert await house.states() == ["answered", "answered"]
-        assert world.poke.runs == []
-
-
 async def test_a_deadline_meets_a_card_that_becomes_known(world: World) -> None:
     """The row has just changed; it is read anew, and ended as it stands now (P5)."""
     world.model.will(POKE)
@@ -171,56 +121,6 @@ async def test_a_deadline_meets_a_card_that_becomes_known(world: World) -> None:
         assert await house.states() == ["answered"]
 
 
-async def test_a_question_survives_a_restart(world: World) -> None:
-    """It is neither asked nor gated again, and its answer runs the call (P5)."""
-    world.model.will(POKE)
-    async with world.running() as house:
-        await house.say("poke it")
-    async with world.running() as house:
-        assert len(house.texts()) == 1
-        await house.press()
-        assert world.poke.runs == [{"a": 1}]
-        assert house.endings() == [("approved", "Ada")]
-        assert len(world.model.requests) == 2
-
-
-async def test_an_answer_that_was_cut_off_is_found_at_the_start(world: World) -> None:
-    """It is on record, so it counts: the call runs after the restart (P5)."""
-    world.model.will(POKE)
-    async with world.running() as house:
-        await house.say("poke it")
-        world.store.cut_after(DurablePoint.ADMITTED)
-        await house.press_and_die()
-    world.store.heal()
-    async with world.running() as house:
-        assert world.poke.runs == [{"a": 1}]
-        assert house.endings() == [("approved", "Ada")]
-
-
-async def test_the_same_press_twice_is_one_answer(world: World) -> None:
-    """A redelivered press is a duplicate (P5)."""
-    world.model.will(POKE)
-    async with world.running() as house:
-        await house.say("poke it")
-        pressed = Pressed(approval=house.card().calls[0].approval, choice="once")
-        await house.event(pressed, key="press")
-        assert await house.event(pressed, key="press") == Duplicate()
-        assert world.poke.runs == [{"a": 1}]
-
-
-async def test_a_card_that_was_sent_but_not_recorded_is_settled_when_it_is_touched(
-    world: World,
-) -> None:
-    """A press brings the card's own ref along; it then shows how the question ended (P5)."""
-    world.model.will(POKE)
-    async with world.running() as house:
-        await house.say("poke it")
-        copy = await world.platforms["chat"].ask(house.place(), house.card())
-        await house.press("deny")
-        refs = [one.ref for one in world.platforms["chat"].standing(house.place()) if one.outcome]
-        assert copy in refs
-
-
 async def test_a_late_press_on_an_unknown_copy_settles_it_too(world: World) -> None:
     """Even when the question has ended already (P5)."""
     world.model.will(POKE)
@@ -235,21 +135,6 @@ async def test_a_late_press_on_an_unknown_copy_settles_it_too(world: World) -> N
 
 
 # --- for a time ----------------------------------------------------------------------------------
-
-
-async def test_an_answer_for_a_time_covers_the_next_call(world: World) -> None:
-    """The same tool on the same resources runs without a question, until the time is up (P5)."""
-    world.model.will(POKE, asks_for(), asks_for(("poke", '{"a": 2}')), asks_for(), POKE)
-    async with world.running() as house:
-        await house.say("poke it")
-        await house.press("for_a_time")
-        assert len(await house.rows(RowKind.GRANT)) == 1
-        await house.say("again")
-        assert world.poke.runs == [{"a": 1}, {"a": 2}]
-        await house.advance(3600)
-        await house.say("once more")
-        assert len(world.poke.runs) == 2
-        assert house.endings() == []
 
 
 class Nameless(PlainTool):

@@ -38,15 +38,6 @@ async def test_calls_are_answered_by_number(world: World) -> None:
         assert "who said: because it hurts" in world.model.asked()[-1]
 
 
-async def test_both_calls_in_one_answer(world: World) -> None:
-    """`/approve 1 2` is one commit."""
-    world.model.will(TWO_POKES)
-    async with world.running() as house:
-        await house.say("poke both")
-        await house.say("/approve 1, 2")
-        assert world.poke.runs == [{"a": 1}, {"a": 2}]
-
-
 async def test_numbers_that_mean_nothing_run_nothing(world: World) -> None:
     """Unknown, ended, missing: each gets its sentence (P5, P10)."""
     world.model.will(POKE)
@@ -178,17 +169,6 @@ async def test_a_call_that_always_changes_is_given_up(world: World) -> None:
 def is_answer(commit: Commit) -> bool:
     """Whether it is an answer that the door commits after the first."""
     return commit.point is DurablePoint.ANSWERED and commit.fence is None
-
-
-async def test_numbers_go_on_after_a_restart(world: World) -> None:
-    """A number is never used again in a chat (P5)."""
-    world.model.will(TWO_POKES, POKE)
-    async with world.running() as house:
-        await house.say("poke both")
-        await house.say("/stop")
-    async with world.running() as house:
-        await house.say("poke it")
-        assert [call.number for call in house.card().calls] == [3]
 
 
 async def test_a_late_number_is_told_that_it_expired(world: World) -> None:

@@ -14,7 +14,6 @@ from zeroclaw.inbound.commands.registry import COMMANDS
 from zeroclaw.store import PAGE, RowKind
 
 POKE = asks_for(("poke", '{"a": 1}'))
-HELD = "Halted by Ada; your message waits for `/resume`."
 
 
 async def test_help_lists_every_command(world: World) -> None:
@@ -24,23 +23,6 @@ async def test_help_lists_every_command(world: World) -> None:
         [text] = house.texts()
         assert text.splitlines()[0] == "- `/help`: this list"
         assert len(text.splitlines()) == len(COMMANDS)
-
-
-async def test_an_unknown_command_names_the_way_out(world: World) -> None:
-    """And is not taken for a message (P10)."""
-    async with world.running() as house:
-        await house.say("/frobnicate now")
-        assert house.texts() == ["I don't know `/frobnicate`; `/help` lists what I know."]
-        assert world.model.requests == []
-
-
-async def test_whoami_says_how_a_person_is_known(world: World) -> None:
-    """Roles come from the configuration, never from a display name."""
-    async with world.running() as house:
-        await house.say("/whoami")
-        await house.say("/whoami", "cleo")
-        assert house.texts() == ["You are `person:ada`, sender `ada` on `chat`. Roles: operator."]
-        assert house.texts("cleo") == ["You are `chat:cleo`, sender `cleo` on `chat`. Roles: none."]
 
 
 @pytest.mark.parametrize("command", ["/halt", "/resume", "/tool look {}"])
@@ -95,20 +77,6 @@ async def test_status_shows_why_a_channel_is_not_up(world: World) -> None:
 # --- /new ----------------------------------------------------------------------------------------
 
 
-async def test_new_begins_a_conversation_that_knows_nothing(world: World) -> None:
-    """Messages admitted after it belong to the new one, at once and after a restart."""
-    async with world.running() as house:
-        await house.say("one")
-        await house.say("two")
-        await house.say("/new")
-        await house.say("three")
-        assert world.model.asked() == ["user: three"]
-        assert house.texts()[2] == "A new conversation; the old one is kept."
-    async with world.running() as house:
-        await house.say("four")
-        assert world.model.asked() == ["user: three", "assistant: ok", "user: four"]
-
-
 async def test_new_as_the_first_word_makes_one_conversation(world: World) -> None:
     """There is no old one to end."""
     async with world.running() as house:
@@ -116,25 +84,6 @@ async def test_new_as_the_first_word_makes_one_conversation(world: World) -> Non
         await house.say("one")
         assert world.model.asked() == ["user: one"]
         assert await house.states() == ["answered"]
-
-
-async def test_new_stops_the_running_turn(world: World) -> None:
-    """What was shown stays, marked; what waited behind it is answered in the old one first."""
-    world.model.will((*says("half ")[:1], asyncio.Event()), says("to two"), says("to three"))
-    async with world.running() as house:
-        await house.say("one")
-        await house.say("two")
-        await house.say("/new")
-        await house.say("three")
-        assert house.texts() == [
-            "half \n\n_Stopped: a new conversation was begun by Ada._",
-            "A new conversation; the old one is kept.",
-            "to two",
-            "to three",
-        ]
-        asked = [request.messages[-1] for request in world.model.requests]
-        assert [message.content for message in asked] == ["one", "two", "three"]
-        assert world.model.asked() == ["user: three"]
 
 
 async def test_new_leaves_somebody_elses_turn_running(world: World) -> None:
@@ -183,62 +132,7 @@ async def test_a_turn_that_new_left_running_can_still_be_stopped(world: World) -
         assert house.texts(room="lobby")[-1] == "Nothing is running."
 
 
-async def test_the_old_conversation_is_finished_before_the_new_one(world: World) -> None:
-    """A message for the new one waits while the old one still answers (P2)."""
-    held = asyncio.Event()
-    world.model.will((asyncio.Event(),), (held, *says("to two")))
-    async with world.running() as house:
-        await house.say("one")
-        await house.say("two")
-        await house.say("/new")
-        await house.say("three")
-        assert len(world.model.requests) == 2
-        held.set()
-        await house.settle()
-        assert house.texts()[-2:] == ["to two", "ok"]
-
-
 # --- /halt and /resume ---------------------------------------------------------------------------
-
-
-async def test_halt_ends_what_runs_and_holds_what_comes(world: World) -> None:
-    """Turns end as stopped, messages wait and their writers are told (P3)."""
-    world.model.will((*says("half ")[:1], asyncio.Event()))
-    async with world.running() as house:
-        await house.say("one", "ben")
-        await house.say("/halt")
-        assert house.texts() == ["Halted: nothing runs and nothing starts, until `/resume`."]
-        assert house.texts("ben") == ["half \n\n_Stopped: everything was halted by Ada._"]
-        await house.say("two", "ben")
-        assert house.texts("ben")[1:] == [HELD]
-        assert await house.states() == ["stopped", "queued"]
-        await house.say("/resume")
-        assert house.texts()[-1] == "Going on: what waited is answered now."
-        assert house.texts("ben")[2:] == ["ok"]
-
-
-async def test_a_halt_survives_a_restart(world: World) -> None:
-    """It is a row; what was said meanwhile is answered after `/resume`."""
-    async with world.running() as house:
-        await house.say("/halt")
-        await house.say("one")
-    async with world.running() as house:
-        assert house.services.policy.halted_by == "Ada"
-        assert await house.states() == ["queued"]
-        await house.say("/resume")
-        assert house.texts()[-1] == "ok"
-
-
-async def test_a_halt_ends_a_question_too(world: World) -> None:
-    """Its card shows that it was stopped, and by whom (P5)."""
-    world.model.will(POKE)
-    async with world.running() as house:
-        await house.say("poke it")
-        await house.say("/halt")
-        assert house.endings() == [("stopped", "Ada")]
-        assert await house.states("stopped") == ["stopped"]
-        assert await house.press() == "too late: the turn was stopped by Ada"
-        assert world.poke.runs == []
 
 
 async def test_a_turn_found_at_a_start_is_ended_by_the_halt(world: World) -> None:
@@ -289,19 +183,6 @@ async def test_retry_without_a_failure_says_so(world: World) -> None:
             "There is nothing to retry: no message of this conversation failed or was stopped."
         ]
         assert await house.states() == ["answered"]
-
-
-async def test_tool_calls_a_tool_without_the_model(world: World) -> None:
-    """The same gate, the same receipt; later requests see it (S2-15)."""
-    async with world.running() as house:
-        await house.say('/tool look {"at": "x"}')
-        [text] = house.texts()
-        assert "look did {'at': 'x'}" in text
-        assert house.receipts()[0].line().startswith("receipt: look · ok")
-        assert world.model.requests == []
-        await house.say("what was that")
-        assert world.model.asked()[0] == 'user: /tool look {"at": "x"}'
-        assert world.model.asked()[2].startswith("tool: `look` returned")
 
 
 async def test_tool_without_a_name_shows_how_it_is_written(world: World) -> None:

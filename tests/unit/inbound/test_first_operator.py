@@ -19,22 +19,6 @@ def orphan(tmp_path: Path) -> World:
     return World(tmp_path, CONFIG.model_copy(update={"people": (), "channels": channels}))
 
 
-async def test_the_printed_code_makes_an_operator(orphan: World) -> None:
-    """Whoever sends exactly it in private is stored, told, and asked about the next one."""
-    async with orphan.running() as house:
-        code = orphan.ready[0].claim
-        assert await house.event(Said(text=code), "ada", key="k") == Accepted()
-        assert house.texts()[-1].startswith("You are an operator of this bot now")
-        await house.say("let me in", "mallory")
-        assert await house.press() == "approved: chat:mallory"
-        assert await house.event(Said(text=code), "ada", key="k") == Duplicate()
-        assert orphan.model.requests == []
-    async with orphan.running() as house:
-        assert orphan.ready[1].claim == ""
-        await house.say("/whoami")
-        assert house.texts()[-1].endswith("Roles: operator.")
-
-
 async def test_a_used_code_does_nothing(orphan: World) -> None:
     """The second one who sends it is a stranger like any other."""
     async with orphan.running() as house:

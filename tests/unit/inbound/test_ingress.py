@@ -37,16 +37,6 @@ async def test_a_message_is_stored_before_it_is_confirmed(world: World) -> None:
         assert await house.states() == ["answered"]
 
 
-async def test_the_same_event_is_taken_once(world: World) -> None:
-    """A redelivery is recognised by its key, after a restart too (P1, S2-02)."""
-    async with world.running() as house:
-        await house.event(Said(text="hello"), key="k")
-        assert await house.event(Said(text="hello"), key="k") == Duplicate()
-    async with world.running() as house:
-        assert await house.event(Said(text="hello"), key="k") == Duplicate()
-        assert house.texts() == ["ok"]
-
-
 async def test_a_stranger_leaves_a_counter_and_nothing_else(world: World) -> None:
     """Nothing is stored, nothing is answered, the model is not asked (P4, S2-03)."""
     async with world.running() as house:
@@ -164,20 +154,6 @@ async def test_a_race_without_end_is_given_up(world: World) -> None:
 
 
 # --- messages that change ------------------------------------------------------------------------
-
-
-async def test_an_edit_before_the_turn_replaces_the_message(world: World) -> None:
-    """While it waits, the newest wording is the message (S0-06)."""
-    held = asyncio.Event()
-    world.model.will((held, *says("first")), says("second"))
-    async with world.running() as house:
-        await house.say("one")
-        await house.say("tow")
-        assert await house.edit("p2", "two") == Accepted()
-        held.set()
-        await house.settle()
-        assert world.model.asked()[-1] == "user: two"
-        assert await house.states() == ["answered", "answered"]
 
 
 async def test_a_message_withdrawn_before_its_turn_is_not_answered(world: World) -> None:

@@ -42,16 +42,6 @@ async def test_a_choice_holds_from_its_own_reply_on(world: World) -> None:
         assert house.texts()[-1] == "From now on I speak English with you."
 
 
-async def test_a_choice_outlives_the_process(world: World) -> None:
-    """A choice is committed with its command, and read again at a start."""
-    async with world.running() as house:
-        await house.say("/language de")
-    async with world.running() as house:
-        await house.say("/language")
-        assert house.texts()[-1].startswith("Meine eigenen Sätze")
-        assert len(await house.rows(RowKind.LANGUAGE)) == 1
-
-
 async def test_nobody_chooses_for_others(world: World) -> None:
     """In one group each is spoken to in their own language."""
     async with world.running() as house:

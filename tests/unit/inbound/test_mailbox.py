@@ -9,30 +9,6 @@ from zeroclaw.inbound.mailbox import AGAIN
 from zeroclaw.store import Commit, DurablePoint, RowKind
 
 
-async def test_messages_of_a_conversation_are_answered_in_order(world: World) -> None:
-    """Never two at the same time, however fast they come (P2)."""
-    first = asyncio.Event()
-    world.model.will((first, *says("to one")), says("to two"))
-    async with world.running() as house:
-        await house.say("one")
-        await house.say("two")
-        assert len(world.model.requests) == 1
-        first.set()
-        await house.settle()
-        assert house.texts() == ["to one", "to two"]
-        assert len(house.services.mailboxes) == 0
-
-
-async def test_conversations_do_not_wait_for_each_other(world: World) -> None:
-    """One that hangs delays nobody (P2, P9)."""
-    world.model.will((asyncio.Event(),))
-    async with world.running() as house:
-        await house.say("one")
-        await house.say("two", "ben")
-        assert house.texts("ben") == ["ok"]
-        assert len(house.services.mailboxes) == 1
-
-
 async def test_a_conversation_that_fails_is_tried_again(world: World) -> None:
     """With growing pauses, and nobody else is touched (P1, P9)."""
     failing = {"turn": True}

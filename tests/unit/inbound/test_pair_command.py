@@ -40,19 +40,6 @@ async def test_a_code_that_somebody_reads_out_lets_them_in(world: World) -> None
         assert house.texts("mallory")[1:] == ["You may talk to me now."]
 
 
-async def test_the_console_answers_too(world: World) -> None:
-    """By code or by id, once; a later answer says how it ended (P5)."""
-    async with world.running() as house:
-        await house.say("let me in", "mallory")
-        await house.say("me too", "trudy")
-        assert await console(house, f"deny {code_of(house)}") == ("denied: chat:mallory", True)
-        assert await console(house, "approve chat:trudy") == ("approved: chat:trudy", True)
-        late = await console(house, f"approve {code_of(house)}")
-        assert late == ("already denied by the operator on this machine", False)
-        await house.say("hello", "trudy")
-        assert house.texts("trudy")[-1] == "ok"
-
-
 async def test_people_are_listed_in_private_only(world: World) -> None:
     """In a group everybody would read who waits and who is in (P5)."""
     async with world.running() as house:

@@ -111,16 +111,6 @@ async def test_an_operator_is_never_limited(world: World) -> None:
         assert await house.rows(RowKind.ALLOWANCE) == ()
 
 
-async def test_one_persons_flood_is_nobody_elses(world: World) -> None:
-    """In a group whoever floods is answered by name of the message, and others go on (P9)."""
-    limited(world)
-    async with world.running() as house:
-        for _ in range(4):
-            await house.say("hello", "ben", room="lobby")
-        await house.say("hello", "cleo", room="lobby")
-        assert house.texts(room="lobby") == ["ok", "ok", FAST, "ok"]
-
-
 async def test_a_person_is_one_on_all_channels(world: World) -> None:
     """Two chats are two places to be told of it, and one allowance."""
     limited(world)

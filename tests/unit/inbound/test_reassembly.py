@@ -104,25 +104,6 @@ async def test_each_piece_has_its_time(world: World) -> None:
         assert world.model.asked() == ["user: abcd"]
 
 
-async def test_an_album_is_one_message_with_all_its_files(world: World) -> None:
-    """Captions and files in their order; whatever else comes in between is another message."""
-    files = world.platforms["chat"].files
-    names = [Attachment(reference=one, name=one, media_type="x/y") for one in ("a", "b", "c")]
-    files.update({"a": b"1", "b": b"22", "c": b"333"})
-    async with world.running() as house:
-        await send(house, "look", ALBUM, files=(names[0],))
-        await send(house, "and what is this?")
-        await send(house, "", ALBUM, files=(names[1],))
-        await send(house, "here", ALBUM, files=(names[2],))
-        assert world.model.requests == []
-        await house.advance(WINDOW_S)
-        first = world.model.requests[0].messages[-1].content
-        assert first.startswith("look\n\nhere\n\n[Files that came with this message")
-        assert [line[:6] for line in first.splitlines()[-3:]] == ["1. `a`", "2. `b`", "3. `c`"]
-        assert world.model.asked()[-1] == "user: and what is this?"
-        assert await house.states() == ["answered", "answered", "joined", "joined"]
-
-
 async def test_an_album_has_the_bounds_of_one_message(world: World) -> None:
     """So many files, and so many bytes of all of them together."""
     world.configure(attachments=AttachmentSettings(max_per_message=2, max_message_bytes=1_000))
@@ -183,33 +164,6 @@ async def test_a_file_and_forwarded_words_are_no_rest_of_a_text(world: World) ->
         await house.settle()
         assert world.model.asked()[-1] == "user: theirs"
         assert await house.states() == ["answered", "answered"]
-
-
-@pytest.mark.parametrize("commit", [1, 2, 3])
-async def test_a_kill_between_two_pieces_loses_nothing(world: World, commit: int) -> None:
-    """What is stored waits for the rest after the restart too, however long that took (P1)."""
-    async with world.running() as house:
-        texts = ["one ", "two ", "three"]
-        pieces = [piece(house, text, MORE if text != "three" else None) for text in texts]
-        for envelope in pieces[: commit - 1]:
-            await world.platforms["chat"].say(envelope)
-        world.store.cut_after(DurablePoint.ADMITTED)
-        async with asyncio.TaskGroup() as group:
-            said = group.create_task(house.services.ingress.admit(pieces[commit - 1]))
-            await house.settle()
-            said.cancel()
-    world.store.heal()
-    world.clock.leap(timedelta(hours=3))
-    async with world.running() as house:
-        assert (world.model.requests == []) == (commit < 3)
-        # What was not confirmed comes again, and then the rest.
-        for envelope in pieces[commit - 1 :]:
-            await world.platforms["chat"].say(envelope)
-        await house.settle()
-        await house.advance(AFTER_START_S)
-        told = world.model.asked()
-        assert [line.partition("]\n")[2] for line in told] == ["one two three"]
-        assert await house.states() == ["answered", "joined", "joined"]
 
 
 async def test_a_kill_after_the_last_piece_that_came_keeps_nobody_waiting_for_ever(

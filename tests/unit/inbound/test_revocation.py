@@ -25,33 +25,6 @@ async def revoke(house: House, whom: str = "ben") -> None:
     assert (await house.ask("pair", words=f"revoke {whom}"))["changed"] is True
 
 
-async def test_a_running_answer_is_stopped(world: World) -> None:
-    """What was shown stays, as after `/stop`; what waits behind it is not answered."""
-    more = asyncio.Event()
-    world.model.will((*says("Once upon")[:1], more, *says(" a time")))
-    async with world.running() as house:
-        await house.say("a story", "ben")
-        await house.say("and another", "ben")
-        await revoke(house)
-        (shown,) = house.texts("ben")
-        assert (shown.startswith("Once "), shown.endswith(STOPPED)) == (True, True)
-        assert await house.states() == ["stopped", "stopped", "answered"]
-        assert len(world.model.requests) == 1
-
-
-async def test_a_question_of_theirs_ends(world: World) -> None:
-    """The card shows that it was stopped, and its call never runs (P3, P5)."""
-    world.model.will(POKE)
-    async with world.running() as house:
-        await house.say("poke it", "ben")
-        await revoke(house)
-        assert house.endings() == [("stopped", "the operator on this machine")]
-        assert await house.press() == (
-            "too late: the turn was stopped by the operator on this machine"
-        )
-        assert world.poke.runs == []
-
-
 async def test_the_gate_denies_them_at_once(world: World) -> None:
     """With the commit that says so, before their turn has even heard of it (P3)."""
     async with world.running() as house:

@@ -50,24 +50,6 @@ def code_of(house: House, who: str = "mallory") -> str:
 # --- silence -------------------------------------------------------------------------------------
 
 
-async def test_under_closed_a_stranger_meets_silence(tmp_path: Path) -> None:
-    """The default: nothing is stored, nothing is said, one counter grows (P4, S2-03)."""
-    world = World(tmp_path)
-    async with world.running() as house:
-        assert await house.say("let me in", "mallory") == Ignored()
-        assert house.services.ingress.dropped == {"chat": 1}
-        assert world.store.commits == []
-        assert (house.texts("mallory"), house.texts()) == ([], [])
-
-
-async def test_in_a_group_there_is_always_silence(world: World) -> None:
-    """A code would be read by everybody (P4)."""
-    async with world.running() as house:
-        assert await house.say("let me in", "mallory", room="lobby") == Ignored()
-        assert (house.texts(room="lobby"), house.texts()) == ([], [])
-        assert await house.rows(RowKind.STRANGER) == ()
-
-
 @pytest.mark.parametrize(
     "body", [Edited(message="p1", text="x"), Deleted(message="p1"), Membership(present=True)]
 )
@@ -121,17 +103,6 @@ async def test_the_same_stranger_gets_one_code(world: World) -> None:
         assert await house.say("hello?", "mallory") == Ignored()
 
 
-async def test_a_fourth_stranger_meets_silence(world: World) -> None:
-    """At most three wait; when one has been answered there is room again (P4)."""
-    async with world.running() as house:
-        for who in ("s1", "s2", "s3", "s4"):
-            await house.say("let me in", who)
-        assert [len(house.texts(who)) for who in ("s1", "s2", "s3", "s4")] == [1, 1, 1, 0]
-        await house.press("deny")
-        await house.say("let me in", "s4")
-        assert len(house.texts("s4")) == 1
-
-
 async def test_a_crowd_at_the_same_instant_is_counted(world: World) -> None:
     """Nobody slips in between the look and the commit (P4)."""
     async with world.running() as house:
@@ -166,50 +137,6 @@ async def test_the_operator_sees_who_it_is(world: World) -> None:
             f"code: {code_of(house)}",
         ]
         assert house.card().choices == ("once", "deny")
-
-
-async def test_an_approved_stranger_is_told_and_answered(world: World) -> None:
-    """They are stored, so a restart changes nothing; the card shows who decided (P5, S2-03)."""
-    async with world.running() as house:
-        await house.say("let me in", "mallory")
-        assert await house.press() == "approved: chat:mallory"
-        assert house.endings() == [("approved", "Ada")]
-        assert house.texts("mallory")[1:] == ["You may talk to me now."]
-        await house.say("hello", "mallory")
-        assert house.texts("mallory")[2:] == ["ok"]
-        await house.say("/whoami", "mallory")
-        assert house.texts("mallory")[-1].startswith("You are `chat:mallory`")
-    async with world.running() as house:
-        await house.say("still here?", "mallory")
-        assert house.texts("mallory")[-1] == "ok"
-        assert await house.say("me too", "trudy", room="lobby") == Ignored()
-
-
-async def test_a_denied_stranger_meets_silence_for_a_day(world: World) -> None:
-    """They are told nothing, and get no new code before (P4)."""
-    async with world.running() as house:
-        await house.say("let me in", "mallory")
-        assert await house.press("deny") == "denied: chat:mallory"
-        assert house.endings() == [("denied", "Ada")]
-        await house.advance(23 * 3600)
-        assert await house.say("please", "mallory") == Ignored()
-        assert len(house.texts("mallory")) == 1
-        await house.advance(3600)
-        await house.say("please", "mallory")
-        assert len(house.texts("mallory")) == 2
-
-
-async def test_silence_ends_it_as_expired(world: World) -> None:
-    """At the deadline the card shows it; a later press says so and does nothing (P5)."""
-    async with world.running() as house:
-        await house.say("let me in", "mallory")
-        await house.advance(3599)
-        assert house.endings() == []
-        await house.advance(1)
-        assert house.endings() == [("expired", "")]
-        assert await house.press() == "too late: it expired at 13:00:00 UTC"
-        assert await house.say("hello", "mallory") == Accepted()
-        assert len(house.texts("mallory")) == 2
 
 
 async def test_a_press_at_the_deadline_has_lost(world: World) -> None:
@@ -330,21 +257,6 @@ async def test_status_counts_who_waits(world: World) -> None:
 
 
 # --- numbers and lists ---------------------------------------------------------------------------
-
-
-async def test_a_stranger_is_answered_by_number_like_a_call(world: World) -> None:
-    """The card's number counts with those of calls; an ended one says how it ended (P5)."""
-    async with world.running() as house:
-        await house.say("let me in", "mallory")
-        await house.say("me too", "trudy")
-        assert call(house).number == 2
-        await house.say("/approve 1 7")
-        assert house.texts()[-1] == "`7` is no call in this chat.\n`1`: approved: chat:mallory."
-        assert house.texts("mallory")[1:] == ["You may talk to me now."]
-        await house.say("/deny 2")
-        assert house.texts()[-1] == "`2`: denied: chat:trudy."
-        await house.say("/approve 2")
-        assert house.texts()[-1] == "`2`: already denied by Ada."
 
 
 async def test_somebody_else_cannot_use_the_number(world: World) -> None:

@@ -9,7 +9,6 @@ from zeroclaw.config.model import ChannelSettings, RuntimeSettings, WhileBusy
 from zeroclaw.inbound.reassembly import LONGEST
 from zeroclaw.message import ToolMessage
 from zeroclaw.store import Commit, DurablePoint, Put, Query, RowKind
-from zeroclaw.turn.entries import TurnFinished
 
 LOOK = asks_for(("look", "{}"))
 WINDOW_S = 2.0
@@ -34,21 +33,6 @@ async def asked_while_a_tool_runs(world: World, house: House, *texts: str, who: 
 
 
 # --- collect -------------------------------------------------------------------------------------
-
-
-async def test_messages_in_a_row_are_answered_together(world: World) -> None:
-    """The turn begins when nothing more came for a moment; each message ends on record (P1)."""
-    busy(world, "collect")
-    async with world.running() as house:
-        await house.say("one")
-        await house.advance(WINDOW_S - 0.5)
-        await house.say("two")
-        await house.advance(WINDOW_S - 0.5)
-        assert world.model.requests == []
-        await house.advance(0.5)
-        assert world.model.asked() == ["user: one\n\ntwo"]
-        assert house.texts() == ["ok"]
-        assert await house.states() == ["answered", "joined"]
 
 
 async def test_what_comes_during_the_answer_is_collected_for_the_next(world: World) -> None:
@@ -183,24 +167,6 @@ async def test_a_new_conversation_stops_nothing_that_is_being_collected(world: W
 # --- steer ---------------------------------------------------------------------------------------
 
 
-async def test_a_running_turn_takes_what_its_person_writes(world: World) -> None:
-    """After the next complete batch, in the commit that appends it; one answer to both (P1)."""
-    busy(world, "steer")
-    async with world.running() as house:
-        await asked_while_a_tool_runs(world, house, "second", "third", who="ben")
-        asked = world.model.asked()
-        assert [line.partition(":")[0] for line in asked] == [
-            "user",
-            "assistant",
-            "tool",
-            "user",
-            "user",
-        ]
-        assert asked[-2:] == ["user: Ben: second", "user: Ben: third"]
-        assert DurablePoint.STEERED in world.store.points()
-        assert await house.states() == ["answered", "joined", "joined"]
-
-
 async def test_somebody_elses_message_steers_nothing(world: World) -> None:
     """A turn has one person for life; the other is answered after it (P2)."""
     busy(world, "steer")
@@ -269,21 +235,6 @@ async def test_the_last_round_of_a_turn_swallows_no_message(world: World) -> Non
 
 
 # --- interrupt -----------------------------------------------------------------------------------
-
-
-async def test_a_newer_message_ends_the_answer_that_is_being_written(world: World) -> None:
-    """What was shown stays, marked; the newer message is answered (S4-17)."""
-    busy(world, "interrupt")
-    world.model.will((*says("half ")[:1], asyncio.Event()))
-    async with world.running() as house:
-        await house.say("one")
-        await house.say("two")
-        assert house.texts() == ["half \n\n_Interrupted by a newer message of Ada._", "ok"]
-        finished = [one for one in await house.journal() if isinstance(one, TurnFinished)]
-        assert [one.reason for one in finished] == ["user_abort", "model_stop"]
-        assert finished[0].message is not None
-        assert finished[0].message.mark == "interrupted"
-        assert await house.states() == ["stopped", "answered", "answered", "answered"]
 
 
 async def test_a_message_does_not_interrupt_its_own_turn(world: World) -> None:

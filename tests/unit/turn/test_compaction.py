@@ -9,7 +9,7 @@ from zeroclaw.config.model import CompactionSettings
 from zeroclaw.context.compaction import CLOSED_S
 from zeroclaw.context.tokens import of_message
 from zeroclaw.errors import ContextOverflow, ProviderUnreachable
-from zeroclaw.message import SystemMessage, Usage
+from zeroclaw.message import SystemMessage
 from zeroclaw.provider import ModelRequest, ProviderFacts, StreamEvent
 from zeroclaw.turn import entries
 
@@ -56,26 +56,6 @@ async def talk(house: House, world: World, turns: int) -> None:
 
 async def summaries(house: House) -> list[str]:
     return [one.summary for one in await house.journal() if isinstance(one, entries.Compacted)]
-
-
-async def test_a_request_that_was_too_large_is_made_smaller_and_sent_again(world: World) -> None:
-    """One summary, one more try; people read one quiet line, and nothing is lost. K11, S4-09."""
-    async with world.running() as house:
-        await talk(house, world, 3)
-        world.model.will(TOO_LONG, says("State: they count."), says("back"))
-        await house.say("and now?")
-        assert sorted(house.texts()[-2:]) == [
-            "_This conversation has grown long: I work with a summary of its older part from here on. "
-            "Nothing of it is deleted._",
-            "back",
-        ]
-        assert "[Previous conversation summary: State: they count.\n" in system(world)
-        assert world.model.asked() == ["user: and now?"]
-        opened = [one for one in await house.journal() if isinstance(one, entries.TurnOpened)]
-        assert len(opened) == 4
-        ended = (await house.journal())[-1]
-        assert isinstance(ended, entries.TurnFinished)
-        assert ended.usage == Usage(input_tokens=20, output_tokens=4), "the summary is paid for too"
 
 
 async def test_a_summary_that_is_too_large_to_be_made_is_made_of_half(world: World) -> None:

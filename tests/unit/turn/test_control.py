@@ -16,31 +16,6 @@ LOOK = asks_for(("look", "{}"))
 POKE = asks_for(("poke", '{"a": 1}'))
 
 
-async def test_a_stop_mid_stream_keeps_what_was_shown(world: World) -> None:
-    """The turn ends at once, and the call of the model with it (S4-20)."""
-    world.model.will((*says("half ")[:1], asyncio.Event()))
-    async with world.running() as house:
-        await house.say("one")
-        await house.say("/stop")
-        assert house.texts() == ["half \n\n_Stopped by Ada._"]
-        assert await house.states() == ["stopped", "answered"]
-        assert world.model.closed == 1
-
-
-async def test_a_stop_mid_tool_says_that_it_may_have_run(world: World) -> None:
-    """The run is cancelled; its slot is filled, signed and audited (K24)."""
-    world.model.will(LOOK)
-    world.look.hold = asyncio.Event()
-    async with world.running() as house:
-        await house.say("look")
-        await house.say("/stop")
-        assert world.look.ended == 0
-        assert await house.audited() == ["proposed", "evaluated", "unknown"]
-        await house.say("what happened")
-        [result] = [line for line in world.model.asked() if line.startswith("tool:")]
-        assert "may have run" in result
-
-
 async def test_a_call_that_must_not_be_cancelled_is_waited_for(world: World) -> None:
     """The turn's end comes after it."""
     world.model.will(asks_for(("burn", "{}")))
@@ -54,18 +29,6 @@ async def test_a_call_that_must_not_be_cancelled_is_waited_for(world: World) -> 
         await house.settle()
         assert world.burn.ended == 1
         assert await house.states() == ["stopped", "answered", "answered"]
-
-
-async def test_a_stop_while_it_waits_for_an_approval_ends_the_question(world: World) -> None:
-    """Its card shows it; a later press runs nothing (P5)."""
-    world.model.will(POKE)
-    async with world.running() as house:
-        await house.say("poke it")
-        await house.say("/stop")
-        assert house.endings() == [("stopped", "Ada")]
-        assert await house.press() == "too late: the turn was stopped by Ada"
-        assert world.poke.runs == []
-        assert await house.audited() == ["proposed", "evaluated", "cancelled"]
 
 
 async def test_only_its_person_or_an_operator_may_stop_a_turn(world: World) -> None:
@@ -82,15 +45,6 @@ async def test_only_its_person_or_an_operator_may_stop_a_turn(world: World) -> N
         await house.say("two", "ben", room="lobby")
         await house.say("/stop", "ada", room="lobby")
         assert house.texts(room="lobby")[-1] == "_Stopped by Ada._"
-
-
-async def test_ones_own_turn_may_be_stopped(world: World) -> None:
-    """By anybody who was admitted (S4-20)."""
-    world.model.will((asyncio.Event(),))
-    async with world.running() as house:
-        await house.say("one", "ben", room="lobby")
-        await house.say("/stop", "ben", room="lobby")
-        assert house.texts(room="lobby") == ["_Stopped by Ben._"]
 
 
 async def test_two_stops_end_one_turn(world: World) -> None:
@@ -135,21 +89,6 @@ async def test_an_answer_whose_turn_is_over_is_on_record_only(world: World) -> N
 
 
 # --- edits ---------------------------------------------------------------------------------------
-
-
-async def test_an_edit_while_the_turn_runs_joins_it_after_the_batch(world: World) -> None:
-    """The running turn reads it with the results, in one commit."""
-    world.model.will(LOOK, says("done"))
-    world.look.hold = asyncio.Event()
-    async with world.running() as house:
-        await house.say("look")
-        await house.edit("p1", "look closely")
-        world.look.hold.set()
-        await house.settle()
-        told = "user: [Ada edited their message. It now reads:]\nlook closely"
-        assert world.model.asked()[-1] == told
-        assert DurablePoint.STEERED in world.store.points()
-        assert await house.states() == ["answered", "joined"]
 
 
 async def test_an_edit_that_is_durable_before_the_batch_ends_joins_it(world: World) -> None:

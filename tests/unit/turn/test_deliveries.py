@@ -84,16 +84,6 @@ async def test_a_refused_note_is_told_but_a_refused_report_is_not(world: World) 
         assert world.store.points().count(DurablePoint.REFUSED) == 2
 
 
-async def test_a_final_that_was_refused_fails_its_message(world: World) -> None:
-    """The operator reads where and why (P1)."""
-    world.add_platform("chat", replace(CAPABILITIES, can_edit=False))
-    async with world.running() as house:
-        world.platforms["chat"].will("send", ChannelRejected("blocked"))
-        await house.say("hello", "ben")
-        assert await house.states() == ["failed"]
-        assert house.texts() == ["An answer to Ben in `chat` was refused by the platform: blocked."]
-
-
 async def test_an_answer_that_may_have_arrived_is_told_as_that(world: World) -> None:
     """Where the operator chose that it is held back, nobody reads that it was refused (P1)."""
     held = replace(CAPABILITIES, can_edit=False, idempotent_send=False, may_repeat=False)

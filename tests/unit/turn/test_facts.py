@@ -17,7 +17,7 @@ from zeroclaw.message import Usage
 from zeroclaw.redact import MARKER
 from zeroclaw.store import DurablePoint, Put, RowKind, Write
 from zeroclaw.tools import notes
-from zeroclaw.tools.notes.note import Note, owner_of_chat
+from zeroclaw.tools.notes.note import Note
 from zeroclaw.turn import entries
 from zeroclaw.value import replace
 
@@ -89,20 +89,6 @@ async def test_what_is_known_is_told_and_not_kept_again(world: World) -> None:
             "Ada likes tea.",
             "Ada has a cat.",
         ]
-
-
-async def test_a_groups_facts_stay_in_the_group(world: World) -> None:
-    """They are nobody's own, and whoever reads there has them."""
-    async with world.running() as house:
-        await talk(house, room="club")
-        await compact(house, says(TEA), SUMMARY, room="club")
-        assert [one.by for one in await kept(world, owner_of_chat(house.place(room="club")))] == [
-            "this group"
-        ]
-        await house.say("what does Ada drink?", "ben", room="club")
-        assert "Ada likes tea." in world.model.requests[-1].messages[-1].content
-        await house.say("what do I drink?")
-        assert "tea" not in world.model.requests[-1].messages[-1].content
 
 
 async def test_a_kill_before_the_commit_keeps_neither(world: World) -> None:

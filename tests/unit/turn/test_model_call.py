@@ -6,7 +6,7 @@ import pytest
 
 from tests.fakes.house import World
 from tests.fakes.house_parts import SECRET
-from tests.fakes.scripted_model import Answer, asks_for, says
+from tests.fakes.scripted_model import asks_for, says
 from zeroclaw.config.model import RuntimeSettings
 from zeroclaw.errors import (
     ContextOverflow,
@@ -15,16 +15,13 @@ from zeroclaw.errors import (
     ProviderUnauthorized,
     ProviderUnreachable,
     ProviderUnusable,
-    StreamBroken,
 )
-from zeroclaw.gate import receipt
-from zeroclaw.message import AssistantMessage, Usage
-from zeroclaw.provider import Finished, ProviderFacts, ReasoningDelta, TextDelta
+from zeroclaw.message import Usage
+from zeroclaw.provider import ProviderFacts
 from zeroclaw.text.catalogue import MODEL_IS_NOT_THERE
-from zeroclaw.turn.entries import AssistantReceived, TurnFinished
+from zeroclaw.turn.entries import TurnFinished
 
 LOOK = asks_for(("look", "{}"))
-FORGED = "zc-receipt-1767268800-" + "A" * 43
 
 
 @pytest.mark.parametrize(
@@ -109,16 +106,6 @@ async def test_failures_in_a_row_are_counted_until_an_answer_comes(world: World)
         assert (record.failures, record.at, record.why) == (0, None, "")
 
 
-async def test_a_cut_stream_is_asked_again_once(world: World) -> None:
-    """The new text replaces what was shown of the cut one (K5)."""
-    cut: Answer = (TextDelta(text="half of "), StreamBroken("cut"))
-    world.model.will(cut, says("whole"))
-    async with world.running() as house:
-        await house.say("hello")
-        assert house.texts() == ["whole"]
-        assert len(world.model.requests) == 2
-
-
 async def test_a_message_that_is_too_long_says_so(world: World) -> None:
     """Nothing is dropped silently, and what was said is asked about twice (K11)."""
     world.model.will((ContextOverflow("too long"),), (ContextOverflow("too long"),))
@@ -127,45 +114,6 @@ async def test_a_message_that_is_too_long_says_so(world: World) -> None:
         assert house.texts() == [
             "_This is more than the model can read at once; send less of it, or in parts._"
         ]
-
-
-async def test_a_secret_never_leaves_the_model(world: World) -> None:
-    """Cut at any byte: not the chat, not the journal, not the next request (P8, K16, S3-37)."""
-    world.model.will(says(*f"it is {SECRET}, yes"))
-    async with world.running() as house:
-        await house.say("hello")
-        assert SECRET not in "".join(house.texts())
-        assert house.texts()[0].startswith("it is ")
-        assert house.texts()[0].endswith(", yes")
-        assert SECRET not in repr(await house.journal())
-
-
-async def test_a_receipt_that_the_model_made_up_is_marked(world: World) -> None:
-    """A true one is shown with tool and time, and what is stored is what was said (P7)."""
-    async with world.running() as house:
-        world.model.will(LOOK, says("fine"))
-        await house.say("look")
-        [token] = receipt.find_tokens(world.model.requests[1].messages[-1].content)
-        world.model.will(says(f"I looked: {token}, ", f"and {FORGED}."))
-        await house.say("prove it")
-        text = house.texts()[-1]
-        assert text.startswith("I looked: (receipt below), and ")
-        assert [one.line() for one in house.receipts()] == [
-            "receipt: look · ok · 12:00 UTC · look []"
-        ]
-        assert FORGED not in text
-        assert "false receipt" in text.lower() or "⚠" in text
-        last = (await house.journal())[-1]
-        assert isinstance(last, TurnFinished)
-        assert last.message is not None
-        assert token in last.message.content
-    async with world.running() as house:
-        world.model.will(says(f"again: {token} "))
-        await house.say("and now")
-        assert house.texts()[-1] == "again: (receipt below)"
-        assert [one.earlier for one in house.receipts()] == [True]
-        [*_, item] = await house.transcript()
-        assert item.receipts == house.receipts()
 
 
 async def test_a_forgery_that_only_its_rendering_shows_is_masked_wherever_it_is_read(
@@ -179,19 +127,6 @@ async def test_a_forgery_that_only_its_rendering_shows_is_masked_wherever_it_is_
         [*_, item] = await house.transcript()
         shown = (item.text, item.plain, item.receipts)
         assert shown == ("I looked: ⚠️ false receipt.", True, ())
-
-
-async def test_reasoning_is_kept_and_sent_back_with_its_calls(world: World) -> None:
-    """Flat text and signed blocks, in order (S1-24, S1-25, S1-28)."""
-    thought = (ReasoningDelta(text="hm"), ReasoningDelta(details=('{"a":1}', '{"b":2}')))
-    world.model.will((*thought, *LOOK))
-    async with world.running() as house:
-        await house.say("look")
-        [received] = [one for one in await house.journal() if isinstance(one, AssistantReceived)]
-        assert received.message.reasoning == "hm"
-        assert received.message.reasoning_details == ('{"a":1}', '{"b":2}')
-        sent = [m for m in world.model.requests[1].messages if isinstance(m, AssistantMessage)]
-        assert sent[0].reasoning_details == ('{"a":1}', '{"b":2}')
 
 
 async def test_usage_of_all_requests_adds_up(world: World) -> None:
@@ -229,24 +164,6 @@ async def test_the_model_serves_so_many_at_once(world: World) -> None:
         held.set()
         await house.settle()
         assert house.texts("ben") == ["to ben"]
-
-
-async def test_a_limit_is_told(world: World) -> None:
-    """Rounds and tokens, each with its number (K1, S0-43)."""
-    world.configure(runtime=RuntimeSettings(max_iterations=1))
-    world.model.will(LOOK)
-    async with world.running() as house:
-        await house.say("look")
-        assert house.texts()[0].startswith("_Stopped after 1 rounds of tool calls")
-        assert await house.states() == ["failed"]
-
-
-async def test_an_empty_answer_is_not_silent(world: World) -> None:
-    """There is always something to read."""
-    world.model.will((Finished(reason="stop"),))
-    async with world.running() as house:
-        await house.say("hello")
-        assert house.texts() == ["_The model finished without a text._"]
 
 
 async def test_a_model_that_is_stopped_in_its_batch_leaves_a_whole_history(world: World) -> None:

@@ -5,67 +5,14 @@ import asyncio
 import pytest
 
 from tests.fakes.house import World
-from tests.fakes.house_parts import CAPABILITIES
-from tests.fakes.scripted_model import Answer, asks_for, says
+from tests.fakes.scripted_model import asks_for, says
 from zeroclaw.errors import ChannelUnavailable, StoreRefused
 from zeroclaw.message import ToolMessage
 from zeroclaw.store import Append, Commit, DurablePoint, RowKind
 from zeroclaw.turn.entries import TurnResumed, decode
-from zeroclaw.value import replace
 
 LOOK = asks_for(("look", "{}"), saying="looking ")
 POKE = asks_for(("poke", '{"a": 1}'), saying="let me ")
-
-
-@pytest.mark.parametrize(
-    ("point", "left"),
-    [
-        (DurablePoint.ADMITTED, (LOOK, says("done"))),
-        (DurablePoint.TURN_STARTED, (LOOK, says("done"))),
-        (DurablePoint.REF_KNOWN, (says("done"),)),
-        (DurablePoint.ASSISTANT_RECEIVED, (says("done"),)),
-        (DurablePoint.GATED, (says("done"),)),
-        (DurablePoint.CALL_STARTED, (says("done"),)),
-        (DurablePoint.CALL_FINISHED, (says("done"),)),
-        (DurablePoint.BATCH_APPENDED, (says("done"),)),
-        (DurablePoint.FINISHED, ()),
-        (DurablePoint.DELIVERED, ()),
-    ],
-)
-async def test_a_kill_after_any_point_leaves_one_answer(
-    world: World, point: DurablePoint, left: tuple[Answer, ...]
-) -> None:
-    """What was committed counts; nothing is asked, gated or run twice that has ended (P1, P3)."""
-    world.add_platform("chat", replace(CAPABILITIES, idempotent_send=True))
-    world.model.will(LOOK, says("done"))
-    async with world.running() as house:
-        world.store.cut_after(point)
-        await house.say_and_die("look")
-    world.store.heal()
-    world.model.otherwise(*left)
-    async with world.running() as house:
-        assert await house.states() == ["answered"]
-        assert world.look.ended == 1
-        assert house.texts() == ["looking \n\ndone"]
-        assert (await house.audited()).count("executed") == 1
-
-
-async def test_a_call_whose_end_was_lost_is_not_repeated(world: World) -> None:
-    """It may have run: the model and the operators are told, and nothing else happens (P3)."""
-    world.model.will(POKE)
-    async with world.running() as house:
-        await house.say("poke it", "ben")
-        world.poke.hold = asyncio.Event()
-        await house.press()
-        assert world.poke.runs == [{"a": 1}]
-    async with world.running() as house:
-        assert world.poke.runs == [{"a": 1}]
-        assert "may have run" in world.model.asked()[-1]
-        assert house.texts()[-1] == (
-            "`poke` had started for Ben in `chat` when I was cut off, and may have run. I did not "
-            "repeat it."
-        )
-        assert await house.audited() == ["proposed", "evaluated", "answered", "unknown"]
 
 
 async def test_the_operators_read_once_that_a_call_may_have_run(world: World) -> None:
@@ -86,18 +33,6 @@ async def test_the_operators_read_once_that_a_call_may_have_run(world: World) ->
         await house.advance(2)
         assert refusals == []
         assert "\n".join(house.texts()).count("may have run") == 1
-
-
-async def test_an_idempotent_call_runs_again(world: World) -> None:
-    """Its tool says that twice is as good as once (P3)."""
-    world.model.will(LOOK)
-    world.look.hold = asyncio.Event()
-    async with world.running() as house:
-        await house.say("look")
-    world.look.hold = None
-    async with world.running() as house:
-        assert world.look.runs == [{}, {}]
-        assert await house.audited() == ["proposed", "evaluated", "executed"]
 
 
 async def test_a_turn_cut_off_three_times_is_given_up(world: World) -> None:

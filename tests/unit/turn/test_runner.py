@@ -10,13 +10,10 @@ from tests.fakes.scripted_model import asks_for, says
 from zeroclaw.conversation.inbox import INBOX
 from zeroclaw.conversation.turn_row import TURNS
 from zeroclaw.envelope import ItemId
-from zeroclaw.errors import ChannelRejected, Conflict
+from zeroclaw.errors import Conflict
 from zeroclaw.events import StageEntered, TextStreamed, ToolDecided, ToolEnded, ToolStarted
 from zeroclaw.inbound.commands.halt import Halt
-from zeroclaw.message import AssistantMessage
 from zeroclaw.store import Commit, DurablePoint, RowKind
-from zeroclaw.text.language import Sentence
-from zeroclaw.turn.entries import TurnFinished
 from zeroclaw.turn.runner import CLOSE_S
 from zeroclaw.turn.session import Leases, open_session
 from zeroclaw.value import replace
@@ -58,19 +55,6 @@ async def test_a_tool_turn_is_written_down_step_by_step(world: World) -> None:
             DurablePoint.DELIVERED,
         ]
         assert house.texts() == ["looking \n\ndone"]
-
-
-async def test_one_draft_grows_across_a_tool_call(world: World) -> None:
-    """Text before and after the call is one message (K4, S2-06)."""
-    held = asyncio.Event()
-    world.model.will(LOOK, (*says("done ")[:1], held, *says("now")))
-    async with world.running() as house:
-        await house.say("look")
-        assert house.texts() == ["looking \n\ndone"]
-        held.set()
-        await house.settle()
-        assert house.texts() == ["looking \n\ndone now"]
-        assert len(world.platforms["chat"].called("send")) == 1
 
 
 async def test_a_turn_that_starts_as_the_house_is_halted_ends_with_it(world: World) -> None:
@@ -127,33 +111,6 @@ async def test_an_end_that_always_loses_is_tried_again_later(world: World) -> No
         assert await house.states() == ["answered", "answered"]
 
 
-async def test_a_refused_final_is_failed_and_told(world: World) -> None:
-    """To the operator, who may not be the one who asked (P1, P6)."""
-    world.platforms["chat"].will("send", ChannelRejected("no"))
-    async with world.running() as house:
-        await house.say("/halt")
-        await house.say("/resume")
-        world.platforms["chat"].will("send", ChannelRejected("no"), ChannelRejected("no"))
-        await house.say("hello", "ben")
-        assert await house.states() == ["failed"]
-        assert house.texts()[-1] == "An answer to Ben in `chat` was refused by the platform: no."
-
-
-async def test_a_pause_shows_a_note_below_the_draft(world: World) -> None:
-    """And only where something is shown already (P6)."""
-    world.model.will((*says("half ")[:1], asyncio.Event()), (asyncio.Event(),))
-    async with world.running() as house:
-        await house.say("one")
-        await house.say("two", "ben")
-        house.services.runner.pause(Sentence(en="_paused_", de="_Pause_"))
-        await house.services.runner.at_rest()
-        assert house.texts() == ["half \n\n_paused_"]
-        assert house.texts("ben") == []
-    async with world.running() as house:
-        assert house.texts() == ["ok"]
-        assert house.texts("ben") == ["ok"]
-
-
 async def test_a_turn_is_published_stage_by_stage(world: World) -> None:
     """In order, and only for whoever watches (S0-01, S0-08, S0-11, S0-22, S0-40, S4-02, S4-12)."""
     world.model.will(LOOK, says("done"))
@@ -182,17 +139,6 @@ async def test_a_turn_is_published_stage_by_stage(world: World) -> None:
         ]
         assert [e.text for e in seen if isinstance(e, TextStreamed)] == ["looking ", "done"]
         assert len({event.correlation for event in seen}) == 1
-
-
-async def test_what_was_shown_when_it_was_stopped_stays_in_the_history(world: World) -> None:
-    """Marked, so that the model knows (S4-20)."""
-    world.model.will((*says("half ")[:1], asyncio.Event()))
-    async with world.running() as house:
-        await house.say("one")
-        await house.say("/stop")
-        [finished] = [one for one in await house.journal() if isinstance(one, TurnFinished)]
-        assert finished.message == AssistantMessage(content="half ", mark="stopped")
-        assert finished.reason == "user_abort"
 
 
 async def test_a_draft_that_learns_of_its_message_as_the_turn_changes(world: World) -> None:

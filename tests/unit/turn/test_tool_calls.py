@@ -1,29 +1,16 @@
 """The run phase: the last check, the run, and what it came to."""
 
-import asyncio
-
 import pytest
 
 from tests.fakes.house import World
 from tests.fakes.house_parts import SECRET
-from tests.fakes.manual_clock import EPOCH
-from tests.fakes.plain_tool import LOOK as LOOK_SPEC
-from tests.fakes.plain_tool import PlainTool
 from tests.fakes.scripted_model import asks_for, says
-from tests.fakes.tool_calls import SOMEBODY
-from zeroclaw.config.model import ApprovalSettings, Config, RuntimeSettings
-from zeroclaw.daemon.live_config import LiveConfig
-from zeroclaw.envelope import ActionId, ConversationId, TurnId
+from zeroclaw.config.model import ApprovalSettings
 from zeroclaw.errors import Conflict, ToolFailed
-from zeroclaw.gate.action import Action, propose
-from zeroclaw.gate.receipt import Key, find_tokens
-from zeroclaw.gate.receipt_keys import Keys
-from zeroclaw.redact import Redactor
-from zeroclaw.store import Commit, DurablePoint, PutBlob, Query, RowKind
+from zeroclaw.gate.receipt import find_tokens
+from zeroclaw.store import Commit, DurablePoint, Query, RowKind
 from zeroclaw.tool import Spawned, ToolContext, ToolOutput
 from zeroclaw.turn.batch import DID_NOT_RUN
-from zeroclaw.turn.results import LONGEST_CHARS, Results
-from zeroclaw.value import replace
 
 LOOK = asks_for(("look", "{}"))
 POKE = asks_for(("poke", '{"a": 1}'))
@@ -98,99 +85,6 @@ async def test_a_tool_that_fails_breaks_nothing(
         assert SECRET not in "".join(results(world))
         assert house.texts() == ["I see"]
         assert (await house.audited()).count(kind) == 2
-
-
-async def test_a_tool_that_takes_too_long_is_stopped(world: World) -> None:
-    """After its own time; the model is told (S1-21)."""
-    slow = PlainTool(replace(LOOK_SPEC, timeout_s=0.0))
-    slow.hold = asyncio.Event()
-    world.tools = (slow,)
-    world.model.will(LOOK)
-    async with world.running() as house:
-        await house.say("look")
-        assert results(world) == ["`look` was stopped: it took longer than 0 s"]
-        assert await house.audited() == ["proposed", "evaluated", "failed"]
-
-
-async def test_a_long_result_is_capped_and_kept_whole(world: World) -> None:
-    """Head and tail for the model, everything as a blob, redacted (P8)."""
-    world.configure(runtime=RuntimeSettings(result_chars=1000))
-
-    async def much(_context: ToolContext) -> ToolOutput:
-        return ToolOutput(text="a" * 600 + " " + SECRET + " " + "z" * 600)
-
-    world.look.does = much
-    world.model.will(LOOK)
-    async with world.running() as house:
-        await house.say("look")
-        [result] = results(world)
-        assert "characters left out; the whole is kept as" in result
-        assert len(result) < 1200
-        [blob] = [
-            write
-            for commit in world.store.commits
-            for write in commit.writes
-            if isinstance(write, PutBlob)
-        ]
-        assert blob.body.startswith(b"a" * 600)
-        assert SECRET.encode() not in blob.body
-        assert await world.store.blob(blob.digest) == blob.body
-
-
-@pytest.mark.parametrize(
-    ("call", "told"),
-    [
-        (("lok", "{}"), "there is no tool `lok`, nothing ran; did you mean `look`"),
-        (("look", "{"), "the arguments of `look` can't be used, nothing ran: "),
-        (
-            ("look", '{"bad": 1}'),
-            "the arguments of `look` can't be used, nothing ran: bad: not this",
-        ),
-    ],
-)
-async def test_a_malformed_call_runs_nothing(
-    world: World, call: tuple[str, str], told: str
-) -> None:
-    """It gets a result like any other (S1-12)."""
-    world.model.will(asks_for(call))
-    async with world.running() as house:
-        await house.say("look")
-        assert results(world)[0].startswith(told)
-        assert world.look.runs == []
-        assert await house.audited() == ["proposed", "evaluated", "failed"]
-
-
-async def test_results_come_back_in_request_order(world: World) -> None:
-    """Whatever ends first, and with ids that all are equal (S1-18, S1-20, S1-23)."""
-    gates = [asyncio.Event(), asyncio.Event()]
-    waiting = iter(gates)
-
-    async def wait(_context: ToolContext) -> ToolOutput:
-        mine = next(waiting)
-        await mine.wait()
-        return ToolOutput(text=f"gate {gates.index(mine)}")
-
-    world.look.does = wait
-    world.model.will(asks_for(("look", '{"n": 0}'), ("look", '{"n": 1}')))
-    async with world.running() as house:
-        await house.say("look twice")
-        assert len(world.look.runs) == 2
-        gates[1].set()
-        await house.settle()
-        gates[0].set()
-        await house.settle()
-        assert ["gate 0" in results(world)[0], "gate 1" in results(world)[1]] == [True, True]
-
-
-async def test_nothing_of_a_batch_runs_before_every_question_has_ended(world: World) -> None:
-    """Not even what needs none (K3, S1-19)."""
-    world.model.will(asks_for(("look", "{}"), ("poke", "{}")))
-    async with world.running() as house:
-        await house.say("both")
-        assert world.look.runs == []
-        await house.press("deny")
-        assert world.look.runs == [{}]
-        assert world.poke.runs == []
 
 
 async def test_what_changed_since_the_approval_does_not_run(world: World) -> None:
@@ -288,29 +182,3 @@ async def test_a_damaged_store_runs_nothing(world: World) -> None:
         await house.press()
         assert world.poke.runs == []
         assert await house.states("taken") == ["taken"]
-
-
-async def test_an_output_that_is_far_too_long_keeps_its_ends() -> None:
-    """So that redacting it can't take a minute (P8)."""
-    key = Key(id="k", secret=b"k" * 32)
-    settings = LiveConfig(Config(runtime=RuntimeSettings(result_chars=1000)), ())
-    keys = Keys(current=key, every=(key,))
-    results = Results(keys=keys, redactor=Redactor((SECRET,)), settings=settings)
-    text = f"begin {SECRET} " + "x " * LONGEST_CHARS + f"{SECRET} end"
-    settled = await results.of_run(action(), ToolOutput(text=text), EPOCH)
-    assert settled.blob is not None
-    assert b"characters dropped" in settled.blob.body
-    assert SECRET.encode() not in settled.blob.body
-    assert "its ends are kept" in settled.finished.result.content
-
-
-def action() -> Action:
-    return propose(
-        id=ActionId("a"),
-        conversation=ConversationId("c"),
-        principal=SOMEBODY,
-        turn=TurnId("t"),
-        tool="look",
-        arguments={},
-        resources=(),
-    )
