@@ -1,10 +1,12 @@
 """One mail account as a channel: new mail in its order, and what is sent."""
 
 import asyncio
+import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from email.headerregistry import Address as Named
+from secrets import token_hex
 from typing import NoReturn
 
 from channels._remote.known import Known
@@ -42,6 +44,7 @@ from zeroclaw import (
     ToolProgress,
     TranscriptItem,
     ZeroclawError,
+    replace,
 )
 
 AGAIN_S = 1.0
@@ -95,6 +98,8 @@ class EmailChannel:
         self._told: Known[frozenset[ApprovalId]] = Known(MOST_CARDS)
         self._toasting = asyncio.Semaphore(MOST_TOASTS)
         self._answered = Kept(context.directory, "answered")
+        self._key = Kept(context.directory, "code-key")
+        self._keying = asyncio.Lock()
         self._is_begun = self._is_closed = False
 
     # --- inward ----------------------------------------------------------------------------------
@@ -176,10 +181,10 @@ class EmailChannel:
         Raises:
             ChannelUnauthorized: So many are answered that it must be a loop.
         """
-        log = self._context.log
+        log, me = self._context.log, await self._keyed()
         # However a mail is made, nobody waits for its reading.
         try:
-            event = await asyncio.to_thread(decode.decoded, fetched, self._me)
+            event = await asyncio.to_thread(decode.decoded, fetched, me)
             if isinstance(event, Taken) and event.may_quote:
                 known = await self._context.transcript(event.envelope.address, "")
                 event = await asyncio.to_thread(self._decoded_again, fetched, known)
@@ -246,6 +251,16 @@ class EmailChannel:
             self._caps.note_told(sender)
             await self._answered.keep(self._caps.kept(self._now()))
 
+    async def _keyed(self) -> Me:
+        """Return who reads, with the key of cards' codes: made once, and kept beside what is read."""
+        async with self._keying:
+            if not self._me.key:
+                kept = await self._key.read()
+                key = kept if _KEY.fullmatch(kept) else token_hex(32)
+                await self._key.keep(key)
+                self._me = replace(self._me, key=bytes.fromhex(key))
+        return self._me
+
     def _now(self) -> float:
         return self._context.clock.now().timestamp()
 
@@ -296,10 +311,10 @@ class EmailChannel:
 
     async def ask(self, to: Address, card: Card) -> MessageRef:
         """Send a card with the links that answer it."""
-        id_ = self._id(to, card.key)
+        id_, me = self._id(to, card.key), await self._keyed()
 
         def words() -> Words:
-            return render.card(card, id=id_, to=to.chat, account=self._me.address)
+            return render.card(card, id=id_, to=to.chat, me=me)
 
         return await self._post(to, card.key, words, _of_thread(to), subject=render.title(card))
 
@@ -442,5 +457,6 @@ def _file_of(fetched: Fetched, number: int) -> bytes | None:
     return mail.content(mail.parts[number]) if number < len(mail.parts) else None
 
 
+_KEY = re.compile(r"[0-9a-f]{64}")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 """As IMAP has them, whatever language the system speaks."""

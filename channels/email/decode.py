@@ -13,6 +13,7 @@ want there. In a reply it says nothing new.
 import base64
 import binascii
 import hashlib
+import hmac
 import re
 from collections.abc import Sequence
 from datetime import datetime
@@ -25,9 +26,9 @@ from channels.email import identity, mime, quotes, robots
 from channels.email.mime import Mail, Part
 from zeroclaw import (
     Address,
-    ApprovalId,
     Attachment,
     Body,
+    CardCall,
     Choice,
     Envelope,
     Hidden,
@@ -52,7 +53,8 @@ _ID = re.compile(r"<\s*([^<>\s]{1,900})\s*>")
 _SAFE = re.compile(r"[!#-;=?-\[\]-~]+@[!#-;=?-\[\]-~]+")
 _CARRIED = re.compile(r"[A-Za-z0-9_-]*")
 _PRESS = re.compile(
-    r"\[zc:([otd]:[^\s:\[\]]{1,200}):([0-9a-f]{20}):([A-Za-z0-9_-]{0,200}):([0-9a-f]{8})\]"
+    r"\[zc:(([otd]:[^\s:\[\]]{1,200}):([0-9a-f]{20}):([A-Za-z0-9_-]{0,200}):[0-9a-f]{8})"
+    r":([0-9a-f]{32})\]"
 )
 _REPLY = re.compile(
     r"\A(?:\s*(?:re|aw|sv|antw|odp|vs|ответ|fw|fwd|wg)(?:\[\d{1,3}\])?\s*:)+\s*", re.IGNORECASE
@@ -104,6 +106,7 @@ class Me(Value):
         plus_tags: `ann+x@` is somebody else than `ann@`.
         mailbox: Which is read.
         by_subject: The same subject makes a thread, for programs that leave the ids out.
+        key: By which codes of cards are proven; empty while there is none, and no code counts.
     """
 
     channel: str
@@ -112,6 +115,7 @@ class Me(Value):
     plus_tags: bool = True
     mailbox: str = "INBOX"
     by_subject: bool = False
+    key: Hidden[bytes] = b""
 
     @property
     def domain(self) -> str:
@@ -187,10 +191,7 @@ def decoded(fetched: Fetched, me: Me, known: Sequence[str] = ()) -> Taken | Pass
     verified = identity.is_vouched_for(
         author.address, mail.headers.get("authentication-results", ()), me.authserv_id
     )
-    thread = _thread(parent, me)
-    address = Address(
-        channel=me.channel, account=me.address, chat=author.address, thread=thread, direct=True
-    )
+    address = _chat(me, author.address, _thread(parent, me))
     place = f"{fetched.validity}:{fetched.uid}"
     message = parent.id if is_plain_id(parent.id) else f"uid:{place}"
     keys = [f"uid:{me.mailbox}:{place}"]
@@ -201,11 +202,18 @@ def decoded(fetched: Fetched, me: Me, known: Sequence[str] = ()) -> Taken | Pass
     may_quote = verified and bool(parent.references) and not known and quotes.is_long(own_text)
     own_text = quotes.without_known(own_text, known) if known else own_text
     is_first = not parent.references
+    press = _PRESS.search(parent.subject)
+    if press is None:
+        body = _body(parent.subject, text, own_text, is_first=is_first)
+    else:
+        body = _pressed(press, own_text, me, author.address)
+    if body is None:
+        return Passed(why="a code that proves nothing")
     envelope = Envelope(
         address=address,
         sender=Sender(id=author.address, verified=verified, display=mime.plain(author.display)),
         dedup=tuple(keys),
-        body=_body(parent.subject, text, own_text, me, author.address, is_first=is_first),
+        body=body,
         message=message,
         position=Position(scope=me.mailbox, cursor=place),
         attachments=tuple(_files(mail, place, parent.id)) if is_whole else (),
@@ -213,6 +221,12 @@ def decoded(fetched: Fetched, me: Me, known: Sequence[str] = ()) -> Taken | Pass
         alone=True,
     )
     return Taken(envelope=envelope, parent=parent, may_quote=may_quote)
+
+
+def _chat(me: Me, sender: str, thread: str | None) -> Address:
+    return Address(
+        channel=me.channel, account=me.address, chat=sender, thread=thread or None, direct=True
+    )
 
 
 def parent_of(mail: Mail) -> Parent:
@@ -293,20 +307,12 @@ def _hash(*parts: str) -> str:
 # --- what it says --------------------------------------------------------------------------------
 
 
-def _body(subject: str, text: str, own: str, me: Me, sender: str, *, is_first: bool) -> Body:
-    """Return what a mail says: an answer to a card, a command, or words.
+def _body(subject: str, text: str, own: str, *, is_first: bool) -> Body:
+    """Return what a mail says: a command, or words.
 
     The subject of a mail that answers or passes on another one is that one's: its words are not the
     sender's own, and no command.
     """
-    if (found := _PRESS.search(subject)) and (answer := read_carried(found[1])):
-        approval, choice = answer
-        return Pressed(
-            approval=approval,
-            choice=choice,
-            reason=own[:MOST_REASON_CHARS] if choice == "deny" else "",
-            card=_card(found, me, sender),
-        )
     is_theirs = own == text and _LED_IN.match(subject) is None
     if own == text and _FORWARDED.match(subject):
         own = ""  # where the other mail begins is not known
@@ -320,37 +326,49 @@ def _body(subject: str, text: str, own: str, me: Me, sender: str, *, is_first: b
     return Said(text=text, own=None if own == text else own)
 
 
-def _card(code: re.Match[str], me: Me, sender: str) -> MessageRef | None:
-    """Return the card that a subject answers; whoever was passed its link on has none.
-
-    They are not told how it ended.
-    """
-    _, key, within, whose = code.groups()
-    card = f"zc.{within}.{key}@{me.domain}"
-    thread = own_thread(card, me.domain)
-    if thread is None or whose != _hash(sender)[:8]:
-        return None
-    place = Address(
-        channel=me.channel, account=me.address, chat=sender, thread=thread or None, direct=True
-    )
-    return MessageRef(address=place, message=card)
+# --- answers to cards ----------------------------------------------------------------------------
 
 
-def press_code(approval: ApprovalId, choice: Choice, card: str, to: str) -> str:
+def press_code(call: CardCall, choice: Choice, *, card: str, to: str, key: bytes) -> str:
     """Return what the subject of a mail says that answers a card.
 
-    An approval's id is as good as any code that could be made up for it: it is unguessable, made for
-    one call whose hash the runtime keeps with it, and answered once.
+    It is good for one answer to one call, whose hash it holds, from one person; nobody makes one without
+    the key. The runtime takes one answer, and none once the call's question has ended.
 
     Args:
-        approval: The call.
+        call: The call.
         choice: What is answered.
         card: The card's Message-ID.
         to: Who got the card.
+        key: This bot's.
     """
-    _, thread, key = card.partition("@")[0].split(".")
-    pressed = carried(approval, "deny" if choice == "deny_with_reason" else choice)
-    return f"[zc:{pressed}:{key}:{thread}:{_hash(to)[:8]}]"
+    _, thread, number = card.partition("@")[0].split(".")
+    pressed = carried(call.approval, "deny" if choice == "deny_with_reason" else choice)
+    said = f"{pressed}:{number}:{thread}:{call.hash8}"
+    return f"[zc:{said}:{_proof(said, key, to)}]"
+
+
+def _proof(said: str, key: bytes, to: str) -> str:
+    return hmac.new(key, f"{to}\n{said}".encode(), "sha256").hexdigest()[:32]
+
+
+def _pressed(press: re.Match[str], own: str, me: Me, sender: str) -> Body | None:
+    """Return the answer that a code stands for, None for one that its sender was not given."""
+    said, found, number, thread, proof = press.groups()
+    answer = read_carried(found)
+    if not (answer and me.key and hmac.compare_digest(proof, _proof(said, me.key, sender))):
+        return None
+    approval, choice = answer
+    card = f"zc.{thread}.{number}@{me.domain}"
+    return Pressed(
+        approval=approval,
+        choice=choice,
+        reason=own[:MOST_REASON_CHARS] if choice == "deny" else "",
+        card=MessageRef(address=_chat(me, sender, own_thread(card, me.domain)), message=card),
+    )
+
+
+# --- its words -----------------------------------------------------------------------------------
 
 
 def _words(mail: Mail) -> tuple[str, str]:

@@ -30,7 +30,7 @@ from markdown_it.token import Token
 
 from channels._remote import cards
 from channels._remote.cards import receipt_line
-from channels.email.decode import MOST_REASON_CHARS, own_id, press_code
+from channels.email.decode import MOST_REASON_CHARS, Me, own_id, press_code
 from zeroclaw import (
     Card,
     CardCall,
@@ -148,14 +148,14 @@ def letter_by_letter(text: str) -> Words:
 # --- cards ---------------------------------------------------------------------------------------
 
 
-def card(shown: Card, *, id: str, to: str, account: str) -> Words:  # noqa: A002  as `Letter.id`
+def card(shown: Card, *, id: str, to: str, me: Me) -> Words:  # noqa: A002  as `Letter.id`
     """Return a card, with the links by which it is answered.
 
     Args:
         shown: The card.
         id: Its Message-ID.
         to: Who gets it.
-        account: Where the answers go.
+        me: Where the answers go, and what proves them.
     """
     head = cards.head(shown)
     text, rich = [head], [f"<p><strong>{html.escape(head)}</strong></p>"]
@@ -166,7 +166,7 @@ def card(shown: Card, *, id: str, to: str, account: str) -> Words:  # noqa: A002
             f'<h3>{html.escape(lines[0])}</h3><pre style="{_WRAPPED}">{html.escape(lines[1])}</pre>'
             + "".join(f"<p>{html.escape(line)}</p>" for line in lines[2:])
         )
-        links = list(_links(shown, call, id=id, to=to, account=account))
+        links = list(_links(shown, call, id=id, to=to, me=me))
         text += [f"{label}: {link}" for label, link in links]
         rich.append(
             "<p>"
@@ -213,7 +213,7 @@ def _links(
     *,
     id: str,  # noqa: A002  as above
     to: str,
-    account: str,
+    me: Me,
 ) -> list[tuple[str, str]]:
     """Return what may be answered, each with the link that writes the mail which answers so."""
     words = CardWords(shown.language)
@@ -221,8 +221,9 @@ def _links(
     for choice in shown.choices:
         if choice != "deny_with_reason":  # what the denying mail says is the reason
             label = words.label(choice)
-            subject = f"{label}: {call.number} {press_code(call.approval, choice, id, to)}"
-            found.append((label, f"mailto:{quote(account)}?subject={quote(subject, safe='')}"))
+            code = press_code(call, choice, card=id, to=to, key=me.key)
+            subject = quote(f"{label}: {call.number} {code}", safe="")
+            found.append((label, f"mailto:{quote(me.address)}?subject={subject}"))
     return found
 
 

@@ -84,6 +84,7 @@ class EmailHarness:
     channel: Channel
     clock: ManualClock
     settings: EmailSettings
+    directory: Path
     came: asyncio.Event = field(default_factory=asyncio.Event)
     newest: Envelope | None = None
     is_refused: bool = False
@@ -128,7 +129,12 @@ class EmailHarness:
         assert self.newest.position is not None
         validity, _, uid = self.newest.position.cursor.partition(":")
         before = {self.newest.position.scope: f"{validity}:{int(uid) - 1}"}
-        channel = open_channel(email_context(self.settings, self.clock, positions=before))
+        # The note may have gone further than the position; the key of the cards' codes stays.
+        (self.directory / "read-up-to").unlink(missing_ok=True)
+        context = email_context(
+            self.settings, self.clock, positions=before, directory=self.directory
+        )
+        channel = open_channel(context)
         async with receiving(channel, self.admitted):
             return await self._told(is_new=False)
 
@@ -217,9 +223,16 @@ async def email_opened(admit: Admit, directory: Path) -> AsyncGenerator[EmailHar
     clock = ManualClock()
     bot, ann = mail.new_address("bot"), mail.new_address("ann")
     settings = email_settings(mail, bot)
-    channel = open_channel(email_context(settings, clock, positions={}))
+    channel = open_channel(email_context(settings, clock, positions={}, directory=directory))
     harness = EmailHarness(
-        mail=mail, ann=ann, bot=bot, channel=channel, clock=clock, settings=settings, admit=admit
+        mail=mail,
+        ann=ann,
+        bot=bot,
+        channel=channel,
+        clock=clock,
+        settings=settings,
+        directory=directory,
+        admit=admit,
     )
     async with receiving(channel, harness.admitted):
         yield harness

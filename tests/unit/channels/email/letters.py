@@ -6,7 +6,7 @@ from channels.email.decode import Fetched, Me, Passed, Taken, decoded
 from zeroclaw import Envelope, Said
 
 AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
-ME = Me(channel="email", address="bot@zero.test", authserv_id="mx.zero.test")
+ME = Me(channel="email", address="bot@zero.test", authserv_id="mx.zero.test", key=b"key")
 VOUCHED = "Authentication-Results: mx.zero.test; dmarc=pass header.from=a.example"
 HEAD = f"{VOUCHED}\nFrom: Ann <ann@a.example>\nSubject: the sums\nMessage-ID: <one@a.example>"
 

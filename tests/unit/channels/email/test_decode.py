@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from channels.email.decode import (
     MOST_CHARS,
     MOST_FILES,
+    Me,
     Passed,
     Taken,
     decoded,
@@ -30,6 +31,8 @@ from tests.unit.channels.email.letters import (
 from zeroclaw import (
     Address,
     ApprovalId,
+    CardCall,
+    Choice,
     Command,
     MessageRef,
     Position,
@@ -42,6 +45,15 @@ from zeroclaw import (
 ANNS = Address(channel="email", account="bot@zero.test", chat="ann@a.example", direct=True)
 HTML = HEAD + "\nContent-Type: text/html; charset=utf-8"
 CARD = own_id(None, "card", "zero.test")
+CALL = CardCall(
+    approval=ApprovalId("a-1"),
+    number=1,
+    tool="shell",
+    summary="run",
+    arguments="{}",
+    why="it asks",
+    hash8="01234567",
+)
 
 
 def test_a_mail_is_an_envelope() -> None:
@@ -384,48 +396,97 @@ def test_a_reference_of_others_is_none_of_ours(reference: str) -> None:
 # --- answers to a card ---------------------------------------------------------------------------
 
 
-def pressed(subject: str, body: str = "", *, me: str = "zero.test") -> object:
-    return taken(reply(body, subject=subject)).body
+def pressed(subject: str, body: str = "", me: Me = ME) -> object:
+    return taken(reply(body, subject=subject), me).body
+
+
+def code_of(
+    call: CardCall = CALL,
+    choice: Choice = "once",
+    *,
+    card: str = CARD,
+    to: str = "ann@a.example",
+    me: Me = ME,
+) -> str:
+    return press_code(call, choice, card=card, to=to, key=me.key)
 
 
 def test_a_mail_of_a_cards_link_answers_it() -> None:
-    approval = ApprovalId("approval-1")
     ref = MessageRef(address=ANNS, message=CARD)
-    once = f"Approve once: 1 {press_code(approval, 'once', CARD, 'ann@a.example')}"
-    assert pressed(once, "thanks") == Pressed(approval=approval, choice="once", card=ref)
-    deny = press_code(approval, "deny_with_reason", CARD, "ann@a.example")
+    once = f"Approve once: 1 {code_of()}"
+    assert pressed(once, "thanks") == Pressed(approval=CALL.approval, choice="once", card=ref)
+    deny = code_of(choice="deny_with_reason")
     assert pressed(deny, "too early\n\n-- \nAnn") == Pressed(
-        approval=approval, choice="deny", reason="too early", card=ref
+        approval=CALL.approval, choice="deny", reason="too early", card=ref
     )
+
+
+def test_an_answer_counts_however_much_of_the_card_it_quotes() -> None:
+    """Of a denial the reason is what its sender wrote, and a reply to the bot's reply is one too. P5."""
+    ref = MessageRef(address=ANNS, message=CARD)
+    deny = f"Re: AW: Deny: 1 {code_of(choice='deny')}"
+    quoting = f"no\n\nOn Monday, bot <bot@zero.test> wrote:\n> Approve: mailto:?subject={code_of()}"
+    assert pressed(deny, quoting) == Pressed(
+        approval=CALL.approval, choice="deny", reason="no", card=ref
+    )
+    assert pressed("Re: card", quoting) == Said(
+        text=quoting, own="no"
+    ), "a code that is quoted below is no answer"
 
 
 def test_a_card_may_stand_in_a_thread() -> None:
     card = own_id("root@a.example", "card", "zero.test")
-    body = pressed(press_code(ApprovalId("a"), "for_a_time", card, "ann@a.example"))
+    body = pressed(code_of(choice="for_a_time", card=card))
     ref = MessageRef(address=replace(ANNS, thread="root@a.example"), message=card)
-    assert body == Pressed(approval=ApprovalId("a"), choice="for_a_time", card=ref)
+    assert body == Pressed(approval=CALL.approval, choice="for_a_time", card=ref)
 
 
-def test_a_card_that_never_was_is_named_by_nobody() -> None:
-    """The approval alone decides, and the runtime knows whose it is."""
-    code = press_code(ApprovalId("a"), "once", f"zc.YSBi.{'0' * 20}@zero.test", "ann@a.example")
-    assert pressed(code) == Pressed(approval=ApprovalId("a"), choice="once", card=None)
+OTHERS = {
+    "another call's": code_of(replace(CALL, hash8="76543210")),
+    "another question's": code_of(replace(CALL, approval=ApprovalId("a-2"))),
+    "another answer's": code_of(choice="deny"),
+    "another card's": code_of(card=own_id(None, "other", "zero.test")),
+    "another thread's": code_of(card=own_id("root@a.example", "card", "zero.test")),
+    "another approver's": code_of(to="olga@a.example"),
+    "another daemon's": code_of(me=replace(ME, key=b"another")),
+}
 
 
-def test_a_link_that_was_passed_on_names_no_card() -> None:
-    """Whoever uses it never got one, and is not told how it ended. P4, P5."""
-    code = press_code(ApprovalId("a"), "once", CARD, "olga@a.example")
-    assert pressed(code) == Pressed(approval=ApprovalId("a"), choice="once", card=None)
+@pytest.mark.parametrize("whose", OTHERS)
+def test_a_code_proves_nothing_but_what_it_was_made_for(whose: str) -> None:
+    """Its proof is not made up, nor taken from a code that was made for something else. P5."""
+    other, mine = OTHERS[whose], code_of()
+    assert other.rpartition(":")[2] != mine.rpartition(":")[2]
+    forged = f"{mine.rpartition(':')[0]}:{other.rpartition(':')[2]}"
+    assert passed(reply("", subject=forged)) == "a code that proves nothing"
+    assert pressed(mine) == Pressed(
+        approval=CALL.approval, choice="once", card=MessageRef(address=ANNS, message=CARD)
+    )
 
 
-@pytest.mark.parametrize("subject", ["[zc:x:a:0:]", "[zc:o::0:]", "zc:o:a", "[zc:o:a:00:]"])
+def test_a_link_that_was_passed_on_counts_for_nobody_else() -> None:
+    """Neither for another approver, who has one of their own, nor for a stranger. P4, P5."""
+    assert passed(reply("", subject=code_of(to="olga@a.example"))) == "a code that proves nothing"
+    forwarded = f"Fwd: Approve once: 1 {code_of(to='olga@a.example')}"
+    assert passed(reply("please click", subject=forwarded)) == "a code that proves nothing"
+
+
+def test_without_a_key_no_code_counts() -> None:
+    """An empty key is one that everybody has."""
+    nobody = replace(ME, key=b"")
+    assert passed(reply("", subject=code_of(me=nobody)), nobody) == "a code that proves nothing"
+
+
+@pytest.mark.parametrize(
+    "subject", ["[zc:x:a:0:]", "[zc:o::0:]", "zc:o:a", "[zc:o:a:00:]", code_of()[:-2]]
+)
 def test_what_is_no_answer_to_a_card_is_words(subject: str) -> None:
     assert pressed(subject, "hello") == Said(text="hello")
 
 
 LINES = st.sampled_from(
     (*HEAD.split("\n"), "Content-Type: multipart/mixed; boundary=x", "--x", "--x--", "", "> q",
-     "Content-Type: text/html", "<p>a<div", "References: <a@b.example>", "Subject: [zc:o:a:0:]",
+     "Content-Type: text/html", "<p>a<div", "References: <a@b.example>", f"Subject: {code_of()}",
      "Content-Transfer-Encoding: base64", "From: Bob <bob@b.example>")
 )  # fmt: skip
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from channels.email import render
 from channels.email.render import Letter, Words
+from tests.unit.channels.email.letters import ME
 from zeroclaw import (
     ApprovalId,
     Card,
@@ -238,7 +239,10 @@ def test_no_answer_becomes_the_box_of_true_marks(pieces: list[str]) -> None:
 
 def test_a_card_shows_the_whole_call_and_links() -> None:
     shown = render.card(
-        CARD, id="zc..0123@zero.test", to="ann@a.example", account="bot+x@zero.test"
+        CARD,
+        id="zc..0123@zero.test",
+        to="ann@a.example",
+        me=replace(ME, address="bot+x@zero.test"),
     )
     for piece in (
         "3. shell: run </pre><script>",
@@ -261,7 +265,7 @@ def test_a_card_shows_the_whole_call_and_links() -> None:
     assert (
         "Deny"
         not in render.card(
-            because, id="zc..0@zero.test", to="ann@a.example", account="b@zero.test"
+            because, id="zc..0@zero.test", to="ann@a.example", me=ME
         ).text
     )
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from channels.email import check, decode, open_channel, smtp
+from channels.email.emulator.letters import links
 from channels.email.emulator.servers import DOMAIN, PASSWORD, VOUCHED
 from channels.email.imap import Mailbox
 from channels.email.robots import HOUR_S
@@ -30,6 +31,8 @@ from zeroclaw import (
     Answered,
     ApprovalId,
     Attachment,
+    Card,
+    CardCall,
     Channel,
     ChannelRejected,
     ChannelUnauthorized,
@@ -45,6 +48,22 @@ from zeroclaw import (
     replace,
 )
 
+CARD = Card(
+    key="card",
+    asked_by="Ann",
+    calls=(
+        CardCall(
+            approval=ApprovalId("a-1"),
+            number=1,
+            tool="shell",
+            summary="run",
+            arguments="{}",
+            why="it asks",
+            hash8="01234567",
+        ),
+    ),
+    deadline_at=datetime(2026, 1, 2, tzinfo=UTC),
+)
 pytestmark = [pytest.mark.slow, pytest.mark.needs("dovecot", "postfix")]
 
 
@@ -394,19 +413,41 @@ async def test_of_a_mail_that_is_too_large_the_beginning_is_read(place: EmailPla
 
 
 async def test_what_a_press_came_to_is_told_to_its_sender(place: EmailPlace) -> None:
-    """As an answer to the mail that pressed."""
+    """As an answer to the mail that pressed. S2-10."""
 
     async def admit(envelope: Envelope) -> Answered:
         assert isinstance(envelope.body, Pressed)
         return Answered(text="already approved by *olga*")
 
     channel = channel_of(place)
-    code = decode.press_code(ApprovalId("a-1"), "once", f"zc..{'0' * 20}@{DOMAIN}", place.ann)
     async with receiving(channel, admit):
-        await write(place, mail_from(place.ann, place.bot, subject=code, answers=""))
+        await channel.ask(chat_of(place), CARD)
+        [card] = await came(place, 1)
+        await write(place, mail_from(place.ann, place.bot, subject=links(card)[0], answers=""))
         await place.mail.has_seen(place.bot, 1)
-        [told] = await came(place, 1)
+        [_, told] = await came(place, 2)
     assert body(told) == "already approved by *olga*"
+
+
+async def test_a_code_counts_after_a_restart_and_for_no_other_daemon(place: EmailPlace) -> None:
+    """By a key that stands in the channel's directory, for its owner alone. S2-10, P5."""
+    desk = Desk()
+    async with place.life(desk.admit, {}) as channel:
+        ref = await channel.ask(chat_of(place), CARD)
+    [card] = await came(place, 1)
+    once, _, deny = links(card)
+    assert (place.directory / "code-key").stat().st_mode & 0o777 == 0o600
+    async with place.life(desk.admit, desk.positions):
+        await write(place, mail_from(place.ann, place.bot, subject=once, answers=""))
+        await desk.holds(1)
+    (place.directory / "code-key").unlink()
+    async with place.life(desk.admit, desk.positions):
+        await write(place, mail_from(place.ann, place.bot, subject=deny, answers=""))
+        await place.write("hello")
+        await desk.holds(2)
+    first, second = (one.body for one in desk.stored)
+    assert first == Pressed(approval=CARD.calls[0].approval, choice="once", card=ref)
+    assert isinstance(second, Said)
 
 
 async def came(place: EmailPlace, number: int) -> Sequence[EmailMessage]:
