@@ -9,6 +9,7 @@ from email.headerregistry import Address as Named
 from secrets import token_hex
 from typing import NoReturn
 
+from channels._remote.cards import carried
 from channels._remote.known import Known
 from channels._remote.outgoing import check_size
 from channels.email import CAPABILITIES, EmailSettings, decode, identity, mime, render
@@ -40,6 +41,7 @@ from zeroclaw import (
     Outgoing,
     OutgoingFile,
     Postable,
+    Pressed,
     Rendered,
     ToolProgress,
     TranscriptItem,
@@ -96,6 +98,7 @@ class EmailChannel:
         self._caps = Caps(of_sender=settings.sender_per_hour, of_all=settings.account_per_hour)
         self._parents: Known[Parent] = Known(MOST_PARENTS)
         self._told: Known[frozenset[ApprovalId]] = Known(MOST_CARDS)
+        self._pressed: Known[bool] = Known(MOST_CARDS)
         self._toasting = asyncio.Semaphore(MOST_TOASTS)
         self._answered = Kept(context.directory, "answered")
         self._key = Kept(context.directory, "code-key")
@@ -198,7 +201,8 @@ class EmailChannel:
             log("mail_passed_over", why=event.why, uid=fetched.uid, level="debug")
             return True
         sender = event.envelope.sender
-        state = self._caps.state(sender.id, self._now()) if sender.verified else "free"
+        counts = sender.verified and self._counts(event)
+        state = self._caps.state(sender.id, self._now()) if counts else "free"
         if state == "stopped":
             message = (
                 f"`{self.name}`: {self._settings.account_per_hour} mails within an hour look like "
@@ -235,12 +239,25 @@ class EmailChannel:
         if isinstance(admission, Ignored):
             return
         if isinstance(admission, Accepted | Answered):
-            self._caps.count(event.envelope.sender.id, self._now())
-            await self._answered.keep(self._caps.kept(self._now()))
+            if self._counts(event):
+                self._caps.count(event.envelope.sender.id, self._now())
+                await self._answered.keep(self._caps.kept(self._now()))
+            elif isinstance(body := event.envelope.body, Pressed):
+                self._pressed[carried(body.approval, body.choice)] = True
         self._parents[event.envelope.address.key()] = event.parent
         await mailbox.flag(uid)
         if isinstance(admission, Answered):
             toast(event, admission.text)
+
+    def _counts(self, event: Taken) -> bool:
+        """Return whether a mail is one of so many; the first answer to a card by a code is not.
+
+        Nobody has more codes than the bot gave them, and no brake may hold an approval up. A robot that
+        answers what an answer came to would bring the same one again.
+        """
+        body = event.envelope.body
+        is_press = isinstance(body, Pressed)
+        return not is_press or carried(body.approval, body.choice) in self._pressed
 
     async def _tell_of_cap(self, sender: str) -> None:
         """Tell operators once that a sender is capped, until they are answered again."""

@@ -429,9 +429,9 @@ def test_an_answer_counts_however_much_of_the_card_it_quotes() -> None:
     assert pressed(deny, quoting) == Pressed(
         approval=CALL.approval, choice="deny", reason="no", card=ref
     )
-    assert pressed("Re: card", quoting) == Said(
-        text=quoting, own="no"
-    ), "a code that is quoted below is no answer"
+    assert pressed("Re: card", quoting) == Said(text=quoting, own="no"), (
+        "a code that is quoted below is no answer"
+    )
 
 
 def test_a_card_may_stand_in_a_thread() -> None:

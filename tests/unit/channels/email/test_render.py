@@ -262,12 +262,7 @@ def test_a_card_shows_the_whole_call_and_links() -> None:
     ]
     assert render.title(CARD)
     because = replace(CARD, choices=("once", "deny_with_reason"))
-    assert (
-        "Deny"
-        not in render.card(
-            because, id="zc..0@zero.test", to="ann@a.example", me=ME
-        ).text
-    )
+    assert "Deny" not in render.card(because, id="zc..0@zero.test", to="ann@a.example", me=ME).text
 
 
 def test_an_ending_says_by_whom_and_why() -> None:

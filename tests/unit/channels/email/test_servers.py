@@ -317,6 +317,24 @@ async def test_a_sender_is_answered_so_often_within_an_hour_and_others_go_on(
     assert any("sender_capped" in fact for fact in place.facts)
 
 
+async def test_an_answer_to_a_card_is_never_one_too_many(place: EmailPlace) -> None:
+    """An approver's codes are as many as the bot has sent; one that comes again may be a robot's. P5."""
+    desk = Desk()
+    channel = channel_of(place, sender_per_hour=2, account_per_hour=3)
+    async with receiving(channel, desk.admit):
+        await channel.ask(chat_of(place), CARD)
+        [card] = await came(place, 1)
+        codes = list(links(card))
+        for code in (*codes, *codes[:1] * 3):
+            await write(place, mail_from(place.ann, place.bot, subject=code, answers=""))
+        bob = place.mail.new_address("bob")
+        await place.mail.deliver(place.bot, mail_from(bob, place.bot, "bob").as_bytes(), sender=bob)
+        await desk.holds(6)
+    assert len(codes) == 3
+    assert [isinstance(one.body, Pressed) for one in desk.stored] == [True] * 5 + [False]
+    assert any("sender_capped" in fact for fact in place.facts)
+
+
 async def test_a_restart_gives_a_robot_no_new_hour(place: EmailPlace, tmp_path: Path) -> None:
     """What was counted stands in the channel's directory, for its owner alone; so does the brake."""
     desk, clock = Desk(), ManualClock()
