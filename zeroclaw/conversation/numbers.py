@@ -1,7 +1,12 @@
 """The numbers of calls in an approver's chat: they only grow, across restarts too."""
 
+from collections.abc import Iterable
+
+from zeroclaw.envelope import Reader
+from zeroclaw.gate.approval import Numbered, R
 from zeroclaw.store import Put, RowKind, Rows
 from zeroclaw.table import Codec, Column, Stays, Table, Words
+from zeroclaw.value import replace
 
 
 class Numbers:
@@ -16,15 +21,51 @@ class Numbers:
         self._rows = rows
         self._last: dict[str, int] = {}
 
-    async def take(self, place: str, count: int) -> int:
-        """Return the first of `count` fresh numbers; the caller commits `last_put` with them."""
+    async def give(
+        self, asked: tuple[R, ...], readers: Iterable[Reader], whose: str
+    ) -> tuple[tuple[R, ...], tuple[Put, ...]]:
+        """Give each approval request a number in each chat that it is put to.
+
+        Args:
+            asked: The requests, in the order in which they are numbered.
+            readers: The chats.
+            whose: As for `take`.
+
+        Returns:
+            The requests with their numbers, and the writes to commit with them.
+        """
+        counters: list[Put] = []
+        for reader in readers:
+            place = reader.address.key()
+            first, counter = await self.take(place, len(asked), whose)
+            counters.append(counter)
+            asked = tuple(
+                replace(
+                    one,
+                    numbers=(
+                        *one.numbers,
+                        Numbered(place=place, number=number, language=reader.language),
+                    ),
+                )
+                for number, one in enumerate(asked, first)
+            )
+        return asked, tuple(counters)
+
+    async def take(self, place: str, count: int, whose: str) -> tuple[int, Put]:
+        """Return the first of `count` fresh numbers, and the write to commit with them.
+
+        Args:
+            place: The chat's address key, or another word for what is numbered.
+            count: How many.
+            whose: The conversation; or another id, where not all commits of one come in order.
+        """
         if place not in self._last:
             last = max([one async for one in COUNTERS.all(self._rows, place=place)], default=0)
             # Another batch may have read it meanwhile and gone on from it.
             self._last.setdefault(place, last)
         first = self._last[place] + 1
         self._last[place] += count
-        return first
+        return first, COUNTERS.put(f"{place}#{whose}", self._last[place], place=place)
 
 
 COUNTERS = Table(
@@ -35,14 +76,3 @@ COUNTERS = Table(
     keeps=Stays(until="its conversation is gone, and a higher one of its chat is there"),
     words=Words.NOBODY,
 )
-
-
-def last_put(place: str, whose: str, last: int) -> Put:
-    """Return the write that records the newest number that a conversation took for a chat.
-
-    Args:
-        place: The chat's address key, or another word for what is numbered.
-        whose: The conversation; or another id, where not all commits of one come in order.
-        last: The number.
-    """
-    return COUNTERS.put(f"{place}#{whose}", last, place=place)

@@ -12,7 +12,7 @@ from datetime import datetime
 from functools import partial
 
 from zeroclaw.conversation.inbox import Answer, item_put
-from zeroclaw.conversation.numbers import Numbers, last_put
+from zeroclaw.conversation.numbers import Numbers
 from zeroclaw.delivery.rows import Settle, outbox_row
 from zeroclaw.envelope import (
     Address,
@@ -267,16 +267,17 @@ class Approvals:
         asked = await ACTIONS.get(self._context.store, ended.action)
         if asked is None or ended.scope is None:
             return ()
-        number = await self._numbers.take(GRANTS, 1)
+        name = self._context.ids.ulid()
+        number, counter = await self._numbers.take(GRANTS, 1, name)
         grant = grant_for(
             asked.action,
             ended.scope,
-            id=self._context.ids.ulid(),
+            id=name,
             number=number,
             granter=principal,
             at=at,
         )
-        return (to_put(grant), last_put(GRANTS, grant.id, number))
+        return (to_put(grant), counter)
 
     # --- cards ---------------------------------------------------------------------------------
 

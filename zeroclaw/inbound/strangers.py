@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import asynccontextmanager
 from datetime import timedelta
 
-from zeroclaw.conversation.numbers import Numbers, last_put
+from zeroclaw.conversation.numbers import Numbers
 from zeroclaw.delivery.rows import Ask, Text, outbox_row
 from zeroclaw.envelope import (
     ApprovalId,
@@ -22,7 +22,6 @@ from zeroclaw.envelope import (
     Said,
     chosen_name,
 )
-from zeroclaw.gate.approval import Numbered
 from zeroclaw.inbound import pairing
 from zeroclaw.inbound.approvals import let_in
 from zeroclaw.inbound.context import InboundContext, Plan
@@ -159,9 +158,8 @@ class Strangers:
             return None
         code, salt = self._code(), self._context.ids.token()
         readers = self._operators()
-        numbers = tuple([await self._numbered(reader) for reader in readers])
         keys = tuple(self._context.ids.ulid() for _ in (address, *readers))
-        one = Stranger(
+        asked = Stranger(
             id=ApprovalId(self._context.ids.token()),
             channel=address.channel,
             sender=sender.id,
@@ -171,28 +169,22 @@ class Strangers:
             code_hash=pairing.hash_of(code, salt),
             asked_at=now,
             deadline_at=now + timedelta(seconds=holds_s),
-            numbers=numbers,
             messages=keys,
         )
+        (one,), counters = await self._numbers.give((asked,), readers, COUNTS_FOR)
         # Their language is not known yet.
         told = pairing.told_code(code, holds_s, self._people.language)
         writes: list[Write] = [
             pairing.to_put(one, expect=0),
+            *counters,
             # Quiet, because a stranger who can't be answered needs no operator.
             outbox_row(keys[0], Text(address=address, text=told, quiet=True)),
         ]
-        for key, reader, given in zip(keys[1:], readers, numbers, strict=True):
-            place, card = reader.address, pairing.card_of(one, given.place, code)
-            writes += (
-                outbox_row(key, Ask(address=place, card=card, approvals=(one.id,))),
-                last_put(given.place, COUNTS_FOR, given.number),
-            )
+        for key, reader in zip(keys[1:], readers, strict=True):
+            place = reader.address
+            card = pairing.card_of(one, place.key(), code)
+            writes.append(outbox_row(key, Ask(address=place, card=card, approvals=(one.id,))))
         return Plan(conversation=None, writes=tuple(writes))
-
-    async def _numbered(self, reader: Reader) -> Numbered:
-        place = reader.address.key()
-        number = await self._numbers.take(place, 1)
-        return Numbered(place=place, number=number, language=reader.language)
 
     def _holds_s(self, channel: str) -> float | None:
         """Return for how long a code of a channel holds, None where strangers get none by now."""

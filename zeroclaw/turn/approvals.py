@@ -8,12 +8,11 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from zeroclaw.conversation.inbox import Item, item_put
-from zeroclaw.conversation.numbers import last_put
 from zeroclaw.delivery.rows import Ask, Settle, Text, outbox_row
 from zeroclaw.envelope import Address, ApprovalId, ConversationId, Reader
 from zeroclaw.gate import approval as approvals
 from zeroclaw.gate import audit, wording
-from zeroclaw.gate.approval import APPROVALS, Approval, Numbered
+from zeroclaw.gate.approval import APPROVALS, Approval
 from zeroclaw.message import ToolCall
 from zeroclaw.store import DurablePoint, Put, Rows, Write
 from zeroclaw.text import catalogue
@@ -45,7 +44,7 @@ class ApprovalRequests:
             readers: The approvers' chats, at least one.
             here: The chat that asked; it gets a note when it is none of them.
         """
-        numbered, counters = await self._numbered(asked, readers)
+        numbered, counters = await self._services.numbers.give(asked, readers, self._conversation)
         places = [one.address for one in readers]
         writes: list[Write] = [approvals.to_put(one, expect=0) for one in numbered]
         writes += counters
@@ -73,7 +72,7 @@ class ApprovalRequests:
             for one in self._services.each_approver(card[0].requester, refused)
             if all(not approvals.number_of(shown, one.address.key()) for shown in card)
         )
-        numbered, counters = await self._numbered(card, readers)
+        numbered, counters = await self._services.numbers.give(card, readers, self._conversation)
         puts = (approvals.to_put(one, expect=versions[one.id]) for one in numbered)
         cards = self._cards(numbered, [one.address for one in readers])
         return (*puts, *counters, *cards) if cards else ()
@@ -87,28 +86,6 @@ class ApprovalRequests:
 
     def _row(self, item: Ask | Settle | Text) -> Put:
         return outbox_row(self._services.ids.ulid(), item, self._conversation)
-
-    async def _numbered(
-        self, asked: tuple[Approval, ...], readers: tuple[Reader, ...]
-    ) -> tuple[tuple[Approval, ...], list[Write]]:
-        """Give each question a number in each chat; a number is never given twice."""
-        counters: list[Write] = []
-        numbered = asked
-        for reader in readers:
-            key = reader.address.key()
-            first = await self._services.numbers.take(key, len(asked))
-            counters.append(last_put(key, self._conversation, first + len(asked) - 1))
-            numbered = tuple(
-                replace(
-                    one,
-                    numbers=(
-                        *one.numbers,
-                        Numbered(place=key, number=first + at, language=reader.language),
-                    ),
-                )
-                for at, one in enumerate(numbered)
-            )
-        return numbered, counters
 
     # --- answers -------------------------------------------------------------------------------
 
