@@ -145,10 +145,20 @@ class Tail(Value):
         return (*first, *messages[self.start :])
 
 
-def reserve_of(window: int, max_output_tokens: int | None = None) -> int:
+def reserve_of(window: int) -> int:
     """Return how much of a window is kept free for the answer."""
-    usual = min(MOST_RESERVE, window // 4)
-    return min(max(usual, max_output_tokens or 0), window // 2)
+    return min(MOST_RESERVE, window // 4)
+
+
+def answer_tokens(scene: Scene, request: Assembled) -> int | None:
+    """Return how long the answer may be: as configured, within what the request leaves of the window.
+
+    Endpoints refuse a request that together with its longest answer would not fit.
+    """
+    if scene.window is None or scene.max_output_tokens is None:
+        return scene.max_output_tokens
+    left = max(scene.window - request.tokens, reserve_of(scene.window))
+    return min(scene.max_output_tokens, left)
 
 
 def laid_out(scene: Scene, known: Weighed, learned: Learned) -> Assembled:
@@ -182,7 +192,7 @@ def room_of(scene: Scene, learned: Learned) -> int | None:
     """Return how many tokens a request may have, None where it is not known."""
     rooms: list[int] = []
     if scene.window is not None:
-        rooms.append(scene.window - reserve_of(scene.window, scene.max_output_tokens))
+        rooms.append(scene.window - reserve_of(scene.window))
     if learned.overflows_at:
         rooms.append(learned.overflows_at - reserve_of(learned.overflows_at))
     return min(rooms) if rooms else None

@@ -15,6 +15,7 @@ from zeroclaw.context.assembly import (
     Part,
     Scene,
     Spoken,
+    answer_tokens,
     assemble,
     laid_out,
     reserve_of,
@@ -166,7 +167,7 @@ class RequestSources(Value):
         scene = self.scene(spoken, gathered.parts, self.definitions(whose, spoken.loaded))
         known = await self.counted(scene, Weighed())
         made = assemble(scene, known, self.model.record.learned)
-        reserve = reserve_of(scene.window, scene.max_output_tokens) if scene.window else 0
+        reserve = reserve_of(scene.window) if scene.window else 0
         return Filled(
             shares=shares(scene, made), tokens=made.tokens, window=scene.window, reserve=reserve
         )
@@ -227,7 +228,7 @@ class Composer:
         request = ModelRequest(
             messages=made.messages,
             tools=scene.tools,
-            max_output_tokens=scene.max_output_tokens,
+            max_output_tokens=answer_tokens(scene, made),
             correlation=self._correlation,
         )
         return request, made.is_cut

@@ -66,6 +66,7 @@ class Query(Value):
             when not known.
         in_message: The call holds nothing but what the principal wrote themselves in this turn;
             None when not known.
+        compaction: The bot itself keeps a fact of messages that a summary is about to stand for.
     """
 
     principal: Principal
@@ -78,6 +79,7 @@ class Query(Value):
     own: bool | None = None
     untrusted: bool | None = None
     in_message: bool | None = None
+    compaction: bool = False
 
 
 def any_call(spec: ToolSpec, principal: Principal, *, now: datetime, direct: bool) -> Query:
@@ -191,6 +193,12 @@ def in_message(value: object) -> Test:
     return lambda query: _known(query.in_message, "message") is wanted
 
 
+def compaction(value: object) -> Test:
+    """Whether the bot keeps a fact before a summary, and no model asks for it: `true` or `false`."""
+    wanted = _yes_or_no(value)
+    return lambda query: query.compaction is wanted
+
+
 CONDITIONS: Mapping[str, Condition] = {
     "effects_within": effects_within,
     "effects_any_of": effects_any_of,
@@ -204,6 +212,7 @@ CONDITIONS: Mapping[str, Condition] = {
     "own": own,
     "untrusted": untrusted,
     "in_message": in_message,
+    "compaction": compaction,
 }
 
 

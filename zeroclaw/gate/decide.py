@@ -337,6 +337,7 @@ class Gate:
             direct=setting.direct,
             untrusted=bool(setting.taint.sources_for(facts)),
             in_message=_is_in_message(ready, setting.taint),
+            compaction=setting.compaction,
         )
 
     def _rule(self, ready: _Ready, setting: Setting, query: Query) -> Ruling:

@@ -136,8 +136,26 @@ def autonomy_statements(
             "ask",
             catalogue.IT_DOES_MORE_THAN_READ,
             effects_any_of=["write", "network", "exec"],
+            compaction=False,
         ),
-        _of_tools("supervised.risk", "ask", catalogue.ITS_RISK_IS_NOT_LOW, risk_at_least="medium"),
+        _of_tools(
+            "supervised.risk",
+            "ask",
+            catalogue.ITS_RISK_IS_NOT_LOW,
+            risk_at_least="medium",
+            compaction=False,
+        ),
+        # No model asks for it, so an approver would be asked about what nobody there has seen.
+        replace(
+            _of_tools(
+                "supervised.facts",
+                "allow",
+                "before a summary the bot keeps facts as notes, where all words are people's own",
+                compaction=True,
+                untrusted=False,
+            ),
+            actions=("tool:remember",),
+        ),
         undeclared,
     )
 

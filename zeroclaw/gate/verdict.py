@@ -33,6 +33,7 @@ class Setting(Value):
         known: Who the principal is by now; roles come and go. None for as the turn began.
         out: Who revoked the principal since, empty when no operator did.
         taint: Where the text of the turn came from, by now.
+        compaction: As in `Query`.
     """
 
     context: ToolContext
@@ -42,6 +43,7 @@ class Setting(Value):
     known: Principal | None = None
     out: str = ""
     taint: Taint = Taint()
+    compaction: bool = False
 
 
 class Allowed(Value):

@@ -8,7 +8,7 @@ a while, and requests are cut instead (K13).
 from zeroclaw.context.assembly import reserve_of, room_of
 from zeroclaw.context.compaction import UNKNOWN_WINDOW, Breaker, kept, kept_summary
 from zeroclaw.foreign import Raised
-from zeroclaw.message import NO_USAGE
+from zeroclaw.message import NO_USAGE, Usage
 from zeroclaw.store import DurablePoint
 from zeroclaw.text import catalogue
 from zeroclaw.turn.context import TurnContext
@@ -42,7 +42,7 @@ async def compact(turn: TurnContext, notes: FactNotes, cause: CompactionCause) -
         why = answer.line if isinstance(answer, Raised) else "the model said nothing"
         record.breaker = record.breaker.failed(services.clock.monotonic())
         services.log("compaction_failed", why=why, level="warning")
-        return _failed(catalogue.NO_SUMMARY.to(language))
+        return _failed(catalogue.NO_SUMMARY.to(language), of_facts + usage)
     compacted = Compacted(
         summary=summary,
         kept=len(messages) - start,
@@ -72,5 +72,5 @@ async def compact(turn: TurnContext, notes: FactNotes, cause: CompactionCause) -
     return await planned()
 
 
-def _failed(why: str) -> Transition:
-    return Transition(event=CompactionFailed(text=why))
+def _failed(why: str, usage: Usage = NO_USAGE) -> Transition:
+    return Transition(event=CompactionFailed(text=why, usage=usage))

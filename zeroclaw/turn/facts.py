@@ -1,8 +1,8 @@
 """Keeps the facts of messages that a summary is about to stand for, as notes of their owner (S3-11).
 
-Each is a call of `remember` that the runtime makes for the turn's person: the gate decides about it as
-about the model's own, and it is on record likewise. A call that a person would have to be asked about
-is not made, for no person set it off and the summary holds the fact as well. What is kept is written in
+Each is a call of `remember` that the runtime makes for the turn's person: the gate decides about it, is
+told that no model asks (the condition `compaction`), and puts it on record like any other. A call that a
+person would have to be asked about is not made, for no person set it off and the summary holds the fact as well. What is kept is written in
 the commit of the summary, so that a kill keeps both or neither.
 """
 
@@ -22,7 +22,7 @@ from zeroclaw.tools.notes import REMEMBER, note_of
 from zeroclaw.tools.notes.note import Note, owner_of
 from zeroclaw.turn.context import TurnContext
 from zeroclaw.turn.tool_calls import ToolCalls
-from zeroclaw.value import Value
+from zeroclaw.value import Value, replace
 
 OF_A_GROUP = "this group"
 """Who said what is kept of a group's talk: the facts of several people came together."""
@@ -66,7 +66,8 @@ class FactNotes:
             return (), Usage()
         known = await services.recollection.notes.all(self._owner)
         request = facts_request(
-            [note.text for note in known],
+            # One that a page dictated would be read by the model that writes the facts.
+            [note.text for note in known if note.trusted],
             gone,
             window=window,
             most_tokens=most_tokens,
@@ -82,14 +83,14 @@ class FactNotes:
 
     async def _may_keep(self) -> bool:
         """Tell whether the gate would let a note be kept now; nothing of this is on record."""
-        gated = await self._services.gate.gate_batch((_call("."),), await self._calls.setting())
+        gated = await self._services.gate.gate_batch((_call("."),), await self._setting())
         return isinstance(gated.verdicts[0], Allowed)
 
     async def plan(self, facts: tuple[str, ...]) -> KeptFacts:
         """Return what keeps them as things are now; a `Conflict` asks for another plan."""
         if not facts:
             return KeptFacts()
-        services, setting = self._services, await self._calls.setting()
+        services, setting = self._services, await self._setting()
         gated = await services.gate.gate_batch([_call(one) for one in facts], setting)
         asked = {one.action for one in gated.verdicts if isinstance(one, Asked)}
         writes = [one for one in gated.writes if not (isinstance(one, Put) and one.key in asked)]
@@ -125,6 +126,9 @@ class FactNotes:
         ]
         count = sum(one != "full" and one.is_new for one in kept)
         return KeptFacts(audited=tuple(audited), writes=(*writes, *more), count=count)
+
+    async def _setting(self) -> Setting:
+        return replace(await self._calls.setting(), compaction=True)
 
     def _note(self, fact: str, setting: Setting) -> Note | None:
         """Return a fact as it is kept, None for one that holds a secret."""

@@ -240,11 +240,12 @@ def _compacting(state: Compacting, event: signals.Event) -> Step:
             if state.cause == "asked":
                 return said(catalogue.COMPACTED_NOW.to(progress.language), progress.usage)
             return _ask(progress, state.shown)
-        case signals.CompactionFailed() if state.cause == "asked":
-            return said(event.text, state.progress.usage)
-        case signals.CompactionFailed():
+        case signals.CompactionFailed(text=why, usage=usage):
+            progress = replace(state.progress, usage=state.progress.usage + usage)
+            if state.cause == "asked":
+                return said(why, progress.usage)
             # The next request is cut instead, so that the conversation goes on (K13).
-            return _ask(state.progress, state.shown)
+            return _ask(progress, state.shown)
         case _:
             return state, ()
 

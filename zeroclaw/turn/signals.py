@@ -8,7 +8,7 @@ included; the effects that say "no answer" ask nothing.
 from typing import Literal
 
 from zeroclaw.envelope import ActionId, ApprovalId
-from zeroclaw.message import AssistantMessage, ToolCall, ToolMessage, Usage
+from zeroclaw.message import NO_USAGE, AssistantMessage, ToolCall, ToolMessage, Usage
 from zeroclaw.turn.entries import Recorded
 from zeroclaw.turn.states import CompactionCause, Done
 from zeroclaw.value import Value
@@ -87,9 +87,11 @@ class CompactionFailed(Value):
 
     Attributes:
         text: Why, in one sentence for a person who asked for it.
+        usage: What its requests took all the same.
     """
 
     text: str
+    usage: Usage = NO_USAGE
 
 
 class AbortRequested(Value):

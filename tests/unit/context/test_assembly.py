@@ -13,6 +13,7 @@ from zeroclaw.context.assembly import (
     Scene,
     Spoken,
     Tail,
+    answer_tokens,
     assemble,
     laid_out,
     reserve_of,
@@ -143,14 +144,31 @@ def test_a_part_is_cut_at_its_budget() -> None:
 
 
 @pytest.mark.parametrize(
-    ("window", "output", "reserve"),
-    [(4_096, None, 1_024), (200_000, None, 4_096), (32_000, 8_000, 8_000), (4_096, 4_096, 2_048)],
+    ("window", "reserve"), [(4_096, 1_024), (16_384, 4_096), (32_000, 4_096), (200_000, 4_096)]
 )
-def test_a_quarter_of_the_window_is_kept_for_the_answer(
-    window: int, output: int | None, reserve: int
+def test_a_quarter_of_the_window_is_kept_for_the_answer(window: int, reserve: int) -> None:
+    """And at most 4,096 tokens, however long answers may be."""
+    assert reserve_of(window) == reserve
+
+
+@pytest.mark.parametrize(
+    ("window", "asked", "turns", "bound"),
+    [
+        (None, 8_000, 0, 8_000),
+        (32_000, None, 0, None),
+        (32_000, 8_000, 0, 8_000),
+        (32_000, 32_000, 0, "the rest"),
+        (4_096, 4_096, 40, "the rest"),
+    ],
+)
+def test_an_answer_may_be_as_long_as_the_window_lets_it(
+    window: int | None, asked: int | None, turns: int, bound: int | str | None
 ) -> None:
-    """And at most 4,096 tokens, unless answers may be longer; never more than half."""
-    assert reserve_of(window, output) == reserve
+    """Else an endpoint refuses the request; a quarter of the window is there in any case."""
+    one = replace(scene(talk(turns), window=window), max_output_tokens=asked)
+    request = made(one)
+    rest = (window or 0) - request.tokens
+    assert answer_tokens(one, request) == (rest if bound == "the rest" else bound)
 
 
 def test_the_room_is_the_least_that_is_known() -> None:

@@ -110,6 +110,9 @@ def test_a_tool_that_declares_nothing_counts_as_the_worst() -> None:
         ("untrusted", True, replace(query(), untrusted=False), False),
         ("in_message", False, replace(query(), in_message=False), True),
         ("in_message", False, replace(query(), in_message=True), False),
+        ("compaction", True, replace(query(), compaction=True), True),
+        ("compaction", False, replace(query(), compaction=True), False),
+        ("compaction", False, query(), True),
     ],
 )  # fmt: skip
 def test_when_a_condition_holds(name: str, value: object, asked: Query, holds: bool) -> None:
@@ -147,6 +150,7 @@ TABLE = "must be a table of argument names and their values"
         ("declared", "true", TRUTH),
         ("untrusted", 1, TRUTH),
         ("in_message", "no", TRUTH),
+        ("compaction", "no", TRUTH),
         ("hour_between", 9, HOURS),
         ("hour_between", [9], HOURS),
         ("hour_between", [9, 9], HOURS),

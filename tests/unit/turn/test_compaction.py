@@ -5,11 +5,12 @@ from collections.abc import AsyncGenerator
 from tests.fakes.house import House, World
 from tests.fakes.house_parts import SECRET
 from tests.fakes.scripted_model import Answer, ScriptedModel, asks_for, says
+from tests.unit.turn.test_facts import with_notes
 from zeroclaw.config.model import CompactionSettings
 from zeroclaw.context.compaction import CLOSED_S
 from zeroclaw.context.tokens import of_message
 from zeroclaw.errors import ContextOverflow, ProviderUnreachable
-from zeroclaw.message import SystemMessage
+from zeroclaw.message import SystemMessage, Usage
 from zeroclaw.provider import ModelRequest, ProviderFacts, StreamEvent
 from zeroclaw.turn import entries
 
@@ -204,3 +205,22 @@ async def test_a_window_that_is_not_known_is_said_so(world: World) -> None:
         await house.say("/context")
         head = house.texts()[-1].splitlines()[1]
         assert head.endswith(" Tokens; wie viele das Modell nimmt, ist nicht bekannt")
+
+
+async def test_a_summary_that_fails_is_paid_for(world: World) -> None:
+    """As is the search for facts before it; what a request took counts, whatever came of it. K13."""
+    with_notes(world)
+    async with world.running() as house:
+        await talk(house, world, 3)
+        world.model.will(says('"Ada likes tea."'), says(""))
+        await house.say("/compact")
+        assert await summaries(house) == []
+        ended = (await house.journal())[-1]
+        assert isinstance(ended, entries.TurnFinished)
+        assert ended.usage == Usage(input_tokens=20, output_tokens=4)
+        # Without a person who asks, it counts for the turn that goes on with a smaller request.
+        world.model.will(TOO_LONG, says('"Ada likes tea."'), says(" "), says("back"))
+        await house.say("and now?")
+        ended = (await house.journal())[-1]
+        assert isinstance(ended, entries.TurnFinished)
+        assert ended.usage == Usage(input_tokens=30, output_tokens=6)
