@@ -1,12 +1,13 @@
 """Whether a receipt in the model's answer is true: looked up, then verified (P7).
 
 A receipt is looked for where it was given out, in this conversation's own results, and then
-verified against the call it stands under. Where the result was removed since, the audit still says
-that the receipt was given out. Checked once each, before a request is sent, so that the screen can
-ask without waiting.
+verified against the call it stands under. Where a summary stands for the result, or it was removed since,
+the audit still says that the receipt was given out; one that an answer carries is verified in the whole
+journal, as long as it is there. Checked once each, before a request is sent, so that the screen can ask
+without waiting.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from zeroclaw.envelope import ActionId, CheckedReceipt, ConversationId
 from zeroclaw.errors import StoreUnusable
@@ -23,9 +24,9 @@ from zeroclaw.text.escape import escape_invisible
 from zeroclaw.text.language import ENGLISH, Language
 from zeroclaw.tool import line_of
 from zeroclaw.turn.context import TurnServices
-from zeroclaw.turn.journal import Issued
+from zeroclaw.turn.journal import History, Issued
 from zeroclaw.turn.results import OUTCOMES
-from zeroclaw.turn.session import ConversationSession
+from zeroclaw.turn.session import ConversationSession, read_history
 
 MOST_SUMMARY_CHARS = 160
 
@@ -54,13 +55,36 @@ class ReceiptLookup:
                 recorded = await recorded_in(self._services.store, self._session.conversation)
             except StoreUnusable:
                 recorded = {}  # a damaged audit proves nothing, and the chat goes on
+            self._session.recorded |= recorded.keys() - self._known.keys()
             self._known.update(recorded | self._known)
-        fresh = [one for one in self._session.history.receipts if one.token not in self._known]
-        if not fresh:
+        history = self._session.history
+        fresh = [one for one in history.receipts if one.token not in self._known]
+        if fresh:
+            self._known.update(await self._checked(fresh, history))
+
+    async def _verify(self, tokens: Collection[str]) -> None:
+        """Verify what only the audit has told of; reads the whole journal, once for each."""
+        sought = self._session.recorded.intersection(tokens)
+        if not sought:
             return
-        results = signed_results(self._session.history.messages)
-        for one in fresh:
-            self._known[one.token] = await verdict_of(
+        self._session.recorded -= sought
+        try:
+            history = await read_history(
+                self._services.store, self._session.conversation, whole=True
+            )
+        except StoreUnusable:
+            return  # what the audit says stands
+        found = await self._checked(
+            [one for one in history.receipts if one.token in sought], history
+        )
+        self._known.update({token: true for token, true in found.items() if true is not None})
+
+    async def _checked(
+        self, receipts: Iterable[Issued], history: History
+    ) -> dict[str, CheckedReceipt | None]:
+        results = signed_results(history.messages)
+        return {
+            one.token: await verdict_of(
                 self._services.store,
                 self._services.keys,
                 self._session.conversation,
@@ -68,6 +92,8 @@ class ReceiptLookup:
                 results,
                 summary=self._summary,
             )
+            for one in receipts
+        }
 
     async def take_out(
         self, text: str, language: Language
@@ -75,6 +101,7 @@ class ReceiptLookup:
         """Return a text as people read it, and the receipts that were in it."""
         if PREFIX_PLAIN in text:
             await self.refresh()
+            await self._verify(receipt.find_tokens(text))
         return receipt_screen.take_out(text, self.lookup, catalogue.RECEIPT_BELOW.to(language))
 
     def without_receipts(self, text: str, language: Language) -> str:

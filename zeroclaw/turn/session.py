@@ -114,6 +114,7 @@ class ConversationSession:
         fence: Proof of holding; others that write for this conversation need it.
         history: What its journal comes to.
         verdicts: The receipts of the history that were checked so far, by their text.
+        recorded: Those of them that only the audit has told of.
         audit_is_longer: The audit knows more receipts than the history, of what left the journal or
             is summarised; cleared by who has read them there.
         journal_bytes: Of the entries that the history was made of.
@@ -139,6 +140,7 @@ class ConversationSession:
         self._first = first
         self.history = history
         self.verdicts: dict[str, CheckedReceipt | None] = {}
+        self.recorded: set[str] = set()
         self.audit_is_longer = audit_is_longer
         self.journal_bytes = journal_bytes
         self.requests = RequestRecord()

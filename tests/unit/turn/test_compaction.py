@@ -13,6 +13,7 @@ from zeroclaw.errors import ContextOverflow, ProviderUnreachable
 from zeroclaw.message import SystemMessage, Usage
 from zeroclaw.provider import ModelRequest, ProviderFacts, StreamEvent
 from zeroclaw.turn import entries
+from zeroclaw.turn.session import KEPT_S, LOOK_S
 
 TOO_LONG: Answer = (ContextOverflow("too long"),)
 AWAY: Answer = (ProviderUnreachable("`h:9` can't be reached"),)
@@ -181,6 +182,28 @@ async def test_a_receipt_of_a_result_that_was_summed_up_is_still_true(world: Wor
         assert (shown.token, shown.tool, shown.outcome) == (token, "look", "ok")
         (verdict,) = await house.services.receipts.verify(token)
         assert verdict["verdict"] in ("valid", "earlier")
+
+
+async def test_a_receipt_from_before_a_summary_is_this_runs_own(world: World) -> None:
+    """Though its conversation was closed since and is read from the summary on; with its line. P7."""
+    async with world.running() as house:
+        world.model.will(LOOK, says("seen"))
+        await house.say("look")
+        (token,) = [
+            one.receipt for one in await house.journal() if isinstance(one, entries.CallFinished)
+        ]
+        world.model.will(says(f"Now: {token}"))
+        await house.say("show it")
+        (shown,) = house.receipts()
+        world.model.will(says("State: looked."))
+        await house.say("/compact")
+        await house.advance(KEPT_S + LOOK_S)
+        world.model.will(says(f"I looked: {token}"), says(f"I did: {token}"))
+        await house.say("did you?")
+        assert house.receipts() == (shown,)
+        assert (shown.earlier, bool(shown.summary), shown.outcome) == (False, True, "ok")
+        await house.say("really?")
+        assert house.receipts() == (shown,)
 
 
 async def test_what_fills_the_window_is_shown(world: World) -> None:
