@@ -1,11 +1,13 @@
 """What leaves for the model in each request, and when a round of tool calls counts."""
 
+from itertools import pairwise
 from pathlib import Path
 from typing import cast
 
 import msgspec
 import pytest
 
+from tests.journeys.test_tools_and_skills import SKILL, lay
 from tests.journeys.world import KNOWN_SECRET, world
 
 pytestmark = pytest.mark.slow
@@ -147,3 +149,75 @@ async def test_an_old_result_is_a_line_by_which_it_is_read_again(tmp_path: Path)
         await here.say("ann", "look again")
         await here.until(lambda: here.chat("ann").answers[-1] == "Again.")
         assert "the oldest star " * 29 in here.tool_results()[-1]
+
+
+async def test_thirty_turns_begin_as_the_one_before_each(tmp_path: Path) -> None:
+    """With files of the operator and of the workspace, skills, notes that change and old results.
+
+    What changes stands behind the history, so that the endpoint reads most of each request from its
+    cache: in all but a few of them, those where old results become lines, the whole one before it
+    up to the words of its person. S2-04, S3-06, S3-07, S3-08, S3-38.
+    """
+    lay(tmp_path, "tide-tables", SKILL.format(secret="none"))
+    about = tmp_path / "workspaces"
+    about.mkdir()
+    (about / "IDENTITY.md").write_text("You are Max.")
+    async with world(
+        tmp_path,
+        skills_dir=str(tmp_path / "skills"),
+        autonomy="full",
+        runtime={"max_iterations": 9},
+    ) as here:
+        here.model.call("peek", {"what": "harbour"}, round=0, key="hi")
+        here.model.say("Hello.", round=1, key="hi")
+        await here.say("ann", "hi")
+        await here.answered("ann", "Hello.")
+        (workspace,) = [one for one in about.iterdir() if one.is_dir()]
+        (workspace / "AGENTS.md").write_text("Answer in rhymes.")
+        here.model.call("load_skills", {"name": "tide-tables"}, round=0, key="turn 1:")
+        for number in range(1, 31):
+            key = f"turn {number}:"
+            if number % 3 == 0:
+                here.model.call(
+                    "remember", {"text": f"fact {number} of the boat"}, key=key, round=0
+                )
+            elif number % 3 == 2:
+                here.model.call("peek", {"what": f"boat {number} " * 60}, key=key, round=0)
+            here.model.say(
+                f"yes {number}", key=key, round=0 if number % 3 == 1 and number > 1 else 1
+            )
+            await here.say("ann", f"turn {number}: what of fact {number - 1} of the boat?")
+            await here.until(lambda n=number: here.chat("ann").answers[-1] == f"yes {n}")
+        sent = [one.messages for one in here.model.requests[2:]]
+        here.model.say("Ho.", key="ho")
+        await here.say("bob", "ho")
+        await here.until(lambda: here.chat("bob").answers)
+        of_bob = str(here.model.requests[-1].messages[0]["content"])
+    assert "You are Max." in of_bob
+    assert "Answer in rhymes." not in of_bob, "a workspace is of one conversation"
+    prompts = [str(one[0]["content"]) for one in sent]
+    assert len(set(prompts)) == 2, "only the skill that was loaded has changed it"
+    assert all("You are Max." in one and "Answer in rhymes." in one for one in prompts)
+    assert sum("Add one hour in summer." in one for one in prompts) == len(prompts) - 1
+    noted = [str(one[at]["content"]) for one in sent for at in [_newest_words(one)]]
+    assert sum("of the boat" in one.partition("turn ")[0] for one in noted) > 30, "notes go along"
+    changed = [
+        before
+        for before, after in pairwise(sent)
+        if before[: _newest_words(before)] != after[: _newest_words(before)]
+    ]
+    assert len(changed) <= 30 // 4 + 1, "a skill, and a step of old results in four turns"
+    texts = [msgspec.json.encode(one) for one in sent]
+    shares = [_common(before, after) / len(before) for before, after in pairwise(texts)]
+    assert sum(shares) / len(shares) > 0.9, "of what an endpoint could have kept"
+
+
+def _common(before: bytes, after: bytes) -> int:
+    """Return how many bytes two texts begin with alike."""
+    pairs = enumerate(zip(before, after, strict=False))
+    return next((at for at, (one, other) in pairs if one != other), len(before))
+
+
+def _newest_words(messages: list[dict[str, object]]) -> int:
+    """Return where the newest message of a person stands in a request."""
+    return max(at for at, one in enumerate(messages) if one["role"] == "user")
