@@ -7,17 +7,19 @@ is told to; what was said in turn 3 stays in its summaries.
 import asyncio
 import random
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
 from tests.emulators.model_server import ModelServer
+from tests.journeys.bench import Returns
 from tests.journeys.world import World, world
 from tests.unit.host.test_tokenizer import words
-from zeroclaw.context.tokens import of_text
+from zeroclaw.context.tokens import of_message, of_text
 from zeroclaw.host.clock import SystemClock
+from zeroclaw.message import UserMessage
 from zeroclaw.store import LogKind, read_all
 from zeroclaw.stores.sqlite import open_store
 from zeroclaw.turn import entries
@@ -137,6 +139,39 @@ async def test_a_tokenizer_of_the_operator_fills_the_window(
         share = int(re.findall(r"(\d+) % of 4,096 tokens", answers(here)[-1])[0])
         texts = [str(message.get("content") or "") for message in here.model.requests[-1].messages]
         assert (share * WINDOW / 100 < sum(map(of_text, texts))) is is_counted
+
+
+async def test_old_results_become_lines_before_a_summary_is_considered(tmp_path: Path) -> None:
+    """What they took would have had one made; and it is made before tools and answer. S3-08, S3-38."""
+    window = 6_784
+    async with small(tmp_path, window=window) as here:
+        here.model.say("State: they look.", key=OF_A_SUMMARY, times=None)
+        seen = Returns(text="old stars, " * 105)
+        here.bench.will("peek", seen, seen, seen)
+        for number in range(1, 20):
+            if number <= 3:
+                here.model.call("peek", {"what": "stars"}, round=0, key=f"turn {number}:")
+            here.model.say(f"yes {number}", key=f"turn {number}:", round=int(number <= 3))
+            await here.say("ann", f"turn {number}: nothing new")
+            await here.until(lambda n=number: len(answers(here)) == n)
+        assert summed_up(here) == 0
+        last = here.model.requests[-1]
+        lines = [str(one["content"]) for one in last.messages if one["role"] == "tool"]
+        assert [one.startswith("[an earlier result of `peek`") for one in lines] == [True] * 3
+        whole = sum(of_message(_message(one)) for one in last.messages) + 3 * of_text(seen.text)
+        assert whole > 0.7 * window * 3 / 4, "with them, a summary would have been made"
+        # Now it outgrows the window: the request for the summary comes before the turn's own.
+        await here.say("ann", f"turn 20: {FILLING * 16}")
+        await here.until(lambda: len(answers(here)) == 20)
+        *_, summary, asked = here.model.requests
+        assert summary.last_user.startswith(OF_A_SUMMARY)
+        assert "tools" not in summary.body
+        assert "State: they look." in str(asked.messages[0]["content"])
+        assert asked.body["tools"] == last.body["tools"]
+
+
+def _message(sent: Mapping[str, object]) -> UserMessage:
+    return UserMessage(content=f"{sent.get('content') or ''}{sent.get('tool_calls') or ''}")
 
 
 async def test_without_a_summary_a_conversation_goes_on(tmp_path: Path) -> None:
