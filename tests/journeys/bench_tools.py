@@ -12,8 +12,10 @@ from zeroclaw_test_platform.wire import line, read, text_of
 
 from tests.journeys.bench import LONGEST_LINE
 from zeroclaw import Arguments, ToolContext, ToolFailed, ToolOutput, ToolSpec
+from zeroclaw.config.model import ProviderSettings
+from zeroclaw.provider import Endpoint, Provider, ProviderContext
 from zeroclaw.tools import ModelSchema, ToolArguments, dump, parse
-from zeroclaw.value import Value
+from zeroclaw.value import Value, replace
 
 PORT_VARIABLE = "JOURNEY_BENCH_PORT"
 SHELVES = tuple(f"look_at_shelf_{number:02}" for number in range(1, 44))
@@ -125,3 +127,20 @@ def shelves(*_: object) -> tuple[BenchTool, ...]:
         )
         for name in SHELVES
     )
+
+
+class Chatter:
+    """A provider whose model can't call tools."""
+
+    def __init__(self, endpoint: Provider) -> None:
+        """Hand everything on to an endpoint."""
+        self.stream, self.aclose = endpoint.stream, endpoint.aclose
+        self.facts = replace(endpoint.facts, calls_tools=False)
+
+
+def chatter(settings: ProviderSettings, context: ProviderContext) -> Chatter:
+    """Open it over the endpoint of `[provider]`."""
+    endpoint = Endpoint(
+        base_url=settings.base_url, model=settings.model, api_key=context.secrets["api_key"]
+    )
+    return Chatter(context.open_endpoint(endpoint))

@@ -120,6 +120,27 @@ async def test_few_tools_are_all_there_at_once(tmp_path: Path) -> None:
         assert names_of(here.model.requests[-1]) == ["load_tools"]
 
 
+@pytest.mark.parametrize("calls_tools", [True, False])
+async def test_only_a_model_that_calls_tools_is_sent_any(
+    tmp_path: Path,
+    calls_tools: bool,
+) -> None:
+    """The other is told that it has none; its provider says which it is. S0-15."""
+    package = tmp_path / "installed" / "chatter-0.dist-info"
+    package.mkdir(parents=True)
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: chatter\nVersion: 0\n")
+    point = "[zeroclaw.providers]\nchatter = tests.journeys.bench_tools:chatter\n"
+    (package / "entry_points.txt").write_text(point)
+    kind = "openai" if calls_tools else "chatter"
+    async with world(tmp_path, provider={"kind": kind}) as here:
+        here.model.say("Hello.")
+        await here.say("ann", "hi")
+        await here.answered("ann", "Hello.")
+        (request,) = here.model.requests
+        assert ("tools" in request.body) is calls_tools
+        assert ("You have no tools here." in prompt_of(request)) is not calls_tools
+
+
 async def test_a_kill_between_loading_and_use_loses_nothing(tmp_path: Path) -> None:
     """The turn that is taken up again has what it had. S3-14, K18."""
     async with world(sixty(tmp_path)) as here:
