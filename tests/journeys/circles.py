@@ -310,3 +310,72 @@ UNSEEN = Scripts(
         ],
     },
 )  # fmt: skip
+FRESH = Scripts(
+    looping={
+        "counts the same lines": round_and_round((shell("wc -l a.txt"),), after=[HELLO]),
+        "four things in turn": round_and_round(
+            (read("a.txt"),), (shell("ls"),), (search("h"),), (("list_files", {"path": "."}),),
+            after=[HELLO],
+        ),
+        "asks for a longer time-out": [
+            (("shell", {"command": "false", "timeout_s": 1 + number}),) for number in range(LENGTH)
+        ],
+        "edits to and fro": round_and_round(
+            (edit("a.txt", "hello", "bye"),), (edit("a.txt", "bye", "hello"),), after=[HELLO]
+        ),
+        "reads a directory as a file": round_and_round((read("."),)),
+        "searches a name that changes its case": round_and_round(
+            (search("Needle"),), (search("needle"),), (search("NEEDLE"),), after=[HELLO]
+        ),
+        "loads what is not there": round_and_round((("load_tools", {"groups": ["browser"]}),)),
+        "reads a result that was never given": round_and_round(
+            (("read_result", {"id": "zc-receipt-1700000000-aaaa"}),)
+        ),
+        "forgets and remembers": round_and_round(
+            (remember("Ann likes tea."),), (("forget_note", {"number": 99}),)
+        ),
+        "three at once, over and over": round_and_round(
+            (read("a.txt"), read("b.txt"), shell("pwd")), after=[HELLO]
+        ),
+    },
+    honest={
+        "halves a list": each(shell(f"seq {n} | wc -l") for n in (64, 32, 16, 8, 4, 2, 1)),
+        "adds up a column": each(shell(f"echo $(({n} * {n}))") for n in range(1, 16)),
+        "writes, tests and mends three files": [
+            one
+            for name in ("a", "b", "c")
+            for one in (
+                (write(f"{name}.sh", "exit 1\n"),),
+                (shell(f"sh {name}.sh"),),
+                (edit(f"{name}.sh", "exit 1", "exit 0"),),
+                (shell(f"sh {name}.sh"),),
+            )
+        ],
+        "checks that nothing is left": each(shell(f"test ! -e {name}") for name in "abcdefgh"),
+        "makes twelve folders": each(shell(f"mkdir -p d{n}") for n in range(12)),
+        "reads the end of a log that grows": [
+            one
+            for number in range(9)
+            for one in ((shell(f"echo line {number} >> log"),), (shell("tail -n 1 log"),))
+        ],
+        "looks into five files for two words": [
+            HELLO,
+            *each(
+                search(word, path=f"{name}.txt") for name in ("a", "b", "c") for word in ("h", "m")
+            ),
+        ],
+        "pages to the end and back": [
+            (write("poem.txt", POEM),),
+            *each(
+                read("poem.txt", first_line=first, max_lines=100)
+                for first in (*range(1, 1001, 100), *range(901, 0, -100))
+            ),
+        ],
+        "sets ten marks in one file": [
+            (write("list.md", "".join(f"[ ] {n:02}\n" for n in range(10))),),
+            *each(edit("list.md", f"[ ] {n:02}", f"[x] {n:02}") for n in range(10)),
+        ],
+        "tries five doors": each(shell(f"cat /nonexistent/{n}") for n in range(5)),
+    },
+)  # fmt: skip
+"""Written when nothing of the rule was to change any more, and played once: one more sample."""

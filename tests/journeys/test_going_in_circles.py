@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import tomli_w
 
-from tests.journeys.circles import SEEN, UNSEEN, Round, Scripts
+from tests.journeys.circles import FRESH, SEEN, UNSEEN, Round, Scripts
 from tests.journeys.world import world
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("bwrap")]
@@ -47,7 +47,7 @@ async def played(directory: Path, scripts: Mapping[str, Sequence[Round]]) -> dic
             await here.say("ann", f"<{name}>")
             await here.until(
                 lambda before=before: any(
-                    DONE in text or "_" in text for text in here.chat("ann").answers[before:]
+                    DONE in text or "topped" in text for text in here.chat("ann").answers[before:]
                 )
             )
             told[name] = here.chat("ann").answers[-1]
@@ -73,15 +73,24 @@ async def test_a_few_of_each(tmp_path: Path) -> None:
 
 @pytest.mark.long("plays eighty conversations")
 @pytest.mark.parametrize(
-    ("scripts", "when", "missed"),
+    ("scripts", "when", "missed", "stopped"),
     [
-        pytest.param(SEEN, "before", [], id="seen"),
+        pytest.param(SEEN, "before", [], [], id="seen"),
         # Each of their rounds tells something new; the bound of rounds ends them.
         pytest.param(
             UNSEEN,
             "after",
             ["reads one file and writes a diary", "asks for the time"],
+            [],
             id="unseen",
+        ),
+        # A command that differs may have changed something; pages that were read before are not new.
+        pytest.param(
+            FRESH,
+            "after",
+            ["asks for a longer time-out"],
+            ["pages to the end and back"],
+            id="fresh",
         ),
     ],
 )
@@ -91,6 +100,7 @@ async def test_false_stops_and_misses_are_counted(
     scripts: Scripts,
     when: str,
     missed: list[str],
+    stopped: list[str],
 ) -> None:
     """No honest script is stopped, and what goes round is, but for what is told here (K22)."""
     told = await played(tmp_path, {**scripts.looping, **scripts.honest})
@@ -105,4 +115,4 @@ async def test_false_stops_and_misses_are_counted(
     }
     with capsys.disabled():
         sys.stdout.write(f"\n{json.dumps(counts)}\n")
-    assert (misses, stops) == (missed, [])
+    assert (misses, stops) == (missed, stopped)
