@@ -75,19 +75,19 @@ async def test_a_few_of_each(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("scripts", "when", "wrong"),
     [
-        pytest.param(SEEN, "before", ([], []), id="seen"),
+        pytest.param(SEEN, "before", ((), ()), id="seen"),
         # Each of their rounds tells something new; the bound of rounds ends them.
         pytest.param(
             UNSEEN,
             "after",
-            (["reads one file and writes a diary", "asks for the time"], []),
+            (("reads one file and writes a diary", "asks for the time"), ()),
             id="unseen",
         ),
         # A command that differs may have changed something; pages that were read before are not new.
         pytest.param(
             FRESH,
             "after",
-            (["asks for a longer time-out"], ["pages to the end and back"]),
+            (("asks for a longer time-out",), ("pages to the end and back",)),
             id="fresh",
         ),
     ],
@@ -97,7 +97,7 @@ async def test_false_stops_and_misses_are_counted(
     capsys: pytest.CaptureFixture[str],
     scripts: Scripts,
     when: str,
-    wrong: tuple[list[str], list[str]],
+    wrong: tuple[tuple[str, ...], tuple[str, ...]],
 ) -> None:
     """What goes round is stopped and nothing else is, but for the misses and stops named (K22)."""
     told = await played(tmp_path, {**scripts.looping, **scripts.honest})
@@ -112,4 +112,4 @@ async def test_false_stops_and_misses_are_counted(
     }
     with capsys.disabled():
         sys.stdout.write(f"\n{json.dumps(counts)}\n")
-    assert (misses, stops) == wrong
+    assert (tuple(misses), tuple(stops)) == wrong
