@@ -109,19 +109,17 @@ class Offers(Value):
     ) -> Mapping[str, tuple[ToolSpec, ...]]:
         """Return the tools that a person may have in a chat, by group."""
         found: dict[str, tuple[ToolSpec, ...]] = {}
+        may = self._judge(principal, address)
         for name, tool in self.tools.items():
-            if self._may(tool.spec, principal, address):
+            if may(tool.spec, ()):
                 group = self.groups.get(name, name)
                 found[group] = (*found.get(group, ()), tool.spec)
         return found
 
     def skills_for(self, principal: Principal, address: Address) -> Mapping[str, Skill]:
         """Return the skills that a person may have in a chat, by name."""
-        return {
-            one.name: one
-            for one in self.skills()
-            if self._may(LOAD_SKILLS, principal, address, f"skill:{one.name}")
-        }
+        may = self._judge(principal, address)
+        return {one.name: one for one in self.skills() if may(LOAD_SKILLS, (f"skill:{one.name}",))}
 
     def definitions(
         self, principal: Principal, address: Address, loaded: Loaded, here: str = ""
@@ -141,10 +139,11 @@ class Offers(Value):
         if sum(map(len, groups.values())) <= self.settings.config.runtime.eager_tools:
             specs += (one for every in groups.values() for one in every)
         else:
+            may = self._judge(principal, address)
             listed = {
                 group: every
                 for group, every in groups.items()
-                if self._may(LOAD_TOOLS, principal, address, f"tools:{group}")
+                if may(LOAD_TOOLS, (f"tools:{group}",))
             }
             # What a person may not load is there once it was called.
             specs = [_listing(listed), *specs] if listed else specs
@@ -157,10 +156,17 @@ class Offers(Value):
             for one in specs
         )
 
-    def _may(self, spec: ToolSpec, principal: Principal, address: Address, *resources: str) -> bool:
-        known = self.known(principal)
-        query = any_call(spec, known, now=self.now(), direct=address.direct)
-        return self.policy().could(replace(query, resources=resources))
+    def _judge(
+        self, principal: Principal, address: Address
+    ) -> Callable[[ToolSpec, tuple[str, ...]], bool]:
+        """Return what tells of a tool, and of what it is to touch, whether a person may have it."""
+        known, now, policy = self.known(principal), self.now(), self.policy()
+
+        def may(spec: ToolSpec, resources: tuple[str, ...]) -> bool:
+            query = any_call(spec, known, now=now, direct=address.direct)
+            return policy.could(replace(query, resources=resources))
+
+        return may
 
 
 def _listing(groups: Mapping[str, tuple[ToolSpec, ...]]) -> ToolSpec:

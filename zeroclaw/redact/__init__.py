@@ -166,8 +166,7 @@ class Redactor:
 
     def redact(self, text: str) -> str:
         """Return a whole text without its secrets."""
-        state, out = self.feed(Redaction(), text)
-        return out + self.flush(state)
+        return self._step(Redaction(), text, final=True)[1]
 
     def finds(self, text: str, *, known_only: bool = False) -> bool:
         """Tell whether a whole text holds a secret, for what can't be redacted and goes on or not.
