@@ -20,6 +20,7 @@ from channels.terminal import render as terminal
 from channels.web import render as web
 from tests.contract.tool_implementations import IMPLEMENTATIONS
 from tests.fakes.german import english_in
+from tests.unit.channels.email.letters import ME
 from zeroclaw.card_words import NAMELESS
 from zeroclaw.channel import Ending, Outcome
 from zeroclaw.cli.chat.screen import Cards, Ink
@@ -125,7 +126,7 @@ def on_slack(outcome: Outcome) -> str:
 
 def in_a_mail(outcome: Outcome) -> str:
     """The card, its subject, and the mail that tells how it ended; addresses are no words."""
-    shown = email.card(outcome.card, id=MAIL, to="olga@x.test", account="bot@x.test")
+    shown = email.card(outcome.card, id=MAIL, to="olga@x.test", me=ME)
     ended = email.ended(outcome)
     said = "\n".join((shown.text, ended.text, email.title(outcome.card)))
     return re.sub(

@@ -20,6 +20,7 @@ from channels.slack import cards as slack
 from channels.telegram import cards as telegram
 from channels.terminal import render as terminal
 from channels.web import render as web
+from tests.unit.channels.email.letters import ME
 from tests.unit.gate.test_card_arguments import TEXTS, TREES, shown
 from zeroclaw.channel import Card, CardCall, Outcome
 from zeroclaw.cli.chat.screen import Cards, Ink
@@ -86,7 +87,7 @@ class Page(HTMLParser):
 
 
 def mailed(outcome: Outcome, kind: str) -> str:
-    words = email.card(outcome.card, id=MAIL, to="ann@zc.example", account="bot@zc.example")
+    words = email.card(outcome.card, id=MAIL, to="ann@zc.example", me=ME)
     letter = email.Letter(id=MAIL, to="ann@zc.example", subject="s", words=words)
     raw = email.mail(letter, sender=Mailbox(addr_spec="bot@zc.example"), at=AT)
     part = message_from_bytes(raw, policy=policy.default).get_body((kind,))
