@@ -166,6 +166,10 @@ class Threads(Redactor):
         self.fed.append((threading.get_ident(), len(text)))
         return super().feed(state, text)
 
+    def redact(self, text: str) -> str:
+        self.fed.append((threading.get_ident(), len(text)))
+        return super().redact(text)
+
 
 @pytest.mark.parametrize("unit", ["key: ", "a ", "\u200b", SECRET + " "])
 async def test_what_is_long_is_redacted_off_the_event_loop_a_slice_at_a_time(unit: str) -> None:
