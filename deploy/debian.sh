@@ -3,10 +3,11 @@
 #
 #   deploy/debian.sh run    bubblewrap, the sandbox of the shell tool, and what
 #                           the local model is linked against
-#   deploy/debian.sh dev    that, the browser that the page tests drive, the
-#                           library that knows the numbers of system calls, the
-#                           mail servers that e-mail is tested against, and as
-#                           root what makes the empty machine of the README's test
+#   deploy/debian.sh dev    that, the browser that the page tests drive and fonts
+#                           for what it shows, the library that knows the
+#                           numbers of system calls, the mail servers that
+#                           e-mail is tested against, and as root what makes the
+#                           empty machine of the README's test
 #
 # Installs when it is root and apt-get is there. Otherwise it prints one line and
 # goes on: the daemon refuses the shell tool then, or the local model, and tests
@@ -29,6 +30,7 @@ if [ "${1:-}" = dev ]; then
     need libseccomp2 "$(file /usr/lib/*/libseccomp.so.2 /usr/lib*/libseccomp.so.2)"
     need chromium "$(program chromium)"
     need fonts-dejavu-core "$(file /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf)"
+    need fonts-noto-color-emoji "$(file /usr/share/fonts/truetype/noto/NotoColorEmoji.ttf)"
     need dovecot-imapd "$(file /usr/lib/dovecot/imap)"
     need dovecot-lmtpd "$(file /usr/lib/dovecot/lmtp)"
     need postfix "$(file /usr/sbin/postfix)"

@@ -1,6 +1,5 @@
 """What the contract suite of channels runs over; a new channel is one entry here."""
 
-from tests.contract.channel_suite import Adapter
 from tests.contract.discord_harness import DISCORD
 from tests.contract.email_harness import EMAIL
 from tests.contract.loopback_harness import BARE as BARE_LOOPBACK
@@ -10,12 +9,12 @@ from tests.contract.slack_events_harness import SLACK_BY_WEBHOOK
 from tests.contract.slack_harness import SLACK
 from tests.contract.telegram_harness import TELEGRAM
 from tests.contract.telegram_webhook_harness import TELEGRAM_BY_WEBHOOK
-from tests.contract.terminal_harness import TERMINAL, terminal_opened
-from tests.contract.web_harness import WEB, web_opened
+from tests.contract.terminal_harness import TERMINAL
+from tests.contract.web_harness import WEB
 
 ADAPTERS = (
-    Adapter(name="terminal", capabilities=TERMINAL, opened=terminal_opened, carries_files=False),
-    Adapter(name="web", capabilities=WEB, opened=web_opened),
+    TERMINAL,
+    WEB,
     EMAIL,
     TELEGRAM,
     TELEGRAM_BY_WEBHOOK,

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
+from tests.fakes.manual_clock import ManualClock
 from zeroclaw import (
     Accepted,
     Address,
@@ -51,7 +52,28 @@ class Harness(Protocol):
 
     @property
     def channel(self) -> Channel:
-        """The adapter under test."""
+        """The adapter under test, the newest one that was made."""
+        ...
+
+    @property
+    def clock(self) -> ManualClock:
+        """The clock of the platform and of the adapter."""
+        ...
+
+    def make(self) -> Channel:
+        """Make the adapter."""
+        ...
+
+    def door(self, admit: Admit) -> Admit:
+        """Return what the adapter is to admit by, so that `say` hears what became of it."""
+        ...
+
+    def present(self) -> AbstractAsyncContextManager[None]:
+        """Let the person be there while the block runs, with a client where they have one."""
+        ...
+
+    def keep_limits(self) -> Callable[[], int]:
+        """Let the platform refuse calls that come too often; return what counts those, where it does."""
         ...
 
     @property
@@ -179,7 +201,7 @@ class Place(Protocol):
 
 Losable = Literal["text", "card"]
 Placing = Callable[[Path], AbstractAsyncContextManager[Place]]
-Opening = Callable[[Admit, Path], AbstractAsyncContextManager[Harness]]
+Platform = Callable[[Path], AbstractAsyncContextManager[Harness]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,20 +214,34 @@ class Adapter:
         typing_thread: The thread in which `typing` shows; empty for the chat itself.
         carries_files: People can send files.
         loses: Lets the next message of this kind arrive, and its answer not; for those that look.
-        opened: Starts the platform and the adapter, receiving; ends both.
+        platform: Starts the platform without the adapter, and ends it.
         placed: Starts the platform alone; None where nobody can write while the bot is away.
         needs: What the platform's side needs of the machine, see `REQUIREMENTS` in conftest.py.
     """
 
     name: str
     capabilities: Capabilities
-    opened: Opening
+    platform: Platform
     thread: str = ""
     typing_thread: str = ""
     carries_files: bool = True
     loses: Callable[[Harness, Losable], None] | None = None
     placed: Placing | None = None
     needs: tuple[str, ...] = ()
+
+    @asynccontextmanager
+    async def opened(self, admit: Admit, directory: Path) -> AsyncGenerator[Harness]:
+        """Start the platform and the adapter, receiving; end both."""
+        async with self.platform(directory) as harness:
+            channel = harness.make()
+            async with receiving(channel, harness.door(admit)), harness.present():
+                yield harness
+
+
+@asynccontextmanager
+async def nothing_to_open() -> AsyncGenerator[None]:
+    """The person is there as long as the platform is."""
+    yield
 
 
 def noting(facts: list[str]) -> ChannelLog:

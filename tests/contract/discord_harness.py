@@ -2,16 +2,24 @@
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from simcord.backend.models import Message
 
 from channels.discord import DiscordSettings, cards, open_channel, prepare
 from channels.discord.emulator.server import Deed, DiscordServer, Fault, Person
-from tests.contract.channel_suite import Adapter, Harness, Losable, Standing, noting, receiving
+from tests.contract.channel_suite import (
+    Adapter,
+    Harness,
+    Losable,
+    Standing,
+    nothing_to_open,
+    noting,
+    receiving,
+)
 from tests.contract.loopback_harness import NoMount, no_log, no_transcript
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw import (
@@ -102,10 +110,26 @@ class DiscordHarness:
 
     discord: DiscordServer
     ann: Person
-    channel: Channel
+    context: ChannelContext
     clock: ManualClock
-    told: Told
+    channel: Channel = field(init=False)
+    told: Told = field(init=False)
     newest: Message | Deed | None = None
+
+    def make(self) -> Channel:
+        self.channel = open_channel(self.context)
+        return self.channel
+
+    def door(self, admit: Admit) -> Admit:
+        self.told = Told(admit)
+        return self.told
+
+    def present(self) -> AbstractAsyncContextManager[None]:
+        return nothing_to_open()
+
+    def keep_limits(self) -> Callable[[], int]:
+        self.discord.is_paced = True
+        return lambda: self.discord.buckets.refused
 
     @property
     def address(self) -> Address:
@@ -184,14 +208,12 @@ def standing(message: Message) -> Standing:
 
 
 @asynccontextmanager
-async def discord_opened(admit: Admit, directory: Path) -> AsyncGenerator[DiscordHarness]:
+async def discord_platform(directory: Path) -> AsyncGenerator[DiscordHarness]:
     clock = ManualClock()
-    told = Told(admit)
     async with DiscordServer(clock=clock) as discord:
         ann = discord.person("ann")
-        channel = open_channel(discord_context(discord, clock))
-        async with receiving(channel, told):
-            yield DiscordHarness(discord=discord, ann=ann, channel=channel, clock=clock, told=told)
+        context = discord_context(discord, clock)
+        yield DiscordHarness(discord=discord, ann=ann, context=context, clock=clock)
 
 
 class DiscordPlace:
@@ -228,7 +250,7 @@ def lose(harness: Harness, _kind: Losable) -> None:
 DISCORD = Adapter(
     name="discord",
     capabilities=SETTINGS.capabilities(),
-    opened=discord_opened,
+    platform=discord_platform,
     loses=lose,
     placed=discord_placed,
 )

@@ -6,8 +6,8 @@ buttons are those of calls of which no later mail says how they ended.
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from email.message import EmailMessage
 from pathlib import Path
@@ -15,7 +15,13 @@ from pathlib import Path
 from channels.email import CAPABILITIES, EmailSettings, open_channel, prepare
 from channels.email.emulator.letters import body, links, mail_from
 from channels.email.emulator.servers import AUTHSERV_ID, DOMAIN, PASSWORD, Servers, servers
-from tests.contract.channel_suite import Adapter, Standing, noting, receiving
+from tests.contract.channel_suite import (
+    Adapter,
+    Standing,
+    nothing_to_open,
+    noting,
+    receiving,
+)
 from tests.contract.loopback_harness import NoMount, no_log, no_transcript
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw import (
@@ -74,27 +80,19 @@ def email_context(
     )
 
 
-@dataclass(kw_only=True)
-class EmailHarness:
-    """What one person and the bot write to each other outside of any thread."""
+class Told:
+    """Tells when ingress is done with a mail, and how many of them are."""
 
-    mail: Servers
-    ann: str
-    bot: str
-    channel: Channel
-    clock: ManualClock
-    settings: EmailSettings
-    directory: Path
-    came: asyncio.Event = field(default_factory=asyncio.Event)
-    newest: Envelope | None = None
-    is_refused: bool = False
-    seen: int = 0
-    admit: Admit
+    def __init__(self, admit: Admit) -> None:
+        self._admit = admit
+        self.came = asyncio.Event()
+        self.newest: Envelope | None = None
+        self.is_refused = False
 
-    async def admitted(self, envelope: Envelope) -> Admission:
+    async def __call__(self, envelope: Envelope) -> Admission:
         self.newest = envelope
         try:
-            admission = await self.admit(envelope)
+            admission = await self._admit(envelope)
         except ZeroclawError:
             self.is_refused = True
             self.came.set()
@@ -102,6 +100,36 @@ class EmailHarness:
         self.is_refused = False
         self.came.set()
         return admission
+
+
+@dataclass(kw_only=True)
+class EmailHarness:
+    """What one person and the bot write to each other outside of any thread."""
+
+    mail: Servers
+    ann: str
+    bot: str
+    context: ChannelContext
+    clock: ManualClock
+    settings: EmailSettings
+    directory: Path
+    channel: Channel = field(init=False)
+    told: Told = field(init=False)
+    seen: int = 0
+
+    def make(self) -> Channel:
+        self.channel = open_channel(self.context)
+        return self.channel
+
+    def door(self, admit: Admit) -> Admit:
+        self.told = Told(admit)
+        return self.told
+
+    def present(self) -> AbstractAsyncContextManager[None]:
+        return nothing_to_open()
+
+    def keep_limits(self) -> Callable[[], int]:
+        raise NotImplementedError
 
     @property
     def address(self) -> Address:
@@ -115,27 +143,27 @@ class EmailHarness:
         return await self.write(mail_from(self.ann, self.bot, text))
 
     async def write(self, mail: EmailMessage) -> bool:
-        self.came.clear()
+        self.told.came.clear()
         await self.mail.deliver(self.bot, mail.as_bytes(), sender=self.ann)
         return await self._told(is_new=True)
 
     async def redeliver(self) -> bool:
         """Once more what was refused; what was taken, as after a kill before it was recorded."""
-        self.came.clear()
-        if self.is_refused:
+        self.told.came.clear()
+        if self.told.is_refused:
             await self.clock.advance(AGAIN_S)
             return await self._told(is_new=True)
-        assert self.newest is not None
-        assert self.newest.position is not None
-        validity, _, uid = self.newest.position.cursor.partition(":")
-        before = {self.newest.position.scope: f"{validity}:{int(uid) - 1}"}
+        newest = self.told.newest
+        assert newest is not None
+        assert newest.position is not None
+        validity, _, uid = newest.position.cursor.partition(":")
+        before = {newest.position.scope: f"{validity}:{int(uid) - 1}"}
         # The note may have gone further than the position; the key of the cards' codes stays.
         (self.directory / "read-up-to").unlink(missing_ok=True)
         context = email_context(
             self.settings, self.clock, positions=before, directory=self.directory
         )
-        channel = open_channel(context)
-        async with receiving(channel, self.admitted):
+        async with receiving(open_channel(context), self.told):
             return await self._told(is_new=False)
 
     async def send_file(self, name: str, content: bytes, *, said_bytes: int) -> bool:
@@ -184,8 +212,8 @@ class EmailHarness:
 
     async def _told(self, *, is_new: bool) -> bool:
         """Wait until a mail is marked as seen, or could not be stored."""
-        await self.came.wait()
-        if self.is_refused:
+        await self.told.came.wait()
+        if self.told.is_refused:
             return False
         self.seen += is_new
         await self.mail.has_seen(self.bot, self.seen)
@@ -217,25 +245,22 @@ def standing(mail: EmailMessage, *, ended: str) -> Standing:
 
 
 @asynccontextmanager
-async def email_opened(admit: Admit, directory: Path) -> AsyncGenerator[EmailHarness]:
+async def email_platform(directory: Path) -> AsyncGenerator[EmailHarness]:
     await asyncio.to_thread(prepare)  # as the daemon does before it opens a channel
     mail = await asyncio.to_thread(servers)
     clock = ManualClock()
     bot, ann = mail.new_address("bot"), mail.new_address("ann")
     settings = email_settings(mail, bot)
-    channel = open_channel(email_context(settings, clock, positions={}, directory=directory))
-    harness = EmailHarness(
+    context = email_context(settings, clock, positions={}, directory=directory)
+    yield EmailHarness(
         mail=mail,
         ann=ann,
         bot=bot,
-        channel=channel,
+        context=context,
         clock=clock,
         settings=settings,
         directory=directory,
-        admit=admit,
     )
-    async with receiving(channel, harness.admitted):
-        yield harness
 
 
 class EmailPlace:
@@ -277,7 +302,7 @@ async def email_placed(directory: Path) -> AsyncGenerator[EmailPlace]:
 EMAIL = Adapter(
     name="email",
     capabilities=CAPABILITIES,
-    opened=email_opened,
+    platform=email_platform,
     placed=email_placed,
     thread=f"begun@{DOMAIN}",
     needs=("dovecot", "postfix"),

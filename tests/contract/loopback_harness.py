@@ -1,9 +1,10 @@
 """The loopback platform under the contract suite: journeys trust it, so it keeps the contract too."""
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import cast
 
 from zeroclaw_test_platform import LoopbackSettings
 from zeroclaw_test_platform.adapter import open_channel
@@ -11,7 +12,13 @@ from zeroclaw_test_platform.chats import Chat
 from zeroclaw_test_platform.event import Event
 from zeroclaw_test_platform.platform import Platform
 
-from tests.contract.channel_suite import Adapter, Standing, noting, receiving
+from tests.contract.channel_suite import (
+    Adapter,
+    Standing,
+    nothing_to_open,
+    noting,
+    receiving,
+)
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw import (
     Address,
@@ -69,20 +76,35 @@ class LoopbackHarness:
     """One person's direct chat."""
 
     platform: Platform
-    channel: Channel
+    context: ChannelContext
+    clock: ManualClock
+    channel: Channel = field(init=False)
     person: str = PERSON
     newest: Event | None = None
 
+    def make(self) -> Channel:
+        self.channel = open_channel(self.context)
+        return self.channel
+
+    def door(self, admit: Admit) -> Admit:
+        return admit
+
+    def present(self) -> AbstractAsyncContextManager[None]:
+        return nothing_to_open()
+
+    def keep_limits(self) -> Callable[[], int]:
+        return lambda: self.platform.desk.limits.exceeded
+
     @property
     def address(self) -> Address:
-        return Address(channel="loopback", account="bot", chat=PERSON, direct=True)
+        return Address(channel="loopback", account="bot", chat=self.person, direct=True)
 
     @property
     def chat(self) -> Chat:
-        return self.platform.chat(PERSON)
+        return self.platform.chat(self.person)
 
     async def say(self, text: str) -> bool:
-        return await self._told(await self.platform.say(PERSON, text))
+        return await self._told(await self.platform.say(self.person, text))
 
     async def redeliver(self) -> bool:
         assert self.newest is not None
@@ -90,7 +112,7 @@ class LoopbackHarness:
 
     async def send_file(self, name: str, content: bytes, *, said_bytes: int) -> bool:
         files = {name: content}
-        said = await self.platform.say(PERSON, "", files=files, said_bytes=said_bytes)
+        said = await self.platform.say(self.person, "", files=files, said_bytes=said_bytes)
         return await self._told(said)
 
     async def press(
@@ -99,7 +121,7 @@ class LoopbackHarness:
         card = next(one for one in self.chat.messages if one.id == ref.message)
         place = [call.approval for call in card.asked.calls].index(approval)
         return await self._told(
-            await self.platform.press(PERSON, card, choice, call=place, reason=reason)
+            await self.platform.press(self.person, card, choice, call=place, reason=reason)
         )
 
     async def messages(self) -> tuple[Standing, ...]:
@@ -156,14 +178,16 @@ def loopback(name: str, **settings: object) -> Adapter:
             yield LoopbackPlace(platform=platform)
 
     @asynccontextmanager
-    async def opened(admit: Admit, directory: Path) -> AsyncGenerator[LoopbackHarness]:
+    async def opened(directory: Path) -> AsyncGenerator[LoopbackHarness]:
         async with Platform(**settings) as platform:
-            channel = open_channel(loopback_context(platform))
-            async with receiving(channel, admit):
-                yield LoopbackHarness(platform=platform, channel=channel)
+            context = loopback_context(platform)
+            clock = cast("ManualClock", context.clock)
+            yield LoopbackHarness(platform=platform, context=context, clock=clock)
 
     capabilities = LoopbackSettings.model_validate({"port": 1, **settings}).capabilities()
-    return Adapter(name=name, capabilities=capabilities, opened=opened, thread="t1", placed=placed)
+    return Adapter(
+        name=name, capabilities=capabilities, platform=opened, thread="t1", placed=placed
+    )
 
 
 BARE = {

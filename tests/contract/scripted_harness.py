@@ -1,11 +1,11 @@
 """The scripted channel under the contract suite: fakes keep the contract they stand for."""
 
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.contract.channel_suite import Adapter, Harness, Losable, Standing, receiving
+from tests.contract.channel_suite import Adapter, Harness, Losable, Standing, nothing_to_open
 from tests.fakes.manual_clock import ManualClock
 from tests.fakes.scripted_calls import Lost, Shown
 from tests.fakes.scripted_channel import ScriptedChannel
@@ -16,6 +16,7 @@ from zeroclaw import (
     Attachment,
     Body,
     Capabilities,
+    Channel,
     Choice,
     Command,
     Envelope,
@@ -47,9 +48,22 @@ class ScriptedHarness:
     """One person's chat."""
 
     channel: ScriptedChannel
+    clock: ManualClock
     person: str = "u1"
     said: int = 0
     newest: Envelope | None = None
+
+    def make(self) -> Channel:
+        return self.channel
+
+    def door(self, admit: Admit) -> Admit:
+        return admit
+
+    def present(self) -> AbstractAsyncContextManager[None]:
+        return nothing_to_open()
+
+    def keep_limits(self) -> Callable[[], int]:
+        raise NotImplementedError
 
     @property
     def address(self) -> Address:
@@ -136,9 +150,9 @@ def lose(harness: Harness, kind: Losable) -> None:
 
 def scripted(name: str, capabilities: Capabilities) -> Adapter:
     @asynccontextmanager
-    async def opened(admit: Admit, directory: Path) -> AsyncGenerator[ScriptedHarness]:
-        channel = ScriptedChannel(clock=ManualClock(), capabilities=capabilities)
-        async with receiving(channel, admit):
-            yield ScriptedHarness(channel=channel)
+    async def platform(directory: Path) -> AsyncGenerator[ScriptedHarness]:
+        clock = ManualClock()
+        channel = ScriptedChannel(clock=clock, capabilities=capabilities)
+        yield ScriptedHarness(channel=channel, clock=clock)
 
-    return Adapter(name=name, capabilities=capabilities, opened=opened, thread="t1", loses=lose)
+    return Adapter(name=name, capabilities=capabilities, platform=platform, thread="t1", loses=lose)

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from channels.slack import SlackSettings
 from channels.slack.emulator.server import BOT, SIGNING_SECRET, SlackServer
-from tests.contract.slack_harness import SETTINGS, SLACK, SlackHarness, opened_with, slack_context
+from tests.contract.slack_harness import SETTINGS, SLACK, SlackHarness, slack_context, slack_with
 from tests.contract.telegram_webhook_harness import OnPublic, public_listener
 from tests.fakes.manual_clock import ManualClock
-from zeroclaw import Admit, ChannelContext, SecretReference, replace
+from zeroclaw import ChannelContext, SecretReference, replace
 from zeroclaw.host.public_listener import PublicListener
 
 CALLED = SlackSettings(
@@ -35,16 +35,16 @@ def called_context(
 
 
 @asynccontextmanager
-async def slack_called(admit: Admit, directory: Path) -> AsyncGenerator[SlackHarness]:
+async def slack_called(directory: Path) -> AsyncGenerator[SlackHarness]:
     async with (
         public_listener() as listener,
-        opened_with(
-            admit, lambda slack, clock: called_context(listener, slack, clock), in_thread=True
+        slack_with(
+            lambda slack, clock: called_context(listener, slack, clock), in_thread=True
         ) as harness,
     ):
         yield harness
 
 
 SLACK_BY_WEBHOOK = dataclasses.replace(
-    SLACK, name="slack, by webhook", opened=slack_called, placed=None
+    SLACK, name="slack, by webhook", platform=slack_called, placed=None
 )

@@ -2,15 +2,23 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
 from channels.slack import SlackSettings, open_channel, prepare
 from channels.slack.decode import ACTIONS
 from channels.slack.emulator.server import APP, BOT, Deed, Fault, Json, Person, SlackServer
-from tests.contract.channel_suite import Adapter, Harness, Losable, Standing, noting, receiving
+from tests.contract.channel_suite import (
+    Adapter,
+    Harness,
+    Losable,
+    Standing,
+    nothing_to_open,
+    noting,
+    receiving,
+)
 from tests.contract.loopback_harness import NoMount, no_log, no_transcript
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw import (
@@ -68,11 +76,39 @@ class SlackHarness:
 
     slack: SlackServer
     ann: Person
-    channel: Channel
+    context: ChannelContext
     clock: ManualClock
-    refused: asyncio.Event
+    channel: Channel = field(init=False)
+    refused: asyncio.Event = field(default_factory=asyncio.Event)
     thread: str = ""
     newest: Deed | None = None
+
+    def make(self) -> Channel:
+        self.channel = open_channel(self.context)
+        return self.channel
+
+    def door(self, admit: Admit) -> Admit:
+        """Return what asks for a reason as the runtime does, and tells of what was not stored."""
+
+        async def admitted(envelope: Envelope) -> Admission:
+            body = envelope.body
+            if isinstance(body, Pressed) and body.choice == "deny_with_reason":
+                return Answered(text="why is it denied?", reply_wanted=True)
+            try:
+                return await admit(envelope)
+            except ZeroclawError:
+                self.refused.set()
+                raise
+
+        return admitted
+
+    def present(self) -> AbstractAsyncContextManager[None]:
+        return nothing_to_open()
+
+    def keep_limits(self) -> Callable[[], int]:
+        self.slack.now = self.clock.monotonic
+        self.slack.is_paced = True
+        return lambda: self.slack.buckets.refused
 
     @property
     def address(self) -> Address:
@@ -181,45 +217,26 @@ def standing(message: Json, slack: SlackServer | None = None) -> Standing:
 
 
 @asynccontextmanager
-async def slack_opened(admit: Admit, directory: Path) -> AsyncGenerator[SlackHarness]:
-    async with opened_with(admit, slack_context) as harness:
+async def slack_platform(directory: Path) -> AsyncGenerator[SlackHarness]:
+    async with slack_with(slack_context) as harness:
         yield harness
 
 
 @asynccontextmanager
-async def opened_with(
-    admit: Admit,
-    context: Callable[[SlackServer, ManualClock], ChannelContext],
-    *,
-    in_thread: bool = False,
+async def slack_with(
+    context: Callable[[SlackServer, ManualClock], ChannelContext], *, in_thread: bool = False
 ) -> AsyncGenerator[SlackHarness]:
     clock = ManualClock()
-    refused = asyncio.Event()
-
-    async def admitted(envelope: Envelope) -> Admission:
-        """The door, which asks for a reason as the runtime does."""
-        body = envelope.body
-        if isinstance(body, Pressed) and body.choice == "deny_with_reason":
-            return Answered(text="why is it denied?", reply_wanted=True)
-        try:
-            return await admit(envelope)
-        except ZeroclawError:
-            refused.set()
-            raise
-
     async with SlackServer() as slack:
         ann = await slack.person()
         root = await slack.up("chat.postMessage", ann.token, channel=ann.direct, text="a thread")
-        channel = open_channel(context(slack, clock))
-        async with receiving(channel, admitted):
-            yield SlackHarness(
-                slack=slack,
-                ann=ann,
-                channel=channel,
-                clock=clock,
-                refused=refused,
-                thread=str(root["ts"]) if in_thread else "",
-            )
+        yield SlackHarness(
+            slack=slack,
+            ann=ann,
+            context=context(slack, clock),
+            clock=clock,
+            thread=str(root["ts"]) if in_thread else "",
+        )
 
 
 class SlackPlace:
@@ -256,7 +273,7 @@ def lose(harness: Harness, _kind: Losable) -> None:
 SLACK = Adapter(
     name="slack",
     capabilities=SETTINGS.capabilities(),
-    opened=slack_opened,
+    platform=slack_platform,
     thread=THREAD,
     typing_thread=THREAD,
     loses=lose,

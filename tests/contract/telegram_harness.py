@@ -2,16 +2,24 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
 from channels.telegram import TelegramSettings, cards, open_channel, prepare
-from channels.telegram.emulator import Actor, Deed, Emulator, Lose, Message
+from channels.telegram.emulator import Actor, Deed, Emulator, Limits, Lose, Message
 from channels.telegram.render import KINDS
 from channels.telegram.styled import Mark, Styled, to_body
-from tests.contract.channel_suite import Adapter, Harness, Losable, Standing, noting, receiving
+from tests.contract.channel_suite import (
+    Adapter,
+    Harness,
+    Losable,
+    Standing,
+    nothing_to_open,
+    noting,
+    receiving,
+)
 from tests.contract.loopback_harness import NoMount, no_log, no_transcript
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw import (
@@ -57,10 +65,37 @@ class TelegramHarness:
 
     telegram: Emulator
     ann: Actor
-    channel: Channel
+    context: ChannelContext
     clock: ManualClock
-    refused: asyncio.Event
+    channel: Channel = field(init=False)
+    refused: asyncio.Event = field(default_factory=asyncio.Event)
     newest: Deed | None = None
+
+    def make(self) -> Channel:
+        self.channel = open_channel(self.context)
+        return self.channel
+
+    def door(self, admit: Admit) -> Admit:
+        """Return what asks for a reason as the runtime does, and tells of what was not stored."""
+
+        async def admitted(envelope: Envelope) -> Admission:
+            body = envelope.body
+            if isinstance(body, Pressed) and body.choice == "deny_with_reason":
+                return Answered(text="why is it denied?", reply_wanted=True)
+            try:
+                return await admit(envelope)
+            except ZeroclawError:
+                self.refused.set()
+                raise
+
+        return admitted
+
+    def present(self) -> AbstractAsyncContextManager[None]:
+        return nothing_to_open()
+
+    def keep_limits(self) -> Callable[[], int]:
+        self.telegram.account.buckets.limits = Limits()
+        return lambda: self.telegram.exceeded
 
     @property
     def address(self) -> Address:
@@ -160,37 +195,25 @@ def standing(message: Message) -> Standing:
 
 
 @asynccontextmanager
-async def telegram_opened(admit: Admit, directory: Path) -> AsyncGenerator[TelegramHarness]:
-    async with opened_with(admit, telegram_context) as harness:
+async def telegram_platform(directory: Path) -> AsyncGenerator[TelegramHarness]:
+    async with telegram_with(telegram_context) as harness:
         yield harness
 
 
 @asynccontextmanager
-async def opened_with(
-    admit: Admit, context_of: Callable[[Emulator, ManualClock], ChannelContext]
+async def telegram_with(
+    context_of: Callable[[Emulator, ManualClock], ChannelContext],
 ) -> AsyncGenerator[TelegramHarness]:
     clock = ManualClock()
-    refused = asyncio.Event()
-
-    async def admitted(envelope: Envelope) -> Admission:
-        """The door, which asks for a reason as the runtime does."""
-        body = envelope.body
-        if isinstance(body, Pressed) and body.choice == "deny_with_reason":
-            return Answered(text="why is it denied?", reply_wanted=True)
-        try:
-            return await admit(envelope)
-        except ZeroclawError:
-            refused.set()
-            raise
-
     async with Emulator(clock=clock) as telegram:
         ann = telegram.person("Ann")
         telegram.topic(ann.chat, "aside")
-        channel = open_channel(context_of(telegram, clock))
-        async with receiving(channel, admitted):
-            yield TelegramHarness(
-                telegram=telegram, ann=ann, channel=channel, clock=clock, refused=refused
-            )
+        yield TelegramHarness(
+            telegram=telegram,
+            ann=ann,
+            context=context_of(telegram, clock),
+            clock=clock,
+        )
 
 
 class TelegramPlace:
@@ -228,7 +251,7 @@ def lose(harness: Harness, _kind: Losable) -> None:
 TELEGRAM = Adapter(
     name="telegram",
     capabilities=SETTINGS.capabilities(),
-    opened=telegram_opened,
+    platform=telegram_platform,
     thread="1",
     loses=lose,
     placed=telegram_placed,

@@ -12,11 +12,11 @@ from tests.contract.telegram_harness import (
     SETTINGS,
     TELEGRAM,
     TelegramHarness,
-    opened_with,
     telegram_context,
+    telegram_with,
 )
 from tests.fakes.manual_clock import ManualClock
-from zeroclaw import Admit, ChannelContext, Hook, replace
+from zeroclaw import ChannelContext, Hook, replace
 from zeroclaw.host.public_listener import PublicListener, open_public
 
 PATH = "/telegram"
@@ -53,16 +53,14 @@ def called_context(
 
 
 @asynccontextmanager
-async def telegram_called(admit: Admit, directory: Path) -> AsyncGenerator[TelegramHarness]:
+async def telegram_called(directory: Path) -> AsyncGenerator[TelegramHarness]:
     async with (
         public_listener() as listener,
-        opened_with(
-            admit, lambda telegram, clock: called_context(listener, telegram, clock)
-        ) as harness,
+        telegram_with(lambda telegram, clock: called_context(listener, telegram, clock)) as harness,
     ):
         yield harness
 
 
 TELEGRAM_BY_WEBHOOK = dataclasses.replace(
-    TELEGRAM, name="telegram, by webhook", opened=telegram_called, placed=None
+    TELEGRAM, name="telegram, by webhook", platform=telegram_called, placed=None
 )

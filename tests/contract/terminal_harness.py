@@ -1,7 +1,7 @@
 """The terminal channel under the contract suite: the real control socket, and a client without a screen."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,7 +9,7 @@ from typing import cast
 
 from channels._local import CAPABILITIES, LocalSettings
 from channels.terminal.adapter import STREAM, TerminalChannel
-from tests.contract.channel_suite import Standing, receiving
+from tests.contract.channel_suite import Adapter, Standing
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw import (
     Address,
@@ -25,7 +25,7 @@ from zeroclaw import (
 from zeroclaw.host.control import Control, Lines, Serve, connect
 from zeroclaw.value import replace
 
-TERMINAL = replace(CAPABILITIES, min_edit_interval_s=0.05)
+CAPABLE = replace(CAPABILITIES, min_edit_interval_s=0.05)
 OPERATOR = Address(channel="terminal", account="local", chat="operator", direct=True)
 
 Line = Mapping[str, object]
@@ -86,16 +86,40 @@ async def control_socket(directory: Path) -> AsyncGenerator[Control]:
 
 @dataclass(kw_only=True)
 class TerminalHarness:
-    """One client that is attached from the beginning."""
+    """One client that is attached whenever there is somebody to attach to."""
 
-    channel: Channel
-    lines: Lines
+    directory: Path
+    context: ChannelContext
+    clock: ManualClock
+    channel: Channel = field(init=False)
+    lines: Lines = field(init=False)
     address: Address = OPERATOR
     person: str = "operator"
     items: dict[str, Line] = field(default_factory=dict[str, Line])
     heard: list[str] = field(default_factory=list[str])
     _written: list[Line] = field(default_factory=list[Line])
     _barriers: int = 0
+
+    def make(self) -> Channel:
+        self.channel = TerminalChannel(self.context)
+        return self.channel
+
+    def door(self, admit: Admit) -> Admit:
+        return admit
+
+    @asynccontextmanager
+    async def present(self) -> AsyncGenerator[None]:
+        self.lines = await connect(self.directory)
+        try:
+            await self.lines.send({"open": STREAM})
+            await self.lines.send({"type": "hello", "after": ""})
+            await self.hear_until("live")
+            yield
+        finally:
+            await self.lines.aclose()
+
+    def keep_limits(self) -> Callable[[], int]:
+        raise NotImplementedError
 
     async def hear_until(self, kind: str, key: str = "") -> Line | None:
         """Read until a line of a type (about an id); None at the end of the connection."""
@@ -176,16 +200,16 @@ def _standing(item: Line) -> Standing:
 
 
 @asynccontextmanager
-async def terminal_opened(admit: Admit, directory: Path) -> AsyncGenerator[TerminalHarness]:
+async def terminal_platform(directory: Path) -> AsyncGenerator[TerminalHarness]:
     async with control_socket(directory) as control:
-        channel = TerminalChannel(terminal_context(control))
-        async with receiving(channel, admit):
-            lines = await connect(directory)
-            try:
-                harness = TerminalHarness(channel=channel, lines=lines)
-                await lines.send({"open": STREAM})
-                await lines.send({"type": "hello", "after": ""})
-                await harness.hear_until("live")
-                yield harness
-            finally:
-                await lines.aclose()
+        context = terminal_context(control)
+        clock = cast("ManualClock", context.clock)
+        yield TerminalHarness(directory=directory, context=context, clock=clock)
+
+
+TERMINAL = Adapter(
+    name="terminal",
+    capabilities=CAPABLE,
+    platform=terminal_platform,
+    carries_files=False,
+)

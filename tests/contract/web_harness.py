@@ -1,7 +1,7 @@
 """The web channel under the contract suite: the real listener, and a page without a browser."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +11,7 @@ import httpx
 
 from channels.web import CAPABILITIES, WebSettings
 from channels.web.adapter import WebChannel
-from tests.contract.channel_suite import Standing, receiving
+from tests.contract.channel_suite import Adapter, Standing
 from tests.fakes.counting_ids import CountingIds
 from tests.fakes.manual_clock import ManualClock
 from tests.fakes.web_page import Shown, Stream, following, visiting
@@ -30,7 +30,7 @@ from zeroclaw.clock import Clock
 from zeroclaw.host.local_listener import Listener, open_listener
 from zeroclaw.value import replace
 
-WEB = replace(CAPABILITIES, min_edit_interval_s=0.05)
+CAPABLE = replace(CAPABILITIES, min_edit_interval_s=0.05)
 OPERATOR = Address(channel="web", account="local", chat="operator", direct=True)
 
 
@@ -117,17 +117,36 @@ async def local_listener(directory: Path, clock: Clock) -> AsyncGenerator[Listen
 
 @dataclass(kw_only=True)
 class WebHarness:
-    """One page that is open from the beginning."""
+    """One page that is open whenever there is somebody to open it."""
 
-    channel: Channel
-    client: httpx.AsyncClient
-    stream: Stream
+    listener: Listener
+    context: ChannelContext
+    clock: ManualClock
+    channel: Channel = field(init=False)
+    client: httpx.AsyncClient = field(init=False)
+    stream: Stream = field(init=False)
     address: Address = OPERATOR
     person: str = "operator"
     _posts: list[tuple[str, Mapping[str, object]]] = field(
         default_factory=list[tuple[str, Mapping[str, object]]]
     )
     _barriers: int = 0
+
+    def make(self) -> Channel:
+        self.channel = WebChannel(self.context)
+        return self.channel
+
+    def door(self, admit: Admit) -> Admit:
+        return admit
+
+    @asynccontextmanager
+    async def present(self) -> AsyncGenerator[None]:
+        async with visiting(self.listener) as self.client, following(self.client) as self.stream:
+            await self.stream.hear_until("snapshot")
+            yield
+
+    def keep_limits(self) -> Callable[[], int]:
+        raise NotImplementedError
 
     async def say(self, text: str) -> bool:
         return await self._post("messages", {"text": text})
@@ -200,16 +219,17 @@ def _standing(item: Shown) -> Standing:
 
 
 @asynccontextmanager
-async def web_opened(admit: Admit, directory: Path) -> AsyncGenerator[WebHarness]:
+async def web_platform(directory: Path) -> AsyncGenerator[WebHarness]:
     clock = ManualClock()
     async with local_listener(directory, clock) as listener:
         kept = directory / "kept"
         kept.mkdir()
-        channel = WebChannel(web_context(listener, Transcript(), clock, kept))
-        async with (
-            receiving(channel, admit),
-            visiting(listener) as client,
-            following(client) as stream,
-        ):
-            await stream.hear_until("snapshot")
-            yield WebHarness(channel=channel, client=client, stream=stream)
+        context = web_context(listener, Transcript(), clock, kept)
+        yield WebHarness(listener=listener, context=context, clock=clock)
+
+
+WEB = Adapter(
+    name="web",
+    capabilities=CAPABLE,
+    platform=web_platform,
+)

@@ -204,6 +204,29 @@ def test_listing_the_channels_imports_no_sdk() -> None:
     assert modules_after(statement) & HEAVY == set()
 
 
+SDKS = {
+    "telegram": {"telegram"},
+    "discord": {"discord"},
+    "slack": {"slack_sdk"},
+    "email": {"aioimaplib", "aiosmtplib"},
+    "web": set[str](),
+    "terminal": set[str](),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SDKS)
+def test_a_channel_that_is_on_loads_no_other_channels_sdk(name: str) -> None:
+    """As the daemon loads it; in a process of its own, for here all of them are loaded already."""
+    statement = (
+        "from zeroclaw.daemon.config_check import ChannelPart, load; "
+        f"from channels.{name} import MANIFEST; "
+        f"load(ChannelPart(name={name!r}, manifest=MANIFEST, settings=None, secrets={{}}, make=None))"
+    )
+    every = {"slack_bolt"}.union(*SDKS.values())
+    assert modules_after(statement) & every == SDKS[name]
+
+
 def locked(lock: Path) -> dict[str, str]:
     """The versions of a lock file by normalised name."""
     pairs = re.findall(
