@@ -24,7 +24,6 @@ from zeroclaw.host.control import Control
 from zeroclaw.host.ids import SystemIds
 from zeroclaw.host.local_listener import SESSIONS, Listener, open_listener
 from zeroclaw.host.logs import EventLog
-from zeroclaw.host.protected import Protected as Shielded
 from zeroclaw.mount import Hook
 from zeroclaw.provider import Endpoint, Provider, ProviderContext
 from zeroclaw.store import Query, RowKind, Store
@@ -195,7 +194,7 @@ async def open_foundation(start: Start, openers: Openers, stack: AsyncExitStack)
         config,
         subtree=None if isinstance(bounded, cgroups.NoSubtree) else bounded,
         store=store,
-        shielded=_shielded(start.places),
+        hidden=_of_the_daemon(start.places),
         redact=start.checked.redactor.redact,
         version=start.version,
         result_chars=lambda: settings.config.runtime.result_chars,
@@ -320,11 +319,7 @@ def protected_in(where: places.Places) -> Protected:
     return Protected(closed=closed, open=(str(where.workspaces.resolve()),))
 
 
-def _shielded(where: places.Places) -> Shielded:
-    """Return what tools never reach, whatever they are allowed."""
-    return Shielded(hidden=_of_the_daemon(where))
-
-
 def _of_the_daemon(where: places.Places) -> tuple[Path, ...]:
+    """Return what tools never reach, whatever they are allowed."""
     every = (where.data, where.config, where.skills)
     return tuple(path for path in every if path is not None)

@@ -10,7 +10,6 @@ from zeroclaw.context.notes import Notes
 from zeroclaw.conversation.downloads import AttachedFiles
 from zeroclaw.host import plugins, sandbox
 from zeroclaw.host.http import http_client
-from zeroclaw.host.protected import Protected
 from zeroclaw.host.usage import Quota
 from zeroclaw.store import Store
 from zeroclaw.tool import Tool
@@ -27,7 +26,7 @@ async def open_tools(
     config: Config,
     *,
     store: Store,
-    shielded: Protected,
+    hidden: tuple[Path, ...],
     redact: Callable[[str], str],
     version: str,
     stack: AsyncExitStack,
@@ -36,7 +35,8 @@ async def open_tools(
 ) -> tuple[dict[str, tuple[Tool, ...]], str]:
     """Return the tools by group, and why there is no shell; `stack` closes what they opened.
 
-    Commands get cgroups in `subtree`; None where this process has none to give.
+    No tool sees what is `hidden`. Commands get cgroups in `subtree`; None where this process has
+    none to give.
 
     Raises:
         ConfigError: A tool of another package can't be opened.
@@ -51,7 +51,7 @@ async def open_tools(
             max_read_bytes=wanted.files.max_read_bytes,
             max_write_bytes=wanted.files.max_write_bytes,
             max_send_bytes=wanted.files.max_send_bytes,
-            protected=shielded,
+            hidden=hidden,
             quota=Quota(wanted.shell.workspace_bytes),
         )
         found["files"] = files.tools(settings)
@@ -70,7 +70,7 @@ async def open_tools(
                 network=wanted.shell.network,
                 timeout_s=wanted.shell.timeout_s,
                 limits=limits,
-                protected=shielded,
+                hidden=hidden,
                 without_sandbox=wanted.shell.without_sandbox,
                 subtree=subtree,
             )

@@ -1,4 +1,4 @@
-"""What of a workspace is read-only, and what of it does not exist for a tool."""
+"""What of a workspace does not exist for a tool: it is masked, whole."""
 
 import os
 import stat
@@ -8,23 +8,9 @@ from typing import Literal
 from zeroclaw.errors import ToolFailed
 from zeroclaw.value import Value
 
-Shield = Literal["read_only", "masked", "secret"]
+Shield = Literal["masked", "secret"]
 """How a place is protected; `secret` is masked for the name that it has now, and where a command
 moves the directory above it, the mask goes along."""
-
-
-class Protected(Value):
-    """Places that a tool must not change, or not see.
-
-    Attributes:
-        read_only: Relative to the workspace, `/` between names; may be read, never changed.
-        masked: Likewise; can neither be read nor changed.
-        hidden: Anywhere on this machine, absolute; masked where a workspace happens to hold one.
-    """
-
-    read_only: tuple[str, ...] = ()
-    masked: tuple[str, ...] = ()
-    hidden: tuple[Path, ...] = ()
 
 
 class Rule(Value):
@@ -51,25 +37,21 @@ class Found(Value):
     is_directory: bool
 
 
-def rules(protected: Protected, workspace: Path) -> tuple[Rule, ...]:
-    """Return the rules of one workspace, whose path must be real (no links)."""
-    inside = tuple(path for path in protected.hidden if path.is_relative_to(workspace))
-    masked = (*(workspace / name for name in protected.masked), *inside)
-    read_only = (workspace / name for name in protected.read_only)
-    return (
-        *(Rule(parts=path.relative_to(workspace).parts, shield="masked") for path in masked),
-        *(Rule(parts=path.relative_to(workspace).parts, shield="read_only") for path in read_only),
+def rules(hidden: tuple[Path, ...], workspace: Path) -> tuple[Rule, ...]:
+    """Return the rules of one workspace, whose path must be real (no links).
+
+    `hidden` are places anywhere on this machine, absolute; most lie in no workspace.
+    """
+    return tuple(
+        Rule(parts=place.relative_to(workspace).parts, shield="masked")
+        for place in hidden
+        if place.is_relative_to(workspace)
     )
 
 
 def is_masked(parts: tuple[str, ...], by: tuple[Rule, ...]) -> bool:
-    """Tell whether a place, by its names from the workspace down, is not to be seen."""
-    return any(rule.shield == "masked" and _covers(rule, parts) for rule in by)
-
-
-def is_read_only(parts: tuple[str, ...], by: tuple[Rule, ...]) -> bool:
-    """Tell whether a place is not to be changed; what is masked isn't either."""
-    return any(_covers(rule, parts) for rule in by)
+    """Tell whether a place, by its names from the workspace down, is not to be seen or changed."""
+    return any(parts[: len(rule.parts)] == rule.parts for rule in by)
 
 
 def find(workspace: Path, by: tuple[Rule, ...]) -> tuple[Found, ...]:
@@ -85,10 +67,6 @@ def find(workspace: Path, by: tuple[Rule, ...]) -> tuple[Found, ...]:
         for rule, seen in found
         if seen is not None
     )
-
-
-def _covers(rule: Rule, parts: tuple[str, ...]) -> bool:
-    return parts[: len(rule.parts)] == rule.parts
 
 
 def _look(workspace: Path, rule: Rule) -> os.stat_result | None:

@@ -466,23 +466,22 @@ def _readable(box: Box) -> tuple[str, ...]:
 
 
 def _shields(workspace: Path, places: tuple[Found, ...]) -> tuple[str, ...]:
-    """Return the mounts over protected places, outer places first.
+    """Return the mounts over protected places.
 
     Each directory above one is a mount of its own, because a mount point can't be renamed: else a
     command moves the directory away and makes a new one without protection. Above a secret there
     is none: a mask moves with the directory, and what is made anew is the command's own.
     """
+    covered = {found.rule.parts for found in places}
+    outer = [found for found in places if not _is_below(found.rule.parts, covered)]
+    masked = [found.rule.parts for found in outer if found.rule.shield == "masked"]
+    above = {parts[:depth] for parts in masked for depth in range(1, len(parts))}
     flags: list[str] = []
-    covered = {found.rule.parts for found in places if found.rule.shield != "read_only"}
-    places = tuple(found for found in places if not _is_below(found.rule.parts, covered))
-    above = {found.rule.parts[:depth] for found in places for depth in _above(found)}
     for parts in sorted(above):
         flags += ["--bind", str(workspace.joinpath(*parts)), _inside(parts)]
-    for found in sorted(places, key=_inner_last):
+    for found in outer:
         at = _inside(found.rule.parts)
-        if found.rule.shield == "read_only":
-            flags += ["--ro-bind", str(workspace.joinpath(*found.rule.parts)), at]
-        elif found.is_directory:
+        if found.is_directory:
             flags += ["--tmpfs", at, "--remount-ro", at]
         else:
             flags += ["--ro-bind", "/dev/null", at]
@@ -491,15 +490,6 @@ def _shields(workspace: Path, places: tuple[Found, ...]) -> tuple[str, ...]:
 
 def _is_below(parts: tuple[str, ...], covered: set[tuple[str, ...]]) -> bool:
     return any(parts[:depth] in covered for depth in range(1, len(parts)))
-
-
-def _above(found: Found) -> range:
-    return range(1, 1 if found.rule.shield == "secret" else len(found.rule.parts))
-
-
-def _inner_last(found: Found) -> tuple[int, bool]:
-    """Order the mounts: a masked place in a read-only one is masked after it."""
-    return len(found.rule.parts), found.rule.shield != "read_only"
 
 
 def _inside(parts: tuple[str, ...]) -> str:

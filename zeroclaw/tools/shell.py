@@ -16,7 +16,7 @@ from pydantic import Field
 from zeroclaw.errors import ToolArgumentsInvalid, ToolFailed
 from zeroclaw.host import sandbox
 from zeroclaw.host.processes import Captured, Ended, OutputCaps
-from zeroclaw.host.protected import Found, Protected, find, rules
+from zeroclaw.host.protected import Found, find, rules
 from zeroclaw.host.sandbox import Bare, Box, Broken, Limits, System
 from zeroclaw.secret_names import names_secrets
 from zeroclaw.text import catalogue
@@ -52,7 +52,7 @@ class ShellSettings(Value):
         most_timeout_s: Seconds that a command may ask for.
         limits: What a command may use.
         caps: How much of its output is kept.
-        protected: What of the workspace it can't change or see. A place that doesn't exist when a
+        hidden: Places anywhere on this machine that no command sees. One that doesn't exist when a
             command starts isn't protected from being made by it.
         without_sandbox: `off` offers no shell without a sandbox; `ask` runs commands as the
             daemon's own user, each asked about.
@@ -65,7 +65,7 @@ class ShellSettings(Value):
     most_timeout_s: float = 600.0
     limits: Limits = field(default_factory=Limits)
     caps: OutputCaps = field(default_factory=OutputCaps)
-    protected: Protected = field(default_factory=Protected)
+    hidden: tuple[Path, ...] = ()
     without_sandbox: Literal["off", "ask"] = "off"
     subtree: Path | None = None
 
@@ -167,7 +167,7 @@ class _Shell:
             prlimit = await asyncio.to_thread(sandbox.find_program, "prlimit")
             system = Bare(prlimit=prlimit or "", subtree=settings.subtree)
         else:
-            by = rules(settings.protected, workspace)
+            by = rules(settings.hidden, workspace)
             if any(rule.parts == () for rule in by) or any(map(names_secrets, workspace.parts)):
                 message = "the whole workspace is protected, so no command can run in it"
                 raise ToolFailed(message)

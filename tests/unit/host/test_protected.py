@@ -5,46 +5,32 @@ from pathlib import Path
 import pytest
 
 from zeroclaw.errors import ToolFailed
-from zeroclaw.host.protected import (
-    Found,
-    Protected,
-    Rule,
-    find,
-    is_masked,
-    is_read_only,
-    rules,
-)
+from zeroclaw.host.protected import Found, Rule, find, is_masked, rules
 
-GIT = Rule(parts=(".git", "hooks"), shield="read_only")
+GIT = Rule(parts=(".git", "hooks"), shield="masked")
 ENV = Rule(parts=(".env",), shield="masked")
 
 
 def test_hidden_places_count_only_where_a_workspace_holds_them() -> None:
     """The data directory is masked in a workspace that was put around it, else it is nowhere."""
-    protected = Protected(
-        read_only=(".git/hooks",), masked=(".env",), hidden=(Path("/w/data"), Path("/elsewhere"))
-    )
-    data = Rule(parts=("data",), shield="masked")
-    assert rules(protected, Path("/w")) == (ENV, data, GIT)
+    hidden = (Path("/w/data"), Path("/elsewhere"), Path("/w/.git/hooks"))
+    assert rules(hidden, Path("/w")) == (Rule(parts=("data",), shield="masked"), GIT)
 
 
 @pytest.mark.parametrize(
-    ("path", "masked", "read_only"),
+    ("path", "masked"),
     [
-        (".env", True, True),
-        (".env/deeper", True, True),
-        (".environment", False, False),
-        (".git/hooks/pre-commit", False, True),
-        (".git", False, False),
-        ("", False, False),
+        (".env", True),
+        (".env/deeper", True),
+        (".environment", False),
+        (".git/hooks/pre-commit", True),
+        (".git", False),
+        ("", False),
     ],
 )
-def test_a_rule_covers_its_place_and_what_is_below(
-    path: str, masked: bool, read_only: bool
-) -> None:
-    """Whole names count, and what can't be seen can't be changed either."""
-    parts = tuple(path.split("/")) if path else ()
-    assert (is_masked(parts, (GIT, ENV)), is_read_only(parts, (GIT, ENV))) == (masked, read_only)
+def test_a_rule_covers_its_place_and_what_is_below(path: str, *, masked: bool) -> None:
+    """Whole names count."""
+    assert is_masked(tuple(path.split("/")) if path else (), (GIT, ENV)) == masked
 
 
 def test_only_what_exists_is_found(tmp_path: Path) -> None:

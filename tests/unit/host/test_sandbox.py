@@ -57,8 +57,8 @@ def test_the_whole_command_line_is_as_written_here() -> None:
 
 def test_a_root_daemon_hands_the_command_to_nobody_first() -> None:
     """What it is to see is laid out where everybody may go; the rest is as for any plain user."""
-    plain = " ".join(argv(found=(found("a", "read_only"),)))
-    assert " ".join(argv(found=(found("a", "read_only"),), setpriv="/usr/bin/setpriv")) == (
+    plain = " ".join(argv(found=(found("a/b", "masked"),)))
+    assert " ".join(argv(found=(found("a/b", "masked"),), setpriv="/usr/bin/setpriv")) == (
         '/bin/sh -c chown 65533:65533 /proc/self/fd/1 2>&-; exec "$@" stage'
         " /usr/bin/bwrap --die-with-parent --dev-bind / / --tmpfs /mnt --bind /w /mnt/0 --"
         " /usr/bin/setpriv --reuid 65533 --regid 65533 --clear-groups --no-new-privs"
@@ -94,21 +94,15 @@ def test_the_network_is_shared_only_when_granted() -> None:
 @pytest.mark.parametrize(
     ("places", "mounts"),
     [
-        ((found("a", "read_only"),), "--ro-bind /w/a /workspace/a"),
         ((found("a", "masked"),), "--tmpfs /workspace/a --remount-ro /workspace/a"),
         (
             (found("a", "masked", is_directory=False),),
             "--ro-bind /dev/null /workspace/a",
         ),
         (
-            (found("a/b/c", "read_only"),),
+            (found("a/b/c", "masked"),),
             "--bind /w/a /workspace/a --bind /w/a/b /workspace/a/b"
-            " --ro-bind /w/a/b/c /workspace/a/b/c",
-        ),
-        (
-            (found("a/b", "masked"), found("a", "read_only")),
-            "--bind /w/a /workspace/a --ro-bind /w/a /workspace/a"
-            " --tmpfs /workspace/a/b --remount-ro /workspace/a/b",
+            " --tmpfs /workspace/a/b/c --remount-ro /workspace/a/b/c",
         ),
         (
             (found("a/b", "secret", is_directory=False),),
@@ -121,7 +115,7 @@ def test_the_network_is_shared_only_when_granted() -> None:
     ],
 )
 def test_protected_places_are_mounted_over(places: tuple[Found, ...], mounts: str) -> None:
-    """Outer places first; no directory above one can be renamed, but for a secret's mask."""
+    """The outer ones; no directory above one can be renamed, but for a secret's mask."""
     line = " ".join(argv(found=places))
     assert f"--bind /w /workspace {mounts} --remount-ro / " in line
 

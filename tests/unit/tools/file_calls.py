@@ -4,9 +4,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.fakes.tool_calls import tool_context
-from zeroclaw.host.protected import Protected
 from zeroclaw.tool import Tool
 from zeroclaw.tools.files import FilesSettings, tools
+from zeroclaw.value import replace
 
 SETTINGS = FilesSettings(
     max_read_bytes=1000,
@@ -14,7 +14,6 @@ SETTINGS = FilesSettings(
     max_entries=5,
     max_search_bytes=5000,
     max_searched_file_bytes=2000,
-    protected=Protected(read_only=("kept",), masked=(".env",)),
 )
 
 
@@ -32,7 +31,7 @@ async def call_with(
     settings: FilesSettings, workspace: Path, name: str, **arguments: object
 ) -> str:
     """The same, with other settings."""
-    one = tool(name, settings)
+    one = tool(name, replace(settings, hidden=(workspace / ".env",)))
     return (await one.run(one.check(arguments), tool_context(workspace))).text
 
 

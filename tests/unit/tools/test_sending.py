@@ -14,14 +14,14 @@ from zeroclaw.tools.files.content import media_type
 from zeroclaw.value import replace
 
 
-def sender() -> Tool:
-    settings = replace(SETTINGS, max_send_bytes=20)
+def sender(*hidden: Path) -> Tool:
+    settings = replace(SETTINGS, max_send_bytes=20, hidden=hidden)
     [found] = [one for one in tools(settings) if one.spec.name == "send_file"]
     return found
 
 
 async def run(workspace: Path, *, takes: int = 1_000, **arguments: object) -> ToolOutput:
-    one = sender()
+    one = sender(workspace / ".env")
     context = replace(tool_context(workspace), max_file_bytes=takes)
     return await one.run(one.check(arguments), context)
 

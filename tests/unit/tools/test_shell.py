@@ -15,7 +15,6 @@ from tests.fakes.tool_calls import Records, tool_context
 from zeroclaw.errors import ToolArgumentsInvalid, ToolFailed
 from zeroclaw.host import processes, sandbox
 from zeroclaw.host.processes import OutputCaps
-from zeroclaw.host.protected import Protected
 from zeroclaw.host.sandbox import Broken, Limits, System
 from zeroclaw.host.usage import MOST_SECRETS
 from zeroclaw.tool import Tool, ToolOutput, line_of
@@ -34,7 +33,7 @@ async def call(
     timeout_s: float = 0,
     records: Records | None = None,
     network: bool = False,
-    protected: Protected | None = None,
+    hidden: tuple[str, ...] = (),
     caps: OutputCaps | None = None,
     limits: Limits | None = None,
 ) -> ToolOutput:
@@ -44,7 +43,7 @@ async def call(
     settings = ShellSettings(
         sandbox=system,
         network=network,
-        protected=protected or Protected(),
+        hidden=tuple(workspace / name for name in hidden),
         caps=caps or OutputCaps(),
         limits=limits or Limits(),
     )
@@ -229,7 +228,7 @@ async def test_no_privilege_can_be_gained(workspace: Path, attempt: str) -> None
     assert "gained" not in output.text
 
 
-PROTECTED = Protected(read_only=("git/hooks", "notes"), masked=(".env", "private"))
+HIDDEN = ("git/hooks", "notes", ".env", "private")
 
 
 @boxed
@@ -248,9 +247,9 @@ PROTECTED = Protected(read_only=("git/hooks", "notes"), masked=(".env", "private
     ],
 )
 async def test_protected_places_hold_against_a_command(workspace: Path, attempt: str) -> None:
-    """Read-only stays as it was, masked stays unread, renaming what is above helps nobody."""
+    """What is masked stays unread and as it was; renaming what is above helps nobody."""
     await asyncio.to_thread(fill, workspace)
-    output = await call(workspace, attempt, protected=PROTECTED)
+    output = await call(workspace, attempt, hidden=HIDDEN)
     assert "hunter2" not in output.text
     assert await asyncio.to_thread(kept, workspace) == (["old"], "old", "hunter2", "hunter2")
 
@@ -260,14 +259,14 @@ async def test_a_link_where_a_protected_place_was_stops_every_command(workspace:
     """Else an earlier command could have the next one shown what the link points at."""
     (workspace / "notes").symlink_to(workspace.parent / "outside")
     with pytest.raises(ToolFailed, match="`notes` is protected, but is a symbolic link"):
-        await call(workspace, "cat notes/secret", protected=PROTECTED)
+        await call(workspace, "cat notes/secret", hidden=HIDDEN)
 
 
 @boxed
 async def test_a_workspace_that_is_all_protected_runs_nothing(workspace: Path) -> None:
     """A data directory is never a workspace."""
     with pytest.raises(ToolFailed, match="the whole workspace is protected"):
-        await call(workspace, "true", protected=Protected(hidden=(workspace,)))
+        await call(workspace, "true", hidden=(".",))
 
 
 @boxed
@@ -389,7 +388,7 @@ async def test_a_command_is_nobody_on_this_machine(workspace: Path) -> None:
 async def test_a_masked_place_keeps_its_owner(workspace: Path) -> None:
     """It may be a file that its own reader refuses from anybody else."""
     await asyncio.to_thread(fill, workspace)
-    await call(workspace, "true", protected=PROTECTED)
+    await call(workspace, "true", hidden=HIDDEN)
     assert (workspace / ".env").stat().st_uid == os.getuid()
     assert (workspace / "private" / "key").stat().st_uid == os.getuid()
 
@@ -471,16 +470,14 @@ async def test_what_a_command_makes_is_its_own_until_it_ends(workspace: Path) ->
 
 
 @boxed
-async def test_a_secret_in_a_read_only_place_and_a_rule_in_a_secret_one_hold(
+async def test_a_secret_in_a_hidden_place_and_a_hidden_one_in_a_secret_hold(
     workspace: Path,
 ) -> None:
     """Mounts over mounts, in an order that starts."""
     await asyncio.to_thread(keep_secrets, workspace)
-    protected = Protected(
-        read_only=("app", "tls/server.Key"), masked=(".aws/credentials", ".env.d/nested")
-    )
+    hidden = ("app", "tls/server.Key", ".aws/credentials", ".env.d/nested")
     attempt = "cat app/deep/.env .aws/credentials .env.d/nested/value tls/server.Key; echo ended"
-    output = await call(workspace, attempt, protected=protected)
+    output = await call(workspace, attempt, hidden=hidden)
     assert output.text.endswith("ended\n")
     assert "hunter2" not in output.text
 

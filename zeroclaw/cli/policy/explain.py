@@ -17,7 +17,6 @@ from zeroclaw.gate.ruling import Explained
 from zeroclaw.host import plugins
 from zeroclaw.host.clock import SystemClock
 from zeroclaw.host.places import Places
-from zeroclaw.host.protected import Protected
 from zeroclaw.inbound.commands.explain import Explainer
 from zeroclaw.inbound.commands.halt import read_halt
 from zeroclaw.inbound.identity import People
@@ -40,7 +39,7 @@ async def offered_here(config: Config, stack: AsyncExitStack) -> tuple[dict[str,
     groups, no_shell = await open_tools(
         config,
         store=empty,
-        shielded=Protected(hidden=()),
+        hidden=(),
         redact=str,
         version="",
         stack=stack,

@@ -148,7 +148,7 @@ def _place(settings: FilesSettings, context: ToolContext, stopped: threading.Eve
     real = context.workspace.resolve()
     return Place(
         workspace=real,
-        rules=rules(settings.protected, real),
+        rules=rules(settings.hidden, real),
         settings=settings,
         stopped=stopped,
         permits=context.permits,

@@ -7,7 +7,7 @@ from typing import Annotated, BinaryIO
 from pydantic import Field
 
 from zeroclaw.errors import ToolFailed
-from zeroclaw.host.protected import is_masked, is_read_only
+from zeroclaw.host.protected import is_masked
 from zeroclaw.host.usage import MOST_DEPTH
 from zeroclaw.redact import holds_marker
 from zeroclaw.text import catalogue
@@ -130,7 +130,7 @@ def writable_parts(path: str, place: Place) -> Parts:
     if not parts:
         message = "the workspace is a directory: give the path of a file in it"
         raise ToolFailed(message)
-    if is_read_only(parts, place.rules):
+    if is_masked(parts, place.rules):
         message = f"{shown(parts)} is protected and can't be changed"
         raise ToolFailed(message)
     if len(parts) > MOST_DEPTH:

@@ -20,7 +20,7 @@ from typing import Literal
 
 from zeroclaw.errors import ToolFailed, system_words
 from zeroclaw.host.executors import FairShare
-from zeroclaw.host.protected import Protected, Rule
+from zeroclaw.host.protected import Rule
 from zeroclaw.host.usage import Quota
 from zeroclaw.tools import quoted
 from zeroclaw.value import Value, field
@@ -302,7 +302,7 @@ class FilesSettings(Value):
         max_search_bytes: Read by one search, all files together.
         max_search_cpu_s: Seconds of its thread's processor time that one search may take.
         max_searched_file_bytes: Larger files are passed over by a search, and counted.
-        protected: What can't be changed or seen.
+        hidden: Places anywhere on this machine that don't exist for the tools.
         share: The places for all of this, one a conversation.
         quota: What a workspace may hold.
     """
@@ -314,7 +314,7 @@ class FilesSettings(Value):
     max_search_bytes: int = 67_108_864
     max_search_cpu_s: float = 5.0
     max_searched_file_bytes: int = 4_194_304
-    protected: Protected = field(default_factory=Protected)
+    hidden: tuple[Path, ...] = ()
     share: FairShare = field(default_factory=lambda: FairShare("calls on files", at_once=4))
     quota: Quota = field(default_factory=Quota)
 
