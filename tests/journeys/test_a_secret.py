@@ -90,14 +90,14 @@ async def test_a_secret_in_a_tools_output_reaches_neither_model_nor_chat_nor_dis
         assert nowhere(here, PATTERN) == []
 
 
-async def test_a_secret_on_an_approval_card_is_redacted(tmp_path: Path) -> None:
-    """The operator sees that there is one, and how long it is, not what it is."""
+async def test_a_card_shows_in_place_of_a_secret_where_it_comes_from(tmp_path: Path) -> None:
+    """The operator reads all of the call, and at that one place the secret's reference. P5."""
     async with world(tmp_path) as here:
         here.model.call("knock", {"what": f"with {KNOWN_SECRET}"}, round=0)
         here.model.say("Done.", round=1)
         await here.say("ann", "knock")
         card = await here.carded()
-        assert "with" in card.text
+        assert 'with ⟦{env="JOURNEY_SIGNING_SECRET"}⟧' in card.text
         assert KNOWN_SECRET not in here.chat("olga").ever
         await here.press("olga", card, "deny")
         await here.answered("ann", "Done.")

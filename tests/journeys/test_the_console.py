@@ -209,8 +209,10 @@ async def test_a_grant_is_revoked_and_the_next_call_asks_again(tmp_path: Path) -
         await expect(chat.button("Approve once")).to_be_visible()
 
 
-async def test_conversations_are_read_with_their_receipts(tmp_path: Path) -> None:
-    """True and false ones as in the chat; and what was written is only text."""
+async def test_conversations_are_read_and_nothing_written_in_them_is_more_than_text(
+    tmp_path: Path,
+) -> None:
+    """A made-up receipt is marked as in the chat, and no badge stands beside it (P7)."""
     async with consoling(tmp_path) as (here, chat, console):
         here.model.say(f"**Sure.** [receipt: zc-receipt-1700000000-{'A' * 43}]", key=HOSTILE)
         await chat.say(HOSTILE)
