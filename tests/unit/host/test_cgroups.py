@@ -6,6 +6,7 @@ watch; what it makes of the end of a group is tried here, where a group can be m
 
 import asyncio
 import os
+import re
 import secrets
 import shutil
 import subprocess
@@ -21,6 +22,16 @@ from zeroclaw.host.processes import OutputCaps
 from zeroclaw.host.sandbox import Bare, Box
 from zeroclaw.tool import Spawned
 
+# Of an imitated cgroup; the forms are those of cgroup-v2.rst, "Interface Files" of each controller.
+FORMS = {
+    "cgroup.procs": r"(\d+\n)*",
+    "cgroup.controllers": r"([a-z_]+( [a-z_]+)*\n?)?",
+    "cgroup.subtree_control": r"([a-z_]+( [a-z_]+)*\n?)?",
+    "cgroup.kill": "",
+    "cgroup.events": r"populated [01]\nfrozen [01]\n",
+    "memory.events": r"low \d+\nhigh \d+\nmax \d+\noom \d+\noom_kill \d+\n",
+    "memory.swap.max": r"max|\d+",
+}
 FILES = {
     "cgroup.procs": "",
     "cgroup.controllers": "cpu memory pids",
@@ -65,6 +76,11 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return place
 
 
+def test_an_imitated_cgroup_has_files_as_the_kernel_documents_them() -> None:
+    assert FILES.keys() == FORMS.keys()
+    assert [name for name, form in FORMS.items() if not re.fullmatch(form, FILES[name])] == []
+
+
 def groups(own: Path) -> list[Path]:
     return list(own.glob(f"{RUN}*"))
 
@@ -79,6 +95,26 @@ def test_a_delegated_subtree_is_made_ready(own: Path) -> None:
     assert (own / DAEMON / "cgroup.procs").read_text() == str(os.getpid())
     assert (own / "cgroup.subtree_control").read_text() == "+memory +pids"
     assert [place.name for place in own.iterdir() if place.is_dir()] == [DAEMON]  # no trial is left
+
+
+def test_nothing_is_handed_down_while_a_process_is_in_the_cgroup(
+    own: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the kernel refuses ("No Internal Process Constraint"); so the daemon moves out first."""
+    write, refused = Path.write_text, list[str]()
+
+    def wrote(place: Path, text: str, encoding: str | None = None) -> int:
+        if place.name == "cgroup.procs":
+            for other in own.rglob("cgroup.procs"):
+                write(other, other.read_text().replace(text, "").strip())
+        elif place == own / "cgroup.subtree_control" and (own / "cgroup.procs").read_text():
+            refused.append(text)
+            raise OSError(16, "Device or resource busy")
+        return write(place, text, encoding)
+
+    monkeypatch.setattr(Path, "write_text", wrote)
+    assert (cgroups.take_over(), refused) == (own, [])
+    assert (own / "cgroup.subtree_control").read_text() == "+memory +pids"
 
 
 def test_a_subtree_that_was_taken_over_is_taken_over_again(own: Path, tmp_path: Path) -> None:
@@ -209,6 +245,14 @@ def group() -> Iterator[Group]:
         pytest.skip(f"no group can be made here: {error.strerror}")
     yield made
     made.close()
+
+
+def test_the_kernels_own_files_are_as_they_are_imitated(group: Group) -> None:
+    """Those that it has without a controller; `memory.events` needs one that few machines lend."""
+    named = {name for name in FORMS if name.startswith("cgroup.")}
+    assert named <= {file.name for file in group.place.iterdir()}
+    read_of = {name: (group.place / name).read_text() for name in named - {"cgroup.kill"}}
+    assert [name for name, text in read_of.items() if not re.fullmatch(FORMS[name], text)] == []
 
 
 def test_the_kernel_ends_all_that_began_in_a_group(group: Group) -> None:
