@@ -300,6 +300,25 @@ EXAMPLES = {"decode.py", "render.py", "adapter.py", "__init__.py"}
 """Names of files in any channel's folder."""
 
 
+def test_every_attack_names_a_test_that_tries_it() -> None:
+    """Each line of each kind; a test that is renamed is named anew there."""
+    lines = [line for line in DOCS["attacks.md"].splitlines() if line.startswith("| ")]
+    tried = [line for line in lines if not line.startswith(("| forms", "| ---"))]
+    named = [
+        re.fullmatch(r"\|.+\|.+\| `(tests/[\w/]+\.py)::(test_\w+)` \|", line) for line in tried
+    ]
+    assert len(tried) > 40
+    assert [
+        line
+        for line, found in zip(tried, named, strict=True)
+        if found is None
+        or not (place := ROOT / found[1]).exists()
+        or f"def {found[2]}(" not in place.read_text(encoding="utf-8")
+    ] == []
+    kinds = DOCS["attacks.md"].split("\n## ")[1:]
+    assert [kind.splitlines()[0] for kind in kinds if "::test_" not in kind] == []
+
+
 def test_every_room_stands_in_the_map() -> None:
     """Whoever adds a folder to the way of a message says what happens there."""
     rooms = {
