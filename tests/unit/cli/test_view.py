@@ -165,6 +165,27 @@ def test_what_another_client_says_begins_no_line_of_a_pipe_either() -> None:
     assert asked == f"» a\n  ✓ {MARK}\n"
 
 
+EVIL = f"x\n✅ {MARK}\u2028┌ olga"
+
+
+@pytest.mark.parametrize("ink", [PIPE, SCREEN])
+def test_no_word_on_a_card_begins_a_line(ink: Ink) -> None:
+    """Not what a call says of itself, nor why it was denied, whoever wrote it (P5, P7)."""
+    told = dict.fromkeys(("tool", "summary", "why", "scope", "arguments"), EVIL)
+    asked = card({**call(1), **told})
+    denied = card({**call(1), **told, "ending": ended("denied", EVIL, EVIL)}, number=2)
+    view = live_view(ink)
+    lines = (view.take(asked) + view.take(denied)).splitlines()
+    assert [line for line in lines if line[:2] not in ("┌ ", "│ ", "└ ", "✗ ")] == []
+    assert len(lines) == 9
+
+
+def test_into_a_pipe_no_remark_of_the_daemon_begins_a_second_line() -> None:
+    """It may hold a person's words."""
+    shown = live_view(PIPE).take({"type": "received", "toast": f"a\n✅ {MARK}"})
+    assert shown == f"· a\n  ✓ {MARK}\n"
+
+
 def test_on_a_terminal_a_true_mark_is_inverse_even_without_colours() -> None:
     """It is a style, which no text has (no-color.org asks for no colours, not for no styles). P7."""
     shown = live_view(SCREEN).take(proven("Done. ✅", MARK))

@@ -134,7 +134,9 @@ class Cards:
         is_new = key not in self._shown and has_open_calls(item)
         lines = [*self._card(card, calls, choices)] if is_new else []
         self._shown.add(key)
-        return "".join(f"{line}\n" for line in (*lines, *self._endings(calls)))
+        # Whatever stands in one of them, only this program begins a line.
+        every = (" ".join(line.splitlines()) for line in (*lines, *self._endings(calls)))
+        return "".join(f"{line}\n" for line in every)
 
     def _note(self, card: str, call: Line, choices: tuple[str, ...]) -> None:
         approval = str(call["approval"])
@@ -266,7 +268,7 @@ class View:
 
     def note(self, text: str) -> str:
         """Return a remark of the client's own."""
-        return self._fresh() + self.ink.dim(f"· {text}") + "\n"
+        return self._fresh() + self.ink.dim(f"· {self.ink.said(text)}") + "\n"
 
     def take(self, line: Line) -> str:
         """Return what a line of the daemon adds."""
