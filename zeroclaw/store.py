@@ -74,6 +74,7 @@ class RowKind(StrEnum):
     LANGUAGE = "language"
     WORKSPACE = "workspace"
     TITLE = "title"
+    NOTICE = "notice"
 
 
 class LogKind(StrEnum):

@@ -51,7 +51,9 @@ async def _memory(directory: Path, clock: ManualClock) -> AsyncGenerator[Store]:
 @asynccontextmanager
 async def _watched(directory: Path, clock: ManualClock) -> AsyncGenerator[Store]:
     async with _memory(directory, clock) as store:
-        yield WatchedStore(store, failed=lambda error: None, written=lambda: None)
+        yield WatchedStore(
+            store, failed=lambda error: None, written=lambda: None, noticed=lambda: None
+        )
 
 
 class _Everything(OffTheRecord):

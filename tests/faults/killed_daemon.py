@@ -68,7 +68,7 @@ class ToldStore(WatchedStore):
     """A store whose commits are told of."""
 
     def __init__(self, store: Store, elbow: Elbow) -> None:
-        super().__init__(store, failed=lambda _: None, written=lambda: None)
+        super().__init__(store, failed=lambda _: None, written=lambda: None, noticed=lambda: None)
         self._elbow = elbow
 
     async def commit(self, commit: Commit) -> None:

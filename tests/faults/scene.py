@@ -23,6 +23,7 @@ from zeroclaw.value import Value
 OPEN: Mapping[RowKind, set[str]] = {
     RowKind.INBOX: {"queued", "control", "taken"},
     RowKind.OUTBOX: {"pending", "sending"},
+    RowKind.NOTICE: {""},
     RowKind.TURN: {"open"},
     RowKind.APPROVAL: {"pending"},
     RowKind.FORGETTING: {"open"},
@@ -131,7 +132,9 @@ class Scene:
             for text in (*one.parts, *one.marks):
                 if text not in stand.get(one.where, ""):
                     return f"not said in {one.where}: {text!r}"
-        found = [(kind, self.ledger.states(kind) & states) for kind, states in OPEN.items()]
+        # The outbox twice: a notice comes of one row of it, and goes for another.
+        kinds = (*OPEN, RowKind.OUTBOX)
+        found = [(kind, self.ledger.states(kind) & OPEN[kind]) for kind in kinds]
         return ", ".join(f"{kind} {states}" for kind, states in found if states)
 
     # --- the people ----------------------------------------------------------------------------

@@ -31,10 +31,12 @@ class ChannelHost:
 
     Attributes:
         accounts: Of the channels that were up at least once, by name.
+        news: Set when one has come up.
     """
 
     def __init__(self, foundation: Foundation, group: asyncio.TaskGroup) -> None:
         """Make room for them; nothing runs before `start`."""
+        self.news = asyncio.Event()
         self._foundation = foundation
         self._group = group
         self.accounts: dict[str, Account] = {}
@@ -145,6 +147,7 @@ class ChannelHost:
         return lambda: self._foundation.openers.channel(part.make(context))
 
     def _up(self, channel: Channel) -> None:
+        self.news.set()
         if (account := self.accounts.get(channel.name)) is not None:
             account.go_on_over(channel)
             return
@@ -158,6 +161,7 @@ class ChannelHost:
         )
 
     def _ready(self, name: str) -> None:
+        self.news.set()
         outage = self.accounts[name].outage
         outage.go_on()  # it was, at least for who receives; an answer may be lost for the same reason
         outage.end()

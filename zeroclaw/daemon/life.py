@@ -49,15 +49,12 @@ from zeroclaw.inbound.conversations import BUSY
 from zeroclaw.limits.usage import first_day, used_since
 from zeroclaw.store import Commit, DurablePoint, Query, scan
 from zeroclaw.text import catalogue
-from zeroclaw.text.language import Localized
 from zeroclaw.turn.tool_calls import PROCESSES
 from zeroclaw.value import Value, field, replace
 
 SWITCH_S = 0.0005
 """Seconds for which a thread that computes in Python may keep the event loop waiting, each time that
 something happened; the interpreter's default is ten times that."""
-REACHED_WITHIN_S = 300
-"""Seconds that channels get to come up before operators are told what a start brought to light."""
 STOP_S = 5.0
 """Seconds that what is left gets after the grace time."""
 _LIFELINE_BYTES = 4096
@@ -156,7 +153,12 @@ class Daemon:
         self._group = group
         self._gave_up = False
         notifier = Notifier()
-        store = WatchedStore(foundation.store, failed=self._give_up, written=notifier.notify)
+        store = WatchedStore(
+            foundation.store,
+            failed=self._give_up,
+            written=notifier.notify,
+            noticed=self._noticed,
+        )
         self._foundation = replace(foundation, store=store)
         self.services = Services(self._foundation, group)
         self.page = OperatorPage(self.services, group, notifier)
@@ -164,7 +166,7 @@ class Daemon:
     async def live(self) -> None:
         """Start everything, wait for the end, and end it."""
         services = self.services
-        unrecorded = await services.erasure.restarted()
+        await services.erasure.restarted()
         await services.remember()
         unsaid = await services.outbox.resume()
         await services.deadlines.resume()
@@ -174,12 +176,15 @@ class Daemon:
             self._foundation.control.call(name, answer)
         await services.start()
         services.mailboxes.start()
-        self._group.create_task(self._tell(unrecorded), name="cut off")
         self._group.create_task(self._hear(), name="reload")
         self._hooks.on_ready(services.ready_facts())
         await self._hooks.stop.wait()
         await self._end()
         raise Stopped
+
+    def _noticed(self) -> None:
+        """Have operators told of a notice that is on record."""
+        self.services.notices.news.set()
 
     def _give_up(self, error: StoreUnusable) -> None:
         """End the daemon: what can't be stored can't be promised, and somebody has to be told."""
@@ -207,15 +212,6 @@ class Daemon:
         }
         for conversation in (*waiting, *(one for one in unsaid if one not in waiting)):
             self.services.mailboxes.wake(conversation)
-
-    async def _tell(self, told: tuple[Localized, ...]) -> None:
-        """Tell operators what a start brought to light, once one of them can be reached."""
-        for _ in range(REACHED_WITHIN_S if told else 0):
-            if self.services.operators.readers():
-                break
-            await self._foundation.clock.sleep(1.0)
-        for says in told:
-            await self.services.notices.tell(says)
 
     # --- the middle ----------------------------------------------------------------------------
 

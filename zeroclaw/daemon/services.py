@@ -109,7 +109,7 @@ class Services:
             log=EventLog("ingress"),
             announce=self.announce,
         )
-        self.notices = Notices(context, self.operators, group)
+        self.notices = Notices(context, self.operators, group, self.channels.news)
         self.reassembly = Reassembly(context)
         self._numbers = Numbers(store)
         self.requests = Approvals(context, self._numbers)
@@ -295,7 +295,6 @@ class Services:
             limits=self._limits,
             budget=self.budget,
             each_approver=self.operators.each_approver,
-            operators=self.operators.readers,
             failed=self.notices.line,
             policy=self.policy,
             halted=self.policy.ended_by,
@@ -416,6 +415,7 @@ class Services:
             "erasure": self.erasure.keep(),
             "mailboxes": self.mailboxes.keep(),
             "titles": self.titles.keep(),
+            "notices": self.notices.keep(),
         }
         if foundation.listener is not None:
             served["listener"] = foundation.listener.serve()

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import StoreUnusable
-from zeroclaw.store import Commit, Fence, Store
+from zeroclaw.store import Commit, Fence, Put, RowKind, Store
 
 T = TypeVar("T")
 
@@ -23,11 +23,19 @@ class WatchedStore:
         *,
         failed: Callable[[StoreUnusable], None],
         written: Callable[[], None],
+        noticed: Callable[[], None],
     ) -> None:
-        """Call one of them each time, before the one who wrote is told; neither may wait."""
+        """Call these each time, before the one who wrote is told; none may wait.
+
+        Args:
+            store: Behind it.
+            failed: It can't be written any more.
+            written: Something was.
+            noticed: A notice to operators was, see `NOTICES`.
+        """
         self._store = store
         self._failed = failed
-        self._written = written
+        self._written, self._noticed = written, noticed
         self.get, self.select, self.count = store.get, store.select, store.count
         self.read, self.last, self.streams = store.read, store.last, store.streams
         self.blob, self.blobs = store.blob, store.blobs
@@ -38,6 +46,8 @@ class WatchedStore:
         """Write everything or nothing; see `Store.commit`."""
         await self._told(self._store.commit(commit))
         self._written()
+        if any(isinstance(one, Put) and one.kind is RowKind.NOTICE for one in commit.writes):
+            self._noticed()
 
     async def lease(self, conversation: ConversationId) -> Fence:
         """Take the conversation; see `Store.lease`."""

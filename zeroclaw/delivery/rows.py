@@ -5,17 +5,18 @@ hands its key to the outbox after it. Texts are redacted and screened before the
 are ulids, and idempotency keys come from them.
 """
 
-from collections.abc import Callable, Iterable
+from datetime import timedelta
 from typing import Literal, assert_never
 
 from zeroclaw import codec
 from zeroclaw.channel import Card, Outcome
+from zeroclaw.clock import made_at
 from zeroclaw.delivery.draft import message_key
-from zeroclaw.envelope import Address, CheckedReceipt, ConversationId, MessageRef, Reader, TurnId
+from zeroclaw.envelope import Address, CheckedReceipt, ConversationId, MessageRef, TurnId
 from zeroclaw.errors import StoreUnusable
 from zeroclaw.store import Put, Row, RowKind
-from zeroclaw.table import Age, Ages, Codec, Column, Table, Whose, Words
-from zeroclaw.text.language import Language, Localized
+from zeroclaw.table import Age, Ages, Codec, Column, Table, UntilDue, Whose, Words, json_codec
+from zeroclaw.text.language import ENGLISH, LANGUAGES, Language, Localized, Translations
 from zeroclaw.value import TAG, Value, replace
 
 State = Literal["pending", "sending", "delivered", "refused"]
@@ -203,30 +204,6 @@ def is_final(row: Row) -> bool:
     return isinstance(item, Text) and item.turn is not None
 
 
-def quiet_notes(
-    says: Localized, readers: Iterable[Reader], new_key: Callable[[], str]
-) -> tuple[Put, ...]:
-    """Return the writes that tell operators one sentence about trouble, each in their own chat.
-
-    Args:
-        says: The sentence; each reads it in their own language.
-        readers: Where they are.
-        new_key: Makes a new ulid each time.
-    """
-    return tuple(
-        outbox_row(
-            new_key(),
-            Text(
-                address=one.address,
-                text=says.to(one.language),
-                quiet=True,
-                language=one.language,
-            ),
-        )
-        for one in readers
-    )
-
-
 def _sooner(row: Row) -> Age | None:
     """A card without its questions would look as if it were still open."""
     return Age.APPROVALS if isinstance(OUTBOX.of(row), Ask | Settle) else None
@@ -271,6 +248,48 @@ OUTBOX: Table[Item] = Table(
     blobs=_blobs,
     busy=frozenset(OPEN_STATES),
 )
+
+
+class Notice(Value):
+    """A sentence to operators about trouble, until it stands in the rows of their chats.
+
+    Attributes:
+        text: In English.
+        others: In each language.
+        but: The key of an address that is left out.
+        but_channel: The name of a channel that is left out.
+    """
+
+    text: str
+    others: Translations = ()
+    but: str = ""
+    but_channel: str = ""
+
+
+NOTICES = Table(
+    kind=RowKind.NOTICE,
+    owner="delivery",
+    codec=json_codec(Notice),
+    columns=frozenset({Column.CONVERSATION, Column.DUE_AT}),
+    keeps=UntilDue(),
+    words=Words.CONVERSATION,
+)
+NOTICE_DAYS = 7
+"""For so long a notice waits for an operator; what is older helps nobody."""
+
+
+def notice_row(key: str, says: Localized, *, but: str = "", but_channel: str = "") -> Put:
+    """Return the write that has operators told, as soon as one of them can be reached.
+
+    Args:
+        key: A new ulid.
+        says: The sentence; each reads it in their own language.
+        but: As in `Notice`.
+        but_channel: As in `Notice`.
+    """
+    others: Translations = tuple((one, says.to(one)) for one in LANGUAGES)
+    told = Notice(text=says.to(ENGLISH), others=others, but=but, but_channel=but_channel)
+    return NOTICES.put(key, told, due_at=made_at(key) + timedelta(days=NOTICE_DAYS), expect=0)
 
 
 def part_key(key: str, item: Text) -> str:

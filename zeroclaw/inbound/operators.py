@@ -1,6 +1,11 @@
 """Where approvers and operators are reached: with a question, or with a sentence about trouble.
 
-`Notices` tells operators that messages fail: the first ones each by a line, the rest by a count.
+A sentence is a row of `NOTICES`, in the commit of what it tells of, until an operator can be reached;
+`Notices` then puts it into the outbox instead.
+
+    a failure, a start, a channel ──row──▶ a channel comes up ──▶ outbox, and no row
+
+Of messages that fail it tells the first ones each by a line, the rest by a count.
 
     quiet ──a failure──▶ told, for a while ──more──▶ counted ──the while is over──▶ told how many
       ▲                                                                                  │
@@ -13,18 +18,19 @@ loses it: each failed message is on record all the same, and the next one is tol
 import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 
 from zeroclaw.channel import Channel
 from zeroclaw.config.model import CurrentConfig
 from zeroclaw.conversation.message_text import span
-from zeroclaw.delivery.rows import quiet_notes
+from zeroclaw.delivery.rows import NOTICES, notice_row
 from zeroclaw.envelope import Address, Principal, Reader
 from zeroclaw.foreign import call_now
 from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.identity import Contact, People
-from zeroclaw.store import DurablePoint, Put, Reads
+from zeroclaw.store import Commit, DurablePoint, Put, Reads, scan
 from zeroclaw.text import catalogue
-from zeroclaw.text.language import Localized
+from zeroclaw.text.language import Localized, translated
 from zeroclaw.turn.context import Failure
 from zeroclaw.value import replace
 
@@ -158,50 +164,80 @@ class _Spell:
 
 
 class Notices:
-    """Tells operators about trouble; the sentence is on record before it is sent."""
+    """Tells operators about trouble.
+
+    Attributes:
+        news: Set when a notice is on record, or when a channel has come up.
+    """
 
     def __init__(
-        self, context: InboundContext, operators: Operators, group: asyncio.TaskGroup
+        self,
+        context: InboundContext,
+        operators: Operators,
+        group: asyncio.TaskGroup,
+        news: asyncio.Event,
     ) -> None:
         """Hold the way to them; `group` owns what waits."""
         self._context = context
         self._operators = operators
         self._group = group
+        self.news = news
         self._spell: _Spell | None = None
 
     async def tell(self, says: Localized, *, but_channel: str = "") -> None:
-        """Put a sentence into every operator's chat, but not by the channel it is about."""
-        readers = self._operators.readers(but_channel=but_channel)
-        notes = quiet_notes(says, readers, self._context.ids.ulid)
+        """Have a sentence put into every operator's chat, but not by the channel it is about."""
+        notice = notice_row(self._context.ids.ulid(), says, but_channel=but_channel)
+        commit = Commit(point=DurablePoint.HOUSEKEEPING, writes=(notice,))
+        await self._context.store.commit(commit)
 
-        async def told(_reads: Reads) -> Plan:
-            return Plan(conversation=None, writes=notes)
+    async def keep(self) -> None:
+        """Put notices into the outbox, those of an earlier process too, while operators are there."""
+        self.news.set()
+        while True:
+            await self.news.wait()
+            self.news.clear()
+            async for row in scan(self._context.store, NOTICES.where()):
+                posted = partial(self._posted, row.key)
+                await self._context.transact(posted, DurablePoint.HOUSEKEEPING)
 
-        await self._context.transact(told, DurablePoint.HOUSEKEEPING)
+    async def _posted(self, key: str, reads: Reads) -> Plan:
+        notice = await NOTICES.get(reads, key)
+        if notice is None or not self._operators.readers():
+            return Plan(conversation=None)
+        # Where this leaves out the only one, they were told as it came about.
+        notes = (
+            self._context.note(
+                translated(notice.text, notice.others, one.language),
+                one.address,
+                language=one.language,
+                quiet=True,
+            )
+            for one in self._operators.readers(notice.but, notice.but_channel)
+        )
+        return Plan(conversation=None, writes=(*notes, NOTICES.delete(key)))
 
     def line(self, failure: Failure) -> tuple[Put, ...]:
         """Return what to write with a failure, so that operators are told; never waits.
 
         Asked again for the same failure it returns the same.
         """
-        readers = self._operators.readers(failure.place)
-        if not readers:
+        if self._operators.readers() and not self._operators.readers(failure.place):
             return ()  # the only operator wrote the message, and was told
         if self._spell is None:
             self._spell = _Spell()
             self._group.create_task(self._count(self._spell), name="failures")
         spell = self._spell
         if failure.id not in spell.lines:
-            spell.lines[failure.id] = self._new(spell, failure, readers)
+            spell.lines[failure.id] = self._new(spell, failure)
         return spell.lines[failure.id]
 
-    def _new(self, spell: _Spell, failure: Failure, readers: tuple[Reader, ...]) -> tuple[Put, ...]:
+    def _new(self, spell: _Spell, failure: Failure) -> tuple[Put, ...]:
         spell.fresh += 1
         if failure.why in spell.causes or len(spell.causes) >= MOST_CAUSES:
             spell.counted += 1
             return ()
         spell.causes.add(failure.why)
-        return quiet_notes(failure.says, readers, self._context.ids.ulid)
+        return (notice_row(self._context.ids.ulid(), failure.says, but=failure.place),)
 
     async def _count(self, spell: _Spell) -> None:
         """Tell how many there were, ever more rarely, until there are none."""

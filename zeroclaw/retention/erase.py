@@ -16,6 +16,7 @@ from functools import partial
 from zeroclaw.channel import ChannelLog
 from zeroclaw.conversation.inbox import INBOX, Item, Stop, item_put
 from zeroclaw.conversation.turn_row import TURNS
+from zeroclaw.delivery.rows import notice_row
 from zeroclaw.envelope import ConversationId, is_off_the_record, off_the_record
 from zeroclaw.errors import Conflict
 from zeroclaw.gate import audit
@@ -44,7 +45,6 @@ from zeroclaw.store import (
 from zeroclaw.stores.off_the_record import HELD
 from zeroclaw.table import Whose
 from zeroclaw.text import catalogue
-from zeroclaw.text.language import Localized
 from zeroclaw.turn import entries
 from zeroclaw.turn.session import Leases
 from zeroclaw.turn.titles import TITLES
@@ -189,21 +189,16 @@ class Erasure:
 
     # --- a conversation off the record -----------------------------------------------------------
 
-    async def restarted(self) -> tuple[Localized, ...]:
+    async def restarted(self) -> None:
         """Remove what an earlier process left of talks off the record; once, before all else.
 
         Their words were in its memory. Whoever waits for an answer there is asked to repeat what
-        they said.
-
-        Returns:
-            What operators must know: calls that may have run.
+        they said; operators are told of calls that may have run.
         """
-        told: list[Localized] = []
         async for row in scan(self._store, CONVERSATIONS.where(state=UNRECORDED)):
-            told += await self._cleared(CONVERSATIONS.of(row))
-        return tuple(told)
+            await self._cleared(CONVERSATIONS.of(row))
 
-    async def _cleared(self, one: Conversation) -> list[Localized]:
+    async def _cleared(self, one: Conversation) -> None:
         here, store = one.id, self._store
         gone = [
             row
@@ -212,7 +207,7 @@ class Erasure:
         ]
         newest = await store.last(LogKind.JOURNAL, here)
         if not gone and newest is None:
-            return []
+            return
         writes: list[Write] = [Delete(kind=row.kind, key=row.key) for row in gone]
         if newest is not None:
             writes.append(Trim(log=LogKind.JOURNAL, stream=here, before=newest.sequence + 1))
@@ -227,13 +222,12 @@ class Erasure:
         if is_meant and (waited or newest is not None):
             says = catalogue.OFF_THE_RECORD_IS_GONE.to(one.language)
             writes.append(self._context.note(says, one.address, language=one.language))
+        for entry in cut_off:
+            if entry.kind is audit.Kind.UNKNOWN:
+                where = one.address.channel
+                told = catalogue.UNRECORDED_MAY_HAVE_RUN.about(tool=entry.tool, where=where)
+                writes.append(notice_row(self._context.ids.ulid(), told))
         await store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=tuple(writes)))
-        where = one.address.channel
-        return [
-            catalogue.UNRECORDED_MAY_HAVE_RUN.about(tool=entry.tool, where=where)
-            for entry in cut_off
-            if entry.kind is audit.Kind.UNKNOWN
-        ]
 
     async def _left(self, here: ConversationId) -> bool:
         """Remove a conversation that `/otr off` or `/new` has left; False while something runs there."""

@@ -11,7 +11,7 @@ from zeroclaw.conversation.attachments import ATTACHMENTS
 from zeroclaw.conversation.inbox import INBOX
 from zeroclaw.conversation.numbers import COUNTERS
 from zeroclaw.conversation.turn_row import TURNS
-from zeroclaw.delivery.rows import OUTBOX
+from zeroclaw.delivery.rows import NOTICES, OUTBOX
 from zeroclaw.gate.action import ACTIONS
 from zeroclaw.gate.approval import APPROVALS
 from zeroclaw.gate.grant import GRANTS
@@ -55,6 +55,7 @@ TABLES: Mapping[RowKind, Declaration] = {
         LANGUAGE_CHOICES,
         WORKSPACES,
         TITLES,
+        NOTICES,
     )
 }
 OF_CONVERSATIONS = tuple(table for table in TABLES.values() if Column.CONVERSATION in table.columns)

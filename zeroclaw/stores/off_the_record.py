@@ -47,6 +47,7 @@ HELD = frozenset(
         RowKind.RESULT,
         RowKind.ATTACHMENT,
         RowKind.TITLE,
+        RowKind.NOTICE,
     }
 )
 """The rows that hold what was said; the others of a conversation hold ids, and outlive the process."""
@@ -150,7 +151,11 @@ class OffTheRecord:
     async def commit(self, commit: Commit) -> None:
         """Write everything or nothing; see `Store.commit`."""
         kept: dict[bytes, _Held] = {}
-        written = [self._written(one, commit.conversation, kept) for one in commit.writes]
+        scope = commit.conversation
+        of = scope or self._told_of(commit.writes)
+        written = [
+            self._written(one, of if isinstance(one, Put) else scope, kept) for one in commit.writes
+        ]
         # Before the commit: whoever reads it may do so before this goes on.
         self._held |= kept
         try:
@@ -161,7 +166,12 @@ class OffTheRecord:
                 del self._held[reference]
             raise
         for write, stored in zip(commit.writes, written, strict=True):
-            self._committed(write, stored, commit.conversation)
+            self._committed(write, stored, scope)
+
+    def _told_of(self, writes: Sequence[Write]) -> ConversationId | None:
+        """Return the conversation of a held row that goes: what takes its place tells of the same."""
+        gone = (self._newest.get((one.kind, one.key)) for one in writes if isinstance(one, Delete))
+        return next((self._held[one].conversation for one in gone if one is not None), None)
 
     def _written(
         self, write: Write, scope: ConversationId | None, kept: dict[bytes, _Held]

@@ -15,7 +15,7 @@ from zeroclaw.conversation.numbers import Numbers
 from zeroclaw.conversation.turn_row import TurnRow
 from zeroclaw.delivery.live import Live
 from zeroclaw.delivery.outbox import Outbox
-from zeroclaw.delivery.rows import Text, outbox_row, quiet_notes
+from zeroclaw.delivery.rows import Text, notice_row, outbox_row
 from zeroclaw.envelope import Address, ConversationId, Principal, Reader
 from zeroclaw.events import Publish
 from zeroclaw.gate.decide import Gate
@@ -55,7 +55,6 @@ class TurnServices(Value):
     Attributes:
         each_approver: As `Gate.approvers`, but without the chat that is configured for all
             questions.
-        operators: The operators' chats, but for the one with this address key.
         failed: Returns what to write with a message that fails, so that operators are told.
         sources: What requests to the model are made of.
         policy: The one in force now, `/halt` included.
@@ -90,7 +89,6 @@ class TurnServices(Value):
     limits: Callable[[], Limits]
     budget: Budget
     each_approver: Callable[[Principal, Address], tuple[Reader, ...]]
-    operators: Callable[[str], tuple[Reader, ...]]
     failed: Callable[[Failure], tuple[Put, ...]]
     policy: Callable[[], PolicySet]
     halted: Callable[[datetime | None], str]
@@ -154,7 +152,7 @@ class TurnContext(Value):
                 notes.append(as_note(line.to(self.language)))
             if (told := level.for_operators(whose.label)) is not None:
                 here = "" if level.scope == "day" else self.address.key()
-                writes += quiet_notes(told, services.operators(here), services.ids.ulid)
+                writes.append(notice_row(services.ids.ulid(), told, but=here))
         return tuple(notes), tuple(writes)
 
     @property

@@ -6,7 +6,7 @@ its event.
 
 import hashlib
 
-from zeroclaw.delivery.rows import File, outbox_row, quiet_notes
+from zeroclaw.delivery.rows import File, notice_row, outbox_row
 from zeroclaw.envelope import ActionId, ApprovalId, Reader
 from zeroclaw.gate.conditions import facts_of
 from zeroclaw.gate.verdict import Stopped
@@ -196,7 +196,7 @@ class EffectExecutor:
         says = catalogue.MAY_HAVE_RUN.about(
             tool=call.name, who=whose.label, where=self._turn.address.channel
         )
-        notes = quiet_notes(says, self._services.operators(""), self._services.ids.ulid)
+        told = notice_row(self._services.ids.ulid(), says)
         ended = await refused(
             self._services,
             action,
@@ -206,7 +206,7 @@ class EffectExecutor:
             by="restart",
             for_people=people,
         )
-        await self._tell(replace(self._call_ended(ended), writes=notes))
+        await self._tell(replace(self._call_ended(ended), writes=(told,)))
 
     def _call_ended(self, settled: Settled) -> Transition:
         """Return the end of a call, with everything that is recorded of it."""

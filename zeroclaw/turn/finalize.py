@@ -8,7 +8,7 @@ from zeroclaw.conversation import message_text
 from zeroclaw.conversation.inbox import State, item_put
 from zeroclaw.conversation.turn_row import read_turn, turn_put
 from zeroclaw.delivery.live import DraftHandle
-from zeroclaw.delivery.rows import Text, lost_from, outbox_row, quiet_notes
+from zeroclaw.delivery.rows import Text, lost_from, notice_row, outbox_row
 from zeroclaw.envelope import CheckedReceipt
 from zeroclaw.events import TurnEnded
 from zeroclaw.gate import audit, receipt_screen
@@ -137,9 +137,7 @@ class Finalizer:
         # A crash loop ended it, and the operators would not be told otherwise what had started.
         started = [one.result.tool_name for one in done.fills if one.outcome == "unknown"]
         lost = [catalogue.MAY_HAVE_RUN.about(tool=one, who=who, where=where) for one in started]
-        readers = services.operators("") if lost else ()
-        notes = [note for one in lost for note in quiet_notes(one, readers, services.ids.ulid)]
-        return (*line, *notes)
+        return (*line, *(notice_row(services.ids.ulid(), one) for one in lost))
 
     async def _fills(self, done: Done) -> tuple[tuple[batch.Fill, ...], tuple[audit.Entry, ...]]:
         """Sign and audit the results of calls that the end cut short."""

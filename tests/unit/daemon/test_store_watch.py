@@ -5,9 +5,11 @@ import pytest
 from tests.fakes.manual_clock import EPOCH
 from tests.fakes.memory_store import MemoryStore
 from zeroclaw.daemon.store_watch import WatchedStore
+from zeroclaw.delivery.rows import notice_row
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import StoreUnusable
 from zeroclaw.store import Commit, DurablePoint, Fence, LogKind, Query, RowKind
+from zeroclaw.text.language import Sentence
 
 EMPTY = Commit(point=DurablePoint.HOUSEKEEPING, writes=())
 HERE = ConversationId("here")
@@ -32,6 +34,7 @@ async def test_what_cannot_be_written_is_told_and_raised() -> None:
         Broken(),
         failed=lambda error: told.append(str(error)),
         written=lambda: told.append("written"),
+        noticed=lambda: told.append("noticed"),
     )
     with pytest.raises(StoreUnusable):
         await store.commit(EMPTY)
@@ -44,7 +47,12 @@ async def test_in_all_else_it_is_the_store_behind_it() -> None:
     """Reads and writes pass through; that something was written is told once it was."""
     behind = MemoryStore()
     told: list[str] = []
-    store = WatchedStore(behind, failed=lambda _error: None, written=lambda: told.append("written"))
+    store = WatchedStore(
+        behind,
+        failed=lambda _error: None,
+        written=lambda: told.append("written"),
+        noticed=lambda: told.append("noticed"),
+    )
     await store.commit(EMPTY)
     assert (behind.commits, told) == ([EMPTY], ["written"])
     assert (await store.lease(HERE)).token == 1
@@ -57,4 +65,7 @@ async def test_in_all_else_it_is_the_store_behind_it() -> None:
     assert await store.blobs(put_before=EPOCH) == ()
     assert await store.size_bytes() == 0
     assert await store.used_bytes() == 0
+    notice = notice_row("0" * 26, Sentence(en="trouble", de="Ärger"))
+    await store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(notice,)))
+    assert told == ["written", "written", "noticed"]
     await store.aclose()

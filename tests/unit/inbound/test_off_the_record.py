@@ -8,6 +8,7 @@ from tests.fakes.house import House, World
 from tests.fakes.scripted_model import asks_for, says
 from zeroclaw.config.model import PolicySettings
 from zeroclaw.envelope import Attachment, is_off_the_record, off_the_record
+from zeroclaw.errors import ProviderRejected
 from zeroclaw.inbound.conversations import CONVERSATIONS
 from zeroclaw.message import SystemMessage, ToolMessage, UserMessage
 from zeroclaw.retention.tables import OF_CONVERSATIONS
@@ -363,6 +364,47 @@ async def test_a_call_that_a_kill_cut_off_is_told_to_operators_without_its_words
         assert house.texts()[-1].startswith("`look` was called off the record in `chat`")
         assert "unknown" in await house.audited()
         assert PHRASE not in await disk(world)
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+async def test_a_failure_is_told_to_operators_and_never_stored(
+    world: World, *, is_there: bool
+) -> None:
+    """A provider's own words may repeat what was said; while nobody is there they wait in memory."""
+    world.model.will((ProviderRejected(f"no {PHRASE} here"),))
+    people = world.config.people
+    world.configure(people=people if is_there else ())
+    async with world.running() as house:
+        await off(house, "ben")
+        await house.say("hello", "ben")
+        assert PHRASE in "".join(house.texts("ben"))
+        assert (PHRASE in "".join(house.texts())) is is_there
+        assert PHRASE not in await disk(world)
+    world.configure(people=people)
+    async with world.running() as house:
+        await settled(house)
+        assert await house.rows(RowKind.NOTICE) == ()
+        assert PHRASE not in await disk(world)
+
+
+async def test_what_a_start_finds_waits_for_an_operator(world: World) -> None:
+    """In the commit that clears the rest away, so that the next kill does not hide it (P3)."""
+    world.model.will(LOOK)
+    async with world.running() as house:
+        await off(house, "ben")
+        world.look.hold = asyncio.Event()
+        await house.say(f"look at {PHRASE}", "ben")
+    people = world.config.people
+    world.configure(people=())
+    async with world.running() as house:
+        await settled(house)
+        assert house.texts() == []
+    world.configure(people=people)
+    for _ in range(2):
+        async with world.running() as house:
+            await settled(house)
+            (told,) = house.texts()
+            assert told.startswith("`look` was called off the record in `chat`")
 
 
 async def test_a_question_that_a_kill_took_runs_nothing(world: World) -> None:

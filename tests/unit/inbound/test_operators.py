@@ -1,5 +1,6 @@
 """Where approvers and operators are reached."""
 
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -11,9 +12,11 @@ from tests.fakes.scripted_channel import ScriptedChannel
 from zeroclaw.channel import Channel
 from zeroclaw.config.model import ApprovalSettings, ChannelSettings, Config, PersonSettings
 from zeroclaw.daemon.live_config import LiveConfig
+from zeroclaw.delivery.rows import NOTICE_DAYS
 from zeroclaw.envelope import Address, Principal, Reader, Sender
 from zeroclaw.inbound.identity import Contact, People
 from zeroclaw.inbound.operators import Operators
+from zeroclaw.store import RowKind
 from zeroclaw.text.language import Sentence
 from zeroclaw.value import replace
 
@@ -176,12 +179,25 @@ def test_a_person_at_this_machine_is_the_operator_by_name() -> None:
     assert once == (Contact(person="person:dora", channel="web", sender="operator"),)
 
 
-async def test_an_operator_without_a_chat_is_told_nothing(tmp_path: Path) -> None:
-    """Nothing is written when there is nobody to read it."""
+@pytest.mark.parametrize("channels", [("mail",), ("chat", "mail")])
+async def test_a_notice_waits_for_an_operator_across_restarts(
+    tmp_path: Path, channels: tuple[str, ...]
+) -> None:
+    """It is a row until a channel comes up that reaches one, for a week; then it is told once."""
     world = World(tmp_path, Config(people=(), channels={"chat": CHAT}))
     async with world.running() as house:
         await house.services.notices.tell(Sentence(en="trouble", de="Ärger"))
-        assert world.store.commits == []
+        await house.settle()
+        (waiting,) = await house.rows(RowKind.NOTICE)
+        assert waiting.due_at == world.clock.now() + timedelta(days=NOTICE_DAYS)
+    dora = PersonSettings(name="dora", ids=("mail:d",), roles=("operator",), language="de")
+    world.configure(people=(dora,), channels=dict.fromkeys(channels, CHAT))
+    world.add_platform("mail")
+    for _ in range(2):
+        async with world.running() as house:
+            await house.settle()
+            assert house.texts("d", channel="mail") == ["Ärger"]
+            assert await house.rows(RowKind.NOTICE) == ()
 
 
 async def test_the_page_is_told_before_the_terminal(tmp_path: Path) -> None:

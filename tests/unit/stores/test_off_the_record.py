@@ -109,6 +109,19 @@ async def test_a_row_of_nobody_written_with_it_is_its_own_and_stays_so() -> None
     assert len(await store.select(Query(kind=RowKind.OUTBOX, conversation=HERE))) == 2
 
 
+async def test_a_row_that_takes_the_place_of_another_tells_of_the_same() -> None:
+    """A notice to operators becomes a message to one of them, in a commit of nobody's."""
+    disk = MemoryStore()
+    store = OffTheRecord(disk)
+    await store.commit(chore(said("1", here=None, kind=RowKind.NOTICE), scope=HERE))
+    gone = Delete(kind=RowKind.NOTICE, key="1")
+    await store.commit(chore(said("2", here=None, kind=RowKind.OUTBOX), gone))
+    assert [one.body for one in await store.select(Query(kind=RowKind.OUTBOX))] == [WORDS]
+    assert WORDS not in await behind(disk)
+    await store.commit(chore(said("3", here=None, kind=RowKind.OUTBOX)))
+    assert WORDS in await behind(disk)
+
+
 async def test_its_journal_is_read_whole_and_its_audit_is_on_record() -> None:
     """The audit holds no words, and outlives the process."""
     disk = MemoryStore()
