@@ -15,6 +15,7 @@ from tests.soak.measured import Measured, is_disk_flat, is_memory_flat
 from tests.soak.model import answer_to
 from tests.soak.on_telegram import disobeyed
 from tests.soak.owed import REPEAT, Books, Owed
+from tests.soak.place import Room
 from tests.soak.soak import PLACES, Came, Soak, soaked, stalls_in
 from zeroclaw.host.clock import SystemClock
 
@@ -63,6 +64,18 @@ async def test_it_sees_what_is_lost_doubled_and_out_of_order(tmp_path: Path) -> 
     assert sums.repeats == 1
     assert sums.ran_twice == ("a",)
     assert not sums.are_good
+
+
+@pytest.mark.parametrize(("answers", "out_of_order"), [("21", ()), ("12", ("text p.1",))])
+def test_it_goes_by_the_order_that_the_platform_gave(
+    answers: str, out_of_order: tuple[str, ...]
+) -> None:
+    """A mailbox that numbers two mails the other way round has no other order than that. P2."""
+    room = Room("ann")
+    room.stand([answer_to(f"text p.{one}") for one in answers])
+    books = Books(owed=[Owed(key=f"text p.{one}", chat=room, deed=-one) for one in (1, 2)])
+    sums = books.sums(exceeded=0, runs=[], order=lambda one: int(str(one.deed)))
+    assert (sums.lost, sums.out_of_order) == ((), out_of_order)
 
 
 def test_a_stall_of_the_event_loop_fails_it() -> None:

@@ -1,6 +1,6 @@
 """What people are owed, and what came of it, read from the chats as they stand."""
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 
 from tests.faults.promises import REPEAT
@@ -46,13 +46,17 @@ class Owed(Value):
         return text.removesuffix(REPEAT).endswith(self.end)
 
 
+def _as_written(_one: Owed) -> int:
+    return 0
+
+
 class Sums(Value):
     """What it came to; the first four are to be 0.
 
     Attributes:
         lost: Keys of messages without a whole answer.
         doubled: Keys that were answered twice, without a word that it may be a repeat.
-        out_of_order: Keys that were answered before one that was written before them.
+        out_of_order: Keys that were answered before one that stood before them.
         exceeded: Calls that came before they were allowed.
         repeats: Answers that say that they may be a repeat.
         ran_twice: Calls of a tool that changes things, which ran more than once.
@@ -79,14 +83,16 @@ class Books:
 
     owed: list[Owed] = field(default_factory=list[Owed])
 
-    def sums(self, *, exceeded: int, runs: list[str]) -> Sums:
-        """Return what it came to."""
+    def sums(
+        self, *, exceeded: int, runs: list[str], order: Callable[[Owed], int] = _as_written
+    ) -> Sums:
+        """Return what it came to; `order` numbers messages of one chat that are out of order by it."""
         lost: list[str] = []
         doubled: list[str] = []
         out_of_order: list[str] = []
         repeats = 0
         newest: dict[Hashable, int] = {}
-        for one in self.owed:
+        for one in sorted(self.owed, key=order):
             plain, marked = one.places()
             repeats += len(marked)
             if not plain and not marked:

@@ -290,8 +290,15 @@ class _Run:
         middle = self._looks[0]
         earlier, later = memory_halves(self._looks)
         early = [one.too_early(self._troubles.lives) for one in self.here.places]
+        orders = {
+            line.chat.id: order
+            for place, order in [(one, one.order()) for one in self.here.places]
+            for line in place.lines
+        }
         sums = self._crowd.books.sums(
-            exceeded=sum(count for count, _ in early), runs=self.here.bench.ran("knock")
+            exceeded=sum(count for count, _ in early),
+            runs=self.here.bench.ran("knock"),
+            order=lambda one: orders[one.chat.id](one.deed),
         )
         growth = [
             what

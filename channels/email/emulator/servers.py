@@ -14,7 +14,7 @@ import socket
 import stat
 import subprocess
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from email.message import EmailMessage
 from email.parser import BytesParser
@@ -32,6 +32,7 @@ AUTHSERV_ID = "mx.zero.test"
 VOUCHED = f"{AUTHSERV_ID}; dmarc=pass header.from={DOMAIN}"
 START_S = 20.0
 _VALIDITY = re.compile(r"3 V(\d+) ")
+_NUMBERED = re.compile(r"(?m)^(\d+).* :([^:\n]+)")
 _QUEUE = re.compile(r"\bid ([0-9A-Za-z]{10,})\b")
 
 DOVECOT = """
@@ -275,6 +276,18 @@ class Servers:
         """Return the UIDVALIDITY of a mailbox that a mail has come to."""
         numbered = _VALIDITY.match((self.home / "mail" / address / "dovecot-uidlist").read_text())
         return int(numbered[1]) if numbered else 0
+
+    def uids(self, address: str) -> Mapping[str, int]:
+        """Return the UID of each mail in a mailbox, by its Message-ID; the first of one that came twice."""
+        listed = (self.home / "mail" / address / "dovecot-uidlist").read_text()
+        uids = {name: int(uid) for uid, name in _NUMBERED.findall(listed)}
+        parser = BytesParser(policy=default)
+        known: dict[str, int] = {}
+        for one in self._files(address):
+            found = str(parser.parsebytes(one.read_bytes(), headersonly=True)["message-id"])
+            uid = uids[one.name.partition(":")[0]]
+            known[found] = min(uid, known.get(found, uid))
+        return known
 
     async def cut(self, address: str) -> None:
         """End every session of one mailbox, as a server does that is restarted."""
