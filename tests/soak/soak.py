@@ -238,7 +238,8 @@ class _Run:
             await self._write()
             for one in looking:
                 one.cancel()
-        return self._sum_up(begin, self._measured())
+        # In a thread, for it reads mailboxes as they lie on disk.
+        return await asyncio.to_thread(self._sum_up, begin, self._measured())
 
     async def _all_heard(self) -> None:
         """Wait until the bot listens everywhere."""

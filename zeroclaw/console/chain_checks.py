@@ -78,7 +78,7 @@ class ChainChecker:
         await self._rested.wait()
 
     async def keep(self) -> None:
-        """ConsoleReader through what is asked for, until cancelled."""
+        """Look through what is asked for, until cancelled."""
         while True:
             self._wake.clear()
             while self._waiting:

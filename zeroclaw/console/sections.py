@@ -72,7 +72,7 @@ class Sections:
         return frame.page(self._place, section, standing, main, title=title)
 
     async def check(self, fields: Fields) -> str:
-        """ConsoleReader through one chain anew, or through all."""
+        """Look through one chain anew, or through all."""
         stream = fields.get("check", "")
         if stream and await self._look.chain(stream) is None:
             return "there is no such chain"
