@@ -8,6 +8,7 @@ the journal holds the summary as one more entry.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
 
 from msgspec.json import encode
 
@@ -119,6 +120,20 @@ def kept(scene: Scene, known: Weighed, learned: Learned, *, least: bool = False)
     return longest(shown, scene.start, KEPT_SHARE * (room - fixed), known)
 
 
+def is_little(gone: Sequence[Message]) -> bool:
+    """Tell whether messages are one of a person at most, and no longer than a summary of them.
+
+    A turn that the runtime answered itself, such as an earlier `/compact`, holds nothing to keep.
+    """
+    told = [
+        one
+        for one, following in zip_longest(gone, gone[1:])
+        if not (_is_runtimes(one) or _is_runtimes(following))
+    ]
+    said = sum(isinstance(one, UserMessage) and not one.note for one in told)
+    return said <= 1 and sum(map(of_message, told)) < LEAST_SUMMARY
+
+
 def summary_tokens(window: int | None) -> int:
     """Return how long a summary may be."""
     return max(min((window or UNKNOWN_WINDOW) // 16, MOST_SUMMARY), LEAST_SUMMARY)
@@ -189,6 +204,14 @@ def told_about(
 def kept_summary(text: str, window: int | None) -> str:
     """Return a summary as it is kept, empty for none."""
     return clipped(text.strip(), summary_tokens(window))
+
+
+def _is_runtimes(message: Message | None) -> bool:
+    return (
+        isinstance(message, AssistantMessage)
+        and message.mark == "runtime"
+        and not message.tool_calls
+    )
 
 
 def _told(messages: Iterable[Message], most_chars: int) -> Iterator[str]:

@@ -6,7 +6,7 @@ a while, and requests are cut instead (K13).
 """
 
 from zeroclaw.context.assembly import reserve_of, room_of
-from zeroclaw.context.compaction import UNKNOWN_WINDOW, Breaker, kept, kept_summary
+from zeroclaw.context.compaction import UNKNOWN_WINDOW, Breaker, is_little, kept, kept_summary
 from zeroclaw.foreign import Raised
 from zeroclaw.message import NO_USAGE, Usage
 from zeroclaw.store import DurablePoint
@@ -31,6 +31,8 @@ async def compact(turn: TurnContext, notes: FactNotes, cause: CompactionCause) -
         return _failed("")
     messages, start = scene.messages, tail.start
     gone = [one for at, one in enumerate(messages[:start]) if at != tail.pinned]
+    if is_asked and is_little(gone):
+        return _failed(catalogue.NOTHING_TO_COMPACT.to(language))
     room = room_of(scene, composer.learned) or UNKNOWN_WINDOW
     if (window := services.model.summariser.facts.context_tokens) is not None:
         room = min(room, window - reserve_of(window))

@@ -247,3 +247,27 @@ async def test_a_summary_that_fails_is_paid_for(world: World) -> None:
         ended = (await house.journal())[-1]
         assert isinstance(ended, entries.TurnFinished)
         assert ended.usage == Usage(input_tokens=30, output_tokens=6)
+
+
+async def test_a_conversation_of_one_message_is_not_summarised(world: World) -> None:
+    """However often a person asks, no model is: a summary would be longer than what it stands for."""
+    with_notes(world)
+    async with world.running() as house:
+        await house.say("hello")
+        for _ in range(9):
+            await house.say("/compact")
+            assert house.texts()[-1] == "There is nothing here yet to summarise."
+        assert len(world.model.requests) == 1
+
+
+async def test_after_a_summary_nothing_is_left_to_summarise(world: World) -> None:
+    """Until something is said again."""
+    async with world.running() as house:
+        await talk(house, world, 2)
+        for _ in range(9):
+            await house.say("/compact")
+        assert len(world.model.requests) == 3
+        assert house.texts()[-1] == "There is nothing here yet to summarise."
+        await talk(house, world, 2)
+        await house.say("/compact")
+        assert len(await summaries(house)) == 2
