@@ -197,7 +197,7 @@ async def test_a_letter_answers_the_one_open_call(tmp_path: Path) -> None:
         )
         ending = Ending(approval=ApprovalId("a1"), how="approved", by="operator", at=EPOCH)
         await bot.channel.settle(ref, Outcome(card=CARD, endings=(ending,)))
-        await sitting.sees("✓ 1  shell approved by operator")
+        await sitting.sees(f"{SCREEN.badge('✅ 1')}  shell approved by operator")
         sitting.keyboard.press("a", Ended())
         assert await bot.came.get() == Said(text="a")
 
@@ -249,7 +249,7 @@ async def test_a_pipe_answers_a_card_with_its_next_line(tmp_path: Path) -> None:
         await bot.answer("then not", "k1")
         bot.busy = 0
         await running
-    assert sitting.written.endswith("✗ 1  shell denied by operator\n● then not\n")
+    assert sitting.written.endswith("❌ 1  shell denied by operator\n● then not\n")
 
 
 async def test_a_command_without_an_answer_does_not_hold_up_a_pipe(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ def test_the_demo_shows_a_draft_a_card_and_a_receipt(short: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     order = [
         "┌ operator asks; answer until ",
-        "✓ 1  write_file approved by operator",
+        "✅ 1  write_file approved by operator",
         "> claw in the cold tide",
         "⚠️ false receipt",
         "✅ receipt: read_file · ok",

@@ -1,5 +1,7 @@
 """What each line of the daemon adds to a screen that is written at its end."""
 
+import json
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
@@ -7,6 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from channels._local import render as local
+from channels.terminal import render
+from tests.fakes.manual_clock import EPOCH
+from zeroclaw import (
+    ApprovalId,
+    Card,
+    CardCall,
+    CheckedReceipt,
+    Ending,
+    Outcome,
+    Outgoing,
+    escape_invisible,
+)
 from zeroclaw.cli.chat.screen import Ink, View
 
 Line = Mapping[str, object]
@@ -15,6 +30,7 @@ SCREEN = Ink(moves=True, colours=False, columns=40, rows=10)
 PIPE = Ink(moves=False, colours=False)
 AT = "2026-01-01T12:00:00+00:00"
 CLEAR = "\r\x1b[K"
+HEAD, FOOT, REMARK = map(SCREEN.badge, "┌└·")
 
 
 def item(
@@ -95,6 +111,28 @@ def test_an_answer_that_is_out_of_reach_is_written_below() -> None:
     assert view.take(item("b", number=2)) == "\n● b\n"
 
 
+@pytest.mark.parametrize(
+    "sign",
+    ["\t", "\u200b", "\u200d", "\ufe0f", "\u0301", "👩\u200d", "\u1161", "\U0001f3fd", "\u0605"],
+)
+def test_what_a_terminal_may_draw_narrower_takes_nothing_away_above_an_answer(sign: str) -> None:
+    """There may stand a card: 200 tabs end on the row where they began, and it was 40 rows up (P5)."""
+    view = live_view(Ink(moves=True, colours=False, columns=40, rows=99))
+    view.take(item(f"Hi{sign * 200}", draft=True))
+    assert view.take(item("b", draft=True, number=2)) == "\n● b"
+
+
+@given(st.text(st.sampled_from("ab\t\n日🇦\u200d\u0301·")))
+def test_of_a_text_no_more_rows_are_taken_away_than_it_has(text: str) -> None:
+    """Where every sign that may be drawn as nothing is drawn so."""
+    erased = Ink(moves=True, colours=False, columns=4, rows=99).erase(text) or ""
+    up = re.search(r"\d+", erased)
+    cells = [
+        sum({"a": 1, "b": 1, "日": 2}.get(sign, 0) for sign in one) for one in text.split("\n")
+    ]
+    assert int(up[0] if up else 0) <= sum(max(0, one - 1) // 4 for one in cells) + text.count("\n")
+
+
 def test_an_older_frame_is_dropped() -> None:
     """Numbers grow; a frame that was overtaken changes nothing."""
     view = live_view(SCREEN)
@@ -106,7 +144,7 @@ def test_what_comes_between_does_not_tear_an_answer() -> None:
     """The rest of it follows below, marked as the rest."""
     view = live_view(SCREEN)
     view.take(item("One.", draft=True))
-    assert view.take(card(call(1))).startswith("\n┌ ann asks; answer until")
+    assert view.take(card(call(1))).startswith(f"\n{HEAD} ann asks; answer until")
     assert view.take(item("One. Two.", number=2)) == "● … Two.\n"
     assert view.take(item("One. Two.", number=3)) == ""
 
@@ -176,8 +214,92 @@ def test_no_word_on_a_card_begins_a_line(ink: Ink) -> None:
     denied = card({**call(1), **told, "ending": ended("denied", EVIL, EVIL)}, number=2)
     view = live_view(ink)
     lines = (view.take(asked) + view.take(denied)).splitlines()
-    assert [line for line in lines if line[:2] not in ("┌ ", "│ ", "└ ", "✗ ")] == []
+    begun = tuple(map(ink.badge, ("┌", "└", "❌ 1")))
+    assert [line for line in lines if not line.startswith(("│ ", *begun))] == []
     assert len(lines) == 9
+
+
+# What paints over, turns round, fills a row to its end, or looks like a sign of ours.
+ANY_TEXT = st.text(
+    st.sampled_from("┌└│┏╔✅✓❌✗⏹■·●» \n\r\b\t\v\x1b\x9b[7m\x85\u2028\u202e\u200d日e\u0301")
+    | st.characters(),
+    max_size=60,
+) | st.sampled_from(
+    [
+        f"{'x' * 40}{forged}\n{forged}\x1b[7m{forged}\r{forged}"
+        for forged in (
+            "┌ ann asks; answer until 12:15:00",
+            f"{FOOT} a = Approve once · d = Deny",
+            "✅ 1  shell approved by olga",
+            "\x1b[7m✅ 1\x1b[27m  shell approved by olga",
+            "✅ receipt: shell · ok · 12:03 UTC",
+        )
+    ]
+)
+INVERSE = re.compile("\x1b\\[7m(.*?)\x1b\\[27m", re.DOTALL)
+INKS = (SCREEN, Ink(moves=True, colours=True, columns=40, rows=10))
+
+
+def written_by(words: list[str], *, reason: str) -> tuple[Line, Line, Line]:
+    """A message that proves something, a card and its ending, as the daemon sends them."""
+    text, who, tool, summary, why, scope = words
+    call = CardCall(
+        approval=ApprovalId("a1"),
+        number=1,
+        tool=tool,
+        summary=summary,
+        arguments=json.dumps({"command": text}, ensure_ascii=False, indent=2),
+        why=why,
+        scope=scope,
+        hash8="0a1b2c3d",
+    )
+    asked = Card(key="c1", asked_by=who, calls=(call,), deadline_at=EPOCH)
+    proof = CheckedReceipt(token="zc", tool="ls", summary=summary, outcome="ok", at=EPOCH)
+    answer = Outgoing(rendered=render.markdown(text), key="k", receipts=(proof,))
+    denied = Ending(approval=ApprovalId("a1"), how="denied", by=who, at=EPOCH, reason=reason)
+    items = (
+        local.bot("m1", answer, EPOCH),
+        local.card("c1", Outcome(card=asked, endings=()), EPOCH),
+        local.card("c1", Outcome(card=asked, endings=(denied,)), EPOCH),
+    )
+    answered, card, ended = (render.line(item, at) for at, item in enumerate(items))
+    return answered, card, ended
+
+
+@pytest.mark.parametrize("ink", INKS)
+@given(words=st.lists(ANY_TEXT, min_size=6, max_size=6), reason=ANY_TEXT)
+def test_on_a_terminal_only_our_own_signs_are_inverse(
+    ink: Ink, words: list[str], reason: str
+) -> None:
+    """So no text is a card, an ending or a mark, wherever a row begins (P5, P7)."""
+    view = live_view(ink)
+    answered, asked, ended = written_by(words, reason=reason)
+    assert INVERSE.findall(view.take(answered)) == ["✅ receipt:"]
+    assert INVERSE.findall(view.take(asked)) == ["┌", "└"]
+    assert INVERSE.findall(view.take(ended)) == ["❌ 1"]
+    assert "\x1b[7m" not in view.take(item(render.visible(words[0]), kind="person"))
+
+
+@given(words=st.lists(ANY_TEXT, min_size=6, max_size=6), reason=ANY_TEXT)
+def test_into_a_pipe_a_sign_of_ours_stands_where_a_line_begins_and_nowhere_else(
+    words: list[str], reason: str
+) -> None:
+    """Likewise for who reads it in rows; and the call on the card is still the same call (P5)."""
+    view = live_view(PIPE)
+    shown = "".join(map(view.take, written_by(words, reason=reason)))
+    found = [(line, sign.start()) for line in shown.splitlines() for sign in OURS.finditer(line)]
+    assert [line[at] + str(at) for line, at in found] == ["✅0", "┌0", "└0", "❌0"]
+    arguments = [line[5:] for line in shown.splitlines() if line.startswith("│    ")]
+    first, last = arguments.index("{"), arguments.index("}")
+    assert json.loads("\n".join(arguments[first : last + 1])) == {"command": seen(words[0])}
+
+
+OURS = re.compile("[┌┍┎┏╒╓╔└┕┖┗╘╙╚✅✔☑❌❎⏹🕓]")
+
+
+def seen(text: str) -> str:
+    """What a card spells out of a text stands as it is spelled out."""
+    return json.loads(escape_invisible(json.dumps(text, ensure_ascii=False)))
 
 
 def test_into_a_pipe_no_remark_of_the_daemon_begins_a_second_line() -> None:
@@ -189,7 +311,7 @@ def test_into_a_pipe_no_remark_of_the_daemon_begins_a_second_line() -> None:
 def test_on_a_terminal_a_true_mark_is_inverse_even_without_colours() -> None:
     """It is a style, which no text has (no-color.org asks for no colours, not for no styles). P7."""
     shown = live_view(SCREEN).take(proven("Done. ✅", MARK))
-    assert shown == f"● Done. ✅\n\x1b[7m ✅ {MARK} \x1b[27m\n"
+    assert shown == "● Done. ✅\n\x1b[7m✅ receipt:\x1b[27m shell · ok · 12:03 UTC\n"
 
 
 def test_the_snapshot_shows_the_last_messages_and_what_is_still_going_on() -> None:
@@ -204,7 +326,7 @@ def test_the_snapshot_shows_the_last_messages_and_what_is_still_going_on() -> No
     ):
         assert view.take(line) == ""
     shown = view.take({"type": "live", "number": 0})
-    assert shown.startswith("» hi\n─── now ───\n┌ ann asks; answer until")
+    assert shown.startswith(f"» hi\n─── now ───\n{HEAD} ann asks; answer until")
     assert shown.endswith("● grow")
     assert "old" not in shown
     assert ([one.approval for one in view.open_calls], view.answered) == (["a1"], 0)
@@ -228,16 +350,16 @@ def test_a_card_shows_the_call_and_how_to_answer() -> None:
     view = live_view(SCREEN)
     shown = view.take(card(call(1)))
     assert [line.partition(" until")[0] for line in shown.splitlines()] == [
-        "┌ ann asks; answer",
+        f"{HEAD} ann asks; answer",
         "│ 1  shell  run `ls`  #0a1b2c3d",
         "│    it does more than read",
         "│    {",
         '│      "command": "ls"',
         "│    }",
-        "└ a = Approve once · t = Approve for a time · d = Deny · /deny 1 because …",
+        f"{FOOT} a = Approve once · t = Approve for a time · d = Deny · /deny 1 because …",
     ]
     two = live_view(SCREEN).take(card(call(1), call(2)))
-    assert two.splitlines()[-1] == "└ /approve 1 2 · /deny 1 because …"
+    assert two.splitlines()[-1] == f"{FOOT} /approve 1 2 · /deny 1 because …"
 
 
 def test_each_ending_is_told_once() -> None:
@@ -252,8 +374,8 @@ def test_each_ending_is_told_once() -> None:
         card(call(1, ended("approved")), call(2, ended("denied", "bob", "no")), number=4)
     )
     assert (first, second, again) == (
-        "✓ 1  shell approved by ann\n",
-        "✗ 2  shell denied by bob: no\n",
+        f"{SCREEN.badge('✅ 1')}  shell approved by ann\n",
+        f"{SCREEN.badge('❌ 2')}  shell denied by bob: no\n",
         "",
     )
     assert view.open_calls == ()
@@ -261,7 +383,9 @@ def test_each_ending_is_told_once() -> None:
 
 def test_a_card_that_ended_while_away_shows_its_ending_only() -> None:
     view = live_view(SCREEN)
-    assert view.take(card(call(1, ended("expired", "")))) == "✗ 1  shell expired\n"
+    assert (
+        view.take(card(call(1, ended("expired", "")))) == f"{SCREEN.badge('❌ 1')}  shell expired\n"
+    )
 
 
 def test_ones_own_message_is_not_repeated() -> None:
@@ -293,13 +417,13 @@ def test_the_bot_is_shown_at_work_until_it_speaks() -> None:
     ("line", "shown"),
     [
         ({"type": "received", "id": "i", "toast": ""}, ""),
-        ({"type": "received", "id": "i", "toast": "done"}, "· done\n"),
-        ({"type": "refused", "id": "i", "why": "no", "again": False}, "· not taken: no\n"),
+        ({"type": "received", "id": "i", "toast": "done"}, f"{REMARK} done\n"),
+        ({"type": "refused", "id": "i", "why": "no", "again": False}, f"{REMARK} not taken: no\n"),
         (
             {"type": "refused", "id": "i", "why": "no", "again": True},
-            "· not taken: no; it is tried again\n",
+            f"{REMARK} not taken: no; it is tried again\n",
         ),
-        ({"type": "trouble", "why": "closing"}, "· closing\n"),
+        ({"type": "trouble", "why": "closing"}, f"{REMARK} closing\n"),
         ({"type": "news from a later daemon"}, ""),
         ({"type": "gone", "id": "k1", "number": 3}, ""),
     ],

@@ -5,10 +5,12 @@ and which calls still wait, and `View` turns each line of the daemon into the te
 a terminal an answer is shown while it grows: what is new is appended, and when the text so far has
 changed it is taken away and written anew. Into a pipe only whole messages go, once each.
 
-A true mark is something that no text can be: on a terminal it is in inverse, and no text has a style;
-into a pipe it begins a line, as no line of a message does, with a sign that no message keeps.
+A true mark is something that no text can be: on a terminal its sign is in inverse, and no text has a
+style; into a pipe it begins a line, as no line of a message does, with a sign that no message keeps.
+Nothing that anybody wrote is in inverse, or a long line might wrap and begin a row with a false mark.
 """
 
+import json
 import unicodedata
 from collections.abc import Iterator, Mapping
 from datetime import datetime
@@ -24,13 +26,16 @@ Line = Mapping[str, object]
 
 KEYS: Mapping[str, str] = {"a": "once", "t": "for_a_time", "d": "deny"}
 """What a single letter answers when exactly one call waits."""
-_ENDINGS = {"approved": "✓", "denied": "✗", "expired": "✗", "stopped": "■"}
+_ENDINGS = {"approved": "✅", "denied": "❌", "expired": "❌", "stopped": "⏹"}
 
 BOT = "● "
 PROMPT = "» "
 _AT_WORK = "…"
 
 _WIDE = frozenset("WF")
+_INSTEAD = {"┌┍┎┏╒╓╔": "╭", "└┕┖┗╘╙╚": "╰", "❌❎": "✗", "⏹": "■"}
+_OWN_SIGNS = {ord(sign): instead for signs, instead in _INSTEAD.items() for sign in signs}
+"""What the program's own lines begin with, and what looks like it, by what a text has instead."""
 
 
 class Ink(Value):
@@ -57,15 +62,26 @@ class Ink(Value):
         return f"\x1b[1m{text}\x1b[22m" if self.colours else text
 
     def badge(self, text: str) -> str:
-        """Return a true mark: in inverse, which no message has, with colours or without."""
-        return f"\x1b[7m {text} \x1b[27m" if self.moves else text
+        """Return the program's own sign: in inverse, which no message has, with colours or without."""
+        return f"\x1b[7m{text}\x1b[27m" if self.moves else text
 
     def said(self, text: str) -> str:
         """Return a message as it stands behind its sign; into a pipe none of its lines begins one."""
         if self.moves:
             return text
-        lines = without_mark_signs(text).splitlines()
+        lines = self.line(text).splitlines()
         return "\n".join(f"  {line}" if line and at else line for at, line in enumerate(lines))
+
+    def line(self, text: object) -> str:
+        """Return what somebody wrote within a line; into a pipe no sign is left that begins ours."""
+        return str(text) if self.moves else without_mark_signs(str(text)).translate(_OWN_SIGNS)
+
+    def arguments(self, text: object) -> str:
+        """Return the JSON of a call, which stays the same call: there a sign is escaped."""
+        if self.moves:
+            return str(text)
+        kept = ((sign, self.line(sign) == sign) for sign in str(text))
+        return "".join(sign if is_kept else json.dumps(sign)[1:-1] for sign, is_kept in kept)
 
     def warm(self, text: str) -> str:
         """Return a text that asks for something."""
@@ -76,24 +92,35 @@ class Ink(Value):
         return "\r\x1b[K" if self.moves else ""
 
     def erase(self, text: str) -> str | None:
-        """Return what takes a text away that ends at the cursor; None when it is out of reach."""
-        up = self._rows_of(text) - 1
-        if not self.moves or up >= self.rows - 1:
+        """Return what takes a text away that ends at the cursor; None when it is out of reach.
+
+        One whose rows terminals count differently is: above it stands what must not be lost.
+        """
+        up, most = (
+            sum(rows) - 1 for rows in zip(*map(self._rows_of, text.split("\n")), strict=True)
+        )
+        if not self.moves or up != most or up >= self.rows - 1:
             return None
         return f"\r\x1b[{up}A\x1b[J" if up else "\r\x1b[J"
 
-    def _rows_of(self, text: str) -> int:
-        return sum(self._rows_of_line(line) for line in text.split("\n"))
+    def _rows_of(self, line: str) -> tuple[int, int]:
+        """Return the least and the most rows that a line may have."""
+        cells = [_cells(sign) for sign in line]
+        least, most = sum(one for one, _ in cells), sum(one for _, one in cells)
+        # A wide sign does not begin in a row's last cell.
+        columns = max(1, self.columns - (most > len(line)))
+        return max(1, -(-least // self.columns)), max(1, -(-most // columns))
 
-    def _rows_of_line(self, line: str) -> int:
-        cells = sum(_cells(sign) for sign in line.expandtabs())
-        return max(1, -(-cells // self.columns))
 
-
-def _cells(sign: str) -> int:
-    if unicodedata.combining(sign):
-        return 0
-    return 2 if unicodedata.east_asian_width(sign) in _WIDE else 1
+def _cells(sign: str) -> tuple[int, int]:
+    """Return the least and the most cells that a sign is drawn in."""
+    width = unicodedata.east_asian_width(sign)
+    if sign.isascii() and sign.isprintable():
+        return 1, 1
+    if sign.isalpha() and width != "A" and not "\u1160" <= sign <= "\u11ff":
+        cells = 2 if width in _WIDE else 1
+        return cells, cells
+    return (0, 8) if sign == "\t" else (0, 2)
 
 
 class OpenCall(Value):
@@ -148,18 +175,19 @@ class Cards:
     def _card(self, card: Line, calls: list[Line], choices: tuple[str, ...]) -> Iterator[str]:
         until = datetime.fromisoformat(str(card["deadline_at"])).astimezone()
         words = _words(card)
-        head = words["head"].format_map({"who": card["asked_by"], "at": f"{until:%H:%M:%S}"})
-        yield self._ink.warm(f"┌ {head}")
+        ink, who = self._ink, self._ink.line(card["asked_by"])
+        head = words["head"].format_map({"who": who, "at": f"{until:%H:%M:%S}"})
+        yield f"{ink.badge('┌')} {ink.warm(head)}"
         for call in calls:
-            name = self._ink.bold(f"{call['number']}  {call['tool']}")
-            mark = self._ink.dim(f"#{call['hash8']}")
-            yield f"│ {name}  {call['summary']}  {mark}"
-            yield f"│    {self._ink.dim(str(call['why']))}"
-            for line in str(call["arguments"]).splitlines():
+            name = ink.bold(f"{call['number']}  {ink.line(call['tool'])}")
+            mark = ink.dim(f"#{call['hash8']}")
+            yield f"│ {name}  {ink.line(call['summary'])}  {mark}"
+            yield f"│    {ink.dim(ink.line(call['why']))}"
+            for line in ink.arguments(call["arguments"]).splitlines():
                 yield f"│    {line}"
-            if scope := str(call.get("scope", "")):
-                yield f"│    {self._ink.dim(scope)}"
-        yield self._ink.warm(f"└ {self._how(words, calls, choices)}")
+            if scope := ink.line(call.get("scope", "")):
+                yield f"│    {ink.dim(scope)}"
+        yield f"{ink.badge('└')} {ink.warm(self._how(words, calls, choices))}"
 
     def _how(self, words: Mapping[str, str], calls: list[Line], choices: tuple[str, ...]) -> str:
         numbers = " ".join(str(call["number"]) for call in calls)
@@ -177,11 +205,11 @@ class Cards:
                 yield self._ending(call, _table(ending))
 
     def _ending(self, call: Line, ending: Line) -> str:
-        how = str(ending["how"])
-        said = ending.get("said", how)
+        how, ink = str(ending["how"]), self._ink
         reason = f": {ending['reason']}" if ending.get("reason") else ""
-        sign = _ENDINGS.get(how, "·")
-        return self._ink.dim(f"{sign} {call['number']}  {call['tool']} {said}{reason}")
+        said = ink.line(f"{call['tool']} {ending.get('said', how)}{reason}")
+        sign = ink.badge(f"{_ENDINGS.get(how, '·')} {call['number']}")
+        return f"{sign}  {ink.dim(said)}"
 
 
 def _words(card: Line) -> Mapping[str, str]:
@@ -268,7 +296,7 @@ class View:
 
     def note(self, text: str) -> str:
         """Return a remark of the client's own."""
-        return self._fresh() + self.ink.dim(f"· {self.ink.said(text)}") + "\n"
+        return f"{self._fresh()}{self.ink.badge('·')} {self.ink.dim(self.ink.said(text))}\n"
 
     def take(self, line: Line) -> str:
         """Return what a line of the daemon adds."""
@@ -363,10 +391,14 @@ class View:
             if self._finals.get(key) == text:
                 return ""
             self._finals[key] = text
-        proofs = "".join(f"{self.ink.badge(one)}\n" for one in receipts)
+        proofs = "".join(f"{self._mark(one)}\n" for one in receipts)
         if not self.ink.moves:
             return "" if is_draft else f"{BOT}{self.ink.said(text)}\n{proofs}"
         return self._grown(key, text, is_draft=is_draft) + proofs
+
+    def _mark(self, receipt: str) -> str:
+        kind, colon, proven = receipt.partition(":")
+        return f"{self.ink.badge(f'✅ {kind}{colon}')}{self.ink.line(proven)}"
 
     def _grown(self, key: str, text: str, *, is_draft: bool) -> str:
         old = self._printed.get(key)
@@ -417,9 +449,8 @@ class View:
 
 
 def _receipts(line: Line) -> list[str]:
-    """Return the marks of the receipts that an answer carries; imitated in a text they are masked."""
-    found = line.get("receipts")
-    return [f"✅ {one}" for one in cast("list[object]", found)] if isinstance(found, list) else []
+    """Return the receipts that an answer carries; imitated in a text they are masked."""
+    return [" ".join(str(one).splitlines()) for one in _list(line.get("receipts"))]
 
 
 def _is_open(line: Line) -> bool:
