@@ -16,6 +16,7 @@ from zeroclaw.daemon.config_check import ANSWERS, SUMMARISES, CheckedConfig
 from zeroclaw.daemon.context import open_context_providers
 from zeroclaw.daemon.live_config import LiveConfig
 from zeroclaw.daemon.tools import by_name, open_tools
+from zeroclaw.gate.approval import without_words
 from zeroclaw.gate.protection import Protected
 from zeroclaw.gate.receipt_keys import Keys, open_keys
 from zeroclaw.host import cgroups, places, plugins
@@ -159,7 +160,8 @@ async def open_foundation(start: Start, openers: Openers, stack: AsyncExitStack)
     clock = openers.clock
     ids = SystemIds(clock)
     data = start.places.data
-    store = OffTheRecord(await openers.store(data, clock=clock, log=log))
+    disk = await openers.store(data, clock=clock, log=log)
+    store = OffTheRecord(disk, leaves=without_words)
     stack.push_async_callback(store.aclose)
     await _follow(ids, store)
     keys = await asyncio.to_thread(

@@ -30,7 +30,7 @@ from zeroclaw.gate.scope import Scope, for_a_time
 from zeroclaw.store import Put, Row, RowKind
 from zeroclaw.table import Age, Ages, Column, Table, Whose, Words, json_codec
 from zeroclaw.text import catalogue
-from zeroclaw.text.language import ENGLISH, Language, Translations, translated
+from zeroclaw.text.language import ENGLISH, LANGUAGES, Language, Translations, translated
 from zeroclaw.value import Value, replace
 
 ALL_CHOICES: tuple[Choice, ...] = ("once", "for_a_time", "deny", "deny_with_reason")
@@ -319,6 +319,39 @@ def to_put(approval: Approval, *, expect: int) -> Put:
         due_at=approval.deadline_at if approval.state == "pending" else None,
         expect=expect,
     )
+
+
+def without_words(put: Put) -> bytes:
+    """Return what may outlive a process of a row that tells of an approval off the record.
+
+    By its ids, times and names of people and tools the next one shows on its cards how it ended; nothing
+    of the call is left. Empty for rows of other kinds.
+    """
+    if put.kind is not APPROVALS.kind:
+        return b""
+    one, gone = APPROVALS.of(put), catalogue.ASKED_OFF_THE_RECORD
+    left = replace(
+        one,
+        requester=replace(one.requester, display=""),
+        summary=gone.to(ENGLISH),
+        summaries=tuple((language, gone.to(language)) for language in LANGUAGES),
+        arguments="",
+        why="",
+        reasons=(),
+        hidden=(),
+        scope=None,
+        reason="",
+    )
+    return APPROVALS.codec.encode(left)
+
+
+def of_another_process(left: bytes, at: datetime) -> Approval:
+    """Return what `without_words` left, ended with its process where no approver had answered.
+
+    Raises:
+        StoreUnusable: It is none of that.
+    """
+    return stop(APPROVALS.codec.decode(left), by="", at=at)
 
 
 # --- cards ---------------------------------------------------------------------------------------

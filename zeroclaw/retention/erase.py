@@ -16,10 +16,11 @@ from functools import partial
 from zeroclaw.channel import ChannelLog
 from zeroclaw.conversation.inbox import INBOX, Item, Stop, item_put
 from zeroclaw.conversation.turn_row import TURNS
-from zeroclaw.delivery.rows import notice_row
-from zeroclaw.envelope import ConversationId, is_off_the_record, off_the_record
+from zeroclaw.delivery.rows import OPEN_STATES, OUTBOX, Settle, notice_row, outbox_row
+from zeroclaw.envelope import ConversationId, MessageRef, is_off_the_record, off_the_record
 from zeroclaw.errors import Conflict
 from zeroclaw.gate import audit
+from zeroclaw.gate.approval import APPROVALS, Approval, of_another_process, outcome_of
 from zeroclaw.inbound.commands.forget import ASKED, OPEN, WISHES, Wish
 from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.conversations import CONVERSATIONS, POINTERS, UNRECORDED, Conversation
@@ -42,7 +43,7 @@ from zeroclaw.store import (
     read_all,
     scan,
 )
-from zeroclaw.stores.off_the_record import HELD
+from zeroclaw.stores.off_the_record import HELD, left_by
 from zeroclaw.table import Whose
 from zeroclaw.text import catalogue
 from zeroclaw.turn import entries
@@ -222,12 +223,36 @@ class Erasure:
         if is_meant and (waited or newest is not None):
             says = catalogue.OFF_THE_RECORD_IS_GONE.to(one.language)
             writes.append(self._context.note(says, one.address, language=one.language))
+        writes += self._cards(gone)
         for entry in cut_off:
             if entry.kind is audit.Kind.UNKNOWN:
                 where = one.address.channel
                 told = catalogue.UNRECORDED_MAY_HAVE_RUN.about(tool=entry.tool, where=where)
                 writes.append(notice_row(self._context.ids.ulid(), told))
         await store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=tuple(writes)))
+
+    def _cards(self, gone: list[Row]) -> list[Write]:
+        """Return what shows on the cards of an earlier process how they ended, without their words.
+
+        Those that show it already are left: their turn is over, and nothing was due in their chats.
+        """
+        now = self._clock.now()
+        lefts = (left_by(row.body) for row in gone if row.kind is APPROVALS.kind)
+        asked = [of_another_process(left, now) for left in lefts if left]
+        turns = {row.key for row in gone if row.kind is TURNS.kind and row.state == "open"}
+        due = {row.place for row in gone if row.kind is OUTBOX.kind and row.state in OPEN_STATES}
+        cards: dict[MessageRef, list[Approval]] = {}
+        for one in asked:
+            for ref in one.refs:
+                if one.turn in turns or ref.address.key() in due:
+                    cards.setdefault(ref, []).append(one)
+        return [
+            outbox_row(
+                self._context.ids.ulid(),
+                Settle(ref=ref, outcome=outcome_of(shown, ref.address.key())),
+            )
+            for ref, shown in cards.items()
+        ]
 
     async def _left(self, here: ConversationId) -> bool:
         """Remove a conversation that `/otr off` or `/new` has left; False while something runs there."""

@@ -63,6 +63,16 @@ def is_reference(body: bytes) -> bool:
     return body.startswith(_REFERENCE)
 
 
+def left_by(body: bytes) -> bytes:
+    """Return what a reference says beside that, as `leaves` made it; empty for nothing."""
+    return body.removeprefix(_REFERENCE).partition(b" ")[2]
+
+
+def leave_nothing(_put: Put) -> bytes:
+    """Let nothing of a row outlive the process but its columns."""
+    return b""
+
+
 class _Held(Value):
     """A body, whose it is, and what else a row's reader is given back as it was put."""
 
@@ -75,10 +85,22 @@ class _Held(Value):
 class OffTheRecord:
     """A `Store` over another one, which it keeps what is said off the record from."""
 
-    def __init__(self, store: Store, held: Container[RowKind] = HELD) -> None:
-        """Hold nothing yet; of rows, these kinds will be."""
+    def __init__(
+        self,
+        store: Store,
+        held: Container[RowKind] = HELD,
+        leaves: Callable[[Put], bytes] = leave_nothing,
+    ) -> None:
+        """Hold nothing yet.
+
+        Args:
+            store: What is on disk.
+            held: The kinds of rows that will be.
+            leaves: What the next process needs of a row that is held, without any of its words.
+        """
         self._store = store
         self._kinds = held
+        self._leaves = leaves
         self._held: dict[bytes, _Held] = {}
         self._newest: dict[tuple[RowKind, str], bytes] = {}
         self._blobs: OrderedDict[str, tuple[ConversationId, bytes]] = OrderedDict()
@@ -185,7 +207,8 @@ class OffTheRecord:
                 held = _Held(
                     conversation=whose, body=write.body, key=key, column=write.conversation
                 )
-                key, body = self._stored(kind, key), self._keep(held, kept)
+                left = self._leaves(write)
+                key, body = self._stored(kind, key), self._keep(held, kept, left)
                 return replace(write, key=key, body=body, conversation=whose)
             case Append(log=LogKind.JOURNAL, stream=stream, body=body) if self._is_off(stream):
                 whose = ConversationId(stream)
@@ -213,8 +236,8 @@ class OffTheRecord:
         reference = self._newest.get((put.kind, put.key))
         return None if reference is None else self._held[reference].conversation
 
-    def _keep(self, held: _Held, kept: dict[bytes, _Held]) -> bytes:
-        reference = _REFERENCE + secrets.token_hex().encode()
+    def _keep(self, held: _Held, kept: dict[bytes, _Held], left: bytes = b"") -> bytes:
+        reference = _REFERENCE + secrets.token_hex().encode() + b" " * bool(left) + left
         kept[reference] = held
         return reference
 

@@ -556,6 +556,10 @@ OFF_THE_RECORD_IS_GONE = Sentence(
     de="Ich wurde neu gestartet, und was hier ohne Aufzeichnung gesagt wurde, ist weg: sag bitte noch "
     "einmal, was ich noch beantworten soll. Es bleibt ohne Aufzeichnung.",
 )
+ASKED_OFF_THE_RECORD = Sentence(
+    en="it was asked off the record, and what it was is gone with a restart",
+    de="es wurde ohne Aufzeichnung gefragt, und was es war, ist mit einem Neustart weg",
+)
 UNRECORDED_MAY_HAVE_RUN = Sentence(
     en="`{tool}` was called off the record in `{where}` when I was cut off, and may have run. I did "
     "not repeat it.",

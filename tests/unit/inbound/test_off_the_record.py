@@ -408,20 +408,57 @@ async def test_what_a_start_finds_waits_for_an_operator(world: World) -> None:
 
 
 async def test_a_question_that_a_kill_took_runs_nothing(world: World) -> None:
-    """Its card is answered by a word that it is over."""
+    """Its card says that it was stopped, in place of what it asked, and a press is worth nothing (P5)."""
     world.configure(policy=ASK_FIRST)
     world.model.will(LOOK)
     async with world.running() as house:
         await off(house, "ben")
         await house.say(f"look at {PHRASE}", "ben")
         assert PHRASE in str(house.card())
+        assert PHRASE not in await disk(world)
     async with world.running() as house:
         await settled(house)
+        assert house.endings() == [("stopped", "")]
+        assert PHRASE not in str(house.outcome())
+        assert "was asked off the record" in str(house.outcome())
         assert PHRASE not in await disk(world)
         await house.press()
         assert world.look.runs == []
         assert (await house.audited())[-1] == "cancelled"
         assert house.texts("ben")[-1].startswith(GONE)
+
+
+async def test_an_answered_card_that_a_kill_kept_from_showing_it_shows_it(world: World) -> None:
+    """Which of its calls may run was decided by a person, who is named."""
+    world.configure(policy=ASK_FIRST)
+    world.model.will(LOOK)
+    async with world.running() as house:
+        await off(house, "ben")
+        await house.say("look", "ben")
+        world.store.cut_after(DurablePoint.ADMITTED)
+        await house.press_and_die()
+        assert house.endings() == []
+    world.store.heal()
+    async with world.running() as house:
+        await settled(house)
+        assert house.endings() == [("approved", "Ada")]
+        assert PHRASE not in await disk(world)
+        assert world.look.runs == []
+
+
+async def test_a_card_that_shows_its_end_already_is_left_as_it_is(world: World) -> None:
+    """A kill later on changes nothing that an approver has in their chat."""
+    world.configure(policy=ASK_FIRST)
+    world.model.will(LOOK, says("seen"))
+    async with world.running() as house:
+        await off(house, "ben")
+        await house.say(f"look at {PHRASE}", "ben")
+        await house.press()
+        shown = house.outcome()
+        assert PHRASE in str(shown)
+    async with world.running() as house:
+        await settled(house)
+        assert house.outcome() == shown
 
 
 async def test_a_start_says_nothing_where_nothing_was_said(world: World) -> None:
