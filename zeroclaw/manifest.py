@@ -11,11 +11,13 @@ class ChannelManifest(Value):
     Attributes:
         kind: The kind in the configuration.
         adapter: `module:callable`; called with a `ChannelContext`, returns a `Channel`.
+        needs: Modules of the extra that is called like the kind; without one of them a channel is not
+            made and nothing is asked of the platform, and its line says what to install.
         settings: `module:Model`, the pydantic model of `[channels.<name>]` without the common
             keys.
         prepare: `module:function`, empty for none; called without arguments in a thread before the
-            adapter is made, to load what takes long: libraries, certificates. The adapter's own
-            module is imported there as well.
+            adapter is made, to read what takes long, such as certificates. The adapter's own module
+            is imported there before.
         local_operator: Every sender on this channel is the operator (login link, own uid).
         check: `module:coroutine function`, empty for none; asks the platform whether the settings
             and secrets are right, without receiving or sending anything. Called with the settings
@@ -32,6 +34,7 @@ class ChannelManifest(Value):
     kind: str
     adapter: str
     settings: str
+    needs: tuple[str, ...] = ()
     prepare: str = ""
     local_operator: bool = False
     check: str = ""

@@ -1,14 +1,12 @@
-"""The keys that the tables of all platforms on the internet have, and the extra that each needs."""
+"""The keys that the tables of all platforms on the internet have."""
 
-from importlib import import_module
-from importlib.util import find_spec
 from typing import Literal
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from channels._remote.servers import is_near, trust
-from zeroclaw import Budget, Capabilities, ConfigError, replace
+from channels._remote.servers import is_near
+from zeroclaw import Budget, Capabilities, replace
 
 FASTEST_EDIT_S = 0.05
 """Where no limits are kept: as often as an eye can follow."""
@@ -30,16 +28,25 @@ class RemoteSettings(BaseModel):
     """Which limits are kept; `off` only for a server of your own that has none."""
 
     def within(
-        self, can: Capabilities, *, edit_interval_s: float, chat: Budget, account: Budget
+        self,
+        can: Capabilities,
+        *,
+        edit_interval_s: float,
+        chat: Budget,
+        account: Budget,
+        group: Budget | None = None,
     ) -> Capabilities:
         """Return what an account can do, within the limits that are kept."""
-        can = replace(
-            can, can_lookup=self.uncertain == "lookup", may_repeat=self.uncertain != "hold"
-        )
+        looks = self.uncertain not in {"resend", "hold"}
+        can = replace(can, can_lookup=looks, may_repeat=self.uncertain != "hold")
         if self.limits == "off":
             return replace(can, min_edit_interval_s=FASTEST_EDIT_S)
         return replace(
-            can, min_edit_interval_s=edit_interval_s, chat_budget=chat, account_budget=account
+            can,
+            min_edit_interval_s=edit_interval_s,
+            chat_budget=chat,
+            group_budget=group,
+            account_budget=account,
         )
 
     @field_validator("api_base_url")
@@ -54,25 +61,3 @@ class RemoteSettings(BaseModel):
             message = f"`{parts.hostname}` needs https: a token goes with each call"
             raise ValueError(message)
         return url.rstrip("/")
-
-
-def load(adapter: str, library: str) -> None:
-    """Load an adapter with its library, a tenth of a second of work; without it do nothing."""
-    if find_spec(library) is not None:
-        import_module(adapter)
-        trust()
-
-
-def need(library: str, channel: str, platform: str) -> None:
-    """See that a platform's library is installed.
-
-    Raises:
-        ConfigError: It is not.
-    """
-    if find_spec(library) is None:
-        extra = platform.lower()
-        fault = (
-            f"channels.{channel}: {platform} needs more packages; install the extra `{extra}`: "
-            f"python -m pip install -e '.[{extra}]' in the checkout"
-        )
-        raise ConfigError((fault,))

@@ -4,18 +4,15 @@ Nothing of the library of the extra `discord` is imported before it is known to 
 """
 
 import base64
-from collections.abc import Mapping
 from contextlib import suppress
 from typing import Literal
 
 from pydantic import Field, field_validator
 
-from channels._remote.settings import RemoteSettings, load, need
+from channels._remote.settings import RemoteSettings
 from zeroclaw import (
     Budget,
     Capabilities,
-    Channel,
-    ChannelContext,
     ChannelManifest,
     ChannelUnauthorized,
     SecretReference,
@@ -42,7 +39,6 @@ EDIT_INTERVAL_S = 1.1
 CHAT = Budget(per_s=0.9, burst=4)
 ACCOUNT = Budget(per_s=40, burst=30)
 API = "https://discord.com/api/v10"
-LIBRARY = "discord"
 
 
 class DiscordSettings(RemoteSettings):
@@ -101,50 +97,12 @@ def account_of(name: str, token: str) -> str:
     raise ChannelUnauthorized(message)
 
 
-def prepare() -> None:
-    """Load the library, a tenth of a second of work; see the manifest.
-
-    Without the extra it does nothing: `open_channel` says so.
-    """
-    load("channels.discord.adapter", LIBRARY)
-
-
-def open_channel(context: ChannelContext) -> Channel:
-    """Make the adapter; it opens nothing before it is used.
-
-    Raises:
-        ConfigError: The extra is not installed.
-        ChannelUnauthorized: The token can't be one.
-    """
-    need(LIBRARY, context.name, "Discord")
-    from channels.discord.adapter import DiscordChannel
-
-    return DiscordChannel(context)
-
-
-async def check(settings: DiscordSettings, secrets: Mapping[str, str]) -> str:
-    """Ask Discord who the bot is and what it may hear; changes nothing.
-
-    Raises:
-        ConfigError: The extra is not installed.
-        ChannelUnauthorized: The token is not accepted.
-        ChannelUnavailable: Discord can't be reached.
-    """
-    need(LIBRARY, "discord", "Discord")
-    from channels.discord.rest import Rest, described
-
-    rest = Rest("discord", settings, secrets)
-    try:
-        return await described(rest, settings)
-    finally:
-        await rest.http.aclose()
-
-
 MANIFEST = ChannelManifest(
     kind="discord",
-    adapter="channels.discord:open_channel",
+    adapter="channels.discord.adapter:DiscordChannel",
     settings="channels.discord:DiscordSettings",
-    prepare="channels.discord:prepare",
+    needs=("discord",),
+    prepare="channels._remote.servers:trust",
     sender=r"[0-9]{1,20}",
-    check="channels.discord:check",
+    check="channels.discord.rest:check",
 )

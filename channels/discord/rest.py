@@ -186,10 +186,19 @@ def _form(body: object, name: str, content: bytes) -> Form:
     return form
 
 
-async def described(rest: Rest, settings: DiscordSettings) -> str:
-    """Return one line about the account, and what stands in its way."""
-    user = await rest.me()
-    application = as_object(await rest.read("/oauth2/applications/@me"))
+async def check(settings: DiscordSettings, secrets: Mapping[str, str]) -> str:
+    """Ask Discord who the bot is, and what stands in its way; changes nothing.
+
+    Raises:
+        ChannelUnauthorized: The token is not accepted.
+        ChannelUnavailable: Discord can't be reached.
+    """
+    rest = Rest("discord", settings, secrets)
+    try:
+        user = await rest.me()
+        application = as_object(await rest.read("/oauth2/applications/@me"))
+    finally:
+        await rest.http.aclose()
     hears = "every message" if settings.servers == "all" else "what is meant for it"
     heard = "nothing" if settings.servers == "off" else hears
     facts = [f"{text(user, 'username')} answers; in servers it hears {heard}"]

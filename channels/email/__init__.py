@@ -4,9 +4,6 @@ Nothing of the libraries of the extra `email` is imported before it is known to 
 """
 
 import re
-from collections.abc import Mapping
-from importlib import import_module
-from importlib.util import find_spec
 from typing import Literal
 from urllib.parse import urlsplit
 
@@ -15,10 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from channels._remote.servers import is_near
 from zeroclaw import (
     Capabilities,
-    Channel,
-    ChannelContext,
     ChannelManifest,
-    ConfigError,
     SecretReference,
 )
 
@@ -31,7 +25,6 @@ CAPABILITIES = Capabilities(
     max_file_bytes=10_000_000,  # a third more in base64; Exchange Online takes 35 MB, read 2026-11
 )
 
-EXTRA = ("aioimaplib", "aiosmtplib", "nh3", "markdown_it", "selectolax")
 _ADDRESS = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~.-]{1,64}@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+")
 _HOST = r"^[A-Za-z0-9.:-]*$"
 _PRINTABLE = r"^[ !#-\[\]-~]*$"
@@ -127,67 +120,12 @@ class EmailSettings(BaseModel):
         return address.lower()
 
 
-def prepare() -> None:
-    """Load the libraries; see the manifest. Without the extra it does nothing: `open_channel` says so."""
-    if _has_extra():
-        import_module("channels.email.adapter")
-
-
-def open_channel(context: ChannelContext) -> Channel:
-    """Make the adapter; it opens nothing before it is used.
-
-    Raises:
-        ConfigError: The extra is not installed.
-        ChannelUnauthorized: The password is not set.
-    """
-    _needs_extra(context.name)
-    from channels.email.adapter import EmailChannel
-
-    return EmailChannel(context)
-
-
-async def check(settings: EmailSettings, secrets: Mapping[str, str]) -> str:
-    """Log in at both servers and open the mailbox; changes and sends nothing.
-
-    Raises:
-        ConfigError: The extra is not installed.
-        ChannelUnauthorized: A login is not accepted, or there is no such mailbox.
-        ChannelUnavailable: A server can't be reached.
-    """
-    _needs_extra("email")
-    from channels.email.account import Account
-
-    account = Account("email", settings, secrets)
-    opened = await account.tried()
-    vouched = (
-        f"senders are who `{settings.authserv_id}` says they are"
-        if settings.authserv_id
-        else "everybody is a stranger until `authserv_id` is set"
-    )
-    return (
-        f"{settings.address} reads `{settings.mailbox}` from mail {opened.next_uid:,} on; {vouched}"
-    )
-
-
-def _has_extra() -> bool:
-    return all(find_spec(module) for module in EXTRA)
-
-
-def _needs_extra(channel: str) -> None:
-    if not _has_extra():
-        fault = (
-            f"channels.{channel}: e-mail needs more packages; install the extra `email`: "
-            "python -m pip install -e '.[email]' in the checkout"
-        )
-        raise ConfigError((fault,))
-
-
 MANIFEST = ChannelManifest(
     kind="email",
-    adapter="channels.email:open_channel",
+    adapter="channels.email.adapter:EmailChannel",
     settings="channels.email:EmailSettings",
-    prepare="channels.email:prepare",
-    check="channels.email:check",
+    needs=("aioimaplib", "aiosmtplib", "nh3", "markdown_it", "selectolax"),
+    check="channels.email.account:check",
     sender=r"[a-z0-9!#$%&'*+/=?^_`{|}~.-]{1,64}@[a-z0-9-]+(\.[a-z0-9-]+)+",  # `identity.normalised`
     may_pair=False,  # an answer to whoever is not known goes to an address that may be forged
 )

@@ -184,3 +184,22 @@ class Account:
                 message = f"`{self._channel}`: `ca_file` can't be read as certificates"
                 raise ChannelUnauthorized(message) from error
         return self._tls
+
+
+async def check(settings: EmailSettings, secrets: Mapping[str, str]) -> str:
+    """Log in at both servers and open the mailbox; changes and sends nothing.
+
+    Raises:
+        ChannelUnauthorized: A login is not accepted, or there is no such mailbox.
+        ChannelUnavailable: A server can't be reached.
+    """
+    account = Account("email", settings, secrets)
+    opened = await account.tried()
+    vouched = (
+        f"senders are who `{settings.authserv_id}` says they are"
+        if settings.authserv_id
+        else "everybody is a stranger until `authserv_id` is set"
+    )
+    return (
+        f"{settings.address} reads `{settings.mailbox}` from mail {opened.next_uid:,} on; {vouched}"
+    )

@@ -3,18 +3,15 @@
 Nothing of the libraries of the extra `slack` is imported before it is known to be there.
 """
 
-from collections.abc import Mapping
 from typing import Literal
 
 from pydantic import BaseModel, Field, field_validator, model_validator
 
-from channels._remote.settings import RemoteSettings, load, need
+from channels._remote.settings import RemoteSettings
 from zeroclaw import (
     HOOK_PATH,
     Budget,
     Capabilities,
-    Channel,
-    ChannelContext,
     ChannelManifest,
     SecretReference,
 )
@@ -40,7 +37,6 @@ EDIT_INTERVAL_S = 3.0
 CHAT = Budget(per_s=0.9, burst=3)
 ACCOUNT = Budget(per_s=0.8, burst=20)
 API = "https://slack.com/api"
-LIBRARY = "slack_bolt"
 
 
 class SlackSettings(RemoteSettings):
@@ -102,57 +98,13 @@ def is_public(settings: BaseModel) -> bool:
     return isinstance(settings, SlackSettings) and settings.receive == "webhook"
 
 
-def prepare() -> None:
-    """Load the library, a tenth of a second of work; see the manifest.
-
-    Without the extra it does nothing: `open_channel` says so.
-    """
-    load("channels.slack.adapter", LIBRARY)
-
-
-def open_channel(context: ChannelContext) -> Channel:
-    """Make the adapter; it opens nothing before it is used.
-
-    Raises:
-        ConfigError: The extra is not installed.
-        ChannelUnauthorized: A token can't be one.
-    """
-    need(LIBRARY, context.name, "Slack")
-    from channels.slack.adapter import SlackChannel
-
-    return SlackChannel(context)
-
-
-async def check(settings: SlackSettings, secrets: Mapping[str, str]) -> str:
-    """Ask Slack who the bot is, and whether events could come; changes nothing.
-
-    Raises:
-        ConfigError: The extra is not installed.
-        ChannelUnauthorized: A token is not accepted.
-        ChannelUnavailable: Slack can't be reached.
-    """
-    need(LIBRARY, "slack", "Slack")
-    from channels.slack.calls import Calls
-
-    calls = Calls("slack", settings, secrets)
-    try:
-        me = await calls.me()
-        if settings.receive == "socket_mode":
-            await calls.socket_url()
-    finally:
-        await calls.http.aclose()
-    answers = f"@{me.name} answers in the workspace {me.team_name}"
-    if settings.receive == "socket_mode":
-        return answers
-    return f"{answers}; Slack is to call {settings.webhook_path} of the public listener"
-
-
 MANIFEST = ChannelManifest(
     kind="slack",
-    adapter="channels.slack:open_channel",
+    adapter="channels.slack.adapter:SlackChannel",
     settings="channels.slack:SlackSettings",
-    prepare="channels.slack:prepare",
-    check="channels.slack:check",
+    needs=("slack_bolt",),
+    prepare="channels._remote.servers:trust",
+    check="channels.slack.calls:check",
     sender=r"[A-Z0-9]{2,30}",
     public="channels.slack:is_public",
 )

@@ -301,3 +301,23 @@ def _is_theirs(url: str, api: str) -> bool:
 def messages_of(found: Json) -> list[Json]:
     """Return the messages of a history."""
     return list(objects(found, "messages"))
+
+
+async def check(settings: SlackSettings, secrets: Mapping[str, str]) -> str:
+    """Ask Slack who the bot is, and whether events could come; changes nothing.
+
+    Raises:
+        ChannelUnauthorized: A token is not accepted.
+        ChannelUnavailable: Slack can't be reached.
+    """
+    calls = Calls("slack", settings, secrets)
+    try:
+        me = await calls.me()
+        if settings.receive == "socket_mode":
+            await calls.socket_url()
+    finally:
+        await calls.http.aclose()
+    answers = f"@{me.name} answers in the workspace {me.team_name}"
+    if settings.receive == "socket_mode":
+        return answers
+    return f"{answers}; Slack is to call {settings.webhook_path} of the public listener"

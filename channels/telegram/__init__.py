@@ -7,23 +7,18 @@ call and its count, some calls are not paced, such as a question for a reason, a
 too early is refused for seconds.
 """
 
-from collections.abc import Mapping
-from importlib import import_module
-from importlib.util import find_spec
 from typing import Literal
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, Field, model_validator
 
-from channels._remote.servers import is_near, trust
+from channels._remote.servers import is_near
+from channels._remote.settings import RemoteSettings
 from zeroclaw import (
     HOOK_PATH,
     Budget,
     Capabilities,
-    Channel,
-    ChannelContext,
     ChannelManifest,
-    ConfigError,
     SecretReference,
     replace,
     without_credentials,
@@ -48,33 +43,22 @@ EDIT_INTERVAL_S = 1.0
 CHAT = Budget(per_s=1, burst=2)
 GROUP = Budget(per_s=19 / 60, burst=2)
 ACCOUNT = Budget(per_s=29, burst=28)
-FASTEST_EDIT_S = 0.05
-"""Where no limits are kept: as often as an eye can follow."""
-
-EXTRA = ("telegram", "telegramify_markdown")
 API = "https://api.telegram.org"
 WEBHOOK_PORTS = frozenset({None, 443, 80, 88, 8443})
 """Bot API, setWebhook, notes, read 2026-11."""
 
 
-class TelegramSettings(BaseModel):
+class TelegramSettings(RemoteSettings):
     """The keys of `[channels.telegram]` beside the common ones."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     token: SecretReference
     """Of the bot, as BotFather gave it."""
-    api_base_url: str = Field(default=API, max_length=200)
-    """Where the Bot API answers; another one for a Bot API server of your own."""
     receive: Literal["polling", "webhook"] = "polling"
     """How updates come: they are fetched, or Telegram calls the public listener."""
     webhook_url: str = Field(default="", max_length=200)
     """Where Telegram reaches the public listener, with the path that is served; for `webhook`."""
     groups: Literal["off", "mentioned", "all"] = "mentioned"
     """What is taken in groups: nothing, what is meant for the bot, or every message."""
-    link_previews: bool = False
-    """Whether Telegram shows what links in answers lead to; it fetches each link for that. Of rich
-    messages it is not known to take such a wish."""
     drafts: Literal["native", "edited"] = "native"
     """What an answer in a private chat is while it is written: Telegram's own draft, which is no
     message, or a message that is edited."""
@@ -82,42 +66,17 @@ class TelegramSettings(BaseModel):
     """Whether an answer with a table is a rich message, in which it is one, or shows it in signs.
     Apps from before the summer of 2026 say in place of a rich message that they can't show it, and
     nobody is told of that; the server's refusals are seen to."""
-    uncertain: Literal["probe", "resend", "hold"] = "probe"
+    uncertain: Literal["probe", "resend", "hold"] = "probe"  # pyright: ignore[reportIncompatibleVariableOverride]  a frozen model's
     """What follows a message whose answer was lost: it is looked for; or sent again and marked as a
     possible repeat; or neither, and the operator is told that it may have arrived."""
-    limits: Literal["published", "off"] = "published"
-    """Which limits are kept; `off` only for a server of your own that has none."""
+    api_base_url: str = Field(default=API, max_length=200)
 
     def capabilities(self) -> Capabilities:
         """Return what an account can do, within the limits that are kept."""
-        can = replace(
-            CAPABILITIES,
-            native_draft=self.drafts == "native",
-            can_lookup=self.uncertain == "probe",
-            may_repeat=self.uncertain != "hold",
+        can = replace(CAPABILITIES, native_draft=self.drafts == "native")
+        return self.within(
+            can, edit_interval_s=EDIT_INTERVAL_S, chat=CHAT, account=ACCOUNT, group=GROUP
         )
-        if self.limits == "off":
-            return replace(can, min_edit_interval_s=FASTEST_EDIT_S)
-        return replace(
-            can,
-            min_edit_interval_s=EDIT_INTERVAL_S,
-            chat_budget=CHAT,
-            group_budget=GROUP,
-            account_budget=ACCOUNT,
-        )
-
-    @field_validator("api_base_url")
-    @classmethod
-    def _is_safe(cls, url: str) -> str:
-        """Refuse plain HTTP to the internet: the token is part of each address."""
-        parts = urlsplit(url)
-        if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query:
-            message = "must be an address such as https://api.telegram.org"
-            raise ValueError(message)
-        if parts.scheme == "http" and not is_near(parts.hostname):
-            message = f"`{parts.hostname}` needs https: the token is part of each address"
-            raise ValueError(message)
-        return url.rstrip("/")
 
     @model_validator(mode="after")
     def _can_be_called(self) -> "TelegramSettings":
@@ -162,74 +121,13 @@ def _fault_of(url: str, *, is_own_server: bool) -> str:
     return ""
 
 
-def prepare() -> None:
-    """Load the libraries and read the certificates, nearly half a second of work; see the manifest.
-
-    Without the extra it does nothing: `open_channel` says so.
-    """
-    if _has_extra():
-        import_module("channels.telegram.adapter")
-        trust()
-
-
-def open_channel(context: ChannelContext) -> Channel:
-    """Make the adapter; it opens nothing before it is used.
-
-    Raises:
-        ConfigError: The extra is not installed.
-        ChannelUnauthorized: The token can't be one.
-    """
-    _needs_extra(context.name)
-    from channels.telegram.adapter import TelegramChannel
-
-    return TelegramChannel(context)
-
-
-async def check(settings: TelegramSettings, secrets: Mapping[str, str]) -> str:
-    """Ask Telegram who the bot is and what it may hear; changes nothing.
-
-    Raises:
-        ConfigError: The extra is not installed.
-        ChannelUnauthorized: The token is not accepted.
-        ChannelUnavailable: Telegram can't be reached.
-    """
-    _needs_extra("telegram")
-    from channels.telegram.account import Account
-    from channels.telegram.webhook import deliveries
-
-    account = Account("telegram", settings, secrets)
-    try:
-        user = await account.me()
-        hook = await account.webhook()
-    finally:
-        await account.aclose()
-    hears = "every message" if user.can_read_all_group_messages else "what is meant for it"
-    facts = [f"@{user.username} answers; in groups it hears {hears}"]
-    if settings.groups == "all" and not user.can_read_all_group_messages:
-        facts.append('`groups = "all"` needs privacy mode off (@BotFather, /setprivacy)')
-    facts += deliveries(settings, hook)
-    return "; ".join(facts)
-
-
-def _has_extra() -> bool:
-    return all(find_spec(module) for module in EXTRA)
-
-
-def _needs_extra(channel: str) -> None:
-    if not _has_extra():
-        fault = (
-            f"channels.{channel}: Telegram needs more packages; install the extra `telegram`: "
-            "python -m pip install -e '.[telegram]' in the checkout"
-        )
-        raise ConfigError((fault,))
-
-
 MANIFEST = ChannelManifest(
     kind="telegram",
-    adapter="channels.telegram:open_channel",
+    adapter="channels.telegram.adapter:TelegramChannel",
     settings="channels.telegram:TelegramSettings",
-    prepare="channels.telegram:prepare",
-    check="channels.telegram:check",
+    needs=("telegram", "telegramify_markdown"),
+    prepare="channels._remote.servers:trust",
+    check="channels.telegram.webhook:check",
     sender=r"-?[0-9]{1,20}",
     public="channels.telegram:is_public",
 )

@@ -12,7 +12,7 @@ and what it says of deliveries that failed is logged.
 
 import asyncio
 import hmac
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
@@ -195,3 +195,24 @@ def deliveries(own: TelegramSettings, found: WebhookInfo) -> list[str]:
     if found.pending_update_count:
         facts.append(f"{found.pending_update_count} updates wait")
     return facts
+
+
+async def check(settings: TelegramSettings, secrets: Mapping[str, str]) -> str:
+    """Ask Telegram who the bot is and what it may hear; changes nothing.
+
+    Raises:
+        ChannelUnauthorized: The token is not accepted.
+        ChannelUnavailable: Telegram can't be reached.
+    """
+    account = Account("telegram", settings, secrets)
+    try:
+        user = await account.me()
+        hook = await account.webhook()
+    finally:
+        await account.aclose()
+    hears = "every message" if user.can_read_all_group_messages else "what is meant for it"
+    facts = [f"@{user.username} answers; in groups it hears {hears}"]
+    if settings.groups == "all" and not user.can_read_all_group_messages:
+        facts.append('`groups = "all"` needs privacy mode off (@BotFather, /setprivacy)')
+    facts += deliveries(settings, hook)
+    return "; ".join(facts)

@@ -9,7 +9,9 @@ from pathlib import Path
 
 from simcord.backend.models import Message
 
-from channels.discord import DiscordSettings, cards, open_channel, prepare
+from channels._remote.servers import trust
+from channels.discord import DiscordSettings, cards
+from channels.discord.adapter import DiscordChannel
 from channels.discord.emulator.server import Deed, DiscordServer, Fault, Person
 from tests.contract.channel_suite import (
     Adapter,
@@ -40,7 +42,7 @@ from zeroclaw import (
     replace,
 )
 
-prepare()  # as the daemon does before it opens a channel
+trust()  # as the daemon does before it opens a channel
 SETTINGS = DiscordSettings(token=SecretReference(env="TOKEN"), api_base_url="http://127.0.0.1:1")
 AGAIN_S = 1.0
 _ESCAPE = re.compile(r"\\([\\*_~`|>#\[\]()<@-])")
@@ -117,7 +119,7 @@ class DiscordHarness:
     newest: Message | Deed | None = None
 
     def make(self) -> Channel:
-        self.channel = open_channel(self.context)
+        self.channel = DiscordChannel(self.context)
         return self.channel
 
     def door(self, admit: Admit) -> Admit:
@@ -227,7 +229,7 @@ class DiscordPlace:
 
     @asynccontextmanager
     async def life(self, admit: Admit, positions: Mapping[str, str]) -> AsyncGenerator[Channel]:
-        channel = open_channel(replace(self._context, positions=positions))
+        channel = DiscordChannel(replace(self._context, positions=positions))
         async with receiving(channel, admit):
             yield channel
 

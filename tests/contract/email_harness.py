@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from email.message import EmailMessage
 from pathlib import Path
 
-from channels.email import CAPABILITIES, EmailSettings, open_channel, prepare
+from channels.email import CAPABILITIES, EmailSettings
+from channels.email.adapter import EmailChannel
 from channels.email.emulator.letters import body, links, mail_from
 from channels.email.emulator.servers import AUTHSERV_ID, DOMAIN, PASSWORD, Servers, servers
 from tests.contract.channel_suite import (
@@ -118,7 +119,7 @@ class EmailHarness:
     seen: int = 0
 
     def make(self) -> Channel:
-        self.channel = open_channel(self.context)
+        self.channel = EmailChannel(self.context)
         return self.channel
 
     def door(self, admit: Admit) -> Admit:
@@ -163,7 +164,7 @@ class EmailHarness:
         context = email_context(
             self.settings, self.clock, positions=before, directory=self.directory
         )
-        async with receiving(open_channel(context), self.told):
+        async with receiving(EmailChannel(context), self.told):
             return await self._told(is_new=False)
 
     async def send_file(self, name: str, content: bytes, *, said_bytes: int) -> bool:
@@ -246,7 +247,6 @@ def standing(mail: EmailMessage, *, ended: str) -> Standing:
 
 @asynccontextmanager
 async def email_platform(directory: Path) -> AsyncGenerator[EmailHarness]:
-    await asyncio.to_thread(prepare)  # as the daemon does before it opens a channel
     mail = await asyncio.to_thread(servers)
     clock = ManualClock()
     bot, ann = mail.new_address("bot"), mail.new_address("ann")
@@ -283,7 +283,7 @@ class EmailPlace:
             log=noting(self.facts),
             directory=self.directory,
         )
-        channel = open_channel(context)
+        channel = EmailChannel(context)
         async with receiving(channel, admit):
             yield channel
 
@@ -295,7 +295,6 @@ class EmailPlace:
 
 @asynccontextmanager
 async def email_placed(directory: Path) -> AsyncGenerator[EmailPlace]:
-    await asyncio.to_thread(prepare)
     yield EmailPlace(await asyncio.to_thread(servers), directory)
 
 

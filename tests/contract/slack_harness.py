@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
-from channels.slack import SlackSettings, open_channel, prepare
+from channels._remote.servers import trust
+from channels.slack import SlackSettings
+from channels.slack.adapter import SlackChannel
 from channels.slack.decode import ACTIONS
 from channels.slack.emulator.server import APP, BOT, Deed, Fault, Json, Person, SlackServer
 from tests.contract.channel_suite import (
@@ -38,7 +40,7 @@ from zeroclaw import (
     ZeroclawError,
 )
 
-prepare()  # as the daemon does before it opens a channel
+trust()  # as the daemon does before it opens a channel
 SETTINGS = SlackSettings(
     bot_token=SecretReference(env="BOT"),
     app_token=SecretReference(env="APP"),
@@ -84,7 +86,7 @@ class SlackHarness:
     newest: Deed | None = None
 
     def make(self) -> Channel:
-        self.channel = open_channel(self.context)
+        self.channel = SlackChannel(self.context)
         return self.channel
 
     def door(self, admit: Admit) -> Admit:
@@ -251,7 +253,7 @@ class SlackPlace:
     async def life(self, admit: Admit, positions: Mapping[str, str]) -> AsyncGenerator[Channel]:
         log = noting(self.facts)
         context = slack_context(self._slack, ManualClock(), positions=positions, log=log)
-        channel = open_channel(context)
+        channel = SlackChannel(context)
         async with receiving(channel, admit):
             yield channel
 

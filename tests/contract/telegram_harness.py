@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
-from channels.telegram import TelegramSettings, cards, open_channel, prepare
+from channels._remote.servers import trust
+from channels.telegram import TelegramSettings, cards
+from channels.telegram.adapter import TelegramChannel
 from channels.telegram.emulator import Actor, Deed, Emulator, Limits, Lose, Message
 from channels.telegram.render import KINDS
 from channels.telegram.styled import Mark, Styled, to_body
@@ -39,7 +41,7 @@ from zeroclaw import (
     replace,
 )
 
-prepare()  # as the daemon does before it opens a channel
+trust()  # as the daemon does before it opens a channel
 SETTINGS = TelegramSettings(token=SecretReference(env="TOKEN"), api_base_url="http://127.0.0.1:1")
 AGAIN_S = 1.0
 
@@ -72,7 +74,7 @@ class TelegramHarness:
     newest: Deed | None = None
 
     def make(self) -> Channel:
-        self.channel = open_channel(self.context)
+        self.channel = TelegramChannel(self.context)
         return self.channel
 
     def door(self, admit: Admit) -> Admit:
@@ -228,7 +230,7 @@ class TelegramPlace:
     @asynccontextmanager
     async def life(self, admit: Admit, positions: Mapping[str, str]) -> AsyncGenerator[Channel]:
         log = noting(self.facts)
-        channel = open_channel(replace(self._context, positions=positions, log=log))
+        channel = TelegramChannel(replace(self._context, positions=positions, log=log))
         async with receiving(channel, admit):
             yield channel
 

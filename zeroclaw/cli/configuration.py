@@ -15,7 +15,13 @@ from pydantic import BaseModel, ValidationError
 from zeroclaw.config import table_of
 from zeroclaw.config.model import Config
 from zeroclaw.config.validate import config_of, faults_of, parse
-from zeroclaw.daemon.config_check import ChannelPart, check, manifests_of, models_of
+from zeroclaw.daemon.config_check import (
+    ChannelPart,
+    check,
+    check_extra,
+    manifests_of,
+    models_of,
+)
 from zeroclaw.daemon.foundation import Start
 from zeroclaw.errors import ConfigError, ZeroclawError
 from zeroclaw.foreign import Raised, call
@@ -160,8 +166,9 @@ async def ask_platform(part: ChannelPart, *, within_s: float) -> str | Raised:
     """Ask a channel's platform whether its settings are right, as the manifest's `check` does.
 
     Raises:
-        ConfigError: The check can't be loaded.
+        ConfigError: The check can't be loaded, or its extra is not installed.
     """
+    check_extra(part.manifest, f"channels.{part.name}")
     target = await asyncio.to_thread(
         plugins.resolve, part.manifest.check, key=f"channels.{part.name}"
     )

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import UTC, datetime
+from importlib.util import find_spec
 from pathlib import Path
 from typing import cast
 
@@ -449,15 +450,32 @@ def _is_public(manifest: ChannelManifest, settings: BaseModel, key: str, faults:
 def load(part: ChannelPart) -> None:
     """Import what makes a channel, and what its manifest names beside it; blocks, for half a second."""
     key, manifest = _key_path(part.name), part.manifest
+    check_extra(manifest, key)
     plugins.resolve(manifest.adapter, key=key)
     if manifest.prepare:
         cast("Callable[[], None]", plugins.resolve(manifest.prepare, key=key))()
+
+
+def check_extra(manifest: ChannelManifest, key: str) -> None:
+    """See that the libraries of a kind of channel are installed.
+
+    Raises:
+        ConfigError: They are not; the line is of `key`.
+    """
+    if not all(map(find_spec, manifest.needs)):
+        kind = manifest.kind
+        fault = (
+            f"{key}: {kind} needs more packages; install the extra `{kind}`: "
+            f"python -m pip install -e '.[{kind}]' in the checkout"
+        )
+        raise ConfigError((fault,))
 
 
 def _maker(manifest: ChannelManifest, key: str) -> Callable[[ChannelContext], Channel]:
     """Return what makes the adapter; its library is imported when it is first made."""
 
     def make(context: ChannelContext) -> Channel:
+        check_extra(manifest, key)
         open_channel = plugins.resolve(manifest.adapter, key=key)
         # An adapter that is no channel fails at its first use, where the supervisor sees it.
         return cast("Callable[[ChannelContext], Channel]", open_channel)(context)

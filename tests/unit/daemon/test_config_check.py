@@ -13,6 +13,7 @@ from tests.fakes.house_parts import Facts
 from tests.fakes.installed import install
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw.channel import ChannelContext, TranscriptItem
+from zeroclaw.cli.configuration import ask_platform
 from zeroclaw.cli.policy.explain import offered_here
 from zeroclaw.config.model import Config
 from zeroclaw.config.validate import parse
@@ -219,6 +220,24 @@ def test_what_an_adapter_needs_is_loaded_before_it_is_made(
     part = check(parse("[channels.heron]\n"), {}).channels[-1]
     asyncio.run(asyncio.to_thread(load, part))
     assert made(part) == [False, False, True]
+
+
+def test_without_its_extra_a_channel_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the checkout: `zeroclaw` on PyPI is somebody else's. And nothing of it is loaded before."""
+    code = STORK.format(prepare="", adapter="egret_nest:nowhere").replace("stork", "egret")
+    needs = "needs=('json', 'not_there'), check='egret_nest:check', settings="
+    (tmp_path / "egret.py").write_text(code.replace("settings=", needs))
+    install(tmp_path, monkeypatch, "[zeroclaw.channels]\negret = egret:MANIFEST\n")
+    part = check(parse("[channels.egret]\n"), {}).channels[-1]
+    says = r"channels\.egret: egret needs more packages; .* -e '\.\[egret\]' in the checkout"
+    with pytest.raises(ConfigError, match=says):
+        made(part)
+    with pytest.raises(ConfigError, match=says):
+        load(part)
+    with pytest.raises(ConfigError, match=says):
+        asyncio.run(ask_platform(part, within_s=1))
 
 
 STORK = (

@@ -6,7 +6,8 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from channels.discord import DiscordSettings, open_channel
+from channels.discord import DiscordSettings
+from channels.discord.adapter import DiscordChannel
 from channels.discord.emulator.server import DiscordServer
 from tests.contract.channel_suite import Desk, receiving
 from tests.contract.discord_harness import SETTINGS, discord_context
@@ -62,7 +63,7 @@ class Rig:
     async def bot(
         self, settings: DiscordSettings = SETTINGS, *, admit: Admit | None = None
     ) -> AsyncGenerator[Channel]:
-        channel = open_channel(self.context(settings))
+        channel = DiscordChannel(self.context(settings))
         async with receiving(channel, admit or self.desk.admit):
             yield channel
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 import pytest
 
 from channels._remote import kept
-from channels.discord import adapter, gateway, open_channel
+from channels.discord import adapter, gateway
+from channels.discord.adapter import DiscordChannel
 from channels.discord.emulator import server
 from channels.discord.emulator.server import CONTENT, Fault
 from tests.contract.channel_suite import Desk
@@ -104,7 +105,7 @@ async def test_a_connection_that_answers_no_heartbeat_is_dead(
 async def failure(rig: Rig, settings: object = SETTINGS) -> ZeroclawError:
     """What `receive` raises."""
     assert isinstance(settings, type(SETTINGS))
-    channel = open_channel(rig.context(settings))
+    channel = DiscordChannel(rig.context(settings))
     try:
         with pytest.raises(ExceptionGroup) as raised:
             await channel.receive(rig.desk.admit, lambda: None)
@@ -135,7 +136,7 @@ async def test_a_token_that_discord_does_not_know_is_one_line() -> None:
         rig.discord.token += "x"
         context = rig.context()
         rig.discord.token = rig.discord.token[:-1]
-        channel = open_channel(context)
+        channel = DiscordChannel(context)
         with pytest.raises(ChannelUnauthorized, match="does not accept the token; get a valid one"):
             await channel.receive(rig.desk.admit, lambda: None)
         await channel.aclose()

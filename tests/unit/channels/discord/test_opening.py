@@ -3,12 +3,13 @@
 import pytest
 from pydantic import ValidationError
 
-from channels import discord as package
-from channels.discord import MANIFEST, DiscordSettings, account_of, check, open_channel, prepare
+from channels.discord import MANIFEST, DiscordSettings, account_of
+from channels.discord.adapter import DiscordChannel
 from channels.discord.emulator.server import Fault
+from channels.discord.rest import check
 from tests.contract.discord_harness import SETTINGS
 from tests.unit.channels.discord.rig import rigged
-from zeroclaw import ChannelUnauthorized, ChannelUnavailable, ConfigError, SecretReference
+from zeroclaw import ChannelUnauthorized, ChannelUnavailable, SecretReference
 
 TOKEN = SecretReference(env="TOKEN")
 
@@ -54,19 +55,9 @@ def test_a_token_says_whose_it_is() -> None:
     assert account_of("discord", "MTIzNDU2.a.b") == "123456"
 
 
-async def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(package, "LIBRARY", "not_there")
-    prepare()
-    with pytest.raises(ConfigError, match=r"install the extra `discord`"):
-        await check(SETTINGS, {})
-    async with rigged() as rig:
-        with pytest.raises(ConfigError):
-            open_channel(rig.context())
-
-
 @pytest.mark.slow
 async def test_a_check_tells_who_the_bot_is_and_what_stands_in_its_way() -> None:
-    assert MANIFEST.check == "channels.discord:check"
+    assert MANIFEST.check == "channels.discord.rest:check"
     async with rigged() as rig:
         settings = SETTINGS.model_copy(update={"api_base_url": rig.discord.url})
         secrets = {"token": rig.discord.token}
@@ -112,7 +103,7 @@ async def test_a_gateway_without_tls_is_not_told_the_token(url: str | None) -> N
         rig.discord.will(
             Fault(method="GET", path="/gateway/bot", status=200, body={"url": url}, times=9)
         )
-        channel = open_channel(rig.context())
+        channel = DiscordChannel(rig.context())
         with pytest.raises(ExceptionGroup) as raised:
             async with rig.closing(channel):
                 await channel.receive(rig.desk.admit, lambda: None)

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from channels.email import EmailSettings, check, open_channel, smtp
+from channels.email import EmailSettings, smtp
+from channels.email.account import check
+from channels.email.adapter import EmailChannel
 from tests.contract.channel_suite import Desk, noting, receiving
 from tests.contract.email_harness import (
     EmailPlace,
@@ -69,7 +71,7 @@ def channel_of(
     context = email_context(
         settings(place), clock, positions={}, log=noting(place.facts), directory=place.directory
     )
-    return open_channel(replace(context, secrets=secrets))
+    return EmailChannel(replace(context, secrets=secrets))
 
 
 async def sent(place: EmailPlace, channel: Channel, text: str) -> None:

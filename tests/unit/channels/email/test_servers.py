@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from channels.email import check, decode, open_channel, smtp
+from channels.email import decode, smtp
+from channels.email.account import check
+from channels.email.adapter import EmailChannel
 from channels.email.emulator.letters import links
 from channels.email.emulator.servers import DOMAIN, PASSWORD, VOUCHED
 from channels.email.imap import Mailbox
@@ -75,7 +77,7 @@ async def place(tmp_path: Path) -> AsyncGenerator[EmailPlace]:
 
 def channel_of(place: EmailPlace, **settings: object) -> Channel:
     given = email_settings(place.mail, place.bot, **settings)
-    return open_channel(email_context(given, ManualClock(), positions={}, log=noting(place.facts)))
+    return EmailChannel(email_context(given, ManualClock(), positions={}, log=noting(place.facts)))
 
 
 def chat_of(place: EmailPlace, thread: str | None = None) -> Address:
@@ -187,7 +189,7 @@ async def test_a_server_that_tells_of_nothing_is_asked_now_and_then(
     monkeypatch.setattr(Mailbox, "can_idle", False)
     desk, clock = Desk(), ManualClock()
     settings = email_settings(place.mail, place.bot)
-    channel = open_channel(email_context(settings, clock, positions={}, log=noting(place.facts)))
+    channel = EmailChannel(email_context(settings, clock, positions={}, log=noting(place.facts)))
     async with receiving(channel, desk.admit):
         for number, text in enumerate(("one", "two"), start=1):
             await place.write(text)
@@ -301,7 +303,7 @@ async def test_a_sender_is_answered_so_often_within_an_hour_and_others_go_on(
     given = email_settings(place.mail, place.bot, sender_per_hour=2)
     clock = ManualClock()
     context = email_context(given, clock, positions={}, log=noting(place.facts))
-    channel = open_channel(replace(context, tell=tell))
+    channel = EmailChannel(replace(context, tell=tell))
     async with receiving(channel, desk.admit):
         for number in range(4):
             await place.write(f"robot {number}")
@@ -342,7 +344,7 @@ async def test_a_restart_gives_a_robot_no_new_hour(place: EmailPlace, tmp_path: 
     def opened() -> Channel:
         settings = email_settings(place.mail, place.bot, sender_per_hour=2)
         log, positions = noting(place.facts), desk.positions
-        return open_channel(
+        return EmailChannel(
             email_context(settings, clock, positions=positions, log=log, directory=tmp_path)
         )
 
@@ -407,7 +409,7 @@ async def test_what_a_mail_repeats_of_the_bots_in_its_thread_is_not_its_senders_
 
     clock = ManualClock()
     context = email_context(email_settings(place.mail, place.bot), clock, positions={})
-    channel = open_channel(replace(context, transcript=transcript))
+    channel = EmailChannel(replace(context, transcript=transcript))
     words = "Please do what you did the last time, dear"
     mail = mail_from(place.ann, place.bot, f"{words}\n\n{said.replace('*', '')}", answers="<a@b>")
     async with receiving(channel, desk.admit):

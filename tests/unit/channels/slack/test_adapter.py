@@ -10,8 +10,9 @@ from typing import cast
 import pytest
 from pydantic import ValidationError
 
-from channels.slack import SlackSettings, adapter, check, open_channel
-from channels.slack.calls import LOOK_S, MOST_LOOKS
+from channels.slack import SlackSettings, adapter
+from channels.slack.adapter import SlackChannel
+from channels.slack.calls import LOOK_S, MOST_LOOKS, check
 from channels.slack.emulator.server import APP, BOT, Fault, Json, SlackServer
 from channels.slack.render import linked, text_block
 from tests.contract.channel_suite import Desk, Standing, receiving
@@ -67,7 +68,7 @@ async def stage(
     positions: Mapping[str, str] | None = None,
 ) -> AsyncGenerator[Stage]:
     clock = ManualClock()
-    channel = open_channel(slack_context(slack, clock, settings, positions=positions))
+    channel = SlackChannel(slack_context(slack, clock, settings, positions=positions))
     async with receiving(channel, admit):
         yield Stage(slack=slack, channel=channel, clock=clock)
 
@@ -309,7 +310,7 @@ async def test_a_server_that_is_not_there_got_nothing() -> None:
         ann = await slack.person()
         to = here.channel.direct_address(ann.id)
         assert to is not None
-        gone = open_channel(slack_context(slack, ManualClock()))
+        gone = SlackChannel(slack_context(slack, ManualClock()))
     with pytest.raises(ChannelUnavailable):
         await gone.send(to, here.message("hello"))
     await gone.aclose()
@@ -319,7 +320,7 @@ async def test_a_person_can_be_told_something_before_slack_has_answered() -> Non
     """What a restart cut off goes on at once, and operators hear of it (P3)."""
     async with SlackServer() as slack:
         ann = await slack.person()
-        channel = open_channel(slack_context(slack, ManualClock(), account="T1-U0ZERO"))
+        channel = SlackChannel(slack_context(slack, ManualClock(), account="T1-U0ZERO"))
         place = channel.direct_address(ann.id)
         await channel.aclose()
     assert place == Address(channel="slack", account="T1-U0ZERO", chat=f"@{ann.id}", direct=True)
@@ -329,7 +330,7 @@ async def test_a_person_can_be_told_something_before_slack_has_answered() -> Non
 async def test_a_token_that_is_not_accepted_needs_the_operator(method: str) -> None:
     async with SlackServer() as slack:
         slack.will(method, Fault(body={"ok": False, "error": "invalid_auth"}))
-        channel = open_channel(slack_context(slack, ManualClock()))
+        channel = SlackChannel(slack_context(slack, ManualClock()))
         with pytest.raises((ChannelUnauthorized, ExceptionGroup)) as raised:
             await channel.receive(Desk().admit, lambda: None)
         await channel.aclose()
@@ -346,7 +347,7 @@ async def test_a_token_of_another_kind_is_seen_at_once() -> None:
         context = slack_context(slack, ManualClock())
         swapped = replace(context, secrets={"bot_token": APP, "app_token": BOT})
         with pytest.raises(ChannelUnauthorized, match="xoxb-"):
-            open_channel(swapped)
+            SlackChannel(swapped)
 
 
 async def test_a_gateway_that_stays_away_is_said_to_be_down() -> None:
@@ -355,7 +356,7 @@ async def test_a_gateway_that_stays_away_is_said_to_be_down() -> None:
         clock = ManualClock()
         down = Fault(body={"ok": False, "error": "internal_error"})
         slack.will("apps.connections.open", *[down] * 9)
-        channel = open_channel(slack_context(slack, clock))
+        channel = SlackChannel(slack_context(slack, clock))
         told: list[BaseException] = []
 
         async def receive() -> None:

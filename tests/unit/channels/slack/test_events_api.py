@@ -10,7 +10,9 @@ from urllib.parse import urlencode
 import pytest
 from pydantic import ValidationError
 
-from channels.slack import SlackSettings, check, is_public, open_channel
+from channels.slack import SlackSettings, is_public
+from channels.slack.adapter import SlackChannel
+from channels.slack.calls import check
 from channels.slack.emulator.server import BOT, SIGNING_SECRET, Json, Person, SlackServer
 from channels.slack.events_api import posted
 from tests.contract.channel_suite import Desk, noting, receiving
@@ -85,7 +87,7 @@ async def stage(admit: Admit) -> AsyncGenerator[Stage]:
     clock, facts = ManualClock(), list[str]()
     async with public_listener() as listener, SlackServer() as slack:
         context = replace(called_context(listener, slack, clock), log=noting(facts))
-        async with receiving(open_channel(context), admit):
+        async with receiving(SlackChannel(context), admit):
             yield Stage(slack=slack, clock=clock, facts=facts, ann=await slack.person())
 
 

@@ -4,7 +4,8 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
-from channels.telegram import TelegramSettings, open_channel
+from channels.telegram import TelegramSettings
+from channels.telegram.adapter import TelegramChannel
 from channels.telegram.emulator import Emulator
 from tests.contract.telegram_harness import SETTINGS, telegram_context
 from tests.fakes.manual_clock import ManualClock
@@ -21,7 +22,7 @@ class Stage:
     def restarted(self) -> "Stage":
         """The same account in another process, which knows nothing yet; its channel is to be closed."""
         context = telegram_context(self.telegram, self.clock, self.settings)
-        return replace(self, channel=open_channel(context))
+        return replace(self, channel=TelegramChannel(context))
 
     def place(self, chat: int) -> Address:
         account = str(self.telegram.account.me.id)
@@ -37,7 +38,7 @@ async def stage(**settings: object) -> AsyncGenerator[Stage]:
     async with Emulator(clock=clock) as telegram:
         wanted = SETTINGS.model_copy(update=settings)
         context = telegram_context(telegram, clock, wanted)
-        channel = open_channel(context)
+        channel = TelegramChannel(context)
         try:
             yield Stage(telegram=telegram, clock=clock, channel=channel, settings=wanted)
         finally:

@@ -4,7 +4,8 @@ import asyncio
 
 import pytest
 
-from channels.telegram import cards, open_channel
+from channels.telegram import cards
+from channels.telegram.adapter import TelegramChannel
 from channels.telegram.emulator import Refuse, TooMany
 from channels.telegram.emulator.account import Toast
 from tests.contract.channel_suite import Desk, receiving
@@ -111,7 +112,7 @@ async def test_what_can_be_no_token_is_told_before_anything_is_asked(token: str)
     async with stage() as on:
         context = replace(telegram_context(on.telegram, on.clock), secrets={"token": token})
         with pytest.raises(ChannelUnauthorized, match="BotFather"):
-            open_channel(context)
+            TelegramChannel(context)
 
 
 async def test_a_webhook_that_is_set_is_removed_and_what_waits_is_kept() -> None:

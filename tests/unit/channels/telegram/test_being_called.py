@@ -8,9 +8,11 @@ from dataclasses import dataclass
 import pytest
 from pydantic import ValidationError
 
-from channels.telegram import TelegramSettings, check, is_public, open_channel
+from channels.telegram import TelegramSettings, is_public
+from channels.telegram.adapter import TelegramChannel
 from channels.telegram.emulator import Emulator, Refuse
 from channels.telegram.emulator.account import Toast
+from channels.telegram.webhook import check
 from tests.contract.channel_suite import Desk, receiving
 from tests.contract.channel_words import CARD
 from tests.contract.telegram_harness import SETTINGS, telegram_context
@@ -44,7 +46,7 @@ class Stage:
 async def stage() -> AsyncGenerator[Stage]:
     clock = ManualClock()
     async with public_listener() as listener, Emulator(clock=clock) as telegram:
-        channel = open_channel(called_context(listener, telegram, clock))
+        channel = TelegramChannel(called_context(listener, telegram, clock))
         try:
             yield Stage(telegram=telegram, clock=clock, listener=listener, channel=channel)
         finally:
@@ -138,7 +140,7 @@ async def test_from_fetching_to_being_called_and_back_nothing_is_lost() -> None:
         for number, context in enumerate(contexts):
             telegram.hold()
             away = ann.says(f"away {number}")
-            async with receiving(open_channel(context), desk.admit):
+            async with receiving(TelegramChannel(context), desk.admit):
                 telegram.release()
                 await telegram.confirmed(away, ann.says(f"here {number}"))
     said = [one.body.text for one in desk.stored if isinstance(one.body, Said)]

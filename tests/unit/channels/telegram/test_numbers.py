@@ -1,6 +1,7 @@
 """Numbers of messages are known from the first moment on, as far as somebody has written."""
 
-from channels.telegram import lookup, open_channel
+from channels.telegram import lookup
+from channels.telegram.adapter import TelegramChannel
 from channels.telegram.decode import Taken, decoded, position
 from channels.telegram.lookup import MOST_COUNTERS, Numbers
 from tests.contract.telegram_harness import telegram_context
@@ -55,7 +56,7 @@ async def test_an_adapter_begins_with_what_was_stored() -> None:
     """Before anybody writes it can say from where to look for what it sends (P1, P5)."""
     async with stage() as on:
         context = telegram_context(on.telegram, on.clock, on.settings)
-        channel = open_channel(replace(context, positions=stored(("7", 3))))
+        channel = TelegramChannel(replace(context, positions=stored(("7", 3))))
         mark = lookup.read(channel.mark(on.place(8)))
         await channel.aclose()
         assert mark is not None

@@ -4,11 +4,13 @@ import pytest
 from pydantic import ValidationError
 
 from channels._remote.servers import trust
-from channels.telegram import MANIFEST, TelegramSettings, check, open_channel, prepare
+from channels.telegram import MANIFEST, TelegramSettings
+from channels.telegram.adapter import TelegramChannel
 from channels.telegram.emulator import Emulator
+from channels.telegram.webhook import check
 from tests.contract.telegram_harness import SETTINGS, telegram_context
 from tests.fakes.manual_clock import ManualClock
-from zeroclaw import ChannelUnauthorized, ChannelUnavailable, ConfigError, SecretReference
+from zeroclaw import ChannelUnauthorized, ChannelUnavailable, SecretReference
 
 TOKEN = SecretReference(env="TOKEN")
 
@@ -76,27 +78,17 @@ async def test_a_check_of_a_bad_token_or_of_nowhere_says_so() -> None:
             await check(settings, {"token": telegram.token})
 
 
-async def test_a_missing_extra_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the checkout: `zeroclaw` on PyPI is somebody else's."""
-    monkeypatch.setattr("channels.telegram.EXTRA", ("no_such_module",))
-    context = telegram_context(Emulator(clock=ManualClock()), ManualClock())
-    with pytest.raises(ConfigError, match=r"pip install -e '\.\[telegram\]'"):
-        open_channel(context)
-    with pytest.raises(ConfigError):
-        await check(SETTINGS, {})
-
-
 def test_settings_of_another_channel_are_a_fault_in_the_code() -> None:
     from dataclasses import replace
 
     context = telegram_context(Emulator(clock=ManualClock()), ManualClock())
     with pytest.raises(TypeError):
-        open_channel(replace(context, settings=object()))
+        TelegramChannel(replace(context, settings=object()))
 
 
 def test_certificates_are_read_before_a_channel_is_opened() -> None:
     """They take tens of milliseconds, so the daemon has them read in a thread (P9)."""
-    assert MANIFEST.prepare == f"{prepare.__module__}:{prepare.__name__}"
+    assert MANIFEST.prepare == f"{trust.__module__}:{trust.__name__}"
     trust.cache_clear()
-    prepare()
+    trust()
     assert trust.cache_info().currsize == 1
