@@ -109,7 +109,13 @@ class Closed(Value):
 
 
 class Demanded(Value):
-    """What is shown must stand as messages: the turn waits for a person, and a preview would vanish."""
+    """What is shown must stand as messages: the turn waits, and a preview would vanish.
+
+    Attributes:
+        soon: A person is waited for, and reads it before they answer.
+    """
+
+    soon: bool = False
 
 
 class Faded(Value):
@@ -182,6 +188,7 @@ class Draft(Value):
         is_last: They are all that will be, as far as the model was asked.
         parts: The messages that stand, in order.
         demanded: So many parts, from the first, must be messages.
+        is_read_now: A person reads them before they answer.
         previewed: What is seen of the next part, None for nothing, or when that is unknown.
         asked: What was asked for the next call, None for nothing.
         flight: The one call under way.
@@ -204,6 +211,7 @@ class Draft(Value):
     is_last: bool = False
     parts: tuple[Part, ...] = ()
     demanded: int = 0
+    is_read_now: bool = False
     previewed: str | None = None
     asked: Ask | None = None
     flight: Call | None = None
@@ -274,13 +282,19 @@ def step(draft: Draft, event: Event) -> tuple[Draft, tuple[Effect, ...]]:
         case Showed():
             if not _is_news(draft, event):
                 return draft, ()
-            draft = replace(draft, fence=event.fence, number=event.number, is_last=event.is_last)
+            draft = replace(
+                draft,
+                fence=event.fence,
+                number=event.number,
+                is_last=event.is_last,
+                is_read_now=False,
+            )
             if event.parts:
                 draft = replace(draft, wanted=event.parts)
         case Granted():
             return _fly(draft)
         case Demanded():
-            draft = replace(draft, demanded=len(draft.wanted))
+            draft = replace(draft, demanded=len(draft.wanted), is_read_now=event.soon)
         case Faded():
             draft = replace(draft, previewed=None)
         case Closed():
@@ -319,11 +333,11 @@ def _rest(draft: Draft) -> tuple[Draft, tuple[Effect, ...]]:
 def _ask(draft: Draft, call: Call) -> Ask:
     match call:
         case Send():
-            return Ask(message="", soon=is_previewed(draft))
+            return Ask(message="", soon=draft.is_read_now or is_previewed(draft))
         case Preview():
             return Ask(message=call.key)
         case Edit() | Delete():
-            return Ask(message=call.message)
+            return Ask(message=call.message, soon=draft.is_read_now)
         case _:
             assert_never(call)
 

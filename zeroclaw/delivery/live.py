@@ -137,6 +137,7 @@ class DraftHandle:
         self._cut: tuple[str, tuple[Piece, ...]] = ("", ())
         self._reading = Reading()
         self._is_cutting = False
+        self._is_read_now = False
         self._after_cut: list[Callable[[], None]] = []
         self._shown: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
         self._ended = asyncio.Event()
@@ -196,9 +197,14 @@ class DraftHandle:
         self._at_rest.clear()
         self._show_if_free()
 
-    def stand(self) -> None:
-        """Ask that all that is shown now stand as messages, which a preview is not."""
+    def stand(self, *, is_read_now: bool = False) -> None:
+        """Ask that all that is shown now stand as messages, which a preview is not.
+
+        Args:
+            is_read_now: The turn waits for a person, who reads it before they answer.
+        """
         if not self._draft.closed:
+            self._is_read_now = is_read_now
             self._take_news(self._demand)
 
     async def stands(self) -> None:
@@ -264,7 +270,7 @@ class DraftHandle:
         self._show_if_free()
 
     def _demand(self) -> None:
-        self._feed(Demanded())
+        self._feed(Demanded(soon=self._is_read_now))
 
     def _go_on(self, event: machine.Event) -> None:
         """Take in what has been cut, and then do what waited for it."""

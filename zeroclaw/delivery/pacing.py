@@ -21,7 +21,7 @@ the first call in vain.
 
 Finals and cards go before drafts, and find room: where a bucket allows a burst, drafts leave half of
 it, so that an answer does not wait behind its own beginning; in the long run that costs drafts
-nothing. Nor does the interval hold a final where the chat's budget is known. Among drafts of an
+nothing, and until that stock has come in after a start they have every second call. Nor does the interval hold a final where the chat's budget is known. Among drafts of an
 account the one that was served longest ago is next, so when the budget is short all of them thin
 out evenly. After a start each bucket counts as spent, because it is not known what the process before
 used.
@@ -421,7 +421,8 @@ def _ready_at(state: Pacing, request: Request, at: float) -> float:
     if request.chat in state.busy:
         return inf
     lane, budget = _lane(state, request.chat), _budget(state, request.chat)
-    ready = _lane_ready_at(lane, budget, _left(budget, request.rank), at)
+    left = _left(budget, request.rank, at - state.started)
+    ready = _lane_ready_at(lane, budget, left, at)
     if lane.outage_s:
         ready = max(ready, lane.unreached + _outage_s(state, lane))
     if request.message:
@@ -436,7 +437,7 @@ def _ready_at(state: Pacing, request: Request, at: float) -> float:
 def _account_ready_at(state: Pacing, rank: Rank, at: float) -> float:
     """Return when the account lets a call pass, at or after `at`, if no call ends before."""
     lane, budget, under_way = state.account, state.limits.account, state.under_way
-    kept = _left(budget, rank)
+    kept = _left(budget, rank, at - state.started)
     most = max(budget.burst, 1) - kept if budget.per_s else 0
     if rank is Rank.DRAFT and state.limits.drafts_at_once:
         most = min(most or state.limits.drafts_at_once, state.limits.drafts_at_once)
@@ -456,10 +457,14 @@ def _lane_ready_at(lane: Lane, budget: Budget, left: int, at: float) -> float:
     return ready
 
 
-def _left(budget: Budget, rank: Rank) -> int:
-    """Return how many calls of a bucket this rank leaves in it."""
-    most = max(0, budget.burst - 1)
-    return 0 if rank is Rank.FINAL else min(most, max(1, budget.burst // LEFT_TO_FINALS))
+def _left(budget: Budget, rank: Rank, after_s: float) -> int:
+    """Return how many calls of a bucket this rank leaves in it, so long after the start."""
+    if rank is Rank.FINAL:
+        return 0
+    # No more than that part of what came in so far: with 48 calls a minute, first words would else
+    # come a quarter of a minute late.
+    came_in = int((after_s + TOLERANCE_S) * budget.per_s)
+    return min(max(0, budget.burst - 1), max(1, min(budget.burst, came_in) // LEFT_TO_FINALS))
 
 
 def _tokens(lane: Lane, budget: Budget, at: float) -> float:

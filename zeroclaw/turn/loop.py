@@ -213,6 +213,7 @@ class TurnLoop:
                 self.draft.stand()
                 self._start(group, self._gate(calls))
             case signals.AwaitAnswers(approvals=approvals):
+                self.draft.stand(is_read_now=True)
                 for approval in approvals:
                     call = self._call_of(approval)
                     if call is not None:

@@ -113,6 +113,7 @@ class World(RuleBasedStateMachine):
         self.calls: list[tuple[float, Call]] = []
         self.refused: dict[str, float] = {}
         self.closed = False
+        self.is_read_now = False
         self.ended: Ended | None = None
         self.made = 0
         self.resent = 0
@@ -130,7 +131,8 @@ class World(RuleBasedStateMachine):
                     request = pacing.Request(
                         id="d", chat="c", rank=pacing.Rank.DRAFT, message=effect.message
                     )
-                    assert not effect.soon or self.waited_for(), "only what is waited for is soon"
+                    is_waited_for = self.is_read_now or self.waited_for()
+                    assert not effect.soon or is_waited_for, "only what is waited for is soon"
                     self.feed_pacing(pacing.Wanted(request=request, at=self.at))
                 case Withdraw():
                     self.asked = None
@@ -219,6 +221,7 @@ class World(RuleBasedStateMachine):
             self.newest = number
             if parts and not self.closed:
                 self.wanted = parts
+            self.is_read_now = self.is_read_now and self.closed
         before = self.draft
         self.feed(Showed(turn="t", fence=fence, number=number, parts=parts))
         assert not self.closed or self.draft == before, "frames after the end change nothing"
@@ -228,11 +231,12 @@ class World(RuleBasedStateMachine):
         self.at += seconds
         self.feed_pacing(pacing.Ticked(at=self.at))
 
-    @rule()
-    def somebody_is_waited_for(self) -> None:
+    @rule(soon=st.booleans())
+    def somebody_is_waited_for(self, *, soon: bool) -> None:
         if not self.closed:
             self.demanded = len(self.wanted)
-        self.feed(Demanded())
+        self.is_read_now = soon
+        self.feed(Demanded(soon=soon))
 
     @rule()
     def the_preview_fades(self) -> None:

@@ -8,6 +8,7 @@ from zeroclaw.delivery.draft import (
     Ask,
     Closed,
     Delete,
+    Demanded,
     Draft,
     Edit,
     Effect,
@@ -103,6 +104,20 @@ def test_a_newer_holder_of_the_turn_goes_on() -> None:
 def test_a_blank_frame_makes_the_ones_before_it_old() -> None:
     """Its number counts, though it shows nothing."""
     assert play(ONE, show(3), show(2, "old"))[1] == []
+
+
+def test_what_a_person_reads_before_they_answer_is_asked_for_sooner() -> None:
+    """As a message of its own or in the one that stands, until the turn goes on (P6)."""
+    card = Demanded(soon=True)
+    draft, effects = play(FRESH, show(0, "a"), Demanded())
+    assert effects == []
+    draft, effects = play(draft, card)
+    assert effects == [Ask(message="", soon=True)]
+    draft, _ = play(draft, Granted(), sent(0, "m0"), show(1, "ab"))
+    assert draft.asked == Ask(message="m0")
+    draft, effects = play(draft, card)
+    assert effects == [Ask(message="m0", soon=True)]
+    assert play(draft, show(2, "abc"))[1] == [Ask(message="m0")]
 
 
 def test_one_draft_lasts_across_tool_calls() -> None:

@@ -98,7 +98,16 @@ MUTANTS = [
         id="insists on previews",
     ),
     pytest.param("        if text == draft.previewed or", "        if", id="previews idly"),
-    pytest.param("soon=is_previewed(draft)", "soon=True", id="pushes ahead what nobody waits for"),
+    pytest.param(
+        "soon=draft.is_read_now or is_previewed(draft)",
+        "soon=True",
+        id="pushes ahead what nobody waits for",
+    ),
+    pytest.param(
+        "                is_read_now=False,\n",
+        "",
+        id="pushes ahead what follows an answer",
+    ),
 ]
 PACING_MUTANTS = [
     pytest.param(

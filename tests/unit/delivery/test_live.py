@@ -65,6 +65,22 @@ def seen(channel: ScriptedChannel, chat: str = "c1") -> list[str]:
     return channel.chat(channel.address(chat))
 
 
+async def test_words_that_a_person_reads_before_they_answer_wait_behind_no_reserve() -> None:
+    """The turn rests until then, so they are no beginning that an answer overtakes (P6)."""
+    budget = Budget(per_s=1, burst=4)
+    async with running(platform(replace(PACED, account_budget=budget))) as rig:
+        handle = draft(rig)
+        await rig.clock.sleep(1)
+        handle.show(0, "May I?", is_last=True)
+        handle.stand()
+        await rig.clock.sleep(0.5)
+        assert seen(rig.channel) == []
+        handle.stand(is_read_now=True)
+        await handle.at_rest()
+        assert (rig.clock.monotonic(), seen(rig.channel)) == (1.5, ["May I?"])
+        await handle.close()
+
+
 async def test_the_first_text_is_seen_at_once_and_the_newest_after_an_interval() -> None:
     """Never more often than the platform allows, never later than one interval (S2-06, P6)."""
     async with running(platform(PACED)) as rig:

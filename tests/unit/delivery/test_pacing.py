@@ -242,6 +242,26 @@ def test_drafts_leave_a_part_of_a_burst_to_finals(burst: int, left: int) -> None
         assert granted == {Rank.DRAFT: burst - left, Rank.FINAL: left}
 
 
+@pytest.mark.parametrize("burst", [4, 20])
+def test_after_a_start_drafts_wait_for_no_stock_that_is_filled_first(burst: int) -> None:
+    """They have every second call that comes in, and finals keep the others (P6)."""
+    budget = Budget(per_s=1, burst=burst)
+    for limits in (Limits(chat=budget, account=Budget()), Limits(chat=Budget(), account=budget)):
+        state, granted = fresh(limits, 0), list[int]()
+        for at in range(burst):
+            state, effects = step(state, Wanted(request=draft("d"), at=at))
+            if Grant(id="d") in effects:
+                granted.append(at)
+                state, _ = step(state, Ended(chat="c", at=at))
+        assert granted == [2, *range(3, burst, 2)]
+        left = 0
+        for number in range(burst):
+            state, effects = step(state, Wanted(request=final(f"f{number}"), at=burst))
+            left += Grant(id=f"f{number}") in effects
+            state, _ = step(state, Ended(chat="c", at=burst))
+        assert left == burst // 2
+
+
 @pytest.mark.parametrize("burst", [1, 2, 20])
 def test_in_the_long_run_drafts_have_the_whole_budget(burst: int) -> None:
     """What they leave to finals is a stock, no share (P6)."""

@@ -288,11 +288,13 @@ MUTANTS = [
     pytest.param("(*effects, WakeAt(at=wake_at))", "(*effects, WakeAt(at=at))", id="rings at once"),
     pytest.param("if wake_at < inf else", "if wake_at < at else", id="sets no alarm"),
     pytest.param(
-        "kept = _left(budget, rank)\n", "kept = 0\n", id="lets drafts take all of the account"
+        "kept = _left(budget, rank, at - state.started)\n",
+        "kept = 0\n",
+        id="lets drafts take all of the account",
     ),
     pytest.param(
-        "return 0 if rank is Rank.FINAL else min(most",
-        "return min(most",
+        "if rank is Rank.FINAL:\n        return 0\n",
+        "if rank is None:\n        return 0\n",
         id="has finals leave a call too",
     ),
     pytest.param(

@@ -3,8 +3,10 @@
 import pytest
 
 from tests.fakes.house import World
+from tests.fakes.house_parts import CAPABILITIES
 from tests.fakes.many_rows import put_a_page_before
 from tests.fakes.scripted_model import asks_for
+from zeroclaw.channel import Budget
 from zeroclaw.gate import approval as approvals
 from zeroclaw.store import Commit, DurablePoint, RowKind
 from zeroclaw.value import replace
@@ -44,3 +46,15 @@ async def test_a_card_that_is_known_by_a_press_alone_shows_every_call(world: Wor
         assert house.endings() == [("approved", "Ada")]
         await house.say("/approve 1")
         assert house.endings() == [("approved", "Ada"), ("approved", "Ada")]
+
+
+async def test_where_calls_are_few_the_words_before_a_card_are_there_with_it(world: World) -> None:
+    """Whoever asked reads what is about to be done, and then that somebody is asked (P6)."""
+    few = Budget(per_s=1, burst=20)
+    world.add_platform("chat", replace(CAPABILITIES, account_budget=few))
+    world.model.will(asks_for(("poke", "{}"), saying="I am about to poke it."))
+    async with world.running() as house:
+        await house.say("poke it", "ben")
+        await house.advance(3)
+        assert house.card().calls[0].tool == "poke"
+        assert house.texts("ben")[0] == "I am about to poke it."
