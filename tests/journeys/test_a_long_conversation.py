@@ -215,8 +215,10 @@ async def test_the_end_is_told_and_counted_whatever_it_is(tmp_path: Path) -> Non
         assert await here.daemon.terminate() == 0
         kept = await journal(here)
         ended = [one for one in kept if isinstance(one, entries.TurnFinished)]
-        used = [(one.reason, one.usage.total_tokens) for one in ended]
-        assert used == [("model_stop", 11), ("max_turns", 29), ("error", 0), ("user_abort", 0)]
+        *used, stopped = [(one.reason, one.usage.total_tokens) for one in ended]
+        assert used == [("model_stop", 11), ("max_turns", 29), ("error", 0)]
+        # Of the answer that was cut off an estimate; the prompt and the tools alone take more.
+        assert (stopped[0], stopped[1] > 200) == ("user_abort", True)
 
 
 async def test_three_tenths_of_the_room_stay_as_they_were_said(tmp_path: Path) -> None:

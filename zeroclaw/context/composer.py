@@ -23,7 +23,7 @@ from zeroclaw.context.assembly import (
 )
 from zeroclaw.context.compaction import Breaker, is_heavy, summary_request
 from zeroclaw.context.history import with_files
-from zeroclaw.context.model import Model, complete
+from zeroclaw.context.model import Model, complete, estimated_input
 from zeroclaw.context.offers import Loaded, Offers
 from zeroclaw.context.providers import ContextProviders, Gathered
 from zeroclaw.context.tokens import Learned, Weighed
@@ -32,7 +32,7 @@ from zeroclaw.envelope import Address, ConversationId, Principal, TurnId
 from zeroclaw.errors import ContextMissing, ContextOverflow
 from zeroclaw.events import ContextLeftOut, Publish
 from zeroclaw.foreign import Raised, call
-from zeroclaw.message import AssistantMessage, Message, ToolDefinition, Usage
+from zeroclaw.message import NO_USAGE, Message, ToolDefinition, Usage
 from zeroclaw.provider import Counting, ModelRequest
 from zeroclaw.value import Value
 
@@ -199,6 +199,7 @@ class Composer:
         self._standing: tuple[tuple[str, ...], Gathered] | None = None
         self._tools: tuple[Loaded, tuple[ToolDefinition, ...]] | None = None
         self._sent: Assembled | None = None
+        self._untold = NO_USAGE
 
     @property
     def learned(self) -> Learned:
@@ -225,6 +226,7 @@ class Composer:
         self._record.weighed = await self._sources.counted(scene, self._record.weighed)
         made = assemble(scene, self._record.weighed, self.learned)
         self._sent, self._record.weighed = made, made.weighed
+        self._untold = Usage(input_tokens=made.tokens)
         request = ModelRequest(
             messages=made.messages,
             tools=scene.tools,
@@ -241,10 +243,21 @@ class Composer:
             sent.weighed, self.learned, sent.messages, sent.tools_tokens, usage.input_tokens
         )
 
-    def estimated(self, answer: AssistantMessage) -> Usage:
-        """Return what an answer took of which the endpoint reported nothing; rather too much."""
-        sent = 0 if self._sent is None else self._sent.tokens
-        return Usage(input_tokens=sent, output_tokens=tokens.of_message(answer))
+    def untold(self) -> Usage:
+        """Return what requests took that the turn has not been told of, and is now.
+
+        Of one that is still under way it is an estimate of its input, rather too much.
+        """
+        untold, self._untold = self._untold, NO_USAGE
+        return untold
+
+    async def expected(self, spoken: Spoken) -> Usage:
+        """Return what the next request takes, by estimate, but for what goes with it alone."""
+        scene = await self.scene(spoken)
+        known = await self._sources.counted(scene, self._record.weighed)
+        made = assemble(scene, known, self.learned)
+        self._record.weighed = made.weighed
+        return Usage(input_tokens=made.tokens)
 
     def overflowed(self, window: int | None) -> None:
         """Learn that the request was too large, for a window that the endpoint may have named."""
@@ -268,9 +281,7 @@ class Composer:
         self._record.weighed = await self._sources.counted(scene, self._record.weighed)
         return is_heavy(scene, self._record.weighed, self.learned, threshold=threshold)
 
-    async def summary(
-        self, scene: Scene, gone: Sequence[Message], room: int
-    ) -> tuple[str, Usage] | Raised:
+    async def summary(self, scene: Scene, gone: Sequence[Message], room: int) -> str | Raised:
         """Ask for a summary; once more, with half of its messages, where that is too large.
 
         Args:
@@ -278,6 +289,7 @@ class Composer:
             gone: The messages that it is to stand for.
             room: Tokens of the request.
         """
+        answer: str | Raised = ""
         for most_tokens in (room, room // 2):
             request = summary_request(
                 scene.summary,
@@ -287,9 +299,17 @@ class Composer:
                 model=self._sources.settings.config.compaction.model,
                 correlation=self._correlation,
             )
-            answer = await complete(self._sources.model, request)
+            answer = await self.complete(request)
             if not isinstance(answer, Raised) or not isinstance(answer.error, ContextOverflow):
                 break
+        return answer
+
+    async def complete(self, request: ModelRequest) -> str | Raised:
+        """Return a whole answer that no person watches being written; see `context.model.complete`."""
+        before = self._untold
+        self._untold += estimated_input(request)
+        answer, usage = await complete(self._sources.model, request)
+        self._untold = before + usage
         return answer
 
     async def scene(self, spoken: Spoken) -> Scene:

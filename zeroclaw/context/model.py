@@ -10,7 +10,7 @@ from zeroclaw.context import tokens
 from zeroclaw.context.tokens import Learned
 from zeroclaw.errors import ContextOverflow, StreamBroken, ZeroclawError
 from zeroclaw.foreign import Raised, call
-from zeroclaw.message import Usage
+from zeroclaw.message import NO_USAGE, AssistantMessage, Usage
 from zeroclaw.provider import ModelRequest, Provider, TextDelta, UsageReported
 from zeroclaw.redact import Redactor
 from zeroclaw.value import Value
@@ -73,10 +73,27 @@ class Model(Value):
     max_output_tokens: int | None
 
 
-async def complete(model: Model, request: ModelRequest) -> tuple[str, Usage] | Raised:
+def broken_off(raised: Raised, reported: Usage, answer: AssistantMessage) -> Usage:
+    """Return what the beginning of an answer took: as reported, else an estimate of the output alone.
+
+    Nothing for a request that was refused or never arrived.
+    """
+    if reported.total_tokens:
+        return reported
+    has_begun = isinstance(raised.error, StreamBroken) or answer != AssistantMessage()
+    return Usage(output_tokens=tokens.of_message(answer)) if has_begun else NO_USAGE
+
+
+def estimated_input(request: ModelRequest) -> Usage:
+    """Return what the messages of a request take, rather too much; for one without tools."""
+    return Usage(input_tokens=sum(map(tokens.of_message, request.messages)))
+
+
+async def complete(model: Model, request: ModelRequest) -> tuple[str | Raised, Usage]:
     """Return a whole answer that no person watches being written, redacted; or why there is none.
 
-    Of what the endpoint does not report the tokens are an estimate, rather too many.
+    What it took is told in either case. Of what the endpoint does not report the tokens are an
+    estimate, rather too many.
     """
     texts: list[str] = []
     usage = Usage()
@@ -92,10 +109,11 @@ async def complete(model: Model, request: ModelRequest) -> tuple[str, Usage] | R
 
     async with model.slots:
         ended = await call(read)
-    if isinstance(ended, Raised):
-        return ended
     said = model.redactor.redact("".join(texts))
-    if not usage.total_tokens:
-        input_tokens = sum(map(tokens.of_message, request.messages))
-        usage = Usage(input_tokens=input_tokens, output_tokens=tokens.of_text(said))
-    return said, usage
+    if isinstance(ended, Raised):
+        usage = broken_off(ended, usage, AssistantMessage(content=said))
+    elif not usage.total_tokens:
+        usage = Usage(output_tokens=tokens.of_text(said))
+    if usage.total_tokens and not usage.input_tokens:
+        usage += estimated_input(request)
+    return (ended if isinstance(ended, Raised) else said), usage

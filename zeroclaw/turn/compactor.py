@@ -8,11 +8,10 @@ a while, and requests are cut instead (K13).
 from zeroclaw.context.assembly import reserve_of, room_of
 from zeroclaw.context.compaction import UNKNOWN_WINDOW, Breaker, is_little, kept, kept_summary
 from zeroclaw.foreign import Raised
-from zeroclaw.message import NO_USAGE, Usage
 from zeroclaw.store import DurablePoint
 from zeroclaw.text import catalogue
 from zeroclaw.turn.context import TurnContext
-from zeroclaw.turn.entries import Compacted
+from zeroclaw.turn.entries import Compacted, RequestLost
 from zeroclaw.turn.facts import FactNotes
 from zeroclaw.turn.session import Transition
 from zeroclaw.turn.signals import CompactionFailed
@@ -36,20 +35,24 @@ async def compact(turn: TurnContext, notes: FactNotes, cause: CompactionCause) -
     room = room_of(scene, composer.learned) or UNKNOWN_WINDOW
     if (window := services.model.summariser.facts.context_tokens) is not None:
         room = min(room, window - reserve_of(window))
-    facts, of_facts = await notes.find(gone, scene.window, room)
+    facts = await notes.find(gone, scene.window, room)
     answer = await composer.summary(scene, gone, room)
-    said, usage = ("", NO_USAGE) if isinstance(answer, Raised) else answer
-    summary = kept_summary(said, scene.window)
+    usage = composer.untold()
+    summary = "" if isinstance(answer, Raised) else kept_summary(answer, scene.window)
     if not summary:
         why = answer.line if isinstance(answer, Raised) else "the model said nothing"
         record.breaker = record.breaker.failed(services.clock.monotonic())
         services.log("compaction_failed", why=why, level="warning")
-        return _failed(catalogue.NO_SUMMARY.to(language), of_facts + usage)
+        return Transition(
+            event=CompactionFailed(text=catalogue.NO_SUMMARY.to(language), usage=usage),
+            point=DurablePoint.HOUSEKEEPING,
+            journal=(RequestLost(usage=usage, at=services.clock.now()),),
+        )
     compacted = Compacted(
         summary=summary,
         kept=len(messages) - start,
         pinned=0 if tail.pinned is None else len(messages) - tail.pinned,
-        usage=of_facts + usage,
+        usage=usage,
         tools=session.history.loaded.tools,
         skills=session.history.loaded.skills,
         at=services.clock.now(),
@@ -74,5 +77,5 @@ async def compact(turn: TurnContext, notes: FactNotes, cause: CompactionCause) -
     return await planned()
 
 
-def _failed(why: str, usage: Usage = NO_USAGE) -> Transition:
-    return Transition(event=CompactionFailed(text=why, usage=usage))
+def _failed(why: str) -> Transition:
+    return Transition(event=CompactionFailed(text=why))

@@ -174,6 +174,17 @@ class Compacted(Value):
     skills: tuple[str, ...] = ()
 
 
+class RequestLost(Value):
+    """Requests to the model came to nothing, and were paid for.
+
+    Attributes:
+        usage: What they took.
+    """
+
+    usage: Usage
+    at: datetime
+
+
 class TurnResumed(Value):
     """A restart took the open turn up again."""
 
@@ -216,7 +227,16 @@ class Noted(Value):
 Recorded = Gated | AnswerTaken | CallStarted | CallFinished | BatchAppended | Compacted
 """Entries that are events of the machine: it steps with what is written, now and when it is read."""
 
-Entry = TurnOpened | AssistantReceived | Recorded | Steered | TurnResumed | TurnFinished | Noted
+Entry = (
+    TurnOpened
+    | AssistantReceived
+    | Recorded
+    | RequestLost
+    | Steered
+    | TurnResumed
+    | TurnFinished
+    | Noted
+)
 
 
 class _Versioned(Struct):

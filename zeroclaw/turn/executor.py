@@ -6,12 +6,13 @@ its event.
 
 import hashlib
 
+from zeroclaw.context.tokens import of_message
 from zeroclaw.delivery.rows import File, notice_row, outbox_row
 from zeroclaw.envelope import ActionId, ApprovalId, Reader
 from zeroclaw.gate.conditions import facts_of
 from zeroclaw.gate.verdict import Stopped
 from zeroclaw.limits import loops
-from zeroclaw.message import ToolCall, ToolMessage
+from zeroclaw.message import ToolCall, ToolMessage, Usage
 from zeroclaw.provider import ModelRequest
 from zeroclaw.store import DurablePoint, PutBlob, Write
 from zeroclaw.text import catalogue
@@ -32,7 +33,9 @@ from zeroclaw.turn.signals import (
     BudgetReached,
     ContextOverflowed,
     RequestEvent,
+    RequestFailed,
     ResponseReceived,
+    StreamCut,
 )
 from zeroclaw.turn.states import Calling, CompactionCause, Progress
 from zeroclaw.turn.tool_calls import ToolCalls, refused
@@ -95,24 +98,37 @@ class EffectExecutor:
         return self._verdicts.without_receipts(text, self._turn.language)
 
     async def _answered(self, event: RequestEvent) -> None:
-        if isinstance(event, ResponseReceived):
-            self._composer.answered(event.usage)
-            if not event.usage.total_tokens:
-                # What costs something counts, though the endpoint keeps silent about it.
-                event = replace(event, usage=self._composer.estimated(event.message))
-        elif isinstance(event, ContextOverflowed):
-            self._composer.overflowed(event.window)
-        if isinstance(event, ResponseReceived) and event.message.tool_calls:
-            received = entries.AssistantReceived(
-                message=event.message,
-                usage=event.usage,
-                at=self._services.clock.now(),
-                shown=event.shown,
-            )
-            point = DurablePoint.ASSISTANT_RECEIVED
-            await self._tell(Transition(event=event, point=point, journal=(received,)))
-        else:
-            await self._tell(Transition(event=event))
+        composer, now = self._composer, self._services.clock.now()
+        happened = Transition(event=event)
+        match event:
+            case ResponseReceived(message=message, usage=usage):
+                composer.answered(usage)
+                sent = composer.untold()
+                if not usage.total_tokens:
+                    # What costs something counts, though the endpoint keeps silent about it.
+                    usage = sent + Usage(output_tokens=of_message(message))
+                happened = Transition(event=replace(event, usage=usage))
+                if message.tool_calls:
+                    received = entries.AssistantReceived(
+                        message=message, usage=usage, at=now, shown=event.shown
+                    )
+                    point = DurablePoint.ASSISTANT_RECEIVED
+                    happened = replace(happened, point=point, journal=(received,))
+            case StreamCut(usage=usage) | RequestFailed(usage=usage):
+                sent = composer.untold()
+                if usage.total_tokens:
+                    usage = usage if usage.input_tokens else usage + sent
+                    happened = Transition(
+                        event=replace(event, usage=usage),
+                        point=DurablePoint.HOUSEKEEPING,
+                        journal=(entries.RequestLost(usage=usage, at=now),),
+                    )
+            case ContextOverflowed(window=window):
+                composer.overflowed(window)
+                composer.untold()  # an endpoint that refuses a request charges nothing for it
+            case _:
+                pass
+        await self._tell(happened)
 
     async def compact(self, cause: CompactionCause) -> None:
         """Replace older messages by a summary, if it can be done; unless a budget is used up."""

@@ -9,14 +9,13 @@ the commit of the summary, so that a kill keeps both or neither.
 from msgspec.json import encode
 
 from zeroclaw.context.facts import facts_of, facts_request
-from zeroclaw.context.model import complete
 from zeroclaw.context.notes import added
 from zeroclaw.envelope import ActionId
 from zeroclaw.errors import ToolFailed
 from zeroclaw.foreign import Raised
 from zeroclaw.gate import audit
 from zeroclaw.gate.verdict import Allowed, Asked, Setting
-from zeroclaw.message import Message, ToolCall, Usage
+from zeroclaw.message import Message, ToolCall
 from zeroclaw.store import Put, Write
 from zeroclaw.tools.notes import REMEMBER, note_of
 from zeroclaw.tools.notes.note import Note, owner_of
@@ -53,7 +52,7 @@ class FactNotes:
 
     async def find(
         self, gone: list[Message], window: int | None, most_tokens: int
-    ) -> tuple[tuple[str, ...], Usage]:
+    ) -> tuple[str, ...]:
         """Ask for the facts of messages; for none where none could be kept.
 
         Args:
@@ -63,7 +62,7 @@ class FactNotes:
         """
         services = self._services
         if REMEMBER not in services.tools or not await self._may_keep():
-            return (), Usage()
+            return ()
         known = await services.recollection.notes.all(self._owner)
         request = facts_request(
             # One that a page dictated would be read by the model that writes the facts.
@@ -74,12 +73,11 @@ class FactNotes:
             model=services.sources.settings.config.compaction.model,
             correlation=self._turn.opened.correlation,
         )
-        answer = await complete(services.model, request)
+        answer = await self._turn.composer.complete(request)
         if isinstance(answer, Raised):
             services.log("facts_failed", why=answer.line, level="warning")
-            return (), Usage()
-        said, usage = answer
-        return facts_of(said), usage
+            return ()
+        return facts_of(answer)
 
     async def _may_keep(self) -> bool:
         """Tell whether the gate would let a note be kept now; nothing of this is on record."""

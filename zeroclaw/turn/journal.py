@@ -21,7 +21,7 @@ from zeroclaw.text import catalogue
 from zeroclaw.turn import entries, signals
 from zeroclaw.turn.batch import Fill, Outcome, closed
 from zeroclaw.turn.entries import Entry
-from zeroclaw.turn.machine import Step, begin, begin_compaction, begin_tool, said, step
+from zeroclaw.turn.machine import Step, begin, begin_compaction, begin_tool, paid, said, step
 from zeroclaw.turn.states import Asking, Calling, Compacting, Done, State, Streaming
 from zeroclaw.value import Value, replace
 
@@ -169,6 +169,9 @@ def _opened(history: History, entry: entries.TurnOpened) -> History:
 def _within(history: History, turn: OpenTurn, entry: Entry) -> History:
     if isinstance(entry, entries.TurnResumed):
         return replace(history, turn=replace(turn, resumed=turn.resumed + 1))
+    if isinstance(entry, entries.RequestLost) and not isinstance(turn.state, Done):
+        # It brought the turn no further, so a crash loop goes on.
+        return replace(history, turn=replace(turn, state=paid(turn.state, entry.usage)))
     state = advance(turn.state, entry)
     # A call that starts once more has come no further than it was before the restart.
     resumed = turn.resumed if state == turn.state else 0

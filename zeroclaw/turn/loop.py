@@ -10,12 +10,13 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Literal, assert_never
 
+from zeroclaw.context.tokens import of_text
 from zeroclaw.conversation.inbox import Ask, Item
 from zeroclaw.delivery.live import DraftHandle
 from zeroclaw.envelope import ActionId, ApprovalId, ConversationId
 from zeroclaw.events import StageEntered, TextStreamed, ToolDecided, ToolEnded, ToolStarted
 from zeroclaw.gate.verdict import Allowed, Asked, Denied, Verdict
-from zeroclaw.message import NO_USAGE, ToolCall
+from zeroclaw.message import NO_USAGE, ToolCall, Usage
 from zeroclaw.store import Write
 from zeroclaw.text.language import Localized
 from zeroclaw.turn import batch, entries, signals
@@ -25,8 +26,8 @@ from zeroclaw.turn.executor import EffectExecutor
 from zeroclaw.turn.machine import step
 from zeroclaw.turn.session import Transition
 from zeroclaw.turn.signals import AbortCause, AbortRequested, Effect, Event
-from zeroclaw.turn.states import Calling, Confirming, Done, State, stages
-from zeroclaw.value import Value
+from zeroclaw.turn.states import Calling, Confirming, Done, State, Streaming, stages
+from zeroclaw.value import Value, replace
 
 MOST_WAITING = 256
 """Events that may wait for the turn; a stream that is faster waits with its next."""
@@ -168,12 +169,18 @@ class TurnLoop:
 
     async def _after(self, state: State, happened: Transition) -> tuple[State, tuple[Effect, ...]]:
         """Write down what happened, then decide."""
-        if isinstance(happened.event, AbortRequested):
+        event = happened.event
+        if isinstance(event, AbortRequested):
             self._abort = happened
+            # What a request took that is cut off; of its answer, what was shown.
+            usage = self._turn.composer.untold()
+            if usage.total_tokens and isinstance(state, Streaming):
+                usage += Usage(output_tokens=of_text(state.shown))
+            event = replace(event, usage=usage)
         else:
             happened = await self._session.transact(happened)
             self._services.outbox.announce_written(happened.writes)
-        event = happened.event
+            event = happened.event
         if event is None:
             return state, ()
         self._publish(state, event)

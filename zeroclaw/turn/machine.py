@@ -25,7 +25,7 @@ event before stepping with it, so that a journal holds exactly what the machine 
 """
 
 from collections.abc import Callable, Iterable
-from typing import Literal, Never, NoReturn, assert_never
+from typing import Literal, Never, NoReturn, TypeVar, assert_never
 
 from zeroclaw.card_words import by_whom
 from zeroclaw.envelope import ActionId
@@ -57,6 +57,7 @@ from zeroclaw.turn.states import (
 from zeroclaw.value import replace
 
 Step = tuple[State, tuple[signals.Effect, ...]]
+_Running = TypeVar("_Running", bound=Running)
 
 
 def begin(limits: Limits, *, language: Language = "en", context_heavy: bool = False) -> Step:
@@ -98,13 +99,21 @@ def step(state: State, event: signals.Event) -> Step:
         case signals.AbortRequested():
             mark = "interrupted" if event.cause == "interrupt" else "stopped"
             note = abort_note(event, state.progress.language)
-            return finish(state, "user_abort", note, mark)
+            return finish(paid(state, event.usage), "user_abort", note, mark)
         case signals.BudgetReached():
             return finish(state, "budget_exceeded", event.text, "stopped")
         case signals.TurnFailed():
             return finish(state, "error", event.text)
         case _:
             return _affordable(*_moved(state, event))
+
+
+def paid(state: _Running, usage: Usage) -> _Running:
+    """Return a state in which the turn has used so much more."""
+    if usage == NO_USAGE:
+        return state
+    progress = replace(state.progress, usage=state.progress.usage + usage)
+    return replace(state, progress=progress)
 
 
 def unhandled(state: Never) -> NoReturn:
@@ -167,7 +176,7 @@ def _asking(state: Thinking | Streaming, event: signals.Event) -> Step:
         return state, ()
     match event:
         case signals.RequestFailed():
-            return finish(state, "error", event.text, why=event.why)
+            return finish(paid(state, event.usage), "error", event.text, why=event.why)
         case signals.ContextOverflowed():
             return _overflowed(state)
         case signals.RequestSent() if isinstance(state, Thinking):
@@ -191,9 +200,9 @@ def _streaming(
             return Streaming(progress=progress, shown=shown, fresh=True), (whole,)
         case signals.StreamCut() if progress.reasked:
             note = catalogue.BROKE_OFF_TWICE.to(progress.language)
-            return finish(state, "error", note)
+            return finish(paid(state, event.usage), "error", note)
         case signals.StreamCut():
-            return _ask(replace(progress, reasked=True), state.shown)
+            return _ask(replace(paid(state, event.usage).progress, reasked=True), state.shown)
         case signals.ResponseReceived():
             return _answered(progress, event)
         case _:
@@ -236,12 +245,12 @@ def _compact(progress: Progress, cause: CompactionCause, shown: str = "") -> Ste
 def _compacting(state: Compacting, event: signals.Event) -> Step:
     match event:
         case entries.Compacted():
-            progress = replace(state.progress, usage=state.progress.usage + event.usage)
+            progress = paid(state, event.usage).progress
             if state.cause == "asked":
                 return said(catalogue.COMPACTED_NOW.to(progress.language), progress.usage)
             return _ask(progress, state.shown)
         case signals.CompactionFailed(text=why, usage=usage):
-            progress = replace(state.progress, usage=state.progress.usage + usage)
+            progress = paid(state, usage).progress
             if state.cause == "asked":
                 return said(why, progress.usage)
             # The next request is cut instead, so that the conversation goes on (K13).

@@ -12,7 +12,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import TypeGuard
 
-from zeroclaw.context.model import Model
+from zeroclaw.context.model import Model, broken_off
 from zeroclaw.errors import (
     ContextMissing,
     ContextOverflow,
@@ -98,12 +98,6 @@ class ModelCall(Value):
             self.model.record.files_refused(ended)
             without = replace(request, files={})
             ended = await call(lambda: self._stream(number, without, answer))
-        if isinstance(ended, Raised):
-            self.model.record.failed(ended)
-            failed = _failure(number, ended, self.language, is_operator=self.is_operator)
-            await self.tell(failed)
-            return
-        self.model.record.answered()
         message = AssistantMessage(
             content="".join(answer.texts),
             tool_calls=tuple(answer.calls),
@@ -111,6 +105,14 @@ class ModelCall(Value):
             reasoning_details=tuple(answer.details),
             finish_reason=answer.finish,
         )
+        if isinstance(ended, Raised):
+            self.model.record.failed(ended)
+            failed = _failure(number, ended, self.language, is_operator=self.is_operator)
+            if isinstance(failed, signals.StreamCut | signals.RequestFailed):
+                failed = replace(failed, usage=broken_off(ended, answer.usage, message))
+            await self.tell(failed)
+            return
+        self.model.record.answered()
         await self.tell(
             signals.ResponseReceived(
                 request=number, message=message, shown="".join(answer.shown), usage=answer.usage

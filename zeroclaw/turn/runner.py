@@ -39,15 +39,15 @@ from zeroclaw.text.language import Localized
 from zeroclaw.turn import batch
 from zeroclaw.turn.context import TurnContext, TurnServices
 from zeroclaw.turn.control import ControlLane
-from zeroclaw.turn.entries import TurnOpened, TurnResumed
+from zeroclaw.turn.entries import RequestLost, TurnOpened, TurnResumed
 from zeroclaw.turn.finalize import Finalizer
 from zeroclaw.turn.journal import begun
 from zeroclaw.turn.loop import TurnLoop, is_parked
-from zeroclaw.turn.machine import resume
+from zeroclaw.turn.machine import paid, resume
 from zeroclaw.turn.results import frozen_call
 from zeroclaw.turn.session import ConversationSession, Transition
 from zeroclaw.turn.signals import AbortCause, AbortRequested, Effect, Event, TurnFailed
-from zeroclaw.turn.states import Calling, Done
+from zeroclaw.turn.states import Asking, Calling, Done
 from zeroclaw.turn.states import State as MachineState
 from zeroclaw.value import replace
 
@@ -138,6 +138,13 @@ class TurnRunner:
             # Waiting for a person crashes nothing, however often the process is restarted.
             again = TurnResumed(at=self._services.clock.now())
             await session.commit(Transition(point=DurablePoint.HOUSEKEEPING, journal=(again,)))
+        if isinstance(state, Asking):
+            # No commit goes before a request, so one that was cut off may not have been sent yet;
+            # what it takes counts all the same, rather too much than too little.
+            usage = await context.composer.expected(session.history.spoken())
+            lost = RequestLost(usage=usage, at=self._services.clock.now())
+            await session.commit(Transition(point=DurablePoint.HOUSEKEEPING, journal=(lost,)))
+            state = paid(state, usage)
         rerun = await _rerun(context, state)
         await self._run(context, *resume(state, rerun=rerun), resumed=True)
 

@@ -53,9 +53,14 @@ class ResponseReceived(Value):
 
 
 class StreamCut(Value):
-    """The stream broke before its end; nothing of it has run."""
+    """The stream broke before its end; nothing of it has run.
+
+    Attributes:
+        usage: What it took all the same; without the input where the endpoint did not say.
+    """
 
     request: int
+    usage: Usage = NO_USAGE
 
 
 class RequestFailed(Value):
@@ -64,11 +69,13 @@ class RequestFailed(Value):
     Attributes:
         text: One sentence for the person.
         why: The same for operators, where they are told more; else empty.
+        usage: As of `StreamCut`, where an answer had begun.
     """
 
     request: int
     text: str
     why: str = ""
+    usage: Usage = NO_USAGE
 
 
 class ContextOverflowed(Value):
@@ -99,10 +106,12 @@ class AbortRequested(Value):
 
     Attributes:
         by: Who, for people.
+        usage: What the requests took that were under way.
     """
 
     cause: AbortCause
     by: str = ""
+    usage: Usage = NO_USAGE
 
 
 class BudgetReached(Value):

@@ -17,7 +17,7 @@ from zeroclaw.foreign import Raised
 from zeroclaw.gate.receipt_screen import screen_shown
 from zeroclaw.message import AssistantMessage, Message, SystemMessage, UserMessage
 from zeroclaw.provider import ModelRequest
-from zeroclaw.store import Commit, DurablePoint, Reads, RowKind, transact
+from zeroclaw.store import Commit, DurablePoint, Put, Reads, RowKind, transact
 from zeroclaw.table import Age, Ages, Column, Table, Words, json_codec
 from zeroclaw.text.escape import escape_invisible
 from zeroclaw.turn.context import TurnServices
@@ -98,13 +98,15 @@ class Titles:
             model=services.sources.settings.config.compaction.model,
             correlation=ended.correlation,
         )
-        answer = await complete(services.model, request)
-        if isinstance(answer, Raised):
-            services.log("title_failed", why=answer.line, level="warning")
-            return
-        said, usage = answer
-        shown = screen_shown(said, services.redactor)
-        title = TITLES.put(here, Title(text=title_of(shown)), conversation=here)
+        said, usage = await complete(services.model, request)
+        if isinstance(said, Raised):
+            services.log("title_failed", why=said.line, level="warning")
+            titled: tuple[Put, ...] = ()
+            if not usage.total_tokens:
+                return
+        else:
+            shown = screen_shown(said, services.redactor)
+            titled = (TITLES.put(here, Title(text=title_of(shown)), conversation=here),)
 
         async def named(reads: Reads) -> tuple[Commit | None, bool]:
             row, version = await TURNS.read(reads, ended.turn)
@@ -113,7 +115,7 @@ class Titles:
             whole = row.usage + usage
             more = replace(row, usage=whole, micros=budget.cost(whole))
             put = turn_put(more, here, closed=True, expect=version)
-            return Commit(point=DurablePoint.HOUSEKEEPING, writes=(title, put)), True
+            return Commit(point=DurablePoint.HOUSEKEEPING, writes=(*titled, put)), True
 
         if await transact(store, named):
             budget.added(turn, here, usage)

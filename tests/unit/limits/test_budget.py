@@ -355,7 +355,6 @@ async def test_turns_at_once_count_together(world: World) -> None:
         DurablePoint.ASSISTANT_RECEIVED,
         DurablePoint.GATED,
         DurablePoint.CALL_FINISHED,
-        DurablePoint.BATCH_APPENDED,
         DurablePoint.FINISHED,
         DurablePoint.DELIVERED,
     ],

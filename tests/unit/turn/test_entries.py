@@ -51,6 +51,7 @@ EVERY_KIND: list[Entry] = [
     entries.Steered(user=USER, item=ItemId("item-2"), at=AT),
     entries.Compacted(summary="before", kept=2, at=AT, usage=USED),
     entries.TurnResumed(at=AT + timedelta(microseconds=1)),
+    entries.RequestLost(at=AT, usage=USED),
     entries.TurnFinished(
         reason="user_abort", usage=USED, at=AT, message=MESSAGE, fills=(FILL,), note="stopped"
     ),
