@@ -376,6 +376,11 @@ async def no_file(_address: Address, _key: str) -> OutgoingFile | None:
     return None
 
 
+async def on_record(_address: Address) -> bool:
+    """Tell that a chat is on record, where none can be off it."""
+    return False
+
+
 async def tell_nobody(_says: Localized) -> None:
     """Tell it to nobody, where there are no operators."""
 
@@ -406,6 +411,8 @@ class ChannelContext(Value):
             else. None where there is no such place.
         sent_file: A file that was sent to a chat, by its key; None for what was not sent there, or
             is no longer kept.
+        is_off_the_record: Whether what is said in a chat may reach no disk just now; what comes with
+            it an adapter keeps in memory then.
         menu: The commands, for platforms that list them; those of the start.
         tell: Tells every operator, in their language, of what a person should look at; it is on
             record when this returns. Asked again it tells again.
@@ -422,6 +429,7 @@ class ChannelContext(Value):
     transcript: Callable[[Address, str], Awaitable[tuple[TranscriptItem, ...]]]
     directory: Path | None = None
     sent_file: Callable[[Address, str], Awaitable[OutgoingFile | None]] = no_file
+    is_off_the_record: Callable[[Address], Awaitable[bool]] = on_record
     menu: Menu = NO_MENU
     tell: Callable[[Localized], Awaitable[None]] = tell_nobody
 

@@ -27,6 +27,7 @@ from zeroclaw import (
     MessageRef,
     OutgoingFile,
     Rendered,
+    ZeroclawError,
 )
 
 PING_S = 15.0
@@ -56,7 +57,9 @@ class WebChannel(LocalChannel):
         super().__init__(context, CAPABILITIES)
         self._page: Mapping[str, bytes] = {}
         self._title = settings.title
-        self._uploads = uploads.Uploads(context.directory, context.clock, settings.max_file_bytes)
+        self._uploads = uploads.Uploads(
+            context.directory, context.clock, settings.max_file_bytes, self._is_off_the_record
+        )
 
     async def receive(self, admit: Admit, ready: Callable[[], None]) -> None:
         """Serve the page until cancelled; see `Channel.receive`."""
@@ -149,6 +152,14 @@ class WebChannel(LocalChannel):
             headers={"content-disposition": named},
         )
 
+    async def _is_off_the_record(self) -> bool:
+        """Tell whether nothing may reach the disk; of what can't be told nothing does."""
+        try:
+            return await self.context.is_off_the_record(self.here)
+        except ZeroclawError as error:
+            self.context.log("record_not_known", why=str(error), level="warning")
+            return True
+
     async def _take_event(
         self, request: Request, kind: str, model: type[decode.Message | Press]
     ) -> Response:
@@ -157,10 +168,14 @@ class WebChannel(LocalChannel):
             body += chunk
             if len(body) > MAX_MESSAGE_BYTES:
                 return JSONResponse({"error": "it is too long"}, status_code=TOO_LARGE)
-        taken = await self.take(kind, read(model, bytes(body)))
+        posted = read(model, bytes(body))
+        taken = await self.take(kind, posted)
         if isinstance(taken, Refused):
             status = NOT_NOW if taken.again else UNREADABLE
             return JSONResponse({"error": taken.why}, status_code=status)
+        if isinstance(posted, decode.Message):
+            # It may have left the record, and files that were uploaded before it with it.
+            await self._uploads.sweep(one.id for one in posted.files)
         return JSONResponse({"status": "accepted", "toast": taken.toast})
 
 

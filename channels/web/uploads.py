@@ -2,13 +2,16 @@
 
 A file is uploaded before the message that names it. One that is not fetched goes after a day, one
 that was fetched a little later: by then it stands in the store, or is asked for once more.
+
+    on record ──► disk ── the record is left before a message names it ──┐
+    off the record ──────────────────────────────────────────────────────┴──► memory
 """
 
 import asyncio
 import os
 import re
-from collections.abc import AsyncIterator
-from datetime import timedelta
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from zeroclaw import Clock
@@ -32,11 +35,25 @@ class Refused(Exception):
         self.status = status
 
 
+async def never() -> bool:
+    """Tell that the chat is on record."""
+    return False
+
+
 class Uploads:
     """The files of one channel; without a directory it takes none."""
 
-    def __init__(self, directory: Path | None, clock: Clock, most_bytes: int) -> None:
-        """Keep them there, each of at most `most_bytes`."""
+    def __init__(
+        self,
+        directory: Path | None,
+        clock: Clock,
+        most_bytes: int,
+        is_off_the_record: Callable[[], Awaitable[bool]] = never,
+    ) -> None:
+        """Keep them there, each of at most `most_bytes`; off the record in memory."""
+        self._is_off_the_record = is_off_the_record
+        self._held: dict[str, tuple[datetime, bytes]] = {}
+        self._named: set[str] = set()
         self._directory = directory
         self._clock = clock
         self._most_bytes = most_bytes
@@ -64,7 +81,9 @@ class Uploads:
                 self._coming_bytes += len(chunk)
                 self._refuse_too_much(len(body))
             async with self._disk:
-                has_room = await asyncio.to_thread(self._write, path, body)
+                is_off = await self._is_off_the_record()
+                keep = self._hold if is_off else self._write
+                has_room = await asyncio.to_thread(keep, path, body)
         except OSError as error:
             why = f"it could not be kept: {(error.strerror or 'unknown reason').lower()}"
             raise Refused(why, 503) from error
@@ -92,10 +111,17 @@ class Uploads:
         async with self._disk:
             return await asyncio.to_thread(self._read, path, max_bytes)
 
-    async def sweep(self) -> None:
-        """Remove what was kept long enough."""
+    async def sweep(self, named: Iterable[str] = ()) -> None:
+        """Remove what was kept long enough, and from the disk what is off the record by now.
+
+        Args:
+            named: By a message that was admitted; on record they stay, for it may wait across a restart.
+        """
         async with self._disk:
-            await asyncio.to_thread(self._sweep)
+            is_off = await self._is_off_the_record()
+            if not is_off:
+                self._named.update(named)
+            await asyncio.to_thread(self._sweep, is_off=is_off)
 
     def _path(self, name: str) -> Path | None:
         if self._directory is None or _ID.fullmatch(name) is None:
@@ -103,8 +129,7 @@ class Uploads:
         return self._directory / name
 
     def _write(self, path: Path, body: bytearray) -> bool:
-        others = [one for one in path.parent.iterdir() if one != path]
-        if sum(one.stat().st_size for one in others) + len(body) > MOST_BYTES:
+        if not self._has_room(path, body):
             return False
         new = path.with_name(f"{path.name}.new")
         with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:  # noqa: PTH123  pathlib sets no mode
@@ -113,9 +138,24 @@ class Uploads:
             os.fsync(file.fileno())  # the message that names it is stored as surely
         self._date(new, timedelta())
         new.replace(path)
+        self._held.pop(path.name, None)
         return True
 
+    def _hold(self, path: Path, body: bytearray) -> bool:
+        if not self._has_room(path, body):
+            return False
+        self._held[path.name] = self._clock.now(), bytes(body)
+        return True
+
+    def _has_room(self, path: Path, body: bytearray) -> bool:
+        on_disk = sum(one.stat().st_size for one in path.parent.iterdir() if one != path)
+        held = sum(len(one) for name, (_, one) in self._held.items() if name != path.name)
+        return on_disk + held + len(body) <= MOST_BYTES
+
     def _read(self, path: Path, max_bytes: int) -> bytes | None:
+        if (held := self._held.get(path.name)) is not None:
+            self._held[path.name] = self._clock.now() - (KEPT - KEPT_AFTER), held[1]
+            return held[1][: max_bytes + 1]
         try:
             with path.open("rb") as file:
                 body = file.read(max_bytes + 1)
@@ -124,13 +164,19 @@ class Uploads:
         self._date(path, KEPT - KEPT_AFTER)
         return body
 
-    def _sweep(self) -> None:
+    def _sweep(self, *, is_off: bool) -> None:
         if self._directory is None:
             return
-        before = (self._clock.now() - KEPT).timestamp()
+        before = self._clock.now() - KEPT
+        self._held = {name: one for name, one in self._held.items() if one[0] >= before}
         for path in self._directory.iterdir():
-            if path.stat().st_mtime < before:
-                path.unlink()
+            kept_at = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+            if kept_at >= before:
+                if not is_off or path.name in self._named:
+                    continue
+                self._held.setdefault(path.name, (kept_at, path.read_bytes()))
+            path.unlink()
+        self._named &= {path.name for path in self._directory.iterdir()}
 
     def _date(self, path: Path, age: timedelta) -> None:
         """Let a file count as this old; one that is gone meanwhile is asked for in vain."""

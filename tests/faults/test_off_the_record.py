@@ -13,6 +13,7 @@ from tests.faults.instants import nth
 from tests.faults.killed_daemon import LOUD_VARIABLE
 from tests.faults.killing import ONCE_MORE
 from tests.faults.on_loopback import on_loopback
+from tests.faults.on_web import on_web
 from tests.faults.scene import Scene, scene
 from tests.faults.stage import answers
 from tests.journeys.traces import PHRASE, traces
@@ -33,25 +34,31 @@ POINTS = (
     "delivered",
 )
 IN_EVERY_CHECK = ("fetched", "call_finished", "finished")
+PLATFORMS = {"loopback": on_loopback, "web": on_web}
+ON_THE_WEB = ("admitted", "fetched")
+"""What the page's files come through: they are uploaded before the message that names them."""
 
 
 async def said(scene: Scene, text: str, *, files: bool = False) -> None:
     """Ann writes, with a file that holds the phrase where it is wanted."""
     sent = {"note.txt": PHRASE.encode()} if files else None
-    await scene.stage.say("ann", text, files=sent)
+    scene.deeds.append(await scene.stage.say("ann", text, files=sent))
 
 
 @pytest.mark.parametrize(
-    ("point", "when"),
+    ("platform", "point", "when"),
     [
-        pytest.param(point, when, marks=() if point in IN_EVERY_CHECK else ONCE_MORE)
-        for point in POINTS
+        pytest.param(*(platform, point, when), marks=() if point in IN_EVERY_CHECK else ONCE_MORE)
+        for platform, points in (("loopback", POINTS), ("web", ON_THE_WEB))
+        for point in points
         for when in ("before", "after")
     ],
 )
-async def test_a_kill_off_the_record_leaves_no_word(tmp_path: Path, point: str, when: str) -> None:
+async def test_a_kill_off_the_record_leaves_no_word(
+    tmp_path: Path, platform: str, point: str, when: str
+) -> None:
     """Its writer is asked to say it again, or is answered where it was not admitted yet."""
-    async with scene(tmp_path, on_loopback()) as here:
+    async with scene(tmp_path, PLATFORMS[platform](channel={})) as here:
         stage = here.stage
         stage.daemon.environment[LOUD_VARIABLE] = "1"
         stage.model.call("peek", {"what": PHRASE}, round=0, key="look", times=None)

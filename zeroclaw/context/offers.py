@@ -105,12 +105,17 @@ class Offers(Value):
         return bool(self.tools or self.skills())
 
     def groups_for(
-        self, principal: Principal, address: Address
+        self, principal: Principal, address: Address, here: str = ""
     ) -> Mapping[str, tuple[ToolSpec, ...]]:
-        """Return the tools that a person may have in a chat, by group."""
+        """Return the tools that a person may have in a chat, by group.
+
+        Where the conversation `here` is off the record, those that leave a trace are none of them.
+        """
         found: dict[str, tuple[ToolSpec, ...]] = {}
-        may = self._judge(principal, address)
+        may, is_off = self._judge(principal, address), is_off_the_record(here)
         for name, tool in self.tools.items():
+            if is_off and not leaves_no_trace(facts_of(tool.spec)):
+                continue
             if may(tool.spec, ()):
                 group = self.groups.get(name, name)
                 found[group] = (*found.get(group, ()), tool.spec)
@@ -124,17 +129,8 @@ class Offers(Value):
     def definitions(
         self, principal: Principal, address: Address, loaded: Loaded, here: str = ""
     ) -> tuple[ToolDefinition, ...]:
-        """Return the tools of a request of a person, in their order.
-
-        Where the conversation `here` is off the record, those that leave a trace are none of them.
-        """
-        groups = self.groups_for(principal, address)
-        if is_off_the_record(here):
-            kept = {
-                group: tuple(one for one in every if leaves_no_trace(facts_of(one)))
-                for group, every in groups.items()
-            }
-            groups = {group: every for group, every in kept.items() if every}
+        """Return the tools of a request of a person in the conversation `here`, in their order."""
+        groups = self.groups_for(principal, address, here)
         specs = [LOAD_SKILLS] if self.skills_for(principal, address) else []
         if sum(map(len, groups.values())) <= self.settings.config.runtime.eager_tools:
             specs += (one for every in groups.values() for one in every)

@@ -77,6 +77,7 @@ class ChannelHost:
                 transcript=transcript.read,
                 directory=directories[part.name],
                 sent_file=transcript.sent_file,
+                is_off_the_record=transcript.is_off_the_record,
                 menu=menu(part.name),
                 tell=notices.tell,
             )

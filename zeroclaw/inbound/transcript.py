@@ -7,9 +7,10 @@ from zeroclaw.delivery import rows
 from zeroclaw.delivery.account import Screen, as_it_is
 from zeroclaw.delivery.live import Live
 from zeroclaw.delivery.rows import OUTBOX
-from zeroclaw.envelope import Address, ConversationId, OutgoingFile
+from zeroclaw.envelope import Address, ConversationId, OutgoingFile, is_off_the_record
 from zeroclaw.gate import approval as approvals
 from zeroclaw.inbound.approvals import request_of, request_row
+from zeroclaw.inbound.conversations import POINTERS
 from zeroclaw.store import Row, RowKind, Store, scan
 from zeroclaw.table import Declaration
 from zeroclaw.text.escape import without_markup
@@ -84,6 +85,11 @@ class Transcript:
         return OutgoingFile(
             name=item.name, media_type=kind, content=content, key=key, caption=caption
         )
+
+    async def is_off_the_record(self, address: Address) -> bool:
+        """Tell whether a chat is off the record; one of several conversations is if one of them is."""
+        rows = await self._store.select(POINTERS.where(place=address.key()))
+        return any(is_off_the_record(POINTERS.of(row).conversation) for row in rows)
 
     async def part(self, conversation: ConversationId, *, before: str, limit: int) -> Part:
         """Return the newest of a conversation, wherever it was said; without open drafts.

@@ -9,6 +9,7 @@ from tests.fakes.scripted_model import asks_for, says
 from zeroclaw.config.model import PolicySettings
 from zeroclaw.envelope import Attachment, is_off_the_record, off_the_record
 from zeroclaw.errors import ProviderRejected
+from zeroclaw.inbound.commands.registry import COMMANDS
 from zeroclaw.inbound.conversations import CONVERSATIONS
 from zeroclaw.message import SystemMessage, ToolMessage, UserMessage
 from zeroclaw.retention.tables import OF_CONVERSATIONS
@@ -282,6 +283,43 @@ async def test_who_wishes_to_be_forgotten_stays_off_the_record(world: World) -> 
         await house.say(f"{PHRASE} again")
         assert heard(world) == [f"{PHRASE} again"]
         assert PHRASE not in await disk(world)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        f"{one} {PHRASE}"
+        # A wish to forget somebody names them till it is carried out.
+        for one in (*sorted(COMMANDS.keys() - {"forget"}), PHRASE, "deny 1 because", "tool look")
+    ]
+    + [f'tool look {{"at": "{PHRASE}"}}', f"tool {PHRASE} {{}}"],
+)
+async def test_no_command_leaves_what_is_written_behind_it(world: World, written: str) -> None:
+    """Nor what it answers; before and after a kill."""
+    world.configure(policy=ASK_FIRST)
+    world.model.will(LOOK)
+    async with world.running() as house:
+        await off(house)
+        await house.say("look")
+        await house.say(f"/{written}")
+        await settled(house)
+        assert PHRASE not in await disk(world)
+    async with world.running() as house:
+        await settled(house)
+        assert PHRASE not in await disk(world)
+        await house.say(f"/{written}")
+    assert PHRASE not in await disk(world)
+
+
+async def test_tools_lists_what_may_run_here(world: World) -> None:
+    """What would leave a trace is not among it, as it is not in requests."""
+    async with world.running() as house:
+        await house.say("/tools")
+        assert "`poke`" in house.texts()[-1]
+        await off(house)
+        await house.say("/tools")
+        assert "`look`" in house.texts()[-1]
+        assert "`poke`" not in house.texts()[-1]
 
 
 async def test_policy_may_forbid_it(world: World) -> None:

@@ -260,7 +260,7 @@ class Commands:
 
 async def _told_offers(offers: Offers, given: Invocation) -> Reply:
     """List the tools by group, and the skills, that whoever asks may have here."""
-    groups = offers.groups_for(given.principal, given.address)
+    groups = offers.groups_for(given.principal, given.address, given.here)
     skills = offers.skills_for(given.principal, given.address)
     lines = [
         f"- {name}: {', '.join(f'`{one.name}`' for one in every)}" for name, every in groups.items()

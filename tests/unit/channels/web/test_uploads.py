@@ -1,7 +1,7 @@
 """Files that a page uploads are kept until the daemon has fetched them, and no longer."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -17,7 +17,17 @@ from tests.contract.loopback_harness import NoMount
 from tests.contract.web_harness import Transcript, local_listener, no_log, web_context
 from tests.fakes.manual_clock import ManualClock
 from tests.fakes.web_page import following, visiting
-from zeroclaw import Attachment, Channel, ChannelContext, ChannelRejected, Said
+from zeroclaw import (
+    Address,
+    Attachment,
+    Channel,
+    ChannelContext,
+    ChannelRejected,
+    Said,
+    replace,
+)
+from zeroclaw.channel import on_record
+from zeroclaw.errors import StoreUnusable
 
 # Most open and close real sockets.
 pytestmark = pytest.mark.slow
@@ -27,7 +37,11 @@ ID = "made-by-page"
 
 @asynccontextmanager
 async def uploading(
-    directory: Path, *, keeps: bool = True, logged_in: bool = True
+    directory: Path,
+    *,
+    keeps: bool = True,
+    logged_in: bool = True,
+    is_left: Callable[[Address], Awaitable[bool]] = on_record,
 ) -> AsyncGenerator[tuple[Channel, httpx.AsyncClient, Desk]]:
     """A served channel with a directory of its own, and a page."""
     clock, desk = ManualClock(), Desk()
@@ -35,6 +49,7 @@ async def uploading(
     kept.mkdir(exist_ok=True)
     async with local_listener(directory, clock) as listener:
         context = web_context(listener, Transcript(), clock, kept if keeps else None)
+        context = replace(context, is_off_the_record=is_left)
         channel = WebChannel(context)
         async with (
             receiving(channel, desk.admit),
@@ -216,3 +231,114 @@ async def test_all_that_is_on_its_way_has_one_bound(
         goes_on.set()
     assert first.result() == 3
     assert await uploads.take("third-one", _chunks(b"xx")) == 2
+
+
+class Record:
+    """Whether the page's chat is off the record, as the daemon tells an adapter."""
+
+    def __init__(self, *, off: bool) -> None:
+        self.off = off
+
+    async def is_left(self) -> bool:
+        await asyncio.sleep(0)
+        return self.off
+
+
+async def test_what_is_uploaded_off_the_record_is_on_no_disk(tmp_path: Path) -> None:
+    """It waits in memory, is fetched as often as others are, and goes as they do."""
+    clock, record = ManualClock(), Record(off=True)
+    uploads = Uploads(tmp_path, clock, 100, record.is_left)
+    await uploads.take("fetched-one", _chunks(b"milk"))
+    await uploads.take("waiting-one", _chunks(b"more"))
+    assert names_in(tmp_path) == []
+    assert await uploads.content("fetched-one", 9) == b"milk"
+    assert await uploads.content("fetched-one", 2) == b"mil"
+    clock.leap(KEPT_AFTER + timedelta(seconds=1))
+    await uploads.sweep()
+    assert await uploads.content("fetched-one", 9) is None
+    record.off = False
+    await uploads.sweep(("waiting-one",))
+    assert await uploads.content("waiting-one", 9) == b"more"
+    assert names_in(tmp_path) == []
+    assert await Uploads(tmp_path, clock, 100, record.is_left).content("waiting-one", 9) is None
+
+
+async def test_files_of_before_leave_the_disk_with_the_record(tmp_path: Path) -> None:
+    """Those that no message on record has named; whatever a kill left is taken by the next process."""
+    record = Record(off=False)
+    uploads = Uploads(tmp_path, ManualClock(), 100, record.is_left)
+    for name in ("named-file", "unnamed-file"):
+        await uploads.take(name, _chunks(b"milk"))
+    await uploads.sweep(("named-file",))
+    record.off = True
+    await uploads.sweep()
+    assert names_in(tmp_path) == ["named-file"]
+    assert await uploads.content("unnamed-file", 9) == b"milk"
+    later = Uploads(tmp_path, ManualClock(), 100, record.is_left)
+    await later.sweep()
+    assert names_in(tmp_path) == []
+    assert await later.content("named-file", 9) == b"milk"
+
+
+async def test_a_file_that_comes_as_the_record_is_left_is_taken_from_the_disk(
+    tmp_path: Path,
+) -> None:
+    """Named by a message that was on record a moment ago, or on its way to the disk."""
+    record = Record(off=False)
+    uploads = Uploads(tmp_path, ManualClock(), 100, record.is_left)
+
+    async def as_it_is_left() -> AsyncGenerator[bytes]:
+        yield b"milk"
+        record.off = True
+
+    await uploads.take("racing-file", as_it_is_left())
+    assert names_in(tmp_path) == []
+    record.off = False
+    await uploads.take("other-file", _chunks(b"milk"))
+    record.off = True
+    await uploads.sweep(("other-file",))
+    assert names_in(tmp_path) == []
+
+
+async def test_memory_and_disk_have_one_bound(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Off the record a page is told to wait as well, and once more replaces a file there."""
+    monkeypatch.setattr("channels.web.uploads.MOST_BYTES", 5)
+    record = Record(off=False)
+    uploads = Uploads(tmp_path, ManualClock(), 100, record.is_left)
+    await uploads.take("file-one", _chunks(b"xx"))
+    record.off = True
+    await uploads.take("file-two", _chunks(b"xx"))
+    with pytest.raises(Refused, match="too many files wait"):
+        await uploads.take("file-three", _chunks(b"xx"))
+    await uploads.take("file-two", _chunks(b"xxx"))
+    record.off = False
+    with pytest.raises(Refused, match="too many files wait"):
+        await uploads.take("file-one", _chunks(b"xxx"))
+    await uploads.take("file-two", _chunks(b"x"))
+    assert await uploads.content("file-two", 9) == b"x"
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+async def test_the_page_goes_off_the_record(tmp_path: Path, *, is_known: bool) -> None:
+    """As the daemon says it is; what it can't say stays off the disk as well."""
+    record = Record(off=False)
+
+    async def is_left(_: Address) -> bool:
+        if record.off and not is_known:
+            message = "the store can't be read"
+            raise StoreUnusable(message)
+        return await record.is_left()
+
+    async with uploading(tmp_path, is_left=is_left) as (channel, client, _):
+        assert (await client.post(f"/web/files/{ID}", content=b"milk")).status_code == 200
+        assert names_in(tmp_path / "kept") == [ID]
+        record.off = True
+        posted = {"id": "message-1", "text": "/otr"}
+        assert (await client.post("/web/messages", json=posted)).status_code == 200
+        assert names_in(tmp_path / "kept") == []
+        assert (await client.post("/web/files/later-one", content=b"tea")).status_code == 200
+        assert names_in(tmp_path / "kept") == []
+        for name, body in ((ID, b"milk"), ("later-one", b"tea")):
+            assert await channel.fetch(named(name), max_bytes=9) == body
