@@ -32,6 +32,7 @@ from zeroclaw.gate.receipt_screen import screen_shown
 from zeroclaw.gate.verdict import Refusals
 from zeroclaw.host.answers import ChannelSeen, Status
 from zeroclaw.host.logs import EventLog
+from zeroclaw.host.places import make_workspace
 from zeroclaw.inbound.anchors import Anchors
 from zeroclaw.inbound.approvals import Approvals
 from zeroclaw.inbound.commands.grants import GrantCommands
@@ -339,12 +340,8 @@ class Services:
 
     async def _workspace(self, conversation: ConversationId) -> Path:
         """Return a workspace's real path, as tools name what is below it; conversations may share it."""
-
-        def made(workspace: Path) -> Path:
-            workspace.mkdir(mode=0o700, parents=True, exist_ok=True)
-            return workspace.resolve()
-
-        return await asyncio.to_thread(made, self.foundation.start.places.workspaces / conversation)
+        place = self.foundation.start.places.workspaces / conversation
+        return await asyncio.to_thread(make_workspace, place)
 
     # --- what is stored ------------------------------------------------------------------------
 

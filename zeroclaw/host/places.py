@@ -5,11 +5,12 @@ variables are ignored. Light on purpose: commands that only look for the daemon'
 configuration models.
 """
 
+import errno
 import os
 from pathlib import Path
 
 from zeroclaw.config import table_of
-from zeroclaw.errors import ConfigError, system_words
+from zeroclaw.errors import ConfigError, refused_as, system_words
 from zeroclaw.value import Value
 
 CONFIG_VARIABLE = "ZEROCLAW_CONFIG"
@@ -118,6 +119,20 @@ def places_of(
     return Places(
         config=config, data=data, workspaces=workspaces, models=usual / "models", skills=skills
     )
+
+
+def make_workspace(place: Path) -> Path:
+    """Make a directory that tools write in, and return its real path; blocks.
+
+    Raises:
+        ConfigError: It can't be made, or this user can't write there.
+    """
+    what, remedy = f"workspace_dir: `{place}`", "name another, or let this user write there"
+    with refused_as(lambda line: ConfigError((line,)), what, remedy):
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not os.access(place, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, "Permission denied")
+    return place.resolve()
 
 
 def _are_nested(one: Path, other: Path) -> bool:

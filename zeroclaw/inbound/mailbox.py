@@ -129,7 +129,11 @@ class Mailboxes:
                 failures += 1
                 why, wait_s = fault_line(error), AGAIN.wait_s(failures)
                 self._log(
-                    "conversation_failed", conversation=conversation, why=why, again_in_s=wait_s
+                    "conversation_failed",
+                    conversation=conversation,
+                    why=why,
+                    again_in_s=wait_s,
+                    level="warning",
                 )
                 # Others pass a conversation that can't go on now.
                 self._failing.add(conversation)

@@ -5,7 +5,15 @@ from pathlib import Path
 import pytest
 
 from zeroclaw.errors import ConfigError
-from zeroclaw.host.places import Places, data_place, expand, find_config, places_of, read_config
+from zeroclaw.host.places import (
+    Places,
+    data_place,
+    expand,
+    find_config,
+    make_workspace,
+    places_of,
+    read_config,
+)
 
 HOME = Path("/h")
 
@@ -145,3 +153,40 @@ def test_a_tilde_stands_for_the_home_directory_only_at_the_beginning() -> None:
     assert expand("~/a") == HOME / "a"
     assert expand("a/~") == Path("a/~")
     assert expand("~other") == Path("~other")
+
+
+UNIT = Path(__file__).parents[3] / "deploy" / "zeroclaw.service"
+
+
+def test_the_service_may_write_where_its_data_and_workspaces_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """All else is read-only to it (`ProtectSystem=strict`), and without a workspace no tool runs."""
+    lines = UNIT.read_text(encoding="utf-8").splitlines()
+    settings = dict(line.split("=", 1) for line in lines if "=" in line and line[0] != "#")
+    for variable in settings["Environment"].split():
+        monkeypatch.setenv(*variable.split("=", 1))
+    assert settings["ProtectSystem"] == "strict"
+    found = places_of()
+    written_to = {Path("/var/lib", name) for name in settings["StateDirectory"].split()}
+    assert written_to == {found.data, found.workspaces}
+
+
+def test_a_workspace_is_made_for_this_user_alone(tmp_path: Path) -> None:
+    link, real = tmp_path / "link", tmp_path / "real"
+    real.mkdir()
+    link.symlink_to(real)
+    assert make_workspace(link / "one" / "two") == real / "one" / "two"
+    assert make_workspace(link / "one" / "two").stat().st_mode & 0o777 == 0o700
+
+
+def test_a_workspace_that_cannot_be_written_to_is_one_line(tmp_path: Path) -> None:
+    """Else the first tool call would meet it, and a person's turn end for it (P10)."""
+    taken = written(tmp_path / "taken")
+    with pytest.raises(ConfigError) as raised:
+        make_workspace(taken / "below")
+    assert raised.value.faults == (
+        f"workspace_dir: `{taken / 'below'}`: not a directory; name another, or let this user write there",
+    )
+    with pytest.raises(ConfigError, match=r"workspace_dir: `/proc/1`: permission denied; name"):
+        make_workspace(Path("/proc/1"))
