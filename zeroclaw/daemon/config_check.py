@@ -466,7 +466,7 @@ def check_extra(manifest: ChannelManifest, key: str) -> None:
         kind = manifest.kind
         fault = (
             f"{key}: {kind} needs more packages; install the extra `{kind}`: "
-            f"python -m pip install -e '.[{kind}]' in the checkout"
+            f".venv/bin/python -m pip install -e '.[{kind}]' in the checkout"
         )
         raise ConfigError((fault,))
 

@@ -8,7 +8,6 @@ import os
 import shutil
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from importlib.util import find_spec
 
 from channels._remote.emulator.cast import Cast
 from channels._remote.emulator.http import Server
@@ -27,12 +26,9 @@ async def emulate(context: EmulatorContext) -> AsyncGenerator[Emulated]:
     """Open it; the page answers at the port that was asked for, the servers at ports of their own.
 
     Raises:
-        ConfigError: The servers or the extra are not installed, or they may not be started.
+        ConfigError: The servers are not installed, or they may not be started.
         OSError: The port is taken.
     """
-    if find_spec("aioimaplib") is None:
-        fault = "try: mail needs more packages: python -m pip install -e '.[email]' in the checkout"
-        raise ConfigError((fault,))
     if os.geteuid() or not all(shutil.which(one) for one in ("dovecot", "postfix")):
         fault = (
             "try: mail needs dovecot and postfix, and root to start them: "

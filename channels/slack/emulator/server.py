@@ -29,6 +29,7 @@ import aiohttp
 from aiohttp import web
 
 from channels._remote.emulator.buckets import Buckets, Rate
+from zeroclaw import ConfigError
 
 HERE = Path(__file__).parent
 EMULATE = HERE / "node_modules" / "emulate" / "dist" / "index.js"
@@ -84,8 +85,8 @@ def install() -> None:
         [node, npm, "ci", "--prefix", HERE, *quiet], check=False, stdin=subprocess.DEVNULL
     )
     if done.returncode or not EMULATE.is_file():
-        message = "npm can't install `emulate`, the Slack of this machine; is there a network?"
-        raise OSError(message)
+        fault = "try: npm can't install `emulate`, the Slack of this machine; is there a network?"
+        raise ConfigError((fault,))
 
 
 def _node() -> Path:
