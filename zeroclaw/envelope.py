@@ -8,7 +8,7 @@ import unicodedata
 from datetime import UTC, datetime
 from typing import Literal, NewType
 
-from zeroclaw.text.escape import is_hidden
+from zeroclaw.text.escape import in_a_mark, is_hidden
 from zeroclaw.text.language import Language
 from zeroclaw.value import Hidden, Value
 
@@ -319,6 +319,9 @@ class Rendered(Value):
     plain: str
 
 
+_MOST_TOOL_CHARS = 40  # so that the outcome stands on Discord's button, which has room for 80
+
+
 class CheckedReceipt(Value):
     """A receipt that an answer carries, looked up and verified: what it proves (P7).
 
@@ -345,7 +348,11 @@ class CheckedReceipt(Value):
         """Return what a person reads; the same for all readers, so that it can be compared."""
         kind = "receipt of an earlier run" if self.earlier else "receipt"
         when = f"{self.at.astimezone(UTC):{'%Y-%m-%d %H:%M' if self.earlier else '%H:%M'}} UTC"
-        said = (f"{kind}: {self.tool}", self.outcome, when, self.summary)
+        # A model makes up names of tools, and writes what a tool says of its call.
+        tool, summary = in_a_mark(self.tool), in_a_mark(self.summary)
+        if len(tool) > _MOST_TOOL_CHARS:
+            tool = f"{tool[: _MOST_TOOL_CHARS - 1]}…"
+        said = (f"{kind}: {tool}", self.outcome, when, summary)
         return " · ".join(filter(None, said))
 
 

@@ -1,4 +1,5 @@
 """Write a word so that a channel's Markdown, or a reader's eye, makes the word of it again."""
+# ruff: noqa: RUF001  they are to be mistaken for one another
 
 import re
 import unicodedata
@@ -22,7 +23,8 @@ _ALIKE = {
     ),
     "-": "\u2010",
 }
-_BACK = {alike: sign for sign, alike in _ALIKE.items()}
+_MORE = {"C": "\u03f9", "c": "\u03f2", "i": "\u02db", "l": "\u05d5", "o": "\u05e1", "v": "\u05d8"}
+_BACK = {alike: sign for table in (_ALIKE, _MORE) for sign, alike in table.items()}
 _UNSEEN = "\u00ad\u200b\u200d\u2060\ufe0f\u034f\u3164\U000e0041\u0301\u0336"
 _AROUND = (
     *("**{}**", "*{}*", "__{}__", "_{}_", "`{}`", "~~{}~~", "||{}||", "[{}](https://a.example/b)"),
@@ -41,7 +43,8 @@ _AROUND = (
 
 def _forms(sign: str) -> list[str]:
     code = ord(sign)
-    forms = [sign, sign, f"&#{code};", f"&#x{code:x};", _ALIKE.get(sign, sign), chr(code + 0xFEE0)]
+    alike = (_ALIKE.get(sign, sign), _MORE.get(sign, sign), chr(code + 0xFEE0))
+    forms = [sign, sign, f"&#{code};", f"&#x{code:x};", *alike]
     if not sign.isalnum():
         forms += [f"\\{sign}", "\u2014"]
     if sign.islower():
@@ -69,3 +72,16 @@ def read(shown: str) -> str:
     """What a person makes of a text, by a way of its own: letters and digits in ASCII, small."""
     seen = unicodedata.normalize("NFKD", "".join(_BACK.get(sign, sign) for sign in shown))
     return re.sub("[^a-z0-9]", "", "".join(_BACK.get(sign, sign) for sign in seen).lower())
+
+
+LISTED = """
+2ƧϨᒿꙄꛯꝚ 3ƷȜЗӠⳌꝪꞫ𑣊𖼻𝈆 4Ꮞ𑢯 5Ƽ𑢻 6бᏮⳒ𑣕 7𐓒𑣆𝈒 8Ȣȣ৪੪\u0b03𐌚\U0001e8cb 9৭੧୨൭ⳊꝮ𑢬𑣌𑣖 AΑАᎪᗅꓮ𐊠𖽀 BΒВᏴᗷꓐꞴ𐊂𐊡𐌁 CϹСᏟⲤꓚ𐊢𐌂𐐕𐔜𑣩𑣲🝌
+DᎠᗞᗪꓓ EΕЕᎬ⋿ⴹꓰ𐊆𑢦𑢮 FϜᖴꓝꞘ𐊇𐊥𐔥𑢢𑣂𝈓 GԌᏀᏳꓖ HΗНᎻᕼⲎꓧ𐋏 JͿЈᎫᒍꓙꞲ KΚКᏦᛕⲔꓗ𐔘 LᏞᒪⳐꓡ𐐛𐔦𑢣𑢲𖼖𝈪 MΜϺМᎷᗰᛖⲘꓟ𐊰𐌑 NΝⲚꓠ𐔓
+OΟОՕ\u07c0০ଠ୦ዐⲞⵔ〇ꓳ𐊒𐊫𐐄𐓂𐔖𑓐𑢵𑣠𝟎𝟘𝟢𝟬𝟶🯰 PΡРᏢᑭⲢꓑ𐊕 Qⵕ RƦᎡᏒᖇꓣ𐒴𖼵𝈖 SЅՏᏕᏚꓢ𐊖𐐠𖼺 TΤТᎢ⊤⟙Ⲧꓔ𐊗𐊱𐌕𑢼𖼊🝨 UՍሀᑌ∪⋃ꓴ𐓎𑢸𖽂 VѴ۷Ꮩᐯⴸꓦꛟ𐔝𑢠𖼈𝈍 WԜᎳᏔꓪ𑣦𑣯
+XΧХ᙭ᚷ╳ⲬⵝꓫꞳ𐊐𐊴𐌗𐌢𐔧𑣬 YΥУҮᎩᎽⲨꓬ𐊲𑢤𖽃 ZΖᏃꓜ𐋵𑢩𑣥 aɑαа⍺ bƄЬᏏᑲᖯ cϲсᴄⲥꮯ𐐽 dԁᏧᑯꓒ eеҽ℮ꬲ fքẝꞙꬵ gƍɡցᶃ hһհᏂ iıɩɪ˛ͺιіӏᎥ⍳ꙇꭵ𑣃 jϳј
+lƖǀΙІӀ\u05c0\u05d5\u05df\u0627\u0661۱\u07caᛁℐℑⅠ∣⏽ⲒⵏꓲＩ￨𐊊𐌉𐌠𖼨𝐈𝐼𝑰𝓘𝕀𝕴𝖨𝗜𝘐𝙄𝙸𝟏𝟙𝟣𝟭𝟷\U0001e8c7🯱 nոռ
+oοσоօ\u05e1\u0647\u06be\u06c1\u06d5۵०੦૦௦\u0c02౦\u0c82೦\u0d02ഠ൦\u0d82๐໐ဝ၀ჿᴏᴑⲟꬽ𐐬𐓪𑣈𑣗 pρр⍴ⲣ qԛգզ rгᴦⲅꭇꭈꮁ sƽѕꜱꮪ𐑈𑣁
+uυսᴜꞟꭎꭒ𐓶𑣘 vνѵ\u05d8ᴠ∨⋁ꮩ𑜆𑣀 wɯѡԝաᴡꮃ𑜊𑜎𑜏 x×хᕁᕽ᙮⤫⤬⨯ yɣʏγуүყỿꭚ𑣜 zᴢꮓ𑣄
+"""
+"""A letter or digit, and what Unicode lists as its lookalike (confusables.txt, read 2026-11), but for what
+NFKD makes of it, digits of Arabic that are read as such, and three that look like two letters."""

@@ -1,7 +1,7 @@
 r"""The arguments of a call as a card shows them: whole, and such that nothing hides in them (P5).
 
 They are shown as JSON text. What can't be seen is escaped as JSON itself escapes it (`\u202e`), and so
-is a Cyrillic letter within a Latin word, or in a call whose Cyrillic letters all have a Latin twin.
+is a letter of another script that is read as a Latin one within a Latin word, and a Cyrillic one in a call whose Cyrillic letters all have a Latin twin.
 So reading the text as JSON gives back exactly what the action's hash binds. The one thing that is not
 shown is a value that the daemon knows to be a secret: there stands the reference that it comes from,
 `⟦{env="BOT_TOKEN"}⟧`. A bracket of this kind that a model wrote is escaped like what can't be seen, so
@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping
 from typing import cast
 
-from zeroclaw.redact import Redactor
+from zeroclaw.redact import Redactor, is_lookalike
 from zeroclaw.text.escape import is_hidden
 from zeroclaw.value import Value
 
@@ -92,8 +92,15 @@ def card_arguments(
         text = found[0]
         if text.isascii() and text.isprintable():
             return text
-        is_latin = is_disguise or _LATIN.search(text) is not None
-        return "".join(_sign(sign, is_latin=is_latin) for sign in text)
+        is_latin = _LATIN.search(text) is not None
+        return "".join(
+            _sign(
+                sign,
+                misleads=(is_latin and is_lookalike(sign))
+                or ((is_latin or is_disguise) and _LOOKS_LATIN.match(sign) is not None),
+            )
+            for sign in text
+        )
 
     text = _TO_SHOW.sub(shown, text)
     if len(text) > room:
@@ -101,14 +108,8 @@ def card_arguments(
     return CardArguments(text=text, hidden=tuple(hidden))
 
 
-def _sign(sign: str, *, is_latin: bool) -> str:
-    """Return one character of the JSON text, escaped where it can't be read for what it is.
-
-    Args:
-        sign: The character.
-        is_latin: It stands in a word with a letter of ASCII, or might as well.
-    """
-    misleads = is_latin and _LOOKS_LATIN.match(sign) is not None
+def _sign(sign: str, *, misleads: bool) -> str:
+    """Return one character of the JSON text, escaped where it can't be read for what it is."""
     escaped = misleads or is_hidden(sign) or sign in (_OPENING, _CLOSING)
     return json.dumps(sign)[1:-1] if escaped else sign
 

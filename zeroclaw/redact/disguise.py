@@ -20,26 +20,29 @@ case is listed looks like the same one.
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+
+from zeroclaw.text.escape import DOTS
 
 CHECKED = "\x01"
 """What a folded text has for a check mark; all other signs that are not ASCII go."""
 DOT = "\x02"
 """What a folded text has for a dot between words, which a true mark has between its parts."""
 _LOOKALIKES = """
-+᛭➕𐊛 -˗֊\u05be᐀᠆‐‒–—―⁃−│➖Ⲻ⸗⸚⸺⸻⹀⹝〜〰゠ー\U00010ead -.꓾ .۰ꓸꓻ꘎\U0001d16d ..ꓺ /᜵⁁⁄∕╱⟋⧸Ⳇ〳ノ㇓丿𝈺
-//⫽ ///⫻ 2ƧϨᒿꙄꛯꝚ 3ƷȜЗзӠⳌꝪꞫ𑣊𖼻𝈆 4Ꮞ𑢯 5Ƽ𑢻 6бᏮⳒ𑣕 7𐓒𑣆𝈒 8Ȣȣ৪੪\u0b03𐌚 9৭੧୨൭ⳊꝮ𑢬𑣌𑣖 :ː˸։\u0903\u0a83᛬᠃᠉⁚∶ꓽ꞉
-=꓿ AȺΑАᎪᗅꓮ𐊠𖽀🅐🅰🇦 AAꜲ AEÆӔ AOꜴ AR🜇 AUꜶ AVꜸꜺ AYꜼ BƁɃΒВᏴᗷꓐꞖꞴ𐊂𐊡𐌁🅑🅱🇧 CƇȻЄСᏟ€ⲈⲤꓚꞒꟄ𐊢𐌂𐐕𐔜𑣩𑣲🅒🅲🇨🝌
++᛭➕𐊛 -˗֊\u05be᐀᠆‐‒–—―⁃−│➖Ⲻ⸗⸚⸺⸻⹀⹝〜〰゠ー\U00010ead\u06d4 -.꓾ .۰ꓸꓻ꘎\U0001d16d\u0701\u0702𐩐 ..ꓺ /᜵⁁⁄∕╱⟋⧸Ⳇ〳ノ㇓丿𝈺
+//⫽ ///⫻ 2ƧϨᒿꙄꛯꝚ 3ƷȜЗзӠⳌꝪꞫ𑣊𖼻𝈆 4Ꮞ𑢯 5Ƽ𑢻 6бᏮⳒ𑣕 7𐓒𑣆𝈒 8Ȣȣ৪੪\u0b03𐌚𞣋 9৭੧୨൭ⳊꝮ𑢬𑣌𑣖 :ː˸։\u0903\u0a83᛬᠃᠉⁚∶ꓽ꞉︰\u05c3\u0703\u0704
+=꓿ AȺΑАᎪᗅꓮ𐊠𖽀🅐🅰🇦 AAꜲ AEÆӔ AOꜴ AR🜇 AUꜶ AVꜸꜺ AYꜼ BƁɃΒВᏴᗷꓐꞖꞴ𐊂𐊡𐌁🅑🅱🇧 CƇȻЄСᏟ€ⲈⲤꓚꞒꟄ𐊢𐌂𐐕𐔜𑣩𑣲🅒🅲🇨🝌Ϲ
 DĐƊᎠᗞᗪꓓꟇ🅓🅳🇩 EƐɆΕЕᎬ⋿ⴹꓰ𐊆𑢦𑢮🅔🅴🇪 FƑϜᖴꓝꞘ𐊇𐊥𐔥𑢢𑣂𝈓🅕🅵🇫 GƓǤԌᏀᏳꓖꞠ🅖🅶🇬 HĦΗНᎻᕼⱧⲎꓧꞪ𐋏🅗🅷🇭 IƖƗΙІӀⲒ🅘🅸🇮 JɈͿЈᎫᒍꓙꞲ🅙🅹🇯
 KƘΚКᏦᛕⱩⲔꓗꝀꝂꝄꞢ𐔘🅚🅺🇰 LŁȽԼᏞᒪⱠⱢⳐꓡꝈꞭ𐐛𐔦𑢣𑢲𖼖𝈪🅛🅻🇱 MΜϺМᎷᗰᛖⱮⲘꓟ𐊰𐌑🅜🅼🇲 MB🝫 NƝȠΝⲚꓠꞐꞤ𐔓🅝🅽🇳
 OØƟΟОՕ০ଠ୦ዐᎤⲞⵔ〇ꓳꝊꝌ𐊒𐊫𐐄𐓂𐔖𑓐𑢵𑣠🅞🅾🇴 OEŒ OOꚘꝎ PƤΡРᏢᑭᒆⱣⲢꓑꝐꝒꝔ𐊕🅟🅿🇵 QⵕꝖꝘ🅠🆀🇶 QE🜀 RƦɌᎡᏒᖇⱤꓣꞦ𐒴𖼵𝈖🅡🆁🇷
 SЅՏᏕᏚⱾꓢꞨꟅꟉ𐊖𐐠𖼺🅢🆂🇸 TŦƬƮȾΤТᎢ⊤⟙Ⲧꓔ𐊗𐊱𐌕𑢼𖼊🅣🆃🇹🝨 T3Ꜩ UՍሀᑌᑧ∪⋃ꓴꞸ𐓎𑢸𖽂🅤🆄🇺 VƲѴ۷ᏙᐯⴸꓦꛟꝞ𐔝𑢠𖼈𝈍🅥🆅🇻 VB🝬 WԜᎳᏔⱲꓪ𑣦𑣯🅦🆆🇼
 XΧХ᙭ᚷ╳ⲬⵝꓫꞳ𐊐𐊴𐌗𐌢𐔧𑣬🅧🆇🇽 YƳɎΥУҮᎩᎽỾⲨꓬ𐊲𑢤𖽃🅨🆈🇾 ZƵȤΖᏃⱫⱿꓜꟆ𐋵𑢩𑣥🅩🆉🇿 aɑαаᴀᶏ⍺ⱥꭺ aaꜳ aeæӕ aoꜵ auꜷ avꜹꜻ ayꜽ
-bƀƄɓʙβЬвᏏᏼᑲᒈᖯᵬᶀꞗ blЫ cƈȼɕɛεсєԑᴄ⋴ⲉⲥꞓꞔꮛꮯ𐐩𐐽𑣎𝼝 dđȡɖɗԁᏧᑯᒇᴅᵭᶁᶑꓒꟈꭰ dzʣ eɇеҽᴇᶒ℮ⱸꬲꬴꭼ fƒքᵮᶂẝꜰꞙꬵ
-gƍǥɠɡɢʛԍցᏻᶃꞡꮐ hħɦʜнһհᏂⱨꜧꞕꮋ iıɨɩɪιіӏᎥᶖ⍳ꙇꭵ𑣃𝼚 jɉʝϳјᴊꭻ kĸƙκкᴋᶄⱪꝁꝃꝅꞣ
-lłƚǀȴɫɬɭʟլ۱ᛁᴌᶅ∣⏽ⱡⳑⵏꓲꝉꞎꬷꬸꬹꮮ𐊊𐌉𐌠𐑃𖼨𝼄𝼑𝼓 lOЮ llǁ‖∥ lsʪ lt₶ lzʫ mɱʍмᴍᵯᶆꬺ nƞȵɲɳɴηոռᵰᶇꞑꞥꬻ
-oøοσоօ۵०੦૦௦\u0c02౦\u0c82೦\u0d02ഠ൦\u0d82๐໐ဝ၀ჿᴏᴑⱺⲟꝋꝍꬽ𐐬𐓪𑣈𑣗𝼛 oeœ oo∞ꚙꝏ pƥρрᴘᴩᵱᵽᶈ⍴ⲣꝑꝓꝕꮲ qɋʠԛգզᶐꝗꝙꞯ
+bƀƄɓʙβЬвᏏᏼᑲᒈᖯᵬᶀꞗ blЫ cƈȼɕɛεсєԑᴄ⋴ⲉⲥꞓꞔꮛꮯ𐐩𐐽𑣎𝼝ϲ dđȡɖɗԁᏧᑯᒇᴅᵭᶁᶑꓒꟈꭰ dzʣ eɇеҽᴇᶒ℮ⱸꬲꬴꭼ fƒքᵮᶂẝꜰꞙꬵ
+gƍǥɠɡɢʛԍցᏻᶃꞡꮐ hħɦʜнһհᏂⱨꜧꞕꮋ iıɨɩɪιіӏᎥᶖ⍳ꙇꭵ𑣃𝼚˛ jɉʝϳјᴊꭻ kĸƙκкᴋᶄⱪꝁꝃꝅꞣ
+lłƚǀȴɫɬɭʟլ۱ᛁᴌᶅ∣⏽ⱡⳑⵏꓲꝉꞎꬷꬸꬹꮮ𐊊𐌉𐌠𐑃𖼨𝼄𝼑𝼓￨\u05c0\u05d5\u05df\u0627\u07ca𞣇 lOЮ llǁ‖∥ lsʪ lt₶ lzʫ mɱʍмᴍᵯᶆꬺ nƞȵɲɳɴηոռᵰᶇꞑꞥꬻ
+oøοσоօ۵०੦૦௦\u0c02౦\u0c82೦\u0d02ഠ൦\u0d82๐໐ဝ၀ჿᴏᴑⱺⲟꝋꝍꬽ𐐬𐓪𑣈𑣗𝼛\u05e1\u0647\u06be\u06c1\u06d5 oeœ oo∞ꚙꝏ pƥρрᴘᴩᵱᵽᶈ⍴ⲣꝑꝓꝕꮲ qɋʠԛգզᶐꝗꝙꞯ
 rɍɼɽɾʀгґᴦᵲᵳᶉⲅꞧꭆꭇꭈꭉꭱꮁꮢ𝼖 rn𑜀𑣣 sƽȿʂѕᵴᶊꜱꞩꟊꮪ𐑈𑣁𝼞 sss🝜 tŧƫƭȶʈτтᎿᴛᵵⱦꭲ𝼉 tfꝷ tsʦ uυиսᴜᶙꞟꞹꭎꭒ𐓶𑣘 ueᵫ uoꭣ
-vʋνѵᴠᶌ∨⋁ⱱⱴꝟꮩ𑜆𑣀 wɯωѡԝաᴡⱳꮃ𑜊𑜎𑜏 x×χхᕁᕽ᙮ᶍ⤫⤬⨯ꭖꭗꭘꭙ yƴɏɣʏγуүყỿꭚ𑣜 zƶȥɀʐʑζᴢᵶᶎⱬꮓ𑣄 ~⁓∼
+vʋνѵᴠᶌ∨⋁ⱱⱴꝟꮩ𑜆𑣀\u05d8 wɯωѡԝաᴡⱳꮃ𑜊𑜎𑜏 x×χхᕁᕽ᙮ᶍ⤫⤬⨯ꭖꭗꭘꭙ yƴɏɣʏγуүყỿꭚ𑣜 zƶȥɀʐʑζᴢᵶᶎⱬꮓ𑣄 ~⁓∼
 """
 """Each word is what is read, in ASCII, and then the signs that look like it."""
 
@@ -61,7 +64,6 @@ _FILLERS = "\u115f\u1160\u3164\uffa0"  # letters by name that show nothing
 _CHECK_MARKS = "✅✓✔☑🗸🗹🮱√" + "".join(
     map(chr, range(0x1F550, 0x1F568))
 )  # and each full and half hour
-_DOTS = "\u00b7\u0387\u2022\u2027\u2219\u22c5\u30fb\ua78f"
 _ZEROS = "٠۰߀०০੦૦୦௦౦೦൦๐໐༠၀០᠐"
 _ONES = "❶➀➊"
 _KNOWN: dict[str, str] = {
@@ -70,7 +72,7 @@ _KNOWN: dict[str, str] = {
     **{sign: one[1] for one in _WORDS.finditer(_LOOKALIKES) for sign in one[2]},
     **dict.fromkeys(_FILLERS, ""),
     **dict.fromkeys(_CHECK_MARKS, CHECKED),
-    **dict.fromkeys(_DOTS, DOT),
+    **dict.fromkeys(DOTS, DOT),
 }
 _DROPPED = re.compile(r"[^\w\x00-\x7f]+|[\x00\x03-\x08\x0e-\x1f\x7f]+")
 """Marks, format characters, emoji: what is no letter, digit, blank or ASCII sign."""
@@ -100,9 +102,13 @@ class _Table(dict[int, str]):
 
 def _reads(sign: str) -> str:
     """Return how one sign reads."""
-    spelled = "".join(map(_looks_like, unicodedata.normalize("NFKD", sign)))
+    # Some are told apart by NFKD alone: a lunate sigma is a `c`, and the sigma that it stands for none.
+    pieces = sign if sign in _KNOWN else unicodedata.normalize("NFKD", sign)
+    spelled = "".join(map(_looks_like, pieces))
     spelled = _DROPPED.sub("", spelled)
-    return spelled if _TELLS.search(spelled) else spelled[:1]
+    # Many an Arabic sign stands for a whole word, and no part of that is taken for a letter.
+    is_one = unicodedata.bidirectional(sign) == "AL" or not _TELLS.search(spelled)
+    return spelled[:1] if is_one else spelled
 
 
 def _looks_like(sign: str) -> str:
@@ -152,6 +158,28 @@ def folded(text: str) -> str:
 def folded_from(text: str) -> tuple[str, Sequence[int]]:
     """Return the folded text, and from which character each of its characters came."""
     return _from(text, _FOLDED)
+
+
+@lru_cache(4096)
+def is_lookalike(sign: str) -> bool:
+    """Whether a letter or digit that is not Latin is taken for an ASCII one in a Latin word.
+
+    Letters of scripts that are written from right to left are not: there they stand as prefixes.
+    """
+    reading = folded(sign)
+    return (
+        not sign.isascii()
+        and reading.isalnum()
+        and reading.isascii()
+        and (sign in _DRAWN_ALIKE or not unicodedata.name(sign, "").startswith("LATIN "))
+        and unicodedata.bidirectional(sign) not in _RIGHT_TO_LEFT
+        and not unicodedata.decomposition(sign).startswith(_SET_APART)
+    )
+
+
+_DRAWN_ALIKE = "ɑɡ"
+_RIGHT_TO_LEFT = ("R", "AL")
+_SET_APART = ("<circle>", "<fraction>", "<square>", "<sub>", "<super>")
 
 
 def key(reading: str, *, bare: bool) -> str:

@@ -66,6 +66,17 @@ _CHECK_MARK = re.compile("[✅✔☑🗸🗹🮱][\ufe0e\ufe0f]?")
 _CLOCK = re.compile("[\U0001f550-\U0001f567][\ufe0e\ufe0f]?")
 
 
+DOTS = "\u00b7\u0387\u1427\u16eb\u2022\u2027\u2219\u22c5\u2e31\u30fb\uff65\ua78f\U00010101"
+"""What divides the parts of a true mark, and what looks like it."""
+# Also what looks like a blank: enough of it pushes the rest to another row.
+_DIVIDES = re.compile(f"[{DOTS}✅✓✔☑🗸🗹🮱√\U0001f550-\U0001f567\u2800\ufffc]")
+
+
+def in_a_mark(words: str) -> str:
+    """Return words of others as one part of a true mark, in which only the mark's own signs divide."""
+    return _DIVIDES.sub(_numbers, escape_invisible(" ".join(words.split())))
+
+
 def without_mark_signs(text: str) -> str:
     """Return a text without the signs of a true mark, for where such a mark is nothing but text.
 

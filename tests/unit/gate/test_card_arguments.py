@@ -3,11 +3,13 @@
 import base64
 import json
 import re
+import unicodedata
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.fakes.disguises import LISTED
 from zeroclaw.gate.action import canonical_json
 from zeroclaw.gate.card_arguments import (
     MOST_CARD_CHARS,
@@ -77,6 +79,10 @@ def test_nothing_is_hidden_by_its_shape(command: str) -> None:
         ("café naïve straße Ærø", "café naïve straße Ærø"),
         ("Python程序 αβγ", "Python程序 αβγ"),
         ("a\u3164b", r"a\u3164b"),
+        ("\u217durl ex\ua4d1le.org", r"\u217durl ex\ua4d1le.org"),
+        ("v\u0966\u2c9f", r"v\u0966\u2c9f"),
+        ("m² ½ ªº x① \u05d5Telegram Łódź Kapitel Ⅳ", "m² ½ ªº x① \u05d5Telegram Łódź Kapitel Ⅳ"),
+        ("দাম ১০০ টাকা", "দাম ১০০ টাকা"),
     ],
 )
 def test_a_letter_that_passes_for_a_latin_one_is_escape_invisible(said: str, shows: str) -> None:
@@ -84,6 +90,19 @@ def test_a_letter_that_passes_for_a_latin_one_is_escape_invisible(said: str, sho
     text = shown({"command": said}).text
     assert text == f'{{\n  "command": "{shows}"\n}}'
     assert json.loads(text) == {"command": said}
+
+
+def test_every_lookalike_that_unicode_lists_is_told_apart_within_a_word() -> None:
+    """But for Latin letters, of languages that are written with them, and those from right to left."""
+    signs = [
+        sign
+        for word in LISTED.split()
+        for sign in word[1:]
+        if (sign.isalnum() and unicodedata.bidirectional(sign) not in ("R", "AL"))
+        and (sign in "\u0251\u0261" or not unicodedata.name(sign).startswith("LATIN "))
+    ]
+    assert [sign for sign in signs if sign in shown({"command": f"ca{sign}t"}).text] == []
+    assert len(signs) > 350
 
 
 def test_a_known_secret_is_shown_as_its_reference() -> None:
