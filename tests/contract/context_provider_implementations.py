@@ -12,6 +12,7 @@ from zeroclaw.context.recollection import Recollection
 from zeroclaw.context.skills import skills_provider
 from zeroclaw.context.workspace_files import FILES, WorkspaceFiles
 from zeroclaw.context_provider import ContextProvider
+from zeroclaw.envelope import ConversationId
 from zeroclaw.tools.loading.skill import Skill
 from zeroclaw.tools.notes.note import Note
 
@@ -22,11 +23,11 @@ async def _files(directory: Path) -> ContextProvider:
         for name, _, _ in FILES:
             (place / name).write_text(f"about {name}", encoding="utf-8")
 
-    async def is_changed(_: Path) -> bool:
-        return True
+    async def is_untrusted(conversation: ConversationId, workspace: Path) -> bool:
+        return workspace.name == conversation
 
     return WorkspaceFiles(
-        directory=directory, workspaces=directory, most_tokens=100, is_changed=is_changed
+        directory=directory, workspaces=directory, most_tokens=100, is_untrusted=is_untrusted
     )
 
 

@@ -46,10 +46,15 @@ def restore(place: Path, *, path: Path, force: bool) -> None:
     """Put a backup in the place of the data, while no daemon runs.
 
     PATH is what `zeroclaw backup` made. It is checked whole before anything is replaced, and it
-    stays as it is. Messages that platforms deliver again since then are answered again.
+    stays as it is. Messages that platforms deliver again since then are answered again. The files
+    of all workspaces count as untrusted from now on, since nothing tells what was written there.
     """
     from zeroclaw.gate.receipt_keys import FILE
+    from zeroclaw.host.clock import SystemClock
+    from zeroclaw.host.ids import SystemIds
     from zeroclaw.stores.sqlite.backup import restore as put_back
+    from zeroclaw.turn.tool_calls import restored
 
-    put_back(path, place, files=(FILE,), overwrite=force)
+    mark = restored(SystemIds(SystemClock()).ulid())
+    put_back(path, place, files=(FILE,), rows=(mark,), overwrite=force)
     click.echo(f"restored {place} from {path}")

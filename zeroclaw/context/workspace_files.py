@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
 from zeroclaw.context_provider import ContextRequest, ContextSpec, ContextText
+from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import ToolFailed
 from zeroclaw.tools.files.workspace import open_at, opened_directory
 from zeroclaw.value import Value
@@ -36,13 +37,13 @@ class WorkspaceFiles(Value):
         directory: The operator's, None for none.
         workspaces: Holds a directory for each conversation.
         most_tokens: Of each file.
-        is_changed: Tells whether a turn that held untrusted text has written in a workspace.
+        is_untrusted: Tells whether a conversation's workspace, by its real path, holds untrusted files.
     """
 
     directory: Path | None
     workspaces: Path
     most_tokens: int
-    is_changed: Callable[[Path], Awaitable[bool]]
+    is_untrusted: Callable[[ConversationId, Path], Awaitable[bool]]
 
     @property
     def spec(self) -> ContextSpec:
@@ -57,7 +58,7 @@ class WorkspaceFiles(Value):
             return _read(self.directory), workspace, _read(workspace)
 
         theirs, workspace, own = await asyncio.to_thread(read)
-        untrusted = bool(own) and await self.is_changed(workspace)
+        untrusted = bool(own) and await self.is_untrusted(request.conversation, workspace)
         return (
             *(
                 ContextText(text=theirs[name], name=name, title=f"{name}, {about}", is_data=is_data)

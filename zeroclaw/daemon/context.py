@@ -8,10 +8,11 @@ from zeroclaw.config.model import CurrentConfig
 from zeroclaw.context.prompt import fixed, identity, rules, sensitive
 from zeroclaw.context.workspace_files import WorkspaceFiles
 from zeroclaw.context_provider import ContextProvider
+from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import ConfigError
 from zeroclaw.host import places, plugins
 from zeroclaw.store import Rows
-from zeroclaw.turn.tool_calls import WORKSPACES
+from zeroclaw.turn.tool_calls import files_of
 
 
 def own_context(
@@ -22,19 +23,19 @@ def own_context(
     Args:
         settings: What the operator's own words are.
         workspaces: Holds a directory for each conversation.
-        rows: Know which workspaces a turn with untrusted text has written in.
+        rows: Know which workspaces hold untrusted files.
     """
     context = settings.config.context
 
-    async def is_changed(workspace: Path) -> bool:
-        return bool(await rows.select(WORKSPACES.where(place=str(workspace), limit=1)))
+    async def is_untrusted(conversation: ConversationId, workspace: Path) -> bool:
+        return await files_of(rows, conversation, workspace) != "theirs"
 
     directory = places.expand(context.directory).absolute() if context.directory else workspaces
     files = WorkspaceFiles(
         directory=directory,
         workspaces=workspaces,
         most_tokens=context.file_tokens,
-        is_changed=is_changed,
+        is_untrusted=is_untrusted,
     )
     return (
         fixed("identity", identity),

@@ -12,8 +12,10 @@ word of a call that runs nothing, a URL for example, may stand anywhere. Who the
 as well: an admitted person can write anything anyway, and names of others come with quoted words.
 
 A command is more than its letters where a turn with untrusted text has changed the files that it may
-run: `make` in a message says nothing about a Makefile that a page dictated. That mark is the whole
-workspace's: a command reads and writes what it likes there, and no list of files would be complete.
+run: `make` in a message says nothing about a Makefile that a page dictated. Files that came because their
+person dictated a call with the effect `network` are as untrusted to read, and theirs to run: they chose
+where from. That mark is the whole workspace's: a command reads and writes what it likes there, packs, links
+and renames, and no list of files would be complete.
 """
 
 import re
@@ -32,6 +34,9 @@ NAME_CHARS = 120
 MOST_WORDS_CHARS = 16_000
 """Of one message of a person that is compared with arguments; no person types more by hand."""
 
+Files = Literal["theirs", "brought", "planted"]
+"""Of a workspace: nobody else's, brought in by a call that its person dictated, or written by a turn with
+untrusted text; each is worse than the one before."""
 Kind = Literal["result", "kept", "attachment", "quoted", "earlier", "files", "notes", "context"]
 
 _BLOCK = re.compile(r"```[^\n`]*\n(.*?)(?:```|\Z)", re.DOTALL)
@@ -67,20 +72,20 @@ class Taint(Value):
         sources: Of the untrusted text in its request; empty for none.
         words: What its person wrote themselves, each message of this turn.
         typed: Its person wrote the call, no model did.
-        is_workspace_changed: A turn that held untrusted text has written in its workspace.
+        files: What its workspace holds at worst.
     """
 
     sources: tuple[Source, ...] = ()
     words: tuple[str, ...] = ()
     typed: bool = False
-    is_workspace_changed: bool = False
+    files: Files = "theirs"
 
     def sources_for(self, facts: ToolFacts) -> tuple[Source, ...]:
         """Return where untrusted text came from that a call may act on.
 
         A command may run what was written into its workspace, and no request holds that.
         """
-        if self.is_workspace_changed and "exec" in facts.effects:
+        if self.files != "theirs" and "exec" in facts.effects:
             return self.sources or (named("files"),)
         return self.sources
 
@@ -96,7 +101,7 @@ class Taint(Value):
         """
         if self.typed:
             return True
-        if self.is_workspace_changed and "exec" in facts.effects:
+        if self.files == "planted" and "exec" in facts.effects:
             return False
         leaves = frozenset(_leaves(written, parameters))
         typed = [_QUOTED.sub("", one) for one in self.words if len(one) <= MOST_WORDS_CHARS]
@@ -168,7 +173,7 @@ def of_result(
     """
     if marked or "network" in facts.effects:
         kind = "result"
-    elif taint.is_workspace_changed:
+    elif taint.files != "theirs":
         kind = "kept"
     else:
         return ()
@@ -176,14 +181,17 @@ def of_result(
     return (named(kind, lines[ENGLISH], others),)
 
 
-def changes_workspace(facts: ToolFacts, taint: Taint, *, is_in_message: bool) -> bool:
-    """Tell whether a call may leave untrusted text in the files of its workspace.
+def files_after(facts: ToolFacts, taint: Taint, *, is_in_message: bool) -> Files:
+    """Return what the workspace may hold at worst once a call has run.
 
-    One that its person dictated leaves what they wished for.
+    One that its person dictated writes what they wished for, if it reaches no network.
     """
-    writes = bool(facts.effects & {"write", "exec"})
-    brings = bool(taint.sources) or "network" in facts.effects
-    return writes and brings and not is_in_message
+    is_online = "network" in facts.effects
+    if taint.files == "planted" or not facts.effects & {"write", "exec"}:
+        return taint.files
+    if not is_in_message and (is_online or taint.sources_for(facts)):
+        return "planted"
+    return "brought" if is_online else taint.files
 
 
 def _leaves(written: Mapping[str, object], parameters: Mapping[str, object]) -> Iterator[str]:

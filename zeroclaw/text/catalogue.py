@@ -429,12 +429,16 @@ IT_IS_UNTRUSTED = Sentence(
 )
 UNTRUSTED_RESULT = Sentence(en="what came from: {name}", de="was hiervon kam: {name}")
 UNTRUSTED_KEPT = Sentence(
-    en="what came from: {name} (where the bot wrote after it had read such text)",
-    de="was hiervon kam: {name} (wohin der Bot schrieb, nachdem er solchen Text gelesen hatte)",
+    en="what came from: {name} (where the bot wrote after it had read such text, or got files from the "
+    "network)",
+    de="was hiervon kam: {name} (wohin der Bot schrieb, nachdem er solchen Text gelesen hatte, oder Dateien "
+    "aus dem Netz holte)",
 )
 UNTRUSTED_FILES = Sentence(
-    en="the workspace's files (the bot wrote there after it had read such text)",
-    de="die Dateien des Arbeitsordners (der Bot schrieb dort, nachdem er solchen Text gelesen hatte)",
+    en="the workspace's files (the bot wrote there after it had read such text, or got files from the "
+    "network)",
+    de="die Dateien des Arbeitsordners (der Bot schrieb dort, nachdem er solchen Text gelesen hatte, oder "
+    "Dateien aus dem Netz holte)",
 )
 UNTRUSTED_NOTES = Sentence(
     en="what is kept as note {name} (the bot kept it after it had read such text)",

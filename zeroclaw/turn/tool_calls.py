@@ -5,21 +5,22 @@ back to the turn, which writes it down before it goes on.
 """
 
 import asyncio
+import re
 from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from zeroclaw.envelope import ActionId, ApprovalId
+from zeroclaw.envelope import ActionId, ApprovalId, ConversationId
 from zeroclaw.foreign import Raised, call, call_now
 from zeroclaw.gate.action import Frozen
 from zeroclaw.gate.approval import APPROVALS
 from zeroclaw.gate.conditions import facts_of
 from zeroclaw.gate.grant import GRANTS
 from zeroclaw.gate.outgoing_files import judged
-from zeroclaw.gate.taint import Source, Taint, changes_workspace, of_result
+from zeroclaw.gate.taint import Files, Source, Taint, files_after, of_result
 from zeroclaw.gate.verdict import Cleared, Setting, Stopped
 from zeroclaw.message import ToolCall
-from zeroclaw.store import Commit, DurablePoint, RowKind, Write
+from zeroclaw.store import Commit, DurablePoint, Put, RowKind, Rows, Write
 from zeroclaw.table import Codec, Column, Stays, Table, Words, json_codec
 from zeroclaw.text.language import LANGUAGES, Language
 from zeroclaw.tool import Spawned, Tool, ToolContext, ToolOutput, line_of
@@ -28,6 +29,7 @@ from zeroclaw.turn.entries import CallFinished
 from zeroclaw.turn.results import Settled, TimedOut, end_entry, frozen_call
 from zeroclaw.value import replace
 
+_ULID = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}")
 REDACTED_CHARS = 2_000
 """Of a call's own line that are looked through for secrets; a card names fewer."""
 
@@ -44,10 +46,50 @@ WORKSPACES = Table(
     kind=RowKind.WORKSPACE,
     owner="turn",
     codec=Codec[None](encode=lambda _: b"", decode=lambda _: None),
-    columns=frozenset({Column.CONVERSATION, Column.PLACE}),
-    keeps=Stays(until="its conversation is erased; what is in the workspace stays untrusted"),
-    words=Words.CONVERSATION,
+    columns=frozenset({Column.STATE, Column.PLACE}),
+    keeps=Stays(until="nobody does; what is in a workspace stays untrusted, whoever is forgotten"),
+    words=Words.NOBODY,
 )
+"""The marks of workspaces, by the conversation that has each: it keeps its name where all of them move."""
+_SHARED, _RESTORED = "/shared", "/restored"
+"""Marks of more than one: of all that are links, and of all from before a backup was put back."""
+
+
+def restored(ulid: str) -> Put:
+    """Return the mark of every workspace that is older than this ulid: no backup holds them."""
+    return WORKSPACES.put(_RESTORED, None, place=ulid)
+
+
+async def files_of(rows: Rows, conversation: ConversationId, workspace: Path) -> Files:
+    """Return what the workspace of a conversation holds at worst.
+
+    Args:
+        rows: Hold the marks.
+        conversation: Whose it is.
+        workspace: Its real path; of another name where it is a link to what others may work in.
+    """
+    own = await rows.get(WORKSPACES.kind, conversation)
+    backup = await rows.get(WORKSPACES.kind, _RESTORED)
+    if backup is not None and conversation < backup.place:
+        return "planted"
+    if workspace.name != conversation:
+        others = [await rows.get(WORKSPACES.kind, one) for one in (_SHARED, *workspace.parts)]
+        place = WORKSPACES.where(place=str(workspace), limit=1)
+        if backup is not None or any(others) or await rows.select(place):
+            return "planted"
+    if own is None:
+        return "theirs"
+    return "brought" if own.state == "brought" else "planted"
+
+
+def _marks(conversation: ConversationId, workspace: Path, files: Files) -> tuple[Put, ...]:
+    place = str(workspace)
+    mark = WORKSPACES.put(conversation, None, state=files, place=place)
+    if workspace.name == conversation:
+        return (mark,)
+    # Whose directory it is, or lies in, works there as well.
+    owners = [one for one in workspace.parts if _ULID.fullmatch(one)]
+    return (mark, *(WORKSPACES.put(one, None, place=place) for one in (_SHARED, *owners)))
 
 
 async def refused(
@@ -118,7 +160,7 @@ class ToolCalls:
             workspace = await services.workspace(self._session.conversation)
             # For the whole turn: a tool that names or opens what is below it looks again.
             self._workspace = workspace
-        changed = await services.store.select(WORKSPACES.where(place=str(workspace), limit=1))
+        files = await files_of(services.store, self._session.conversation, workspace)
         context = ToolContext(
             conversation=self._session.conversation,
             principal=self._opened.principal,
@@ -133,7 +175,7 @@ class ToolCalls:
             sources=history.untrusted,
             words=() if history.turn is None else history.turn.own,
             typed=self._opened.call is not None,
-            is_workspace_changed=bool(changed),
+            files=files,
         )
 
     async def check(
@@ -156,16 +198,13 @@ class ToolCalls:
             return verdict, ()
         self._cleared[action] = (frozen, verdict)
         facts, own = facts_of(verdict.tool.spec), verdict.in_message
-        if not changes_workspace(facts, setting.taint, is_in_message=own):
+        after = files_after(facts, setting.taint, is_in_message=own)
+        marks = _marks(self._session.conversation, setting.context.workspace, after)
+        # What others share is marked though its own is: it may have become a link since.
+        if after == "theirs" or (after == setting.taint.files and len(marks) == 1):
             return verdict, ()
         # Before it does anything: a kill in the middle leaves files that are known for what they are.
-        changed = WORKSPACES.put(
-            self._session.conversation,
-            None,
-            conversation=self._session.conversation,
-            place=str(setting.context.workspace),
-        )
-        return verdict, (changed,)
+        return verdict, marks
 
     async def run(self, action: ActionId) -> Settled:
         """Run a call that was cleared."""

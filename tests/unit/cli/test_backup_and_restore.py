@@ -1,5 +1,7 @@
 """`zeroclaw backup` and `zeroclaw restore`."""
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 from click.testing import CliRunner
@@ -40,3 +42,16 @@ def test_there_is_nothing_to_back_up_before_the_first_start(tmp_path: Path) -> N
     assert (code, out) == (1, "")
     assert "zeroclaw run" in err
     assert not (tmp_path / "copy").exists()
+
+
+def test_what_workspaces_hold_is_not_known_after_a_restore(tmp_path: Path) -> None:
+    """No backup has them, so the store says when: those of before are not trusted."""
+    data, copy = tmp_path / "data", tmp_path / "copy"
+    open_for_writing(data).close()
+    assert run("backup", copy, "--data-dir", data)[0] == 0
+    assert run("restore", copy, "--force", "--data-dir", data)[0] == 0
+    with closing(sqlite3.connect(data / FILE_NAME)) as store:
+        kept = store.execute("SELECT kind, key, length(place) FROM stored_row").fetchall()
+    assert kept == [("workspace", "/restored", 26)]
+    assert {one.name for one in data.iterdir()} >= {FILE_NAME}
+    assert not [one.name for one in data.iterdir() if "restoring" in one.name]

@@ -8,17 +8,18 @@ import pytest
 from tests.fakes.context_requests import HERE, context_request
 from zeroclaw.context.workspace_files import FILES, MOST_BYTES, WorkspaceFiles
 from zeroclaw.context_provider import ContextText
+from zeroclaw.envelope import ConversationId
 
 NAMES = [name for name, _, _ in FILES]
 
 
-async def unchanged(_: Path) -> bool:
+async def unchanged(_conversation: ConversationId, _workspace: Path) -> bool:
     return False
 
 
 def files_in(place: Path, directory: Path | None = None) -> WorkspaceFiles:
     return WorkspaceFiles(
-        directory=directory, workspaces=place, most_tokens=100, is_changed=unchanged
+        directory=directory, workspaces=place, most_tokens=100, is_untrusted=unchanged
     )
 
 
@@ -73,12 +74,12 @@ async def test_a_workspace_that_untrusted_text_has_changed_is_untrusted(tmp_path
     furnish(real / HERE, "MEMORY.md")
     (tmp_path / "link").symlink_to(real)
 
-    async def is_changed(workspace: Path) -> bool:
+    async def is_untrusted(_: ConversationId, workspace: Path) -> bool:
         asked.append(workspace)
         return True
 
     files = WorkspaceFiles(
-        directory=None, workspaces=tmp_path / "link", most_tokens=100, is_changed=is_changed
+        directory=None, workspaces=tmp_path / "link", most_tokens=100, is_untrusted=is_untrusted
     )
     assert [one.untrusted for one in await read(files)] == [True]
     assert asked == [real / HERE]

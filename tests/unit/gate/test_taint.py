@@ -13,7 +13,7 @@ from zeroclaw.gate.taint import (
     MOST_WORDS_CHARS,
     NAME_CHARS,
     Taint,
-    changes_workspace,
+    files_after,
     in_words,
     joined,
     named,
@@ -138,14 +138,16 @@ def test_what_is_said_in_two_messages_of_a_turn_counts_together() -> None:
 
 def test_a_command_is_no_longer_theirs_where_a_page_wrote_the_files() -> None:
     """`make` in a message says nothing about a Makefile that a page dictated."""
-    taint = Taint(words=("make",), is_workspace_changed=True)
+    taint = Taint(words=("make",), files="planted")
     assert not taint.is_in_message({"command": "make"}, SHELL, facts("exec"))
     assert taint.is_in_message({"command": "make"}, SHELL, facts("network"))
+    brought = replace(taint, files="brought")
+    assert brought.is_in_message({"command": "make"}, SHELL, facts("exec"))
 
 
 def test_what_a_person_types_as_a_call_is_theirs() -> None:
     """`/tool`: no model wrote it."""
-    taint = Taint(sources=(PAGE,), typed=True, is_workspace_changed=True)
+    taint = Taint(sources=(PAGE,), typed=True, files="planted")
     assert taint.is_in_message({"command": "make"}, SHELL, facts("exec"))
 
 
@@ -237,9 +239,10 @@ def test_sources_are_named_to_people() -> None:
     )
     assert in_words(sources, "en") == (
         "what came from: fetch `https://page.example/`; what came from: read `a` (where the bot wrote"
-        ' after it had read such text); the file "a.pdf"; quoted or forwarded words; what an older release'
-        " kept without saying where it came from; `/new` begins without it; the workspace's files (the"
-        " bot wrote there after it had read such text)"
+        ' after it had read such text, or got files from the network); the file "a.pdf"; quoted or'
+        " forwarded words; what an older release kept without saying where it came from; `/new` begins"
+        " without it; the workspace's files (the bot wrote there after it had read such text, or got"
+        " files from the network)"
     )
     assert 'die Datei "a.pdf"' in in_words(sources, "de")
 
@@ -252,8 +255,8 @@ def test_sources_are_named_to_people() -> None:
         (("read",), Taint(), True, "result"),
         (("read",), Taint(), False, None),
         (("exec",), TAINTED, False, None),
-        (("read",), Taint(is_workspace_changed=True), False, "kept"),
-        (("exec",), Taint(is_workspace_changed=True), False, "kept"),
+        (("read",), Taint(files="planted"), False, "kept"),
+        (("exec",), Taint(files="brought"), False, "kept"),
     ],
 )
 def test_what_a_result_brings(
@@ -265,28 +268,40 @@ def test_what_a_result_brings(
     assert said == ([] if kind is None else [(kind, "do it", (("de", "tu es"),))])
 
 
+PLANTED, BROUGHT = Taint(files="planted"), Taint(files="brought")
+
+
 @pytest.mark.parametrize(
-    ("effects", "taint", "in_message", "changes"),
+    ("effects", "taint", "in_message", "after"),
     [
-        (("write",), TAINTED, False, True),
-        (("exec",), TAINTED, False, True),
-        ((), Taint(), False, True),
-        (("exec", "network"), Taint(), False, True),
-        (("write",), Taint(), False, False),
-        (("read",), TAINTED, False, False),
-        (("network",), TAINTED, False, False),
-        (("exec",), TAINTED, True, False),
+        (("write",), TAINTED, False, "planted"),
+        (("exec",), TAINTED, False, "planted"),
+        ((), Taint(), False, "planted"),
+        (("exec", "network"), Taint(), False, "planted"),
+        (("exec",), BROUGHT, False, "planted"),
+        (("write",), BROUGHT, False, "brought"),
+        (("write",), Taint(), False, "theirs"),
+        (("read",), TAINTED, False, "theirs"),
+        (("network",), TAINTED, False, "theirs"),
+        # what a person dictated
+        (("exec",), TAINTED, True, "theirs"),
+        (("exec", "network"), TAINTED, True, "brought"),
+        ((), Taint(), True, "brought"),
+        (("exec",), BROUGHT, True, "brought"),
+        (("exec", "network"), PLANTED, True, "planted"),
+        (("read",), PLANTED, True, "planted"),
     ],
 )
 def test_which_calls_leave_untrusted_files(
-    effects: tuple[Effect, ...], taint: Taint, in_message: bool, changes: bool
+    effects: tuple[Effect, ...], taint: Taint, in_message: bool, after: str
 ) -> None:
-    """Of a turn that holds such text, or that brings it; not what the person dictated."""
-    assert changes_workspace(facts(*effects), taint, is_in_message=in_message) is changes
+    """Of a turn that holds such text, or that brings it; nothing makes them trusted again."""
+    assert files_after(facts(*effects), taint, is_in_message=in_message) == after
 
 
 def test_a_command_may_act_on_files_that_nobody_has_read() -> None:
-    planted = Taint(is_workspace_changed=True)
+    planted = PLANTED
+    assert BROUGHT.sources_for(facts("exec")) == (named("files"),)
     assert planted.sources_for(facts("exec")) == (named("files"),)
     assert planted.sources_for(facts("read")) == ()
     assert replace(planted, sources=(PAGE,)).sources_for(facts("exec")) == (PAGE,)

@@ -58,7 +58,7 @@ def heard(world: World) -> list[str]:
 
 def test_every_row_of_a_conversation_is_held_in_memory_or_holds_no_words() -> None:
     """A new kind of row has to say which; a note is kept because a person said so before."""
-    of_ids = {RowKind.CONVERSATION, RowKind.ADDRESS, RowKind.BUDGET, RowKind.WORKSPACE}
+    of_ids = {RowKind.CONVERSATION, RowKind.ADDRESS, RowKind.BUDGET}
     declared = {table.kind for table in OF_CONVERSATIONS}
     assert declared - of_ids - {RowKind.NOTE} == set(HELD)
 

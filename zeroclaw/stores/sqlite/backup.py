@@ -12,8 +12,10 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from zeroclaw.errors import StoreUnusable
+from zeroclaw.store import Put
 from zeroclaw.stores.sqlite.files import FILE_NAME, lock_directory, unusable
 from zeroclaw.stores.sqlite.schema import schema_of, shipped
+from zeroclaw.stores.sqlite.statements import put
 
 _PAGES_AT_ONCE = 1024  # so that progress is seen; the moment stays the same
 _BESIDE = ("-wal", "-shm", "-journal")
@@ -59,7 +61,12 @@ def back_up(directory: Path, to: Path, *, files: Iterable[str], progress: Progre
 
 
 def restore(
-    backup: Path, directory: Path, *, files: Iterable[str], overwrite: bool = False
+    backup: Path,
+    directory: Path,
+    *,
+    files: Iterable[str],
+    rows: Iterable[Put] = (),
+    overwrite: bool = False,
 ) -> None:
     """Put a backup in the place of a store that is not in use.
 
@@ -70,6 +77,7 @@ def restore(
         backup: What `back_up` made.
         directory: The data directory; made where it is missing.
         files: As for `back_up`.
+        rows: What the store is to know of it, there from its first moment.
         overwrite: Whether a store that is there already is lost.
 
     Raises:
@@ -90,6 +98,9 @@ def restore(
             raise StoreUnusable(message)
         _check(copy)
         _copy_file(copy, fresh)
+        with closing(sqlite3.connect(fresh, isolation_level=None)) as connection:
+            for row in rows:
+                put(connection, row)
         _put_away_log(target)
         fresh.replace(target)
         for name in files:
@@ -99,7 +110,7 @@ def restore(
             else:
                 (directory / name).unlink(missing_ok=True)
         _sync(directory)
-    except OSError as error:
+    except (sqlite3.Error, OSError) as error:
         raise unusable(error, directory) from error
     finally:
         fresh.unlink(missing_ok=True)

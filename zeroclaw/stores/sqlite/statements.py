@@ -224,7 +224,7 @@ def apply(
                 case Claim():
                     _claim(connection, write, now_us)
                 case Put():
-                    _put(connection, write)
+                    put(connection, write)
                 case Delete() | Trim() | DropBlob():
                     _remove(connection, write)
                 case Expect():
@@ -272,7 +272,13 @@ def _claim(connection: sqlite3.Connection, claim: Claim, now_us: int) -> None:
             raise AlreadyClaimed(key)
 
 
-def _put(connection: sqlite3.Connection, put: Put) -> None:
+def put(connection: sqlite3.Connection, put: Put) -> None:
+    """Insert or replace a row.
+
+    Raises:
+        Conflict: It is not at the version that was expected.
+        sqlite3.Error: As it comes.
+    """
     values = (
         put.kind,
         put.key,
