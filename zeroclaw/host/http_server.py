@@ -4,7 +4,8 @@
 
 Everything that a stranger can make grow has a bound (`Bounds`): connections, the head, the body, and
 the time for each. A client that holds connections open keeps no other client out: when all are
-taken, the oldest one that has brought nothing useful yet is cut. h11 reads and writes the HTTP.
+taken, the one is cut that has the least claim to stay, and of those the oldest. h11 reads and writes
+the HTTP.
 """
 
 import asyncio
@@ -22,6 +23,8 @@ from zeroclaw.foreign import Raised, call
 from zeroclaw.host.connections import Bounds, Refusals, close_stream
 
 READ_BYTES = 16 * 1024
+ANSWERED = 4
+"""The claim of a connection whose request is here to its last byte, and is being answered."""
 _PHRASES = {one.value: one.phrase for one in HTTPStatus}
 _UNHEARD = frozenset({h11.IDLE, h11.SEND_BODY, h11.ERROR})
 _WITH_BODY = frozenset({b"content-length", b"transfer-encoding"})  # RFC 9112, 6
@@ -33,7 +36,7 @@ class HttpConnection:
     """One connection, as HTTP; `open` comes first.
 
     Attributes:
-        is_proven: It has brought something useful, and is not closed to make room.
+        is_proven: It has brought something useful.
     """
 
     def __init__(self, accepted: socket.socket, bounds: Bounds) -> None:
@@ -45,6 +48,20 @@ class HttpConnection:
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=bounds.head_bytes)
         self.bounds = bounds
         self.is_proven = False
+        self._is_stalled = False
+
+    @property
+    def claim(self) -> int:
+        """How little it may be closed to make room; `ANSWERED` for not at all.
+
+        The least has one that brought nothing useful. Then one between two requests, with half a request,
+        and whose peer does not read its answer; a peer that wants more comes again.
+        """
+        if self.is_heard and not self._is_stalled:
+            return ANSWERED
+        if not self.is_proven:
+            return 0
+        return 3 if self._is_stalled else 1 + (self._http.their_state is not h11.IDLE)
 
     @property
     def is_heard(self) -> bool:
@@ -133,11 +150,13 @@ class HttpConnection:
         Raises:
             OSError: The peer is gone.
         """
+        self._is_stalled = True
         try:
             await self._out.drain()
         except OSError:
             self._lost.set()
             raise
+        self._is_stalled = False
 
     def answer(self, status: int, headers: Headers = (), body: bytes = b"") -> None:
         """Write a whole answer."""
@@ -292,8 +311,9 @@ class HttpServer:
         """Take a connection in; False, and cut, when there is no room and none can be made."""
         if len(self._open) >= self._bounds.connections:
             self.refused.note("crowded")
-            idle = (other for other in self._open if not other.is_proven and not other.is_heard)
-            oldest = next(idle, one)
+            oldest = min(self._open, key=lambda other: other.claim)
+            if oldest.claim == ANSWERED:
+                oldest = one
             oldest.cut()
             self._open.pop(oldest, None)
             if oldest is one:
@@ -307,6 +327,8 @@ class HttpServer:
             await self._handle(connection, head)
             if not await connection.finish():
                 return
+            if connection in self._open:  # behind all that wait for longer
+                self._open[connection] = self._open.pop(connection)
 
     def _broke(self, connection: HttpConnection, ended: Raised) -> None:
         connection.cut()

@@ -362,6 +362,59 @@ async def test_whoever_holds_every_connection_keeps_nobody_out(tmp_path: Path) -
             writer.close()
 
 
+HELD = {
+    "idle": "GET {path} HTTP/1.1\r\n{head}\r\n",
+    "half a next head": "GET {path} HTTP/1.1\r\n{head}\r\nGET / HTTP/1.1\r\nx:",
+    "half a body": "POST {path} HTTP/1.1\r\n{head}content-length: 9\r\n\r\nx",
+    "waits to be asked for its body": (
+        "POST {path} HTTP/1.1\r\n{head}content-length: 9\r\nexpect: 100-continue\r\n\r\n"
+    ),
+    "reads no answer": "GET {path}large HTTP/1.1\r\n{head}\r\n",
+}
+
+
+@pytest.mark.parametrize("held", HELD.values(), ids=HELD)
+async def test_who_is_logged_in_keeps_nobody_out_either(held: str, tmp_path: Path) -> None:
+    """With as many connections as there may be; whoever is being answered stays (P9)."""
+    came: asyncio.Queue[str] = asyncio.Queue(99)
+    may_answer = asyncio.Event()
+
+    async def page(scope: Scope, receive: Receive, send: Send) -> None:
+        name = str(scope["path"]).rpartition("/")[2]
+        came.put_nowait(name)
+        if name == "slow":
+            await may_answer.wait()
+        while scope["method"] == "POST" and (await receive()).get("more_body"):
+            pass
+        length = 16_000_000 if name == "large" else 2
+        headers = [(b"content-length", str(length).encode())]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": b"x" * length})
+
+    bounds = replace(AT_ONCE, connections=8)
+    async with (
+        serving(await opened(tmp_path, bounds=bounds)) as listener,
+        asyncio.TaskGroup() as group,
+    ):
+        listener.web("/chat", page)
+        async with visiting(listener) as client:
+            cookie = "; ".join(f"{name}={value}" for name, value in client.cookies.items())
+            slow = group.create_task(client.get("/chat/slow"))
+            assert await came.get() == "slow"
+            head = f"host: 127.0.0.1:{listener.port}\r\nsec-fetch-site: same-origin\r\ncookie: {cookie}\r\n"
+            sent = held.format(path=f"{listener.root}/chat/", head=head).encode()
+            open_ones = [await half_sent(listener, sent) for _ in range(7)]
+            for _ in open_ones:
+                await came.get()
+            for _ in range(3):
+                async with visiting(listener) as another:
+                    assert (await another.get("/chat/")).text == "xx"
+            may_answer.set()
+            assert (await slow).text == "xx"
+        for _, writer in open_ones:
+            writer.transport.abort()
+
+
 BODY = "POST {path} HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\nsec-fetch-site: same-origin\r\n{more}content-length: 9999999\r\n\r\nx"
 
 
