@@ -67,7 +67,6 @@ def checked_of(config: Config, part: Callable[[str], ChannelPart]) -> CheckedCon
     return CheckedConfig(
         statements=configured(config.policy.statement),
         channels=tuple(part(name) for name in config.channels),
-        provider_secrets={},
         redactor=Redactor((SECRET,)),
     )
 

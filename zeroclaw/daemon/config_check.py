@@ -21,7 +21,7 @@ from zeroclaw.gate.policy import Statement, check_statement, configured
 from zeroclaw.gate.vocabulary import Findings, Vocabulary, check_approvers, check_names
 from zeroclaw.host import plugins
 from zeroclaw.host.places import expand
-from zeroclaw.host.references import Secret, resolve, values_to_redact
+from zeroclaw.host.references import Resolved, resolve, values_to_redact
 from zeroclaw.host.tokenizer import FileTokenizer, TokenizerUnusable
 from zeroclaw.inbound.commands.halt import Halt
 from zeroclaw.inbound.commands.registry import COMMANDS
@@ -59,11 +59,10 @@ class CheckedConfig(Value):
     Attributes:
         statements: The policy statements of the configuration.
         channels: Every channel that is switched on.
-        provider_secrets: As the provider is handed them, see `ProviderContext.secrets`.
-        summariser_secrets: Likewise, of the one that makes summaries.
         tokenizers: The files that count for a provider, by its key path.
         redactor: Knows every secret that is there.
-        held: The key paths of the secrets that are there.
+        secrets: Those that are needed and there, by key path.
+        held: The key paths of all that are there, those of channels that are switched off too.
         missing: The faults of those that are needed and not there, by key path.
         skills: Of the folder that the configuration names.
         warnings: What is no fault and still not as somebody meant it, each with its key path.
@@ -71,14 +70,17 @@ class CheckedConfig(Value):
 
     statements: tuple[Statement, ...]
     channels: tuple[ChannelPart, ...]
-    provider_secrets: Hidden[Mapping[str, str]]
     redactor: Redactor
+    secrets: Hidden[Mapping[str, str]] = field(default_factory=dict[str, str])
     held: tuple[str, ...] = ()
     missing: Mapping[str, str] = field(default_factory=dict[str, str])
     skills: tuple[Skill, ...] = ()
     warnings: tuple[str, ...] = ()
-    summariser_secrets: Hidden[Mapping[str, str]] = field(default_factory=dict[str, str])
     tokenizers: Mapping[str, FileTokenizer] = field(default_factory=dict[str, FileTokenizer])
+
+    def secrets_of(self, path: str) -> dict[str, str]:
+        """Return the secrets of one table, as what it is about is handed them."""
+        return _below(path, self.secrets)
 
 
 def check(
@@ -116,7 +118,9 @@ def check(
         faults += error.faults
     named = _names(config, broken)
     faults += [*named.faults, *_nobodys(config, manifests)]
-    secrets, missing = _secrets(config, settings, environment)
+    needed, spare = _secrets(config, settings, environment)
+    every, missing = {**spare.secrets, **needed.secrets}, needed.faults
+    secrets = {key: one.value for key, one in needed.secrets.items()}
     public = {
         name: _is_public(manifests[config.kind_of(name)], found, _key_path(name), faults)
         for name, found in settings.items()
@@ -142,7 +146,7 @@ def check(
                 tokenizers[path] = FileTokenizer.read(expand(provider.tokenizer).absolute())
         except TokenizerUnusable as error:
             faults.append(f"{path}.tokenizer: {error}")
-    redactor = Redactor(references=values_to_redact(secrets.values(), environment))
+    redactor = Redactor(references=values_to_redact(every.values(), environment))
     skills, odd = _skills(config.skills_dir, redactor, faults)
     if faults or (needs_secrets and missing):
         raise ConfigError((*faults, *missing.values()))
@@ -160,11 +164,10 @@ def check(
             for name, found in settings.items()
             if config.channels[name].enabled
         ),
-        provider_secrets=_below(ANSWERS, secrets),
-        summariser_secrets=_below(SUMMARISES, secrets),
         tokenizers=tokenizers,
         redactor=redactor,
-        held=tuple(secrets),
+        secrets=secrets,
+        held=tuple(every),
         missing=missing,
         skills=skills,
         warnings=(
@@ -347,11 +350,11 @@ def _secrets(
     config: Config,
     settings: Mapping[str, BaseModel],
     environment: Mapping[str, str],
-) -> tuple[Mapping[str, Secret], Mapping[str, str]]:
-    """Return every secret that is found, by key path, and the faults of the others likewise.
+) -> tuple[Resolved, Resolved]:
+    """Return what is found of the secrets that are needed, and of those of channels switched off.
 
-    Those of a channel that is switched off may be missing, but are redacted where they stand: the
-    reason for switching it off may be that there is no token any more.
+    The latter may be missing, but are redacted where they stand: the reason for switching a channel
+    off may be that there is no token any more.
     """
     needed: dict[str, SecretReference] = {}
     for path, provider in providers_of(config):
@@ -360,8 +363,7 @@ def _secrets(
     for name, found in settings.items():
         into = needed if config.channels[name].enabled else spare
         into |= _references(found, _key_path(name))
-    resolved = resolve(needed, environment=environment)
-    return {**resolve(spare, environment=environment).secrets, **resolved.secrets}, resolved.faults
+    return resolve(needed, environment=environment), resolve(spare, environment=environment)
 
 
 def providers_of(config: Config) -> Iterator[tuple[str, ProviderSettings]]:
@@ -385,10 +387,10 @@ def _references(settings: BaseModel, path: str) -> dict[str, SecretReference]:
     return found
 
 
-def _below(path: str, secrets: Mapping[str, Secret]) -> dict[str, str]:
+def _below(path: str, secrets: Mapping[str, str]) -> dict[str, str]:
     """Return the secrets of one table, by the rest of their key paths."""
     return {
-        key.removeprefix(f"{path}."): secret.value
+        key.removeprefix(f"{path}."): secret
         for key, secret in secrets.items()
         if key.startswith(f"{path}.")
     }

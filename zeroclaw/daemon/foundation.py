@@ -12,7 +12,7 @@ from zeroclaw.channel import Channel, ChannelLog
 from zeroclaw.clock import Clock, Ids
 from zeroclaw.config.model import Config, ProviderSettings
 from zeroclaw.context_provider import ContextProvider
-from zeroclaw.daemon.config_check import ANSWERS, SUMMARISES, CheckedConfig
+from zeroclaw.daemon.config_check import ANSWERS, SUMMARISES, CheckedConfig, providers_of
 from zeroclaw.daemon.context import open_context_providers
 from zeroclaw.daemon.live_config import LiveConfig
 from zeroclaw.daemon.tools import by_name, open_tools
@@ -185,11 +185,11 @@ async def open_foundation(start: Start, openers: Openers, stack: AsyncExitStack)
         )
         stack.push_async_callback(listener.aclose)
     public = await _open_public(start, stack)
-    provider = await asyncio.to_thread(open_provider, start, clock, ids)
-    stack.push_async_callback(provider.aclose)
-    summariser = await asyncio.to_thread(open_summariser, start, clock, ids)
-    if summariser is not None:
-        stack.push_async_callback(summariser.aclose)
+    providers: dict[str, Provider] = {}
+    for path, _ in providers_of(config):
+        opened = await asyncio.to_thread(open_provider, start, clock, ids, path)
+        stack.push_async_callback(opened.aclose)
+        providers[path] = opened
     bounded = await asyncio.to_thread(cgroups.take_over)
     watched = bounded.reason if isinstance(bounded, cgroups.NoSubtree) else ""
     log("commands_bounded", by="a watch" if watched else "cgroups", why=watched)
@@ -208,7 +208,7 @@ async def open_foundation(start: Start, openers: Openers, stack: AsyncExitStack)
         settings=settings,
         openers=openers,
         store=store,
-        provider=provider,
+        provider=providers[ANSWERS],
         tools=by_name(groups),
         groups={tool.spec.name: name for name, every in groups.items() for tool in every},
         keys=keys,
@@ -222,7 +222,7 @@ async def open_foundation(start: Start, openers: Openers, stack: AsyncExitStack)
         jitter=random.random,
         shell_note=shell_note,
         watched=watched,
-        summariser=summariser,
+        summariser=providers.get(SUMMARISES),
         context=await asyncio.to_thread(open_context_providers),
     )
 
@@ -260,38 +260,14 @@ async def _open_public(start: Start, stack: AsyncExitStack) -> Public | None:
     return public
 
 
-def open_provider(start: Start, clock: Clock, ids: Ids) -> Provider:
-    """Open the provider of a configuration whose kind is not left open; blocks.
+def open_provider(start: Start, clock: Clock, ids: Ids, path: str = ANSWERS) -> Provider:
+    """Open a provider that the configuration names, whose kind is not left open; blocks.
 
     Raises:
         NeedsOperator: It can't be opened.
     """
-    secrets = start.checked.provider_secrets
-    return _opened_provider(start, ANSWERS, start.config.provider, secrets, clock=clock, ids=ids)
-
-
-def open_summariser(start: Start, clock: Clock, ids: Ids) -> Provider | None:
-    """Open the provider that makes summaries, None where the one that answers does; blocks.
-
-    Raises:
-        NeedsOperator: It can't be opened.
-    """
-    settings, secrets = start.config.compaction.provider, start.checked.summariser_secrets
-    if settings is None:
-        return None
-    return _opened_provider(start, SUMMARISES, settings, secrets, clock=clock, ids=ids)
-
-
-def _opened_provider(
-    start: Start,
-    path: str,
-    settings: ProviderSettings,
-    secrets: Mapping[str, str],
-    *,
-    clock: Clock,
-    ids: Ids,
-) -> Provider:
     checked, key = start.checked, f"{path}.kind"
+    settings = dict(providers_of(start.config))[path]
     opener = cast(
         "Callable[[ProviderSettings, ProviderContext], Provider]",
         plugins.load(plugins.PROVIDERS, settings.kind, key=key),
@@ -308,7 +284,7 @@ def _opened_provider(
         jitter=random.random,
         log=EventLog("provider"),
         redact=checked.redactor.redact,
-        secrets=secrets,
+        secrets=checked.secrets_of(path),
         models=start.places.models,
         open_endpoint=open_endpoint,
         tokenizer=checked.tokenizers.get(path),

@@ -5,6 +5,7 @@ configuration. Rooms are handed a way to ask, and ask each time.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from zeroclaw.config.model import Config
@@ -17,20 +18,18 @@ from zeroclaw.store import Rows
 from zeroclaw.tools.loading.skill import Skill
 
 
+@dataclass(slots=True)
 class LiveConfig:
-    """The settings that the daemon runs on."""
+    """The settings that the daemon runs on; a reload replaces them, in one step without an await.
 
-    def __init__(
-        self, config: Config, statements: tuple[Statement, ...], skills: tuple[Skill, ...] = ()
-    ) -> None:
-        """Begin with what the daemon was started with; `statements` are the configured ones."""
-        self.take(config, statements, skills)
+    Attributes:
+        statements: The configured ones of the policy.
+        skills: Of the folder that the configuration names.
+    """
 
-    def take(
-        self, config: Config, statements: tuple[Statement, ...], skills: tuple[Skill, ...] = ()
-    ) -> None:
-        """Put others in force."""
-        self.config, self.statements, self.skills = config, statements, skills
+    config: Config
+    statements: tuple[Statement, ...]
+    skills: tuple[Skill, ...] = ()
 
 
 _NEVER = Halt(by="", at=datetime.min.replace(tzinfo=UTC))

@@ -4,10 +4,9 @@ Nothing durable changes, so a kill at any instant leaves what the file says to t
 """
 
 import asyncio
-from collections.abc import Iterator, Mapping
 
 from zeroclaw.config.diff import changed_keys, is_live, merge_live
-from zeroclaw.daemon.config_check import ANSWERS, SUMMARISES, CheckedConfig
+from zeroclaw.daemon.config_check import CheckedConfig
 from zeroclaw.daemon.foundation import Foundation, Start, warn_of
 from zeroclaw.daemon.live_config import LivePolicy, allowed_of
 from zeroclaw.errors import ConfigError, Refused
@@ -79,9 +78,10 @@ class Reloader:
         secrets = replaced_secrets(self._foundation.start.checked, fresh.checked)
         settings = self._foundation.settings
         self._written = merge_live(self._written, fresh.config)
-        is_there = fresh.places.skills == self._foundation.start.places.skills
-        skills = fresh.checked.skills if is_there else settings.skills
-        settings.take(merge_live(settings.config, fresh.config), fresh.checked.statements, skills)
+        settings.config = merge_live(settings.config, fresh.config)
+        settings.statements = fresh.checked.statements
+        if fresh.places.skills == self._foundation.start.places.skills:
+            settings.skills = fresh.checked.skills
         self._people.configured(
             settings.config.people,
             allowed=allowed_of(settings.config),
@@ -100,16 +100,5 @@ class Reloader:
 
 def replaced_secrets(before: CheckedConfig, after: CheckedConfig) -> tuple[str, ...]:
     """Return the keys of secrets that are there before and after, and are others by now."""
-    known = {part.name: part for part in before.channels}
-    found = [
-        *_replaced(ANSWERS, before.provider_secrets, after.provider_secrets),
-        *_replaced(SUMMARISES, before.summariser_secrets, after.summariser_secrets),
-    ]
-    for part in after.channels:
-        if part.name in known:
-            found += _replaced(f"channels.{part.name}", known[part.name].secrets, part.secrets)
-    return tuple(found)
-
-
-def _replaced(path: str, before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[str]:
-    return (f"{path}.{key}" for key in after if key in before and before[key] != after[key])
+    kept = ((key, before.secrets.get(key, fresh), fresh) for key, fresh in after.secrets.items())
+    return tuple(key for key, old, fresh in kept if old != fresh)

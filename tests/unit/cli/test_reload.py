@@ -7,6 +7,7 @@ import pytest
 from zeroclaw.cli.client import read
 from zeroclaw.cli.configuration import rereading
 from zeroclaw.cli.operator import reload_lines as lines
+from zeroclaw.daemon.config_check import ANSWERS
 from zeroclaw.errors import ConfigError
 from zeroclaw.host.answers import Reloaded
 
@@ -33,7 +34,7 @@ def test_what_the_file_says_by_now_is_read_and_checked(tmp_path: Path) -> None:
     written(tmp_path, f'autonomy = "full"\n{SCRIPTED}api_key = {{ env = "MODEL_KEY" }}\n')
     fresh = reread()
     assert fresh.config.autonomy == "full"
-    assert fresh.checked.provider_secrets == {"api_key": "sk-1"}
+    assert fresh.checked.secrets_of(ANSWERS) == {"api_key": "sk-1"}
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,15 @@ from zeroclaw.cli.configuration import ask_platform
 from zeroclaw.cli.policy.explain import offered_here
 from zeroclaw.config.model import Config
 from zeroclaw.config.validate import parse
-from zeroclaw.daemon.config_check import ARGUMENTS, SHIPPED, ChannelPart, check, load
+from zeroclaw.daemon.config_check import (
+    ANSWERS,
+    ARGUMENTS,
+    SHIPPED,
+    SUMMARISES,
+    ChannelPart,
+    check,
+    load,
+)
 from zeroclaw.envelope import Address
 from zeroclaw.errors import ConfigError
 from zeroclaw.host import logs
@@ -135,8 +143,8 @@ def test_the_provider_of_summaries_is_checked_like_the_other() -> None:
     """Its kind, and its own secret."""
     text = 'provider = {kind = "local"}\ncompaction = {provider = {kind = "%s", api_key = {env = "X"}}}'
     checked = check(parse(text % "local"), {"X": "open sesame, please"})
-    assert checked.provider_secrets == {}
-    assert checked.summariser_secrets == {"api_key": "open sesame, please"}
+    assert checked.secrets_of(ANSWERS) == {}
+    assert checked.secrets_of(SUMMARISES) == {"api_key": "open sesame, please"}
     assert "sesame" not in checked.redactor.redact("it is open sesame, please.")
     (fault,) = faults_of(text % "nope", {"X": "open sesame, please"})
     assert fault.startswith("compaction.provider.kind: `nope` is not installed; use ")
@@ -157,7 +165,7 @@ def test_a_providers_secret_is_known_to_the_redactor() -> None:
     """Handed to the provider under its key, and never in a `repr` (P8)."""
     text = 'provider = {kind = "local", api_key = {env = "THE_WORD"}}\n'
     checked = check(parse(text), {"THE_WORD": "open sesame, please"})
-    assert checked.provider_secrets == {"api_key": "open sesame, please"}
+    assert checked.secrets_of(ANSWERS) == {"api_key": "open sesame, please"}
     assert "sesame" not in checked.redactor.redact("it is open sesame, please.")
     assert "sesame" not in repr(checked)
 

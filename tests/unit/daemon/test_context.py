@@ -70,7 +70,7 @@ async def test_the_daemons_own_follow_the_configuration(tmp_path: Path) -> None:
     settings, store = LiveConfig(config, ()), MemoryStore(clock=ManualClock())
     found = own_context(settings, tmp_path, store)
     assert [one.spec.name for one in found] == ["identity", "rules", "sensitive", "operator"]
-    settings.take(Config(runtime=RuntimeSettings(prompt="Be brief.")), ())
+    settings.config = Config(runtime=RuntimeSettings(prompt="Be brief."))
     (text,) = await found[-1].texts(context_request())
     assert text.text == "Be brief."
     more = own_context(settings, tmp_path, store)

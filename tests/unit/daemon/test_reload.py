@@ -16,7 +16,7 @@ from zeroclaw.config.model import (
     ProviderSettings,
     RuntimeSettings,
 )
-from zeroclaw.daemon.config_check import ChannelPart, CheckedConfig
+from zeroclaw.daemon.config_check import ANSWERS, SUMMARISES, ChannelPart, CheckedConfig
 from zeroclaw.daemon.live_config import LiveConfig
 from zeroclaw.daemon.reload import (
     NO_FILE,
@@ -220,12 +220,15 @@ def checked_with(secret: str, *channels: str) -> CheckedConfig:
     """A configuration whose every secret is this one."""
 
     def part(name: str) -> ChannelPart:
-        made = part_of(name, local=False, make=nobody)
-        return replace(made, secrets={"password": secret})
+        return part_of(name, local=False, make=nobody)
 
     config = CONFIG.model_copy(update={"channels": dict.fromkeys(channels, CHAT)})
-    secrets = {"api_key": secret}
-    return replace(checked_of(config, part), provider_secrets=secrets, summariser_secrets=secrets)
+    keys = (
+        f"{ANSWERS}.api_key",
+        f"{SUMMARISES}.api_key",
+        *(f"channels.{one}.password" for one in channels),
+    )
+    return replace(checked_of(config, part), secrets=dict.fromkeys(keys, secret))
 
 
 def nobody(_context: ChannelContext) -> Channel:

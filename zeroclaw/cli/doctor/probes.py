@@ -20,7 +20,7 @@ from zeroclaw.cli.models.provider import take_model
 from zeroclaw.config import table_of
 from zeroclaw.config.model import RetentionSettings, ToolsSettings
 from zeroclaw.config.references import SecretReference
-from zeroclaw.daemon.config_check import ChannelPart, CheckedConfig
+from zeroclaw.daemon.config_check import ANSWERS, ChannelPart, CheckedConfig
 from zeroclaw.daemon.foundation import Start, open_provider
 from zeroclaw.errors import ConfigError, StoreUnusable, ZeroclawError, system_words
 from zeroclaw.foreign import Raised
@@ -149,7 +149,7 @@ async def _daemon(data: Path) -> tuple[Status | str, Errors]:
 async def _provider(start: Start) -> Line:
     """Ask for the list of models, or look at the file; never for an answer, which may cost."""
     settings = start.config.provider
-    if any(key.startswith("provider.") for key in start.checked.missing):
+    if any(key.startswith(f"{ANSWERS}.") for key in start.checked.missing):
         return ok("provider", f"`{settings.model or settings.kind}`: {_NOT_ASKED}")
     if settings.kind == "openai":
         return await _server(start)
@@ -173,7 +173,7 @@ async def _server(start: Start) -> Line:
     settings = start.config.provider
     at = without_credentials(settings.base_url)
     name = start.checked.redactor.redact(f"`{settings.model}` of {at}")
-    key = start.checked.provider_secrets.get("api_key", "").strip()
+    key = start.checked.secrets_of(ANSWERS).get("api_key", "").strip()
     try:
         async with aclosing(probing_client()) as http:
             server = await offers_of(http, settings.base_url, api_key=key)
