@@ -117,6 +117,7 @@ from zeroclaw.provider import (
     ToolCallReady as ToolCallReady,
     UsageReported as UsageReported,
 )
+from zeroclaw.recent import Recent as Recent
 from zeroclaw.redact import without_credentials as without_credentials
 from zeroclaw.text.escape import (
     escape_invisible as escape_invisible,

@@ -1,7 +1,9 @@
-"""What platforms state of their limits: how long a text is, and how long they want to be left alone; pure.
+"""What platforms state of their limits: sizes of texts and files, and how long they wait; pure.
 
 They count in UTF-16 units, in which an emoji is two, and say their waits in one way or another.
 """
+
+from zeroclaw import ChannelRejected, OutgoingFile
 
 LONGEST_WAIT_S = 24 * 3600.0
 """What a server asks for beyond a day is no wait, but a fault of it."""
@@ -32,3 +34,14 @@ def wait_s(stated: object) -> float:
     except (ValueError, OverflowError):
         found = 0.0
     return min(found, LONGEST_WAIT_S) if found > 0 else UNSTATED_WAIT_S
+
+
+def check_size(channel: str, file: OutgoingFile, most: int) -> None:
+    """See that a file is no larger than a channel takes, in bytes.
+
+    Raises:
+        ChannelRejected: It is.
+    """
+    if len(file.content) > most:
+        message = f"`{channel}`: {len(file.content):,} bytes are more than {most:,}"
+        raise ChannelRejected(message)

@@ -9,9 +9,8 @@ from typing import NamedTuple
 from channels._remote.cards import FILE_NAME
 from channels._remote.fields import Json, array, as_object, inner, objects, text
 from channels._remote.kept import keep_connected
-from channels._remote.known import Known
 from channels._remote.lanes import Lanes
-from channels._remote.outgoing import check_size
+from channels._remote.limits import check_size
 from channels.discord import CAPABILITIES, DiscordSettings, cards, decode, menus, render
 from channels.discord.decode import DIRECT, Interaction, Me, Taken, author_of, place_of
 from channels.discord.errors import NotThere, ThreadExists
@@ -38,6 +37,7 @@ from zeroclaw import (
     Outgoing,
     OutgoingFile,
     Postable,
+    Recent,
     Rendered,
     Said,
     ToolProgress,
@@ -92,13 +92,13 @@ class DiscordChannel:
         )
         self._flags = 0 if settings.link_previews else _NO_EMBEDS
         # All that is remembered can be learned anew, so what was not used for long may go.
-        self._read: Known[int] = Known(MOST_KNOWN)
-        self._newest: Known[int] = Known(MOST_KNOWN)
-        self._latest: Known[int] = Known(MOST_KNOWN)
-        self._direct: Known[str] = Known(MOST_KNOWN)
-        self._people: Known[str] = Known(MOST_KNOWN)
-        self._parents: Known[str] = Known(MOST_KNOWN)
-        self._writers: Known[str] = Known(MOST_KNOWN)
+        self._read: Recent[str, int] = Recent(MOST_KNOWN)
+        self._newest: Recent[str, int] = Recent(MOST_KNOWN)
+        self._latest: Recent[str, int] = Recent(MOST_KNOWN)
+        self._direct: Recent[str, str] = Recent(MOST_KNOWN)
+        self._people: Recent[str, str] = Recent(MOST_KNOWN)
+        self._parents: Recent[str, str] = Recent(MOST_KNOWN)
+        self._writers: Recent[str, str] = Recent(MOST_KNOWN)
         for scope, written in context.positions.items():
             if found := decode.read_cursor(written):
                 self._saw(scope, *found)

@@ -12,7 +12,6 @@ from urllib.parse import urlsplit
 
 from channels._remote.fields import Json, as_object, number, parsed, text, whole
 from channels._remote.http import FIRST_FAILURE, Form, Http, form_name
-from channels._remote.known import Known
 from channels._remote.limits import wait_s
 from channels._remote.servers import is_near
 from channels.discord import DiscordSettings, account_of
@@ -23,6 +22,7 @@ from zeroclaw import (
     Clock,
     DeliveryUnknown,
     RateLimited,
+    Recent,
 )
 
 MOST_ROUTES = 10_000
@@ -63,7 +63,7 @@ class Rest:
         self.http = Http(name, "Discord", agent=_AGENT)
         self._base = settings.api_base_url
         self._clock = clock
-        self._spent: Known[float] = Known(MOST_ROUTES)
+        self._spent: Recent[str, float] = Recent(MOST_ROUTES)
 
     async def call(
         self,

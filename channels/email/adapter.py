@@ -10,8 +10,7 @@ from secrets import token_hex
 from typing import NoReturn
 
 from channels._remote.cards import carried
-from channels._remote.known import Known
-from channels._remote.outgoing import check_size
+from channels._remote.limits import check_size
 from channels.email import CAPABILITIES, EmailSettings, decode, identity, mime, render
 from channels.email.account import Account
 from channels.email.decode import Fetched, Me, Parent, Passed, Taken
@@ -42,6 +41,7 @@ from zeroclaw import (
     OutgoingFile,
     Postable,
     Pressed,
+    Recent,
     Rendered,
     ToolProgress,
     TranscriptItem,
@@ -96,9 +96,9 @@ class EmailChannel:
             by_subject=settings.threads == "subject",
         )
         self._caps = Caps(of_sender=settings.sender_per_hour, of_all=settings.account_per_hour)
-        self._parents: Known[Parent] = Known(MOST_PARENTS)
-        self._told: Known[frozenset[ApprovalId]] = Known(MOST_CARDS)
-        self._pressed: Known[bool] = Known(MOST_CARDS)
+        self._parents: Recent[str, Parent] = Recent(MOST_PARENTS)
+        self._told: Recent[str, frozenset[ApprovalId]] = Recent(MOST_CARDS)
+        self._pressed: Recent[str, bool] = Recent(MOST_CARDS)
         self._toasting = asyncio.Semaphore(MOST_TOASTS)
         self._answered = Kept(context.directory, "answered")
         self._key = Kept(context.directory, "code-key")

@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Literal
 
-from channels._remote.known import Known
-from zeroclaw import Sentence
+from zeroclaw import Recent, Sentence
 
 HOUR_S = 3600.0
 SENDER_CAPPED = Sentence(
@@ -97,7 +96,7 @@ class Caps:
         """Count nothing yet."""
         self._of_sender = of_sender
         self._all: deque[float] = deque(maxlen=of_all)
-        self._senders: Known[deque[float]] = Known(MOST_SENDERS)
+        self._senders: Recent[str, deque[float]] = Recent(MOST_SENDERS)
         self._told: set[str] = set()
 
     def remember(self, kept: str, at: float) -> None:

@@ -7,10 +7,8 @@ from hashlib import blake2b
 
 from channels._remote.cards import FILE_NAME
 from channels._remote.fields import Json, inner, objects, text, whole
-from channels._remote.known import Known
 from channels._remote.lanes import Lanes
-from channels._remote.limits import cut
-from channels._remote.outgoing import check_size
+from channels._remote.limits import check_size, cut
 from channels.slack import CAPABILITIES, SlackSettings, cards, decode, render
 from channels.slack.calls import Calls, Identity, Streaming, messages_of
 from channels.slack.decode import DIRECT, Me, Passed, Reading, Taken, is_id, is_ts, order
@@ -42,6 +40,7 @@ from zeroclaw import (
     OutgoingFile,
     Postable,
     Pressed,
+    Recent,
     Rendered,
     Said,
     ToolProgress,
@@ -103,11 +102,11 @@ class SlackChannel:
         self._me = Me(channel=context.name, account=context.account, channels=settings.channels)
         self._unfurls = settings.link_previews
         self._answering = asyncio.Semaphore(MOST_ANSWERS)
-        self._reading: Known[Reading] = Known(MOST_KNOWN)
-        self._direct: Known[str] = Known(MOST_KNOWN)
-        self._newest: Known[str] = Known(MOST_KNOWN)
-        self._writers: Known[str] = Known(MOST_KNOWN)
-        self._assisted: Known[bool] = Known(MOST_KNOWN)
+        self._reading: Recent[str, Reading] = Recent(MOST_KNOWN)
+        self._direct: Recent[str, str] = Recent(MOST_KNOWN)
+        self._newest: Recent[str, str] = Recent(MOST_KNOWN)
+        self._writers: Recent[str, str] = Recent(MOST_KNOWN)
+        self._assisted: Recent[str, bool] = Recent(MOST_KNOWN)
         self._prompts = settings.prompts
         self._streams = Streams(
             self._calls, context.clock, context.log, has_limits=settings.limits == "published"

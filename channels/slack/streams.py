@@ -15,7 +15,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from channels._remote.fields import text
-from channels._remote.known import Known
 from channels.slack.calls import Calls
 from channels.slack.decode import is_ts
 from zeroclaw import (
@@ -24,6 +23,7 @@ from zeroclaw import (
     Clock,
     DeliveryUnknown,
     RateLimited,
+    Recent,
     ToolProgress,
     ZeroclawError,
 )
@@ -71,7 +71,7 @@ class Streams:
         self._open: dict[str, _Stream] = {}
         self._begun = asyncio.Event()
         self._starts: deque[float] = deque(maxlen=MOST_STARTS)
-        self._refused: Known[bool] = Known(_MOST_REFUSED)
+        self._refused: Recent[str, bool] = Recent(_MOST_REFUSED)
 
     async def begin(self, place: Mapping[str, object], said: str) -> str:
         """Begin one, and return its message; empty where none can be, and nothing was sent.

@@ -6,7 +6,7 @@ from contextlib import suppress
 from zlib import crc32
 
 from channels._remote.cards import unmarked
-from channels._remote.outgoing import check_size
+from channels._remote.limits import check_size
 from channels.telegram import (
     CAPABILITIES,
     TelegramSettings,

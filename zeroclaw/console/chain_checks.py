@@ -6,7 +6,6 @@ kept in memory is a slice, and what `gate.audit.Walk` needs.
 """
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
@@ -18,6 +17,7 @@ from zeroclaw.errors import StoreUnusable
 from zeroclaw.gate import audit
 from zeroclaw.gate.audit import Anchor, Broken, Cut, Intact
 from zeroclaw.inbound.anchors import STREAM
+from zeroclaw.recent import Recent
 from zeroclaw.store import LogEntry, LogKind, Logs
 
 SLICE = 200
@@ -45,7 +45,7 @@ class ChainChecker:
         self._clock = clock
         self._changed = changed
         self._log = log
-        self._known: OrderedDict[str, Checked] = OrderedDict()
+        self._known: Recent[str, Checked] = Recent(MOST_KNOWN)
         self._waiting: dict[str, None] = {}
         self._progress: tuple[str, Checking] | None = None
         self._wake = asyncio.Event()
@@ -107,9 +107,6 @@ class ChainChecker:
             self._log("audit_damaged", stream=stream, at=verdict.at, why=verdict.why, level="error")
         through = last.sequence if last is not None else 0
         self._known[stream] = Checked(verdict=verdict, at=self._clock.now(), through=through)
-        self._known.move_to_end(stream)
-        if len(self._known) > MOST_KNOWN:
-            self._known.popitem(last=False)
 
     async def _verdict(self, stream: str) -> Intact | Broken | None:
         """Return what a chain comes to, None for one that is not there."""

@@ -8,7 +8,6 @@ a line in an address could be written by another page.
 
 import hmac
 from asyncio import Semaphore
-from collections import OrderedDict
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from importlib.resources import files
@@ -26,6 +25,7 @@ from zeroclaw.console.context import ConsoleContext
 from zeroclaw.console.notifier import Notifier
 from zeroclaw.console.sections import NotThere, PageRequest, Sections
 from zeroclaw.errors import ZeroclawError
+from zeroclaw.recent import Recent
 
 KINDS = {"js": "text/javascript", "css": "text/css", "svg": "image/svg+xml"}
 AT_ONCE = 2
@@ -68,7 +68,7 @@ class Site:
             context.store, context.explainer.clock, changed=context.notifier.notify, log=context.log
         )
         self._sections = Sections(context, self.chains)
-        self._told: OrderedDict[str, str] = OrderedDict()
+        self._told: Recent[str, str] = Recent(MOST_TOLD)
         self._slots = Semaphore(AT_ONCE)
         actions = Actions(context)
         self._acts: dict[str, Act] = {
@@ -136,8 +136,6 @@ class Site:
             return PlainTextResponse("it could not be stored; try again", status_code=503)
         key = self._ids.token()
         self._told[key] = told
-        if len(self._told) > MOST_TOLD:
-            self._told.popitem(last=False)
         of = f"&of={quote(fields['check'])}" if fields.get("check") else ""
         where = f"{self._place.to(section)}?told={key}{of}"
         return RedirectResponse(where, status_code=303)

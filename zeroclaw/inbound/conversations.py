@@ -1,6 +1,5 @@
 """Which conversation an address means: minted at the first message, re-pointed by `/new` and `/otr`."""
 
-from collections import OrderedDict
 from datetime import datetime
 
 from zeroclaw.config.model import ChannelSettings, WhileBusy
@@ -13,6 +12,7 @@ from zeroclaw.envelope import (
     off_the_record,
 )
 from zeroclaw.inbound.context import Found, InboundContext, Plan
+from zeroclaw.recent import Recent
 from zeroclaw.store import Put, Query, RowKind, Write
 from zeroclaw.table import Column, Stays, Table, Words, json_codec
 from zeroclaw.text.language import ENGLISH, Language
@@ -80,7 +80,7 @@ class Conversations:
         """Know no address yet."""
         self._context = context
         self._store = context.store
-        self._known: OrderedDict[str, tuple[Pointer, int]] = OrderedDict()
+        self._known: Recent[str, tuple[Pointer, int]] = Recent(CACHE)
 
     async def find(self, address: Address, principal: Principal) -> Found:
         """Return the conversation of an address, with its writes when it must be made."""
@@ -206,13 +206,11 @@ class Conversations:
     async def _pointer(self, key: str) -> tuple[Pointer | None, int]:
         known = self._known.get(key)
         if known is not None:
-            self._known.move_to_end(key)
+            self._known[key] = known
             return known
         pointer, version = await POINTERS.read(self._store, key)
         if pointer is not None:
             self._known[key] = pointer, version
-            if len(self._known) > CACHE:
-                self._known.popitem(last=False)
         return pointer, version
 
     def _found(self, address: Address, pointer: Pointer, *writes: Write) -> Found:

@@ -20,7 +20,7 @@ import asyncio
 import hashlib
 import itertools
 from collections import Counter, OrderedDict
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -46,6 +46,7 @@ from zeroclaw.inbound.rate_limits import (
     limits_of,
     step,
 )
+from zeroclaw.recent import Recent
 from zeroclaw.store import RowKind, Write
 from zeroclaw.table import Column, Table, UntilDue, Words, json_codec
 from zeroclaw.text import catalogue
@@ -126,8 +127,8 @@ class RateLimiter:
         self._conversations = conversations
         self._buckets: OrderedDict[str, tuple[Bucket, datetime]] = OrderedDict()
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        self._turned_away_before: OrderedDict[str, None] = OrderedDict()
-        self._recalled: OrderedDict[str, None] = OrderedDict()
+        self._turned_away_before: Recent[str, None] = Recent(REMEMBERED)
+        self._recalled: Recent[str, None] = Recent(REMEMBERED)
         self.refused: Counter[str] = Counter()
 
     @property
@@ -157,7 +158,7 @@ class RateLimiter:
         if passage.lane is None or passage.known:
             yield passage
             if passage.unclaimed:  # a message of an operator that came too late
-                _remember(self._turned_away_before, _known_by(envelope))
+                self._turned_away_before.update(dict.fromkeys(_known_by(envelope)))
             return
         # Held until the end: the dictionary keeps them weakly.
         person = self._locks.setdefault(f"#{principal.id}", asyncio.Lock())
@@ -167,7 +168,7 @@ class RateLimiter:
             if not passage.passed:
                 return
             if passage.unclaimed:
-                _remember(self._turned_away_before, _known_by(envelope))
+                self._turned_away_before.update(dict.fromkeys(_known_by(envelope)))
             if passage.refused:
                 self.refused[envelope.address.channel] += 1
             now = self._context.clock.now()
@@ -317,15 +318,9 @@ class RateLimiter:
             for row in rows:
                 # What can't be read is its conversation's trouble, and is told of there.
                 with suppress(StoreUnusable):
-                    _remember(self._turned_away_before, INBOX.of(row).refused)
-            _remember(self._recalled, (place,))
+                    self._turned_away_before.update(dict.fromkeys(INBOX.of(row).refused))
+            self._recalled[place] = None
         return not self._turned_away_before.keys().isdisjoint(_known_by(envelope))
-
-
-def _remember(known: OrderedDict[str, None], more: Iterable[str]) -> None:
-    known.update(dict.fromkeys(more))
-    while len(known) > REMEMBERED:
-        known.popitem(last=False)
 
 
 def _known_by(envelope: Envelope) -> tuple[str, ...]:

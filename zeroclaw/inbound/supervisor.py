@@ -14,7 +14,6 @@ operator is told. A store that is away is no such fault: it is waited for.
 """
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 from pathlib import PurePath
@@ -34,6 +33,7 @@ from zeroclaw.errors import (
     first_of,
 )
 from zeroclaw.foreign import Raised, call
+from zeroclaw.recent import Recent
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Localized
 from zeroclaw.value import Value
@@ -83,7 +83,7 @@ class PoisonMessages:
         self._admit = admit
         self._tell_operators = tell_operators
         self._log = log
-        self._tries: OrderedDict[tuple[str, ...], int] = OrderedDict()
+        self._tries: Recent[tuple[str, ...], int] = Recent(REMEMBERED)
         self.has_received = False
 
     async def admit(self, envelope: Envelope) -> Admission:
@@ -103,8 +103,6 @@ class PoisonMessages:
         tries = self._tries.pop(envelope.dedup, 0) + 1
         if tries < TRIES:
             self._tries[envelope.dedup] = tries
-            if len(self._tries) > REMEMBERED:
-                self._tries.popitem(last=False)
             message = f"a fault in the code: an event {admission.line}"
             raise ChannelUnavailable(message) from admission.error
         why = admission.line

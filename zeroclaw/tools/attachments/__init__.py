@@ -13,7 +13,6 @@ import hashlib
 import os
 import signal
 import sys
-from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
@@ -29,6 +28,7 @@ from zeroclaw.host.processes import Ended, OutputCaps, Recorder
 from zeroclaw.host.sandbox import Box, Broken, Limits, System
 from zeroclaw.readers.formats import is_heard, recognise
 from zeroclaw.readers.replies import Asked, Reply, asked_line, read_reply
+from zeroclaw.recent import Recent
 from zeroclaw.text import catalogue
 from zeroclaw.tool import Tool, ToolContext, ToolOutput, ToolSpec
 from zeroclaw.tools import ModelSchema, ModelTool, ToolArguments, counted, quoted, without_controls
@@ -150,7 +150,7 @@ class _Files:
         self._settings = settings
         self._share = FairShare("files that came", at_once=READ_AT_ONCE)
         self._sandbox: System | Broken | None = None
-        self._answers: OrderedDict[tuple[bytes, Asked], Reply] = OrderedDict()
+        self._answers: Recent[tuple[bytes, Asked], Reply] = Recent(KEPT_ANSWERS)
 
     @property
     def _most_chars(self) -> int:
@@ -216,8 +216,6 @@ class _Files:
         key = (await asyncio.to_thread(_digest, content), asked)
         reply = self._answers.pop(key, None) or await self._read(asked, content, context)
         self._answers[key] = reply
-        if len(self._answers) > KEPT_ANSWERS:
-            self._answers.popitem(last=False)
         return reply
 
     async def _read(self, asked: Asked, content: bytes, context: ToolContext) -> Reply:

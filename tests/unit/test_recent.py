@@ -1,10 +1,10 @@
-"""What a channel remembers has a bound."""
+"""What is remembered has a bound."""
 
-from channels._remote.known import Known
+from zeroclaw.recent import Recent
 
 
 def test_what_was_noted_longest_ago_is_forgotten() -> None:
-    known = Known[int](2)
+    known = Recent[str, int](2)
     known["a"] = 1
     known["b"] = 2
     known["a"] = 3  # new again
