@@ -50,6 +50,9 @@ _MENTION = re.compile(r"<@[!&]?(\d{1,20})>")
 WRITTEN = frozenset({0, 19})
 _FORWARD = 1  # Message Reference Types
 _COMMAND_USED, _BUTTON_PRESSED, _FORM_SENT = 2, 3, 5  # Interaction Types
+# Interaction Context Types, read 2026-11: PRIVATE_CHANNEL, a chat of other people in which the bot is
+# not. Somebody who installed the app for themselves can use its commands there.
+_BETWEEN_OTHERS = 2
 _TYPED_IN = 1  # Application Command Types: CHAT_INPUT
 
 
@@ -289,6 +292,8 @@ def interaction(event: Json, me: Me, parents: Mapping[str, str]) -> Interaction 
     id_, token, kind = snowflake(event, "id"), text(event, "token"), whole(event, "type")
     sender = _sender(inner(event, "member", "user") or inner(event, "user"))
     if not id_ or not token or sender is None or not snowflake(event, "channel_id"):
+        return None
+    if whole(event, "context") == _BETWEEN_OTHERS:
         return None
     address, data = _address(event, me, sender.id, parents), inner(event, "data")
     done: tuple[Kind, Body] | None = None

@@ -147,9 +147,10 @@ class Person:
         """Withdraw what was written."""
         self.server.backend.delete_message(message.channel_id, message.id)
 
-    def presses(self, channel: int, message: int, custom_id: str) -> "Deed":
-        """Press a button."""
-        return self._acts(3, channel, {"custom_id": custom_id, "component_type": 2}, message)
+    def presses(self, channel: int, message: int, custom_id: str, *, stands_in: int = 0) -> "Deed":
+        """Press a button; one that stands in another channel is a press that somebody makes up."""
+        data: Json = {"custom_id": custom_id, "component_type": 2}
+        return self._acts(3, channel, data, message, stands_in=stands_in)
 
     def submits(self, form: "Deed", reason: str) -> "Deed":
         """Fill in the form that a press was answered with."""
@@ -165,7 +166,9 @@ class Person:
         data: Json = {"id": "1", "name": name, "type": 1, "options": given}
         return self._acts(2, channel, data, 0)
 
-    def _acts(self, kind: int, channel: int, data: Json, message: int) -> "Deed":
+    def _acts(
+        self, kind: int, channel: int, data: Json, message: int, *, stands_in: int = 0
+    ) -> "Deed":
         backend = self.server.backend
         guild = backend.get_channel(channel).guild_id
         record, payload = interactions.base_payload(
@@ -173,7 +176,8 @@ class Person:
         )
         if message:
             record.source_message_id = message
-            shown = serializers.message_payload(backend, backend.get_message(channel, message))
+            standing = backend.get_message(stands_in or channel, message)
+            shown = serializers.message_payload(backend, standing)
             payload["message"] = dict(shown)
         deed = Deed(server=self.server, id=record.id, channel=channel, message=message)
         self.server.deeds[str(record.id)] = deed

@@ -316,6 +316,14 @@ def test_an_interaction_of_nobody_is_nothing() -> None:
     assert acted(3, {}, member={"user": BOT}) is None
 
 
+def test_a_command_between_other_people_is_none_of_the_persons_own_chat() -> None:
+    """Somebody who installed the app can use it in a chat with a friend, where the bot is not."""
+    used = {"name": "ask", "options": [{"name": "question", "value": "what?"}]}
+    own = {"member": None, "user": ANN, "guild_id": None}
+    assert acted(2, used, **own, context=1) is not None
+    assert acted(2, used, **own, context=2) is None
+
+
 # --- odd JSON ------------------------------------------------------------------------------------
 
 KEYS = st.sampled_from(
