@@ -21,6 +21,7 @@ from zeroclaw import (
     ApprovalId,
     Capabilities,
     Channel,
+    ChannelContext,
     ChannelLog,
     Choice,
     Duplicate,
@@ -48,7 +49,13 @@ class Standing(Value):
 
 
 class Harness(Protocol):
-    """The platform's side of one direct chat between the bot and one person."""
+    """The platform's side of one direct chat between the bot and one person.
+
+    Attributes:
+        context: What the next adapter is handed.
+    """
+
+    context: ChannelContext
 
     @property
     def channel(self) -> Channel:
@@ -76,6 +83,17 @@ class Harness(Protocol):
         """Let the platform refuse calls that come too often; return what counts those, where it does."""
         ...
 
+    async def turn_to(self, name: str) -> None:
+        """Let the person be another one, who shares the bot and is the same whenever named again.
+
+        The first one is called `ann`. Where everybody is the operator there is nobody else.
+        """
+        ...
+
+    async def cut(self) -> None:
+        """Cut the connection on which the bot hears of people; who was cut off comes back."""
+        ...
+
     @property
     def address(self) -> Address:
         """The chat, as its envelopes must say."""
@@ -101,7 +119,11 @@ class Harness(Protocol):
     async def press(
         self, ref: MessageRef, approval: ApprovalId, choice: Choice, reason: str = ""
     ) -> bool:
-        """Press a button of a card, where there are buttons; like `say`."""
+        """Press a button of a card, where there are buttons and in whosever chat; like `say`."""
+        ...
+
+    def toasts(self) -> Sequence[str]:
+        """All that pressers were told alone, whoever they were, in order; where there is such."""
         ...
 
     async def messages(self) -> tuple[Standing, ...]:
@@ -213,6 +235,8 @@ class Adapter:
         thread: A thread of the chat that exists, where there are threads.
         typing_thread: The thread in which `typing` shows; empty for the chat itself.
         carries_files: People can send files.
+        has_toasts: Who presses is told alone what came of it.
+        is_local: Everybody is the operator of this machine; there is nobody else.
         loses: Lets the next message of this kind arrive, and its answer not; for those that look.
         platform: Starts the platform without the adapter, and ends it.
         placed: Starts the platform alone; None where nobody can write while the bot is away.
@@ -225,6 +249,8 @@ class Adapter:
     thread: str = ""
     typing_thread: str = ""
     carries_files: bool = True
+    has_toasts: bool = True
+    is_local: bool = False
     loses: Callable[[Harness, Losable], None] | None = None
     placed: Placing | None = None
     needs: tuple[str, ...] = ()

@@ -33,6 +33,10 @@ def over(adapters: Iterable[Adapter]) -> pytest.MarkDecorator:
 
 
 every_channel = over(ADAPTERS)
+REAL = [one for one in ADAPTERS if not one.name.startswith("scripted")]
+"""Those that talk to a platform of their own; houses over the scripted one are everywhere else."""
+real_channels = over(REAL)
+WITH_STRANGERS = [one for one in REAL if not one.is_local]
 
 
 def channels_that(flag: str) -> pytest.MarkDecorator:

@@ -2,10 +2,11 @@
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import cast
 
 from simcord.backend.models import Message
 
@@ -117,6 +118,7 @@ class DiscordHarness:
     channel: Channel = field(init=False)
     told: Told = field(init=False)
     newest: Message | Deed | None = None
+    people: dict[str, Person] = field(default_factory=dict[str, Person])
 
     def make(self) -> Channel:
         self.channel = DiscordChannel(self.context)
@@ -132,6 +134,15 @@ class DiscordHarness:
     def keep_limits(self) -> Callable[[], int]:
         self.discord.is_paced = True
         return lambda: self.discord.buckets.refused
+
+    async def turn_to(self, name: str) -> None:
+        self.people.setdefault("ann", self.ann)
+        if name not in self.people:
+            self.people[name] = self.discord.person(name)
+        self.ann = self.people[name]
+
+    async def cut(self) -> None:
+        await self.discord.drop()
 
     @property
     def address(self) -> Address:
@@ -166,13 +177,20 @@ class DiscordHarness:
     ) -> bool:
         pressed: Choice = "deny_with_reason" if reason else choice
         carried = cards.data(approval, pressed)
-        deed = self.ann.presses(self.ann.direct, int(ref.message), carried)
+        everybody = {f"@{one.id}": one for one in (self.ann, *self.people.values())}
+        place = everybody[ref.address.chat].direct
+        deed = self.ann.presses(self.ann.direct, int(ref.message), carried, stands_in=place)
         await deed.answered()
         if reason:
             deed = self.ann.submits(deed, reason)
             await deed.answered()
         self.newest = deed
         return True
+
+    def toasts(self) -> Sequence[str]:
+        answers = [one for deed in self.discord.deeds.values() for one in deed.answers]
+        told = [cast("Mapping[str, object]", one.get("data") or {}) for one in answers]
+        return [str(one["content"]) for one in told if one.get("content")]
 
     async def messages(self) -> tuple[Standing, ...]:
         return tuple(standing(one) for one in self.discord.from_bot(self.ann.direct))

@@ -7,7 +7,7 @@ buttons are those of calls of which no later mail says how they ended.
 import asyncio
 import re
 import shutil
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from email.message import EmailMessage
@@ -107,7 +107,11 @@ class Told:
 
 @dataclass(kw_only=True)
 class EmailHarness:
-    """What one person and the bot write to each other outside of any thread."""
+    """What one person and the bot write to each other outside of any thread.
+
+    Attributes:
+        is_stranger: What they write stays unread.
+    """
 
     mail: Servers
     ann: str
@@ -119,6 +123,8 @@ class EmailHarness:
     channel: Channel = field(init=False)
     told: Told = field(init=False)
     seen: int = 0
+    is_stranger: bool = False
+    people: dict[str, str] = field(default_factory=dict[str, str])
 
     def make(self) -> Channel:
         self.channel = EmailChannel(self.context)
@@ -134,6 +140,16 @@ class EmailHarness:
     def keep_limits(self) -> Callable[[], int]:
         raise NotImplementedError
 
+    async def turn_to(self, name: str) -> None:
+        self.people.setdefault("ann", self.ann)
+        if name not in self.people:
+            self.people[name] = self.mail.new_address(name)
+        self.ann = self.people[name]
+        self.is_stranger = name == "mallory"
+
+    async def cut(self) -> None:
+        await self.mail.cut(self.bot)
+
     @property
     def address(self) -> Address:
         return Address(channel="email", account=self.bot, chat=self.ann, direct=True)
@@ -148,6 +164,9 @@ class EmailHarness:
     async def write(self, mail: EmailMessage) -> bool:
         self.told.came.clear()
         await self.mail.deliver(self.bot, mail.as_bytes(), sender=self.ann)
+        if self.is_stranger:
+            await self.told.came.wait()
+            return True
         return await self._told(is_new=True)
 
     async def redeliver(self) -> bool:
@@ -189,7 +208,7 @@ class EmailHarness:
     ) -> bool:
         card = next(
             one
-            for one in await self.mail.mails(self.ann)
+            for one in await self.mail.mails(ref.address.chat)
             if one["message-id"] == f"<{ref.message}>"
         )
         link = next(
@@ -197,7 +216,15 @@ class EmailHarness:
             for link in links(card)
             if (found := CODE.search(link)) and found.groups() == (CODES[choice], approval)
         )
-        return await self.write(mail_from(self.ann, self.bot, reason, subject=link, answers=""))
+        mail = mail_from(self.ann, self.bot, reason, subject=link, answers="")
+        if ref.address.chat == self.ann:
+            return await self.write(mail)
+        # Nobody is told that a code proves nothing, and what is written next is read after it.
+        await self.mail.deliver(self.bot, mail.as_bytes(), sender=self.ann)
+        return True
+
+    def toasts(self) -> Sequence[str]:
+        return ()
 
     async def messages(self) -> tuple[Standing, ...]:
         mails = [one for one in await self.mail.mails(self.ann) if is_outside(one)]
@@ -310,6 +337,7 @@ EMAIL = Adapter(
     capabilities=CAPABILITIES,
     platform=email_platform,
     placed=email_placed,
+    has_toasts=False,
     thread=f"begun@{DOMAIN}",
     needs=("dovecot", "postfix"),
 )

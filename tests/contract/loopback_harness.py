@@ -81,6 +81,7 @@ class LoopbackHarness:
     channel: Channel = field(init=False)
     person: str = PERSON
     newest: Event | None = None
+    events: list[Event] = field(default_factory=list[Event])
 
     def make(self) -> Channel:
         self.channel = open_channel(self.context)
@@ -94,6 +95,12 @@ class LoopbackHarness:
 
     def keep_limits(self) -> Callable[[], int]:
         return lambda: self.platform.desk.limits.exceeded
+
+    async def turn_to(self, name: str) -> None:
+        self.person = name
+
+    async def cut(self) -> None:
+        self.platform.cut()
 
     @property
     def address(self) -> Address:
@@ -118,11 +125,15 @@ class LoopbackHarness:
     async def press(
         self, ref: MessageRef, approval: ApprovalId, choice: Choice, reason: str = ""
     ) -> bool:
-        card = next(one for one in self.chat.messages if one.id == ref.message)
+        shown = self.platform.chat(ref.address.chat).messages
+        card = next(one for one in shown if one.id == ref.message)
         place = [call.approval for call in card.asked.calls].index(approval)
         return await self._told(
             await self.platform.press(self.person, card, choice, call=place, reason=reason)
         )
+
+    def toasts(self) -> Sequence[str]:
+        return [one.toast for one in self.events if one.toast]
 
     async def messages(self) -> tuple[Standing, ...]:
         return tuple(
@@ -147,6 +158,7 @@ class LoopbackHarness:
 
     async def _told(self, event: Event) -> bool:
         self.newest = event
+        self.events.append(event)
         refused = event.refused
         await self.platform.until(lambda: event.confirmed or event.refused > refused)
         return event.confirmed

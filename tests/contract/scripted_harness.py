@@ -1,8 +1,8 @@
 """The scripted channel under the contract suite: fakes keep the contract they stand for."""
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.contract.channel_suite import Adapter, Harness, Losable, Standing, nothing_to_open
@@ -17,6 +17,7 @@ from zeroclaw import (
     Body,
     Capabilities,
     Channel,
+    ChannelContext,
     Choice,
     Command,
     Envelope,
@@ -49,6 +50,7 @@ class ScriptedHarness:
 
     channel: ScriptedChannel
     clock: ManualClock
+    context: ChannelContext = field(init=False)
     person: str = "u1"
     said: int = 0
     newest: Envelope | None = None
@@ -63,6 +65,12 @@ class ScriptedHarness:
         return nothing_to_open()
 
     def keep_limits(self) -> Callable[[], int]:
+        raise NotImplementedError
+
+    async def turn_to(self, name: str) -> None:
+        raise NotImplementedError
+
+    async def cut(self) -> None:
         raise NotImplementedError
 
     @property
@@ -95,6 +103,9 @@ class ScriptedHarness:
         return await self._deliver(
             Pressed(approval=approval, choice=choice, reason=reason, card=ref)
         )
+
+    def toasts(self) -> Sequence[str]:
+        raise NotImplementedError
 
     async def messages(self) -> tuple[Standing, ...]:
         return tuple(self._seen(shown) for shown in self.channel.standing(self.address))

@@ -1,7 +1,7 @@
 """Slack under the contract suite: the library's client against `emulate`, behind a front of ours."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -84,6 +84,7 @@ class SlackHarness:
     refused: asyncio.Event = field(default_factory=asyncio.Event)
     thread: str = ""
     newest: Deed | None = None
+    people: dict[str, tuple[Person, str]] = field(default_factory=dict[str, tuple[Person, str]])
 
     def make(self) -> Channel:
         self.channel = SlackChannel(self.context)
@@ -111,6 +112,15 @@ class SlackHarness:
         self.slack.now = self.clock.monotonic
         self.slack.is_paced = True
         return lambda: self.slack.buckets.refused
+
+    async def turn_to(self, name: str) -> None:
+        self.people.setdefault("ann", (self.ann, self.thread))
+        if name not in self.people:
+            self.people[name] = await self.slack.person(), ""
+        self.ann, self.thread = self.people[name]
+
+    async def cut(self) -> None:
+        await self.slack.drop()
 
     @property
     def address(self) -> Address:
@@ -147,12 +157,20 @@ class SlackHarness:
         self, ref: MessageRef, approval: ApprovalId, choice: Choice, reason: str = ""
     ) -> bool:
         action = ACTIONS["deny_with_reason" if reason else choice]
-        pressed = self.ann.presses(ref.message, action, approval, thread=self.thread)
+        everybody = {
+            f"@{one.id}": one for one in (self.ann, *(one for one, _ in self.people.values()))
+        }
+        place = everybody[ref.address.chat].direct
+        thread = ref.address.thread or ""
+        pressed = self.ann.presses(ref.message, action, approval, channel=place, thread=thread)
         told = await self._told(await pressed)
         if not reason:
             return told
         await self.slack.until(lambda: self.slack.views)
         return await self._told(await self.ann.submits(self.slack.views[-1], reason))
+
+    def toasts(self) -> Sequence[str]:
+        return [str(one["text"]) for one in self.slack.ephemeral]
 
     async def messages(self) -> tuple[Standing, ...]:
         found = await self.slack.from_bot(self.ann.direct, thread=self.thread)

@@ -72,6 +72,7 @@ class TelegramHarness:
     channel: Channel = field(init=False)
     refused: asyncio.Event = field(default_factory=asyncio.Event)
     newest: Deed | None = None
+    people: dict[str, Actor] = field(default_factory=dict[str, Actor])
 
     def make(self) -> Channel:
         self.channel = TelegramChannel(self.context)
@@ -98,6 +99,15 @@ class TelegramHarness:
     def keep_limits(self) -> Callable[[], int]:
         self.telegram.account.buckets.limits = Limits()
         return lambda: self.telegram.exceeded
+
+    async def turn_to(self, name: str) -> None:
+        self.people.setdefault("ann", self.ann)
+        if name not in self.people:
+            self.people[name] = self.telegram.person(name)
+        self.ann = self.people[name]
+
+    async def cut(self) -> None:
+        self.telegram.cut()
 
     @property
     def address(self) -> Address:
@@ -126,13 +136,18 @@ class TelegramHarness:
     async def press(
         self, ref: MessageRef, approval: ApprovalId, choice: Choice, reason: str = ""
     ) -> bool:
-        card = self.telegram.message(self.ann.chat, int(ref.message))
+        chat = self.telegram.account.chats[int(ref.address.chat)]
+        card = self.telegram.message(chat, int(ref.message))
         pressed: Choice = "deny_with_reason" if reason else choice
         told = await self._told(self.ann.presses(card, data=cards.data(approval, pressed)))
         if not reason:
             return told
         asked = await self.telegram.until(lambda: self._questions(card))
         return await self._told(self.ann.says(reason, reply_to=asked[-1]))
+
+    def toasts(self) -> Sequence[str]:
+        pressed = self.telegram.account.presses.values()
+        return [one.toast.text for one in pressed if one.toast is not None and one.toast.text]
 
     def _questions(self, card: Message) -> Sequence[Message]:
         return [one for one in self.ann.chat.from_bot if one.reply_to is card]

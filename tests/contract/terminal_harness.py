@@ -1,7 +1,7 @@
 """The terminal channel under the contract suite: the real control socket, and a client without a screen."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -97,6 +97,7 @@ class TerminalHarness:
     person: str = "operator"
     items: dict[str, Line] = field(default_factory=dict[str, Line])
     heard: list[str] = field(default_factory=list[str])
+    told: list[str] = field(default_factory=list[str])
     _written: list[Line] = field(default_factory=list[Line])
     _barriers: int = 0
 
@@ -109,14 +110,24 @@ class TerminalHarness:
 
     @asynccontextmanager
     async def present(self) -> AsyncGenerator[None]:
-        self.lines = await connect(self.directory)
+        await self._come()
         try:
-            await self.lines.send({"open": STREAM})
-            await self.lines.send({"type": "hello", "after": ""})
-            await self.hear_until("live")
             yield
         finally:
             await self.lines.aclose()
+
+    async def _come(self) -> None:
+        self.lines = await connect(self.directory)
+        await self.lines.send({"open": STREAM})
+        await self.lines.send({"type": "hello", "after": ""})
+        await self.hear_until("live")
+
+    async def turn_to(self, name: str) -> None:
+        raise NotImplementedError
+
+    async def cut(self) -> None:
+        await self.lines.aclose()
+        await self._come()
 
     def keep_limits(self) -> Callable[[], int]:
         raise NotImplementedError
@@ -151,6 +162,9 @@ class TerminalHarness:
         pressed = {"approval": approval, "choice": choice, "reason": reason, "card": ref.message}
         return await self._write({"type": "press", **pressed})
 
+    def toasts(self) -> Sequence[str]:
+        return self.told
+
     async def messages(self) -> tuple[Standing, ...]:
         self._barriers += 1
         barrier = f"barrier-{self._barriers}"
@@ -180,6 +194,7 @@ class TerminalHarness:
         while (answer := await self.lines.receive()) is not None:
             self._take(answer)
             if answer["type"] in {"received", "refused"} and answer["id"] == line["id"]:
+                self.told += filter(None, [str(answer.get("toast", ""))])
                 return answer["type"] == "received"
         return False
 
@@ -212,4 +227,5 @@ TERMINAL = Adapter(
     capabilities=CAPABLE,
     platform=terminal_platform,
     carries_files=False,
+    is_local=True,
 )

@@ -1,8 +1,8 @@
 """The web channel under the contract suite: the real listener, and a page without a browser."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import AbstractContextManager, asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
@@ -30,6 +30,7 @@ from zeroclaw.clock import Clock
 from zeroclaw.host.local_listener import Listener, open_listener
 from zeroclaw.value import replace
 
+OK = 200
 CAPABLE = replace(CAPABILITIES, min_edit_interval_s=0.05)
 OPERATOR = Address(channel="web", account="local", chat="operator", direct=True)
 
@@ -130,7 +131,9 @@ class WebHarness:
     _posts: list[tuple[str, Mapping[str, object]]] = field(
         default_factory=list[tuple[str, Mapping[str, object]]]
     )
+    told: list[str] = field(default_factory=list[str])
     _barriers: int = 0
+    _there: AsyncExitStack = field(default_factory=AsyncExitStack)
 
     def make(self) -> Channel:
         self.channel = WebChannel(self.context)
@@ -141,9 +144,21 @@ class WebHarness:
 
     @asynccontextmanager
     async def present(self) -> AsyncGenerator[None]:
-        async with visiting(self.listener) as self.client, following(self.client) as self.stream:
-            await self.stream.hear_until("snapshot")
+        async with self._there:
+            await self._come()
             yield
+
+    async def _come(self) -> None:
+        self.client = await self._there.enter_async_context(visiting(self.listener))
+        self.stream = await self._there.enter_async_context(following(self.client))
+        await self.stream.hear_until("snapshot")
+
+    async def turn_to(self, name: str) -> None:
+        raise NotImplementedError
+
+    async def cut(self) -> None:
+        await self._there.aclose()
+        await self._come()
 
     def keep_limits(self) -> Callable[[], int]:
         raise NotImplementedError
@@ -166,6 +181,9 @@ class WebHarness:
     ) -> bool:
         body = {"approval": approval, "choice": choice, "reason": reason, "card": ref.message}
         return await self._post("answers", body)
+
+    def toasts(self) -> Sequence[str]:
+        return self.told
 
     async def messages(self) -> tuple[Standing, ...]:
         self._barriers += 1
@@ -196,7 +214,9 @@ class WebHarness:
             answer = await self.client.post(f"/web/{path}", json=body)
         except httpx.HTTPError:
             return False  # the page tries again when it is connected
-        return answer.status_code == 200
+        if answer.status_code == OK:
+            self.told += filter(None, [str(answer.json().get("toast", ""))])
+        return answer.status_code == OK
 
 
 def _standing(item: Shown) -> Standing:
@@ -232,4 +252,5 @@ WEB = Adapter(
     name="web",
     capabilities=CAPABLE,
     platform=web_platform,
+    is_local=True,
 )

@@ -11,7 +11,7 @@ clock stands still until `advance`, so a deadline or a back-off never passes by 
 
 import asyncio
 import itertools
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -81,6 +81,7 @@ class World:
 
     Attributes:
         config: As the next process reads it, and a reload.
+        adapters: What makes a real channel, in place of the platform of the same name.
         local: The names of platforms whose every sender is the operator.
         others: Real tools, beside the fakes.
         context: What other packages add to requests.
@@ -89,9 +90,11 @@ class World:
         contexts: What each platform's adapter was handed last.
     """
 
-    def __init__(self, path: Path, config: Config = CONFIG) -> None:
+    def __init__(
+        self, path: Path, config: Config = CONFIG, clock: ManualClock | None = None
+    ) -> None:
         self.config = config
-        self.clock = ManualClock()
+        self.clock = clock or ManualClock()
         self.ids = CountingIds(clock=self.clock)
         self.store = MemoryStore(clock=self.clock, tables=TABLES)
         self.model = ScriptedModel()
@@ -101,6 +104,7 @@ class World:
         self.others: tuple[Tool, ...] = ()
         self.context: tuple[ContextProvider, ...] = ()
         self.platforms: dict[str, ScriptedChannel] = {}
+        self.adapters: dict[str, Callable[[ChannelContext], Channel]] = {}
         self.local: tuple[str, ...] = ()
         self.facts = Facts()
         self.ready: list[ReadyFacts] = []
@@ -200,7 +204,7 @@ class World:
     def _part(self, name: str) -> ChannelPart:
         def make(context: ChannelContext) -> Channel:
             self.contexts[name] = context
-            return self.platforms[name]
+            return self.adapters[name](context) if name in self.adapters else self.platforms[name]
 
         return part_of(name, local=name in self.local, make=make)
 

@@ -71,31 +71,6 @@ async def test_an_answer_that_a_kill_cut_off_stands_once(tmp_path: Path) -> None
         await here.answered(here.ann.direct, "hello", "once", "that is all")
 
 
-async def test_an_approval_is_pressed_by_the_operator_and_nobody_else(tmp_path: Path) -> None:
-    """Also after a restart; it runs once, and the card says who allowed it. S2-10, P5."""
-    async with bot(tmp_path) as here:
-        here.model.call("knock", {"what": "on wood"}, round=0)
-        here.model.say("So be it.", round=1)
-        here.ann.says(here.ann.direct, "please knock")
-        card = await here.carded()
-        assert "on wood" in card.content
-        await here.restart()
-        once = here.button(card, "Approve once")
-        for wrong in (here.mallory, here.bob):
-            pressed = wrong.presses(here.olga.direct, card.id, once)
-            await here.until(lambda pressed=pressed: pressed.answers)
-        assert here.bench.ran("knock") == []
-        pressed = here.olga.presses(here.olga.direct, card.id, once)
-        await here.until(lambda: "So be it." in here.texts(here.ann.direct))
-        await here.until(lambda: not card.components)
-        assert "approved by" in card.content
-        assert "approved" in repr(pressed.answers[0])
-        late = here.olga.presses(here.olga.direct, card.id, once)
-        await here.until(lambda: late.answers)
-        assert "already approved by" in repr(late.answers[0])
-        assert here.bench.ran("knock") == ["on wood"]
-
-
 async def test_a_denial_gives_its_reason_in_a_form(tmp_path: Path) -> None:
     """S2-09, P5."""
     async with bot(tmp_path) as here:

@@ -116,29 +116,6 @@ async def test_a_long_call_is_approved_with_the_file_that_shows_it(tmp_path: Pat
         assert here.bench.ran("knock") == ["wood " * 4_000]
 
 
-async def test_an_approval_is_pressed_by_the_operator_and_nobody_else(tmp_path: Path) -> None:
-    """Also after a restart; it runs once, and the card says who allowed it. S2-10, P5."""
-    async with bot(tmp_path) as here:
-        here.model.call("knock", {"what": "on wood"}, round=0)
-        here.model.say("So be it.", round=1)
-        await here.ann.says("please knock")
-        card = await here.carded()
-        assert "on wood" in standing(card).text
-        await here.restart()
-        once, place = here.button(card, "Approve once"), here.olga.direct
-        for wrong in (here.mallory, here.bob):
-            pressed = await wrong.presses(str(card["ts"]), *once, channel=place)
-            await pressed.confirmed.wait()
-        assert here.bench.ran("knock") == []
-        await here.olga.presses(str(card["ts"]), *once)
-        await here.until(lambda: "So be it." in here.texts(here.ann.direct))
-        await here.until(lambda: not standing(here.messages(place)[0]).buttons)
-        assert "approved by" in standing(here.messages(place)[0]).text
-        await here.olga.presses(str(card["ts"]), *once)
-        await here.until(lambda: "already approved" in str(here.slack.ephemeral[-1:]))
-        assert here.bench.ran("knock") == ["on wood"]
-
-
 async def test_a_denial_gives_its_reason_in_a_form(tmp_path: Path) -> None:
     """S2-09, P5."""
     async with bot(tmp_path) as here:

@@ -45,28 +45,6 @@ async def test_what_came_while_it_was_down_is_answered_in_order(tmp_path: Path) 
         await here.answered(here.ann.chat, "to one", "to two", "to three")
 
 
-async def test_an_approval_is_pressed_by_the_operator_and_stays_readable(tmp_path: Path) -> None:
-    """The card shows the call, then who allowed it; it ran once. S2-10, P5."""
-    async with bot(tmp_path) as here:
-        here.model.call("knock", {"what": "on wood"}, round=0)
-        here.model.say("So be it.", round=1)
-        here.ann.says("please knock")
-        card = await here.carded()
-        assert "on wood" in card.text
-        pressed = here.olga.presses(card, "Approve once")
-        await here.until(lambda: "So be it." in here.ann.chat.texts)
-        await here.until(lambda: not card.buttons)
-        assert "approved by" in card.text
-        assert "on wood" in card.text
-        assert here.bench.ran("knock") == ["on wood"]
-        await here.until(lambda: here.olga.toast(pressed) == Toast(text="approved: knock"))
-        # An old button still there in somebody's client says so, and runs nothing.
-        again = here.olga.presses(card, "Deny")
-        await here.until(lambda: "already approved by" in repr(here.olga.toast(again)))
-        assert here.bench.ran("knock") == ["on wood"]
-        assert "on wood" not in here.ann.chat.ever
-
-
 async def test_a_denial_asks_for_its_reason_and_takes_only_a_reply_to_that(tmp_path: Path) -> None:
     """Also after a restart, because the question itself says what it is about. S2-09, P5."""
     async with bot(tmp_path) as here:

@@ -1,0 +1,76 @@
+"""What every channel promises of people whom nobody has let in: silence, or a code and nothing else."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.contract.channel_house import POKED, Home, living
+from tests.contract.channel_suite import Adapter
+from tests.contract.channel_words import WITH_STRANGERS, over
+from tests.fakes.scripted_model import says
+from zeroclaw.daemon.config_check import manifests_of
+from zeroclaw.inbound.approvals import strangers_of
+from zeroclaw.inbound.pairing import Stranger
+
+# Most open real sockets.
+pytestmark = pytest.mark.slow
+
+LET_ME_IN = "let me in, I am nobody's friend"
+MANIFESTS = manifests_of([])
+THAT_PAIR = [one for one in WITH_STRANGERS if MANIFESTS[one.name.partition(",")[0]].may_pair]
+
+
+@over(WITH_STRANGERS)
+async def test_a_stranger_meets_silence_and_leaves_a_number(
+    adapter: Adapter, tmp_path: Path
+) -> None:
+    """Of message, command and press nothing is shown, kept or logged; those let in go on. P4, S2-03."""
+    async with living(adapter, tmp_path) as home, home.running() as house:
+        asked = await home.asked()
+        await home.turn_to("mallory")
+        assert await home.harness.say(LET_ME_IN)
+        assert await home.harness.say("/pending")
+        assert await home.answer("mallory", asked)
+        assert await home.answer("olga", asked)
+        await home.until_said("ann", POKED)
+        await home.turn_to("mallory")
+        assert await home.harness.messages() == ()
+        assert len(home.harness.toasts()) <= 1, "only Olga was told anything"
+        mine = [one for one in home.heard if one.sender.id == home.harness.person]
+        assert house.services.ingress.dropped == {home.name: len(mine)}
+        kept = repr(home.world.store.commits)
+        assert [one for one in (LET_ME_IN, home.harness.person) if one in kept] == []
+        assert [one for one in home.facts if LET_ME_IN in one] == []
+        assert len(home.world.model.requests) == 2
+
+
+async def put_to_operators(home: Home) -> Stranger:
+    """Wait until an operator is asked about a stranger."""
+
+    async def carded() -> Stranger | None:
+        found = await strangers_of(home.world.store)
+        return next((one for one, _ in found if one.refs), None)
+
+    return await home.until(carded)
+
+
+@over(THAT_PAIR)
+async def test_a_stranger_gets_a_code_and_nothing_else_until_an_operator_lets_them_in(
+    adapter: Adapter, tmp_path: Path
+) -> None:
+    """They can ask again, command and press as they like. P4, P5, S2-03."""
+    async with living(adapter, tmp_path, pairing="code") as home, home.running() as house:
+        await home.turn_to("mallory")
+        assert await home.harness.say(LET_ME_IN)
+        code = await home.until_said("mallory", "your code is")
+        asked = await put_to_operators(home)
+        assert await home.harness.say("/pending")
+        assert await home.answer("mallory", asked)
+        assert await home.answer("olga", asked)
+        let_in = await home.until_said("mallory", "you may talk to me now")
+        assert (code, let_in) == (let_in[:1], let_in[:2])
+        assert house.services.ingress.dropped == {home.name: 2}
+        home.world.model.will(says("hello, Mallory"))
+        assert await home.harness.say("and now?")
+        await home.until_said("mallory", "hello, mallory")
+        assert LET_ME_IN not in repr(home.world.store.commits)
