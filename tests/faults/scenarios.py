@@ -41,6 +41,21 @@ async def _text(scene: Scene) -> None:
     await scene.say("ann", "hi", "Hello to Ann.")
 
 
+async def grows(scene: Scene, where: str = "ann") -> None:
+    """Let the beginning of an answer stand before the model goes on; one that came whole is no draft."""
+    gate = scene.stage.model.gate()
+    scene.stage.model.say("Hello ", gate, "to you.", key="hi", times=None)
+    await scene.say("ann", "hi", "Hello to you.", where="" if where == "ann" else where)
+
+    async def go_on() -> None:
+        await scene.stage.until(
+            lambda: scene.instants.last or scene.kills or scene.stage.chat(where).shown
+        )
+        gate.open()
+
+    scene.live(go_on())
+
+
 async def _files(scene: Scene) -> None:
     scene.stage.model.call("read_attachment", {"id": 2}, round=0, key="look", times=None)
     scene.write("look", "Two ", "files.", round=1)
@@ -119,6 +134,7 @@ async def _refused(scene: Scene) -> None:
 
 SCENARIOS: Mapping[str, Scenario] = {
     "text": Scenario(play=_text),
+    "grows": Scenario(play=grows),
     "files": Scenario(play=_files),
     "long": Scenario(play=_long, platform={"max_length": 40}),
     "long without edits": Scenario(play=_long, platform={"max_length": 40, "can_edit": False}),
@@ -133,7 +149,7 @@ SCENARIOS: Mapping[str, Scenario] = {
         play=_refused, channel={"stream": False}, told="was refused by the platform"
     ),
     # Platforms that don't know a repeated send, with drafts and without.
-    "unsure": Scenario(play=_text, platform={"idempotent_send": False}),
+    "unsure": Scenario(play=grows, platform={"idempotent_send": False}),
     "unsure without edits": Scenario(
         play=_text, platform={"idempotent_send": False, "can_edit": False}
     ),

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from channels.telegram.emulator import Hang
 from tests.faults.instants import Instant
 from tests.faults.on_telegram import TEAM, OnTelegram
-from tests.faults.scenarios import SCENARIOS, Scenario
+from tests.faults.scenarios import SCENARIOS, Scenario, grows
 from tests.faults.scene import LEFT, Scene
 from tests.faults.stage import answers
 
@@ -50,8 +50,7 @@ async def _drafted(scene: Scene) -> None:
 
 
 async def _group(scene: Scene) -> None:
-    scene.write("hi", "Hello ", "to ", "the team.")
-    await scene.say("ann", "hi", "Hello to the team.", where=TEAM)
+    await grows(scene, TEAM)
 
 
 async def _group_asks(scene: Scene) -> None:

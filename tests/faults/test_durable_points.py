@@ -32,18 +32,18 @@ WALK: dict[DurablePoint, tuple[tuple[str, int], ...]] = {
     DurablePoint.STEERED: (("edited", 1),),
     DurablePoint.COMPACTED: (("compacted", 1),),
     DurablePoint.FINISHED: (("text", 1), ("refused", 1), ("unsure", 1)),
-    DurablePoint.REF_KNOWN: (("text", 1), ("long", 1), ("long", 2), ("long without edits", 1)),
+    DurablePoint.REF_KNOWN: (("grows", 1), ("long", 1), ("long", 2), ("long without edits", 1)),
     DurablePoint.DELIVERED: (("text", 1), ("long", 1), ("unsure", 1), ("unsure without edits", 1)),
     DurablePoint.REFUSED: (("refused", 1),),
     # Where a platform can't tell a repeat, that a send begins is on record before it does.
     DurablePoint.HOUSEKEEPING: (("unsure without edits", 1), ("unsure card", 1)),
 }
 CALLS = (
-    ("send", "text"),
+    ("send", "grows"),
     ("send", "unsure"),
     ("send", "unsure without edits"),
     ("send", "long without edits"),
-    ("edit", "text"),
+    ("edit", "grows"),
     ("edit", "unsure"),
     ("ask", "approved"),
     ("ask", "unsure card"),

@@ -16,8 +16,11 @@ say so. How an answer ends is the outbox's affair; it begins with the messages t
 
 Where the platform shows unsent text, the last part is previewed, and is no message before it is
 full or `Demanded`. A preview leaves nothing behind, so it can't stand twice: lost or failed, it is
-made again, and at the end the final is sent in its place. So the last text is not previewed: the
-final would have to wait for that. Refused for good, the draft goes on in messages.
+made again, and at the end the final is sent in its place. Refused for good, the draft goes on in
+messages.
+
+The last text is not shown here: the final, which follows, would have to wait for the call and then
+say the same. A short answer that came whole is one call so.
 """
 
 from typing import assert_never
@@ -83,7 +86,7 @@ class Showed(Value):
     """The runtime has a newer text, whole, cut into parts; a blank one changes nothing.
 
     Attributes:
-        is_last: The final, or a tool, follows at once.
+        is_last: The final, or `Demanded`, follows at once.
     """
 
     turn: str
@@ -185,7 +188,7 @@ class Draft(Value):
         fence: Of the newest frame.
         number: Of the newest frame within the fence.
         wanted: The parts that were asked to be shown last.
-        is_last: They are all that will be, as far as the model was asked.
+        is_last: The final shows them, and comes at once.
         parts: The messages that stand, in order.
         demanded: So many parts, from the first, must be messages.
         is_read_now: A person reads them before they answer.
@@ -294,7 +297,9 @@ def step(draft: Draft, event: Event) -> tuple[Draft, tuple[Effect, ...]]:
         case Granted():
             return _fly(draft)
         case Demanded():
-            draft = replace(draft, demanded=len(draft.wanted), is_read_now=event.soon)
+            draft = replace(
+                draft, demanded=len(draft.wanted), is_last=False, is_read_now=event.soon
+            )
         case Faded():
             draft = replace(draft, previewed=None)
         case Closed():
@@ -356,7 +361,8 @@ def _fly(draft: Draft) -> tuple[Draft, tuple[Effect, ...]]:
 
 def _next_call(draft: Draft) -> Call | None:
     """Return the call that brings what stands closer to what is wanted, None when it is that."""
-    if draft.closed or draft.muted or not draft.traits.can_edit or not draft.wanted:
+    is_over = draft.closed or draft.muted or draft.is_last
+    if is_over or not draft.traits.can_edit or not draft.wanted:
         return None
     wanted = _wanted(draft)
     for number, (part, text) in enumerate(zip(draft.parts, wanted, strict=False)):
@@ -377,7 +383,7 @@ def _next_call(draft: Draft) -> Call | None:
     text = wanted[next_part]
     may_grow = next_part == len(wanted) - 1
     if draft.traits.previews and may_grow and next_part >= draft.demanded:
-        if text == draft.previewed or draft.is_last:
+        if text == draft.previewed:
             return None
         return Preview(call=draft.calls, key=key, text=text, plain=draft.plain)
     return Send(call=draft.calls, key=key, text=text, plain=draft.plain)

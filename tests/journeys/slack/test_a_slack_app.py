@@ -57,8 +57,11 @@ async def test_an_answer_in_a_thread_is_streamed_and_outlives_a_kill(tmp_path: P
         here.model.say("Three, two, one.", key="count")
         await here.daemon.start()
         await here.answered(here.team, "Three, two, one.", thread=asked.ts)
-        here.model.say("Four", ", five.", key="go on")
+        gate = here.model.gate()
+        here.model.say("Four, ", gate, "five.", key="go on")
         await here.ann.says("go on", channel=here.team, thread=asked.ts)
+        await here.until(lambda: here.slack.streams)
+        gate.open()
         await here.answered(here.team, "Three, two, one.", "Four, five.", thread=asked.ts)
         assert not here.slack.streams
         assert here.slack.calls.count("chat.postMessage") == 0

@@ -106,6 +106,7 @@ class World(RuleBasedStateMachine):
         self.preview_lost = False
         self.previews = traits.previews
         self.demanded = 0
+        self.is_last = False
         self.asked: str | None = None
         self.newest = -1
         self.wanted: tuple[str, ...] = ()
@@ -161,12 +162,13 @@ class World(RuleBasedStateMachine):
         assert self.asked == about(call), "as asked"
         self.asked = None
         assert not self.closed, "no call after the end"
+        assert not self.is_last, "what the final says is not shown before it"
         assert self.traits.can_edit, "a channel that can't edit gets nothing before the final"
         if isinstance(call, Send):
             assert call.text in self.wanted, "always the newest text"
             self.check_send()
         elif isinstance(call, Preview):
-            assert call.text == self.shown()[-1], "always the newest text"
+            assert (call.text,) == self.shown()[-1:], "always the newest text"
             assert self.previews, "nothing is previewed where it can't be"
             assert not self.waited_for(), "what is waited for is sent"
             assert self.preview != call.text or self.preview_lost, "no idle preview"
@@ -198,7 +200,8 @@ class World(RuleBasedStateMachine):
     def check_rest(self) -> None:
         """What was asked to be shown last stands, or is on its way, unless the platform refused."""
         draft = self.draft
-        if self.closed or draft.muted or not self.traits.can_edit or not self.wanted:
+        is_over = self.closed or draft.muted or self.is_last
+        if is_over or not self.traits.can_edit or not self.wanted:
             return
         wanted = self.shown()
         parts = [self.chat.get(part.message or "") for part in draft.parts]
@@ -214,16 +217,24 @@ class World(RuleBasedStateMachine):
         """Somebody deleted a message, and nothing has told us yet."""
         return any(part.message not in self.chat for part in self.draft.parts if part.message)
 
-    @rule(parts=TEXTS, step_back=st.sampled_from([0, 0, 0, 1, 3]), fence=st.sampled_from([1, 1, 0]))
-    def show(self, parts: tuple[str, ...], step_back: int, fence: int) -> None:
+    @rule(
+        parts=TEXTS,
+        step_back=st.sampled_from([0, 0, 0, 1, 3]),
+        fence=st.sampled_from([1, 1, 0]),
+        is_last=st.sampled_from([False, False, False, True]),
+    )
+    def show(
+        self, parts: tuple[str, ...], step_back: int, fence: int, *, is_last: bool = False
+    ) -> None:
         number = self.newest + 1 - step_back
         if fence == 1 and step_back == 0:
             self.newest = number
-            if parts and not self.closed:
-                self.wanted = parts
+            if not self.closed:
+                self.wanted = parts or self.wanted
+                self.is_last = is_last
             self.is_read_now = self.is_read_now and self.closed
         before = self.draft
-        self.feed(Showed(turn="t", fence=fence, number=number, parts=parts))
+        self.feed(Showed(turn="t", fence=fence, number=number, parts=parts, is_last=is_last))
         assert not self.closed or self.draft == before, "frames after the end change nothing"
 
     @rule(seconds=SECONDS)
@@ -235,6 +246,7 @@ class World(RuleBasedStateMachine):
     def somebody_is_waited_for(self, *, soon: bool) -> None:
         if not self.closed:
             self.demanded = len(self.wanted)
+            self.is_last = False
         self.is_read_now = soon
         self.feed(Demanded(soon=soon))
 

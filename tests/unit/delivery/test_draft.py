@@ -74,6 +74,24 @@ def test_later_texts_edit_the_same_message_with_the_newest_only() -> None:
     assert play(draft, show(2, "abc"), Granted())[1] == [edit(1, "abc")]
 
 
+def test_the_last_text_is_left_to_the_final() -> None:
+    """Which follows at once: an answer that comes whole is one call, and no draft (S2-06, P6)."""
+    last = replace(show(1, "ab"), is_last=True)
+    assert play(FRESH, last, Closed())[1] == [Ended(messages=())]
+    assert play(ONE, last, Closed())[1] == [Ended(messages=("m0",))]
+    assert play(ONE, replace(last, parts=("a full", "rest")))[1] == []
+    assert play(FRESH, show(0, "a"), last)[1] == [Withdraw()]
+    assert play(FRESH, show(0, "a"), Granted(), last, sent(0, "m0"))[1] == []
+
+
+def test_the_last_text_before_a_tool_is_shown() -> None:
+    """People read it while they wait, and what follows the tool as well (K4)."""
+    draft, effects = play(ONE, replace(show(1, "ab"), is_last=True), Demanded())
+    assert effects == [Ask(message="m0")]
+    draft, effects = play(draft, Granted(), done(1), show(2, "abc"))
+    assert effects == [Ask(message="m0")]
+
+
 def test_while_one_call_is_under_way_there_is_no_other() -> None:
     """Text that arrives meanwhile waits for the outcome (P6)."""
     draft, effects = play(FRESH, show(0, "a"), Granted(), show(1, "ab"))

@@ -68,12 +68,11 @@ def test_a_growing_text_is_previewed_and_leaves_no_message() -> None:
 
 
 def test_the_last_text_is_not_previewed() -> None:
-    """The final follows, and would have to wait for that; what is full is sent (S2-06, P6)."""
+    """The final follows, and would have to wait for that (S2-06, P6)."""
     last = replace(show(1, "ab"), is_last=True)
     assert play(FRESH, last)[1] == []
     assert play(SEEN, last)[1] == []
     assert play(SEEN, show(1, "aa"), replace(last, number=2))[1] == [Withdraw()]
-    assert play(SEEN, replace(last, parts=("full", "rest")))[1] == [Ask(message="")]
 
 
 def test_the_last_text_before_a_tool_becomes_a_message() -> None:

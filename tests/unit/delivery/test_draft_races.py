@@ -28,8 +28,12 @@ MUTANTS = [
     ),
     pytest.param("newer and not draft.closed", "newer", id="takes frames after the end"),
     pytest.param(
-        "if draft.closed or draft.muted or", "if draft.muted or", id="calls after the end"
+        "is_over = draft.closed or draft.muted or draft",
+        "is_over = draft.muted or draft",
+        id="calls after the end",
     ),
+    pytest.param("draft.muted or draft.is_last", "draft.muted", id="shows what the final says"),
+    pytest.param(", is_last=False, is", ", is", id="keeps from people what they are to read"),
     pytest.param(
         "        case Unreachable():\n            return draft\n",
         "        case Unreachable():\n            return replace(draft, wanted=())\n",
@@ -97,7 +101,7 @@ MUTANTS = [
         "draft",
         id="insists on previews",
     ),
-    pytest.param("        if text == draft.previewed or", "        if", id="previews idly"),
+    pytest.param("        if text == draft.previewed:", "        if False:", id="previews idly"),
     pytest.param(
         "soon=draft.is_read_now or is_previewed(draft)",
         "soon=True",

@@ -96,6 +96,17 @@ async def test_the_first_text_is_seen_at_once_and_the_newest_after_an_interval()
         await handle.close()
 
 
+async def test_an_answer_that_came_whole_is_one_call() -> None:
+    """No draft of it is sent, which the final would only edit (P6)."""
+    async with running(platform()) as rig:
+        handle = draft(rig)
+        handle.show(0, "hello", is_last=True)
+        left = await handle.close()
+        await rig.commit(final(rig, "hello", refs=left.refs))
+        await rig.clock.sleep(1)
+        assert [(call.name, call.text) for call in rig.channel.calls] == [("send", "hello")]
+
+
 async def test_a_draft_that_waited_for_another_message_obeys_its_refusal() -> None:
     """Two topics of a group are written to at once, and the first is refused (P6)."""
     async with running(platform(replace(LOOKING, has_threads=True))) as rig:
