@@ -1,8 +1,11 @@
 """A grant covers what was granted, for as long as it was granted, and nothing else."""
 
 from datetime import UTC, datetime, timedelta
+from typing import get_args
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from zeroclaw.envelope import ActionId, ConversationId, Principal, TurnId
 from zeroclaw.errors import StoreUnusable
@@ -22,6 +25,7 @@ from zeroclaw.gate.grant import (
 )
 from zeroclaw.gate.scope import scope_of
 from zeroclaw.store import Delete, RowKind
+from zeroclaw.tool import Effect
 from zeroclaw.value import replace
 
 UNTIL = datetime(2026, 11, 21, 13, 0, tzinfo=UTC)
@@ -79,6 +83,43 @@ def test_a_grant_covers_its_conversation_tool_and_resources(name: str) -> None:
     """No other place, tool or thing. P5."""
     granted, asked, expected = CASES[name]
     assert covers(grant(granted), asked, WRITES, NOW) == expected
+
+
+FILES = tuple(f"file:/w/{name}" for name in "abcdef")
+NAMED = st.sampled_from(
+    [FILES, FILES[:1], FILES[:2], FILES[:5], ("host:*",), ("file:/w/*", "file:/w/a"), ()]
+)
+
+
+@st.composite
+def two_calls(draw: st.DrawFn) -> tuple[Action, Action]:
+    """One that is granted, and one that is asked for, which mostly touches some of the same."""
+    touched = draw(NAMED)
+    touches = {*touched[: draw(st.integers(0, 6))], *draw(st.sampled_from([(), (), ("x:1",)]))}
+    tool, text = draw(st.sampled_from(["write", "write", "edit"])), draw(st.sampled_from("xyy"))
+    return action(*touched), action(*sorted(touches), tool=tool, text=text)
+
+
+EFFECTS = st.frozensets(st.sampled_from(get_args(Effect)))
+
+
+@given(calls=two_calls(), effects=EFFECTS)
+def test_what_is_offered_for_a_time_is_the_narrowest_of_use(
+    calls: tuple[Action, Action], effects: frozenset[Effect]
+) -> None:
+    """The same call again, and none that touches more; with other arguments where the places say enough."""
+    (granted, asked), facts = calls, ToolFacts(effects=effects, risk="medium", declared=True)
+    touched, touches = {*(granted.resources or ())}, {*(asked.resources or ())}
+    held = grant(granted, facts)
+    assert covers(held, granted, facts, NOW)
+    says_enough = 0 < len(touched) <= 5 and not any("*" in one for one in touched)
+    may_vary = says_enough and "exec" not in effects
+    assert covers(held, asked, facts, NOW) == (
+        asked.tool == granted.tool
+        and touches <= touched
+        and bool(touches) == bool(touched)
+        and (may_vary or asked.arguments == granted.arguments)
+    )
 
 
 def test_a_grant_ends() -> None:
