@@ -172,6 +172,7 @@ def answer(
     approval: Approval,
     *,
     principal: Principal,
+    requester: Principal,
     choice: Choice,
     admitted_at: datetime,
     may_approve: bool,
@@ -182,6 +183,7 @@ def answer(
     Args:
         approval: As it stands in the store.
         principal: Who answers, as admission found them just now.
+        requester: Who asks, as they are known by now; the approval has who they were.
         choice: What they chose.
         admitted_at: When their press was admitted; not when it is looked at.
         may_approve: What the policy says now of `approve:<tool>` by this principal.
@@ -192,7 +194,7 @@ def answer(
         yes=is_yes(choice),
         by=principal.label,
         at=admitted_at,
-        refusal=_refusal(approval, principal, choice, may_approve=may_approve),
+        refusal=_refusal(approval, requester, principal, choice, may_approve=may_approve),
     )
     if result.how != "counted":
         return result
@@ -227,13 +229,22 @@ def decide(request: R, *, yes: bool, by: str, at: datetime, refusal: str = "") -
     return AnswerResult(request=answered, how="counted")
 
 
-def _refusal(approval: Approval, principal: Principal, choice: Choice, *, may_approve: bool) -> str:
+def _refusal(
+    approval: Approval,
+    requester: Principal,
+    principal: Principal,
+    choice: Choice,
+    *,
+    may_approve: bool,
+) -> str:
     """Return why this is not theirs to answer, empty when it is."""
     language = principal.language
     if not may_approve:
         whom = who(approval.approvers, language)
         return catalogue.ONLY_THEY_MAY_ANSWER.to(language, who=whom)
-    if not approval.requester_may_answer and _same_person(approval.requester, principal):
+    if not approval.requester_may_answer and any(
+        _same_person(asks, principal) for asks in (approval.requester, requester)
+    ):
         return catalogue.NOT_THE_ONE_WHO_ASKS.to(language)
     if choice not in approval.choices:
         return catalogue.ANSWER_NOT_OFFERED.to(language)

@@ -205,6 +205,7 @@ class Approvals:
         found = approvals.answer(
             one,
             principal=principal,
+            requester=self._context.people.by_now(one.requester),
             choice=choice,
             admitted_at=at,
             may_approve=self._may(one, principal, at),

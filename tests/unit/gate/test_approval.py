@@ -71,6 +71,7 @@ def press(
     approval: Approval = OPEN,
     *,
     principal: Principal = ANN,
+    requester: Principal = BOB,
     choice: Choice = "once",
     at: datetime = BEFORE,
     may_approve: bool = True,
@@ -79,6 +80,7 @@ def press(
     return answer(
         approval,
         principal=principal,
+        requester=requester,
         choice=choice,
         admitted_at=at,
         may_approve=may_approve,
@@ -155,6 +157,14 @@ def test_whoever_asks_may_be_kept_from_approving(principal: Principal) -> None:
     assert press(asked, principal=principal) == refused(asked, why)
     assert press(asked, principal=ANN).how == "counted"
     assert press(OPEN, principal=principal).how == "counted"
+
+
+def test_whoever_asked_may_not_approve_once_they_are_known_to_be_the_approver() -> None:
+    """A configuration may have tied the two ids after the question was put. P5."""
+    asked = replace(OPEN, requester_may_answer=False)
+    by_now = replace(BOB, id=ANN.id)
+    assert press(asked, principal=ANN, requester=by_now).how == "refused"
+    assert press(OPEN, principal=ANN, requester=by_now).how == "counted"
 
 
 def test_only_what_is_offered_can_be_chosen() -> None:

@@ -86,6 +86,7 @@ def decided(functions: Mapping[str, object], event: Event, approval: Approval) -
             result = answer(
                 approval,
                 principal=event.by,
+                requester=approval.requester,
                 choice=event.choice,
                 reason=event.reason,
                 admitted_at=event.at,
