@@ -142,6 +142,9 @@ class EmailChannel:
         known = await progress.known()
         mine = [one.uid for one in known if one.validity == opened.validity]
         if mine:
+            stored = progress.stored
+            if stored is not None and stored.validity == opened.validity:
+                await mailbox.flag(stored.uid)  # a kill or a cut may have come before that
             return Read(validity=opened.validity, uid=max(mine))
         newest = (
             opened.next_uid - 1 if opened.next_uid else max(await mailbox.search("ALL"), default=0)

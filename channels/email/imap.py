@@ -25,6 +25,8 @@ from channels.email.oauth import Login
 from zeroclaw import ChannelUnauthorized, ChannelUnavailable, Value
 
 CALL_S = 60.0
+MAIL_S = 3_600.0
+"""For the whole of a mail, of which some has to come within each `CALL_S`."""
 CONNECT_S = 30.0
 CLOSE_S = 2.0
 _UID = re.compile(rb"[( ]UID (\d+)")
@@ -48,7 +50,7 @@ class Opened(Value):
     next_uid: int
 
 
-class _Protocol(IMAP4ClientProtocol):
+class Protocol(IMAP4ClientProtocol):
     """The library's, which also hears of new mail in the answers to other commands.
 
     A server tells of each mail once, within whatever it says next. The library drops that unless it
@@ -59,11 +61,13 @@ class _Protocol(IMAP4ClientProtocol):
 
     Attributes:
         news: Set when the server tells of new mail; its user clears it.
+        idling: Set when the server has begun to wait; the library's own stays set for ever.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(loop)
         self.news = asyncio.Event()
+        self.idling = asyncio.Event()
 
     def _untagged_response(self, line: bytes) -> Command | None:
         if _NEWS.match(line):
@@ -74,6 +78,8 @@ class _Protocol(IMAP4ClientProtocol):
         waiting = self.pending_sync_command
         if waiting is not None and waiting.name == "AUTHENTICATE":
             self.send("")
+        elif waiting is not None and waiting.name == "IDLE":
+            self.idling.set()
         super()._continuation(line)
 
 
@@ -87,7 +93,7 @@ class _NoQueue:
 class Mailbox:
     """One connection, for one user at a time."""
 
-    def __init__(self, protocol: _Protocol, channel: str) -> None:
+    def __init__(self, protocol: Protocol, channel: str) -> None:
         """Hold a connection that `connected` has made."""
         self._protocol = protocol
         self._channel = channel
@@ -127,10 +133,10 @@ class Mailbox:
             raise ChannelUnavailable(message) from error
 
     async def _asked(
-        self, call: Awaitable[Response], limit_s: float = CALL_S
+        self, call: Awaitable[Response], limit_s: float = 0
     ) -> list[bytes | bytearray]:
         """Return the lines of an answer that must be `OK`."""
-        response = await self._within(call, limit_s)
+        response = await self._within(call, limit_s or CALL_S)
         if response.result != "OK":
             message = f"`{self._channel}`: the mailbox refused a command ({_words(response)})"
             raise ChannelUnavailable(message)
@@ -195,11 +201,12 @@ class Mailbox:
     async def fetch(self, validity: int, uid: int, *, most: int) -> Fetched | None:
         """Return a mail, or as much of it as may be read; None where it is gone.
 
-        `BODY.PEEK` sets no flag.
+        `BODY.PEEK` sets no flag. With one limit for the whole, a large mail on a slow line would be begun
+        again and again.
         """
         parts = f"(UID RFC822.SIZE INTERNALDATE BODY.PEEK[]<0.{most}>)"
-        call = self._protocol.fetch(str(uid), parts, by_uid=True)
-        lines = await self._asked(call)
+        call = self._protocol.fetch(str(uid), parts, by_uid=True, timeout=CALL_S)
+        lines = await self._asked(call, MAIL_S)
         # Another client's changes come in between; only the answer about this mail has its bytes.
         raw = next((bytes(one) for one in lines if isinstance(one, bytearray)), None)
         about = b" ".join(one for one in lines[:-1] if isinstance(one, bytes))
@@ -242,8 +249,9 @@ class Mailbox:
         # As `IMAP4.idle_start` does, without the three tasks that it leaves to nobody.
         command = IdleCommand(protocol.new_tag(), _NoQueue())
         protocol.pending_sync_command = command
+        protocol.idling.clear()
         protocol.send(str(command))
-        await self._within(protocol.wait_for_idle_response(), CONNECT_S)
+        await self._within(protocol.idling.wait(), CONNECT_S)
         with suppress(TimeoutError):
             async with asyncio.timeout(limit_s):
                 await self._within(protocol.news.wait(), limit_s + 1)
@@ -274,7 +282,7 @@ async def connected(channel: str, host: str, port: int, *, tls: ssl.SSLContext) 
     loop = asyncio.get_running_loop()
     try:
         async with asyncio.timeout(CONNECT_S):
-            _, protocol = await loop.create_connection(lambda: _Protocol(loop), host, port, ssl=tls)
+            _, protocol = await loop.create_connection(lambda: Protocol(loop), host, port, ssl=tls)
     except ssl.SSLCertVerificationError as error:
         message = f"`{channel}`: `{host}` can't prove its name ({error.verify_message.lower()})"
         raise ChannelUnavailable(message) from error

@@ -2,6 +2,7 @@
 
 import asyncio
 from pathlib import Path
+from threading import Lock
 
 
 class Kept:
@@ -32,6 +33,11 @@ def _read(file: Path) -> str:
 
 def _write(file: Path, text: str) -> None:
     new = file.with_suffix(".new")
-    new.touch(mode=0o600)
-    new.write_text(text, "utf-8")
-    new.replace(file)
+    with _writing:
+        new.touch(mode=0o600)
+        new.write_text(text, "utf-8")
+        new.replace(file)
+
+
+_writing = Lock()
+"""An adapter that has ended may still write when the next one does: a thread ends in its own time."""

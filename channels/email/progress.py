@@ -49,12 +49,16 @@ class Progress:
         self._positions = positions
         self._note = Kept(directory, FILE_NAME)
 
+    @property
+    def stored(self) -> Read | None:
+        """What was stored last, None where nothing was."""
+        return read_cursor(self._positions.get(self._mailbox, ""))
+
     async def known(self) -> tuple[Read, ...]:
         """Return all that is known, of this numbering or of earlier ones."""
         cursor, _, mailbox = (await self._note.read()).strip().partition(" ")
         noted = cursor if mailbox == self._mailbox else ""
-        found = (read_cursor(one) for one in (self._positions.get(self._mailbox, ""), noted))
-        return tuple(one for one in found if one is not None)
+        return tuple(one for one in (self.stored, read_cursor(noted)) if one is not None)
 
     async def note(self, read: Read) -> None:
         """Keep how far was read, where the position does not say it already."""

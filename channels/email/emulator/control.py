@@ -177,7 +177,7 @@ class Control:
         """Look for what came, until cancelled."""
         read = dict.fromkeys(self._names, 0)
         while True:
-            is_read = await asyncio.to_thread(self._mail.is_open, self._bot)
+            is_read = bool(await asyncio.to_thread(self._mail.sessions, self._bot))
             if is_read != self._is_read:
                 self._is_read = is_read
                 self._change()

@@ -14,7 +14,7 @@ import socket
 import stat
 import subprocess
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from email.message import EmailMessage
 from email.parser import BytesParser
@@ -33,6 +33,7 @@ VOUCHED = f"{AUTHSERV_ID}; dmarc=pass header.from={DOMAIN}"
 START_S = 20.0
 _VALIDITY = re.compile(r"3 V(\d+) ")
 _NUMBERED = re.compile(r"(?m)^(\d+).* :([^:\n]+)")
+_SESSION = re.compile(r"(?m)^\S+ +imap +(\d+)")
 _QUEUE = re.compile(r"\bid ([0-9A-Za-z]{10,})\b")
 
 DOVECOT = """
@@ -232,11 +233,11 @@ class Servers:
         """Wait until all that postfix has taken is where it goes."""
         await asyncio.to_thread(_until, self._is_all_delivered)
 
-    def is_open(self, address: str) -> bool:
-        """Tell whether anybody has a mailbox open; asks dovecot."""
+    def sessions(self, address: str) -> Sequence[int]:
+        """Return dovecot's processes that have a mailbox open for somebody; asks dovecot."""
         asked = ["doveadm", "-c", f"{self.home}/dovecot.conf", "who", "-1", address]
         found = subprocess.run(asked, check=False, capture_output=True, text=True)
-        return address in found.stdout
+        return [int(pid) for pid in _SESSION.findall(found.stdout)]
 
     async def count(self, address: str) -> int:
         """Return how many mails came to a mailbox so far."""

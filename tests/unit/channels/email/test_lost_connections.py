@@ -1,0 +1,173 @@
+"""Mail servers that stop or are cut off in the middle of anything: nothing is lost, none comes twice.
+
+A real server and real sockets: what ends here is a connection, at a byte that a fake would choose.
+"""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from channels.email import decode, imap
+from channels.email.adapter import EmailChannel
+from tests.contract.channel_suite import Desk, noting
+from tests.contract.email_harness import (
+    EmailPlace,
+    email_context,
+    email_placed,
+    email_settings,
+)
+from tests.emulators.mail.relay import Moment, relay
+from tests.fakes.manual_clock import ManualClock, VirtualTimeLoop
+from zeroclaw import ChannelUnavailable, Said
+
+pytestmark = [pytest.mark.slow, pytest.mark.needs("dovecot", "postfix")]
+POLL_S = 0.5
+"""Less than may be configured, so that nobody waits for it."""
+
+
+@pytest.fixture
+async def place(tmp_path: Path) -> AsyncGenerator[EmailPlace]:
+    async with email_placed(tmp_path) as opened:
+        yield opened
+
+
+@asynccontextmanager
+async def kept(
+    place: EmailPlace, desk: Desk, port: int, poll_s: float = POLL_S
+) -> AsyncGenerator[list[str]]:
+    """Receive by one adapter after the other, as the runtime does; gives why each has ended."""
+    settings = email_settings(place.mail, place.bot, imap_port=port)
+    settings = settings.model_copy(update={"poll_s": poll_s})
+    ends: list[str] = []
+    is_ready = asyncio.Event()
+
+    async def live() -> None:
+        context = email_context(
+            settings,
+            ManualClock(),
+            positions=desk.positions,
+            log=noting(place.facts),
+            directory=place.directory,
+        )
+        channel = EmailChannel(context)
+        try:
+            await channel.receive(desk.admit, is_ready.set)
+        except* ChannelUnavailable as group:
+            ends.extend(str(one) for one in group.exceptions)
+        finally:
+            await channel.aclose()
+
+    async def lives() -> None:
+        while True:
+            await live()
+
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(lives())
+        await is_ready.wait()
+        yield ends
+        task.cancel()
+
+
+MOMENTS: tuple[Moment, ...] = ("unheard", "unanswered", "half answered")
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("command", [b"UID SEARCH", b"UID FETCH", b"UID STORE", b"IDLE", b"DONE"])
+async def test_a_connection_that_is_cut_loses_no_mail_and_doubles_none(
+    place: EmailPlace, command: bytes, moment: Moment
+) -> None:
+    """Each mail is stored once, in order, and in the end marked as seen. P1, P2, S2-02."""
+    desk = Desk()
+    async with relay(place.mail) as between, kept(place, desk, between.port) as ends:
+        await place.write("one")
+        await desk.holds(1)
+        between.at, between.moment = command, moment
+        await place.write("two")
+        await place.write("three")
+        await desk.holds(3)
+        await place.mail.has_seen(place.bot, 3)
+    assert [one.body for one in desk.stored] == [Said(text=one) for one in ("one", "two", "three")]
+    assert len(desk.arrived) == 3
+    assert len(ends) == 1
+
+
+async def test_a_server_that_stops_while_it_is_idle_is_noticed(
+    place: EmailPlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its process is stopped and the connection stands: nothing comes, and no end of it either. P1."""
+    monkeypatch.setattr(imap, "CONNECT_S", 2.0)
+    desk, mail = Desk(), place.mail
+    async with kept(place, desk, mail.imaps) as ends:
+        await place.write("one")
+        await desk.holds(1)
+        await mail.has_seen(place.bot, 1)
+        [stopped] = await asyncio.to_thread(mail.sessions, place.bot)
+        os.kill(stopped, signal.SIGSTOP)
+        try:
+            await place.write("two")
+            await desk.holds(2)
+        finally:
+            os.kill(stopped, signal.SIGCONT)
+    assert [one.body for one in desk.stored] == [Said(text="one"), Said(text="two")]
+    assert "gave no answer within 2 s" in ends[0]
+
+
+@pytest.mark.parametrize("command", [b"UID SEARCH", b"UID FETCH", b"UID STORE", b"IDLE"])
+async def test_a_server_that_falls_silent_within_a_command_is_noticed(
+    place: EmailPlace, command: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Long before a poll would be due. P1."""
+    monkeypatch.setattr(imap, "CONNECT_S", 2.0)
+    monkeypatch.setattr(imap, "CALL_S", 2.0)
+    desk = Desk()
+    async with relay(place.mail) as between, kept(place, desk, between.port, 1_500) as ends:
+        await place.write("one")
+        await desk.holds(1)
+        between.at, between.moment = command, "silent"
+        await place.write("two")
+        while not ends:  # by then it may not even have been told of the mail
+            await place.mail.count(place.bot)
+        await desk.holds(2)
+        await place.mail.has_seen(place.bot, 2)
+    assert [one.body for one in desk.stored] == [Said(text="one"), Said(text="two")]
+    assert len(ends) == 1
+
+
+class Wire(asyncio.Transport):
+    """Takes what is said."""
+
+    def write(self, data: object) -> None:
+        """Take it."""
+
+    def abort(self) -> None:
+        """Say nothing of it."""
+
+
+async def fetched(pieces: int, every_s: float) -> decode.Fetched | None:
+    """Fetch a mail that comes in so many pieces."""
+    loop = asyncio.get_running_loop()
+    protocol = imap.Protocol(loop)
+    protocol.connection_made(Wire())
+    protocol.state = "SELECTED"
+    tag = protocol.new_tag().replace("0", "1")
+    mail = b"Subject: it\r\n\r\n".ljust(pieces)
+    begun = f"* 1 FETCH (UID 7 RFC822.SIZE {len(mail)} BODY[]<0> {{{len(mail)}}}\r\n".encode()
+    said = [begun, *(mail[at : at + 1] for at in range(len(mail))), f")\r\n{tag} OK\r\n".encode()]
+    for number, one in enumerate(said):
+        loop.call_later(number * every_s, protocol.data_received, one)
+    return await imap.Mailbox(protocol, "email").fetch(1, 7, most=pieces)
+
+
+def test_a_large_mail_may_take_long_but_never_stand_still() -> None:
+    """A limit for the whole of it would let it be begun again for ever. P1."""
+    with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
+        mail = runner.run(fetched(50, imap.CALL_S / 2))
+        assert mail is not None
+        assert (mail.uid, len(mail.raw)) == (7, 50)
+        with pytest.raises(ChannelUnavailable):
+            runner.run(fetched(50, imap.CALL_S + 1))
