@@ -63,6 +63,10 @@ class Spawned(Value):
     boot: str
 
 
+SKILLS = "/skills"
+"""Where commands in the sandbox find the folders of `ToolContext.skills`, each by its name."""
+
+
 def _nothing(_resource: str) -> bool:
     return False
 
@@ -86,6 +90,8 @@ class ToolContext(Value):
             any thread; where no gate decided, it refuses everything.
         untrusted: The turn holds untrusted text. A tool that keeps text for
             later turns keeps that with it, and says so in `ToolOutput.untrusted`.
+        skills: The operator's skills that the conversation has loaded and that hold more than a text: the
+            name and the folder of each. It is the operator's word, and nothing writes there.
     """
 
     conversation: ConversationId
@@ -97,6 +103,7 @@ class ToolContext(Value):
     max_file_bytes: int = 0
     permits: Callable[[str], bool] = _nothing
     untrusted: bool = False
+    skills: tuple[tuple[str, Path], ...] = ()
 
 
 class ToolFile(Value):

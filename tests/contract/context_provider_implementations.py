@@ -52,7 +52,7 @@ async def _sensitive(_: Path) -> ContextProvider:
 
 async def _skills(_: Path) -> ContextProvider:
     skill = Skill(name="tides", description="When to sail.", text="", folder=Path("/skills/tides"))
-    return skills_provider(lambda _who, _where: {"tides": skill})
+    return skills_provider(lambda _who, _where: {"tides": skill}, lambda _who, _where, _loaded: ())
 
 
 PROVIDERS: dict[str, Callable[[Path], Awaitable[ContextProvider]]] = {

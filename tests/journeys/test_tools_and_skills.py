@@ -263,6 +263,35 @@ async def test_a_skill_is_withheld_from_whom_the_policy_denies_it(tmp_path: Path
         assert "`no-tides` denies it" in here.tool_results()[0]
 
 
+@pytest.mark.needs("bwrap")
+async def test_a_script_of_a_skill_runs_once_it_is_loaded(tmp_path: Path) -> None:
+    """Asked about as every command, and gone with the skill. S3-07.
+
+    The daemon and a real sandbox, for which skills those are follows from its journal.
+    """
+    folder = lay(tmp_path, "tide-tables", SKILL.format(secret="none"))
+    (folder / "high.sh").write_text("echo high at $1 >/workspace/said; cat /workspace/said\n")
+    for place in (tmp_path, tmp_path / "skills"):
+        place.chmod(0o755)  # commands of a root daemon are nobody's
+    script = {"command": "sh /skills/tide-tables/high.sh noon"}
+    async with world(tmp_path, skills_dir=str(tmp_path / "skills")) as here:
+        here.model.call("load_skills", {"name": "tide-tables"}, round=0)
+        here.model.call("shell", script, round=1)
+        here.model.say("So it is.", round=2)
+        await here.say("ann", "when to sail?")
+        card = await here.carded()
+        assert "sh /skills/tide-tables/high.sh noon" in card.text
+        await here.daemon.kill()
+        await here.daemon.start()
+        await here.press("olga", card)
+        await here.answered("ann", "So it is.")
+        assert "exit code 0\nhigh at noon" in here.tool_results()[-1]
+        told = prompt_of(here.model.requests[-1])
+        assert "find its folder at `/skills/tide-tables`, read-only" in told
+        [said] = (tmp_path / "workspaces").glob("*/said")
+        assert said.read_text(encoding="utf-8") == "high at noon\n"
+
+
 async def test_what_tools_write_is_never_a_skill(tmp_path: Path) -> None:
     """A folder that tools write to, or that holds one, is refused when the daemon starts. S3-07."""
     (tmp_path / "workspaces" / "skills").mkdir(parents=True)

@@ -11,8 +11,9 @@ that a request begins as the one before it did.
 What the policy denies to a person whatever a call holds is neither listed, loaded nor named.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime
+from pathlib import Path
 
 from zeroclaw.config.model import CurrentConfig
 from zeroclaw.envelope import Address, Principal, is_off_the_record
@@ -125,6 +126,23 @@ class Offers(Value):
         """Return the skills that a person may have in a chat, by name."""
         may = self._judge(principal, address)
         return {one.name: one for one in self.skills() if may(LOAD_SKILLS, (f"skill:{one.name}",))}
+
+    def folders_for(
+        self, principal: Principal, address: Address, loaded: Collection[str]
+    ) -> tuple[tuple[str, Path], ...]:
+        """Return the loaded skills whose folders commands find, each with its folder, by name.
+
+        Those that hold further files, and that the policy lets commands of this person have.
+        """
+        shell = self.tools.get("shell")
+        if not loaded or shell is None or not shell.spec.effects:
+            return ()  # without a sandbox there is nowhere to find them
+        may, skills = self._judge(principal, address), self.skills_for(principal, address)
+        return tuple(
+            (name, skills[name].folder)
+            for name in sorted(skills.keys() & set(loaded))
+            if skills[name].files and may(shell.spec, (f"skill:{name}",))
+        )
 
     def definitions(
         self, principal: Principal, address: Address, loaded: Loaded, here: str = ""

@@ -3,13 +3,15 @@
 It ends the rules, so that a skill that is loaded changes nothing of what stands before it.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Mapping
+from pathlib import Path
 
 from zeroclaw.context.assembly import clipped
 from zeroclaw.context.prompt import FixedText, fixed
 from zeroclaw.context.tokens import of_text
 from zeroclaw.context_provider import ContextRequest
 from zeroclaw.envelope import Address, Principal
+from zeroclaw.tool import SKILLS
 from zeroclaw.tools.loading.skill import Skill
 
 LISTED_CHARS = 200
@@ -23,21 +25,39 @@ _OPENING = (
 )
 
 
+_PLACE = (
+    " (commands of `shell` find its folder at `{place}`, read-only; paths in it count from there)"
+)
+
+
 def skills_provider(
     skills_for: Callable[[Principal, Address], Mapping[str, Skill]],
+    folders_for: Callable[[Principal, Address, Collection[str]], Iterable[tuple[str, Path]]],
 ) -> FixedText:
-    """Return the provider; `skills_for` says which skills a person may have in a chat."""
+    """Return the provider.
+
+    Args:
+        skills_for: Says which skills a person may have in a chat.
+        folders_for: Says of which of those that are loaded commands find the folders.
+    """
 
     def written(request: ContextRequest) -> str:
         if not request.has_tools:
             return ""  # nothing could load one
-        skills = skills_for(request.principal, request.address)
-        return told(skills, request.skills, request.window)
+        who, where = request.principal, request.address
+        skills = skills_for(who, where)
+        folders = dict(folders_for(who, where, request.skills))
+        return told(skills, request.skills, request.window, folders)
 
     return fixed("skills", written, shown="skills")
 
 
-def told(skills: Mapping[str, Skill], loaded: Iterable[str], window: int | None) -> str:
+def told(
+    skills: Mapping[str, Skill],
+    loaded: Iterable[str],
+    window: int | None,
+    folders: Container[str] = (),
+) -> str:
     """Return the list, empty for none, and behind it the texts; the newest of them where not all fit."""
     if not skills:
         return ""
@@ -45,7 +65,8 @@ def told(skills: Mapping[str, Skill], loaded: Iterable[str], window: int | None)
     room = TEXT_TOKENS if window is None else min(TEXT_TOKENS, window // 4)
     texts = [clipped("\n".join((_OPENING, *lines)), min(LIST_TOKENS, room))]
     for name in reversed([one for one in loaded if one in skills]):
-        text = clipped(f"Skill {name}, loaded:\n{skills[name].text}", max(room, 0))
+        place = _PLACE.format(place=f"{SKILLS}/{name}") if name in folders else ""
+        text = clipped(f"Skill {name}, loaded{place}:\n{skills[name].text}", max(room, 0))
         texts.insert(1, text)
         room -= of_text(text)
     return "\n\n".join(filter(None, texts))

@@ -206,7 +206,7 @@ _OURS = (
     ("write_file", "file", "path content"),
     ("edit_file", "file", "path old_text new_text"),
     ("send_file", "file", "path caption name"),
-    ("shell", "sandbox host", "command timeout_s"),
+    ("shell", "sandbox host skill", "command timeout_s"),
     ("fetch", "host", "url links"),
     ("remember", "notes", "text"),
     ("recall", "notes", "words limit"),

@@ -242,7 +242,7 @@ class Services:
                         *own_context(
                             settings, foundation.start.places.workspaces, foundation.store
                         ),
-                        skills_provider(self.offers.skills_for),
+                        skills_provider(self.offers.skills_for, self.offers.folders_for),
                         *foundation.context,
                         recollection,
                     ),

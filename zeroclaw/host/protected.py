@@ -1,16 +1,20 @@
-"""What of a workspace does not exist for a tool: it is masked, whole."""
+"""What of a workspace, or of a skill's folder, does not exist for a tool: it is masked, whole."""
 
 import os
 import stat
 from pathlib import Path
 from typing import Literal
 
-from zeroclaw.errors import ToolFailed
+from zeroclaw.errors import ToolFailed, system_words
 from zeroclaw.value import Value
 
 Shield = Literal["masked", "secret"]
 """How a place is protected; `secret` is masked for the name that it has now, and where a command
 moves the directory above it, the mask goes along."""
+
+
+MOST_ENTRIES = 5_000
+"""Of a folder beside the workspace; each is looked at before each command."""
 
 
 class Rule(Value):
@@ -82,3 +86,46 @@ def _look(workspace: Path, rule: Rule) -> os.stat_result | None:
             message = f"`{name}` is protected, but is a symbolic link: remove the link first"
             raise ToolFailed(message)
     return seen
+
+
+def masked_in(folder: Path) -> tuple[Found, ...]:
+    """Return what of a skill's folder no command is to see: what is hidden, and what is no file.
+
+    Links are there as they are: within a sandbox they lead to nothing else of this machine.
+
+    Raises:
+        ValueError: It can't be shown to a command, for it became a link, others may write in it, or it
+            holds too much to be looked through; half a sentence.
+    """
+    found: list[Found] = []
+    left = [folder]
+    count = 0
+    try:
+        if folder != Path(os.path.realpath(folder, strict=True)):
+            message = "became a symbolic link"
+            raise ValueError(message)
+        while left:
+            for one in sorted((here := left.pop()).iterdir()):
+                seen, count = one.lstat(), count + 1
+                is_directory = stat.S_ISDIR(seen.st_mode)
+                is_plain = is_directory or stat.S_ISREG(seen.st_mode)
+                if count > MOST_ENTRIES:
+                    message = f"holds more than {MOST_ENTRIES:,} files"
+                    raise ValueError(message)
+                if one.name[0] == "." or not (is_plain or one.is_symlink()):
+                    rule = Rule(parts=one.relative_to(folder).parts, shield="masked")
+                    found.append(Found(rule=rule, is_directory=is_directory))
+                elif is_directory:
+                    left.append(one)
+                elif is_plain and seen.st_mode & stat.S_IWOTH:
+                    raise _written_by_all()
+            if here.stat().st_mode & stat.S_IWOTH:
+                raise _written_by_all()
+    except OSError as error:
+        message = f"can't be read: {system_words(error)}"
+        raise ValueError(message) from error
+    return tuple(found)
+
+
+def _written_by_all() -> ValueError:
+    return ValueError("can be written by everybody on this machine: `chmod -R o-w` it")

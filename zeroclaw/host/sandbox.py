@@ -23,7 +23,7 @@ import os
 import platform
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -115,6 +115,20 @@ class Bare(Value):
     subtree: Path | None = None
 
 
+class Folder(Value):
+    """A directory beside the workspace that a command may read, and run what is in it.
+
+    Attributes:
+        real: Its real path.
+        at: Where the command finds it.
+        masked: What of it the command does not see; its rules count from there down.
+    """
+
+    real: Path
+    at: str
+    masked: tuple[Found, ...] = ()
+
+
 class Box(Value):
     """What one command gets.
 
@@ -123,6 +137,7 @@ class Box(Value):
         network: It may reach what this machine reaches, loopback included.
         found: The protected places of the workspace.
         programs: Real paths beside the system's that it sees, read-only and where they are.
+        folders: Directories that it sees read-only, elsewhere than they are.
         limits: What it may use.
     """
 
@@ -130,6 +145,7 @@ class Box(Value):
     network: bool = False
     found: tuple[Found, ...] = ()
     programs: tuple[Path, ...] = ()
+    folders: tuple[Folder, ...] = ()
     limits: Limits = Limits()
 
 
@@ -159,7 +175,8 @@ def box_argv(
         return (*(limited if system.prlimit else ()), *argv)
     if not system.setpriv:
         return _plain_argv(system, box, argv, filter_at, {})
-    places = (*((box.workspace,) if box.workspace else ()), *box.programs)
+    seen = (*box.programs, *(folder.real for folder in box.folders))
+    places = (*((box.workspace,) if box.workspace else ()), *seen)
     staged = {place: f"{_STAGE}/{n}" for n, place in enumerate(places)}
     user = str(UNPRIVILEGED)
     return (
@@ -207,6 +224,7 @@ def _plain_argv(
             for path in box.programs
             for flag in ("--ro-bind", str(staged.get(path, path)), str(path))
         ),
+        *(flag for folder in box.folders for flag in _read_only(folder, staged)),
         *(() if place is None else ("--bind", str(place), WORKSPACE, *_shields(place, box.found))),
         *("--remount-ro", "/", "--chdir", "/" if place is None else WORKSPACE),
         "--",
@@ -479,13 +497,26 @@ def _shields(workspace: Path, places: tuple[Found, ...]) -> tuple[str, ...]:
     flags: list[str] = []
     for parts in sorted(above):
         flags += ["--bind", str(workspace.joinpath(*parts)), _inside(parts)]
-    for found in outer:
-        at = _inside(found.rule.parts)
-        if found.is_directory:
-            flags += ["--tmpfs", at, "--remount-ro", at]
-        else:
-            flags += ["--ro-bind", "/dev/null", at]
+    flags += _masks(WORKSPACE, outer)
     return tuple(flags)
+
+
+def _masks(at: str, places: Iterable[Found]) -> list[str]:
+    """Return the mounts over places below a directory, each of which exists there."""
+    flags: list[str] = []
+    for found in places:
+        place = "/".join((at, *found.rule.parts))
+        if found.is_directory:
+            flags += ["--tmpfs", place, "--remount-ro", place]
+        else:
+            flags += ["--ro-bind", "/dev/null", place]
+    return flags
+
+
+def _read_only(folder: Folder, staged: Mapping[Path, str]) -> tuple[str, ...]:
+    """Return the mounts of a folder; nothing in it can be moved, so what is masked stays so."""
+    real = staged.get(folder.real, str(folder.real))
+    return ("--ro-bind", real, folder.at, *_masks(folder.at, folder.masked))
 
 
 def _is_below(parts: tuple[str, ...], covered: set[tuple[str, ...]]) -> bool:

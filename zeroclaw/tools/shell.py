@@ -16,12 +16,12 @@ from pydantic import Field
 from zeroclaw.errors import ToolArgumentsInvalid, ToolFailed
 from zeroclaw.host import sandbox
 from zeroclaw.host.processes import Captured, Ended, OutputCaps
-from zeroclaw.host.protected import Found, find, rules
-from zeroclaw.host.sandbox import Bare, Box, Broken, Limits, System
+from zeroclaw.host.protected import Found, find, masked_in, rules
+from zeroclaw.host.sandbox import Bare, Box, Broken, Folder, Limits, System
 from zeroclaw.secret_names import names_secrets
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Localized
-from zeroclaw.tool import Effect, Tool, ToolContext, ToolOutput, ToolSpec
+from zeroclaw.tool import SKILLS, Effect, Tool, ToolContext, ToolOutput, ToolSpec
 from zeroclaw.tools import (
     ModelSchema,
     ModelTool,
@@ -145,20 +145,26 @@ class _Shell:
 
     async def reach(self, asked: ShellArguments, context: ToolContext) -> tuple[str, ...]:
         """Return what the sandbox grants; the same for every command."""
-        del asked, context
+        del asked
         if self._system is None:
             return ("sandbox:none",)
-        return ("sandbox:workspace", *(("host:*",) if self._settings.network else ()))
+        skills = (f"skill:{name}" for name, _ in context.skills)
+        return ("sandbox:workspace", *(("host:*",) if self._settings.network else ()), *skills)
 
     async def run(self, asked: ShellArguments, context: ToolContext) -> ToolOutput:
         """Run it; whatever it started has ended when this returns."""
-        ended = await self._run(asked, context)
-        return ToolOutput(
-            text=f"{_ending(ended, asked.timeout_s, self._settings.caps)}\n{_shown(ended.output)}",
-            is_error=ended.ending != "exited",
+        shown, faults = await asyncio.to_thread(_skills, context if self._system else None)
+        ended = await self._run(asked, context, shown)
+        lines = (
+            _ending(ended, asked.timeout_s, self._settings.caps),
+            *faults,
+            _shown(ended.output),
         )
+        return ToolOutput(text="\n".join(lines), is_error=ended.ending != "exited")
 
-    async def _run(self, asked: ShellArguments, context: ToolContext) -> Ended:
+    async def _run(
+        self, asked: ShellArguments, context: ToolContext, skills: tuple[Folder, ...]
+    ) -> Ended:
         settings = self._settings
         workspace = await asyncio.to_thread(context.workspace.resolve)
         system: System | Bare
@@ -174,12 +180,31 @@ class _Shell:
             system, found = self._system, await asyncio.to_thread(find, workspace, by)
         return await sandbox.run(
             system,
-            Box(workspace=workspace, network=settings.network, found=found, limits=settings.limits),
+            Box(
+                workspace=workspace,
+                network=settings.network,
+                found=found,
+                folders=skills,
+                limits=settings.limits,
+            ),
             ("/bin/sh", "-c", asked.command),
             timeout_s=asked.timeout_s,
             caps=settings.caps,
             spawned=context.spawned,
         )
+
+
+def _skills(context: ToolContext | None) -> tuple[tuple[Folder, ...], list[str]]:
+    """Return where commands find the skills that were loaded, and which they don't find; blocks."""
+    found: list[Folder] = []
+    faults: list[str] = []
+    for name, folder in () if context is None else context.skills:
+        at = f"{SKILLS}/{name}"
+        try:
+            found.append(Folder(real=folder, at=at, masked=masked_in(folder)))
+        except ValueError as error:
+            faults.append(f"[`{at}` is not there: the skill's folder {error}]")
+    return tuple(found), faults
 
 
 def _ending(ended: Ended, timeout_s: float, caps: OutputCaps) -> str:

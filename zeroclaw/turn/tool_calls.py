@@ -170,6 +170,9 @@ class ToolCalls:
             spawned=lambda spawned: self._spawned(action, spawned),
             max_file_bytes=services.max_file_bytes(self._turn.address),
             untrusted=bool(history.untrusted),
+            skills=services.sources.offers.folders_for(
+                self._opened.principal, self._turn.address, history.loaded.skills
+            ),
         )
         return context, Taint(
             sources=history.untrusted,

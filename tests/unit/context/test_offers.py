@@ -18,6 +18,7 @@ from zeroclaw.envelope import Address, off_the_record
 from zeroclaw.gate.policy import PolicySet, Statement
 from zeroclaw.message import ToolCall, ToolDefinition
 from zeroclaw.store import DurablePoint
+from zeroclaw.tool import Effect
 from zeroclaw.tools.loading.skill import Skill
 from zeroclaw.value import replace
 
@@ -25,6 +26,7 @@ HERE = Address(channel="web", account="local", chat="7", direct=True)
 ALLOW = statement("a", "allow")
 LOAD = asks_for(("load_tools", '{"groups": ["poke"]}'))
 TIDES = Skill(name="tides", description="When to sail.", text="Add an hour.", folder=Path("/s"))
+PORTS = replace(TIDES, name="ports")
 
 
 def offers(
@@ -100,6 +102,34 @@ def test_a_skill_brings_its_loader() -> None:
     assert names(denied.definitions(ANN, HERE, Loaded())) == ["load_tools"]
     assert mine.has_any
     assert not replace(offers(), tools={}).has_any
+
+
+def commands(*statements: Statement, effects: frozenset[Effect] = frozenset({"exec"})) -> Offers:
+    """Offers with a shell, and a skill that has a script."""
+    shell = PlainTool(replace(POKE, name="shell", effects=effects))
+    one = offers(*statements, skills=(replace(TIDES, files=("high.py",)), PORTS))
+    return replace(one, tools={**one.tools, "shell": shell})
+
+
+NO_TIDES = statement("b", "deny", actions=("tool:shell",), resources=("skill:tides",))
+
+
+@pytest.mark.parametrize(
+    ("mine", "found"),
+    [
+        pytest.param(commands(), (("tides", Path("/s")),), id="all may"),
+        pytest.param(commands(NO_TIDES), (), id="commands may not have it"),
+        pytest.param(commands(statement("b", "deny", resources=("skill:*",))), (), id="nobody may"),
+        pytest.param(commands(effects=frozenset()), (), id="there is no sandbox"),
+        pytest.param(offers(skills=(TIDES,)), (), id="there are no commands"),
+    ],
+)
+def test_commands_find_the_folders_that_policy_lets_them_have(
+    mine: Offers, found: tuple[tuple[str, Path], ...]
+) -> None:
+    """Of skills that were loaded and are there by now, if they hold more than a text."""
+    assert mine.folders_for(ANN, HERE, ("ports", "gone", "tides")) == found
+    assert mine.folders_for(ANN, HERE, ()) == ()
 
 
 @pytest.mark.parametrize(

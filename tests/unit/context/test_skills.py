@@ -16,14 +16,17 @@ SKILLS = {one.name: one for one in (TIDES, PORTS)}
 
 async def test_skills_are_listed_and_the_loaded_ones_told_whole() -> None:
     """As rules, to whom they are for and where a model can load them. S3-07."""
-    provider = skills_provider(lambda who, _: SKILLS if who.id == "person:sam" else {})
+    provider = skills_provider(
+        lambda who, _: SKILLS if who.id == "person:sam" else {},
+        lambda _who, _where, loaded: [(one, Path("/s")) for one in loaded],
+    )
     request = context_request()
     request = replace(
         request, principal=replace(request.principal, id="person:sam"), skills=("tides",)
     )
     (text,) = await provider.texts(replace(request, has_tools=True))
     assert (text.is_data, text.name) == (False, "skills")
-    assert text.text == told(SKILLS, ("tides",), None)
+    assert text.text == told(SKILLS, ("tides",), None, {"tides"})
     (nothing,) = await provider.texts(replace(request, has_tools=False))
     stranger = replace(
         request, principal=replace(request.principal, id="person:mo"), has_tools=True
@@ -38,6 +41,16 @@ def test_what_is_loaded_stands_behind_the_list_in_its_order() -> None:
     assert listed.endswith(f"- tides: When to sail.\n- ports: {'x' * 199}…")
     added = "\n\nSkill ports, loaded:\nKiel.\n\nSkill tides, loaded:\nAdd an hour."
     assert told(SKILLS, ("ports", "gone", "tides"), None) == listed + added
+
+
+def test_where_commands_find_a_folder_stands_with_its_text() -> None:
+    """Of those alone that they find."""
+    text = told(SKILLS, ("ports", "tides"), None, {"tides"})
+    assert "\n\nSkill ports, loaded:\n" in text
+    assert (
+        "Skill tides, loaded (commands of `shell` find its folder at `/skills/tides`, read-only;"
+        " paths in it count from there):\nAdd an hour."
+    ) in text
 
 
 @pytest.mark.parametrize("window", [2_048, None])

@@ -5,7 +5,7 @@ import os
 import secrets
 import socket
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from tests.fakes.tool_calls import Records, tool_context
 from zeroclaw.errors import ToolArgumentsInvalid, ToolFailed
 from zeroclaw.host import processes, sandbox
 from zeroclaw.host.processes import OutputCaps
+from zeroclaw.host.protected import MOST_ENTRIES
 from zeroclaw.host.sandbox import Broken, Limits, System
 from zeroclaw.host.usage import MOST_SECRETS
 from zeroclaw.tool import Tool, ToolOutput, line_of
@@ -760,3 +761,164 @@ def kept(workspace: Path) -> tuple[list[str], str, str, str]:
         (workspace / ".env").read_text(encoding="utf-8"),
         (workspace / "private" / "key").read_text(encoding="utf-8"),
     )
+
+
+# --- the folders of skills -----------------------------------------------------------------------
+
+SCRIPT = (
+    "import sys\nprint('high at', 6 + int(sys.argv[1]), open('/skills/tides/ports.md').read())\n"
+)
+
+
+def lay_skill(root: Path) -> Path:
+    """A skill as people have it, with a script and a table."""
+    folder = root / "skills" / "tides"
+    (folder / "scripts").mkdir(parents=True)
+    (folder / "SKILL.md").write_text("text", encoding="utf-8")
+    (folder / "ports.md").write_text("Kiel", encoding="utf-8")
+    (folder / "scripts" / "high.py").write_text(SCRIPT, encoding="utf-8")
+    run = folder / "scripts" / "run.sh"
+    run.write_text('#!/bin/sh\ncd "$(dirname "$0")" && python3 high.py 1\n', encoding="utf-8")
+    run.chmod(0o755)
+    for place in (root, root / "skills"):
+        place.chmod(0o755)  # a root daemon's commands are nobody's
+    return folder
+
+
+async def with_skill(workspace: Path, folder: Path, command: str) -> str:
+    """Run a command of a conversation that has loaded the skill."""
+    system = await asyncio.to_thread(sandbox.look_around)
+    assert isinstance(system, System)
+    [shell] = tools(ShellSettings(sandbox=system))
+    context = replace(tool_context(workspace), skills=(("tides", folder),))
+    arguments = shell.check({"command": command})
+    assert await shell.resources(arguments, context) == ("sandbox:workspace", "skill:tides")
+    return (await shell.run(arguments, context)).text
+
+
+@boxed
+@pytest.mark.parametrize(
+    "command", ["python3 /skills/tides/scripts/high.py 1", "/skills/tides/scripts/run.sh"]
+)
+async def test_a_script_of_a_loaded_skill_runs(
+    workspace: Path, tmp_path: Path, command: str
+) -> None:
+    """Where its text says that it is; what it makes goes into the workspace."""
+    folder = lay_skill(tmp_path)
+    told = await with_skill(workspace, folder, f"{command} | tee said")
+    assert told == "exit code 0\nhigh at 7 Kiel\n"
+    assert (workspace / "said").read_text(encoding="utf-8") == "high at 7 Kiel\n"
+
+
+@boxed
+async def test_a_skill_that_was_not_loaded_is_not_there(workspace: Path, tmp_path: Path) -> None:
+    """Nor is another one beside one that was."""
+    lay_skill(tmp_path)
+    assert "No such file" in (await call(workspace, "ls /skills")).text
+    other = tmp_path / "skills" / "ports"
+    other.mkdir()
+    told = await with_skill(workspace, tmp_path / "skills" / "tides", "ls /skills /skills/tides/..")
+    assert told == "exit code 0\n/skills:\ntides\n\n/skills/tides/..:\ntides\n"
+
+
+@boxed
+@pytest.mark.parametrize(
+    "attempt",
+    [
+        "echo x >/skills/tides/ports.md",
+        "echo x >/skills/tides/new",
+        "echo x >/skills/new",
+        "rm -f /skills/tides/ports.md",
+        "mv /skills/tides /skills/other",
+        "mv /skills/tides/scripts /skills/tides/other",
+        "chmod 777 /skills/tides/scripts/run.sh",
+        "touch /skills/tides/ports.md",
+        "mount -o remount,rw /skills/tides",
+        "umount /skills/tides",
+        "ln /skills/tides/ports.md ports && echo x >ports",
+        "ln -s /skills/tides/ports.md ports && echo x >ports",
+    ],
+)
+async def test_no_command_changes_a_skill(workspace: Path, tmp_path: Path, attempt: str) -> None:
+    """It is the operator's word to the model."""
+    folder = lay_skill(tmp_path)
+    before = {one: (one.lstat().st_mode, one.lstat().st_mtime_ns) for one in folder.rglob("*")}
+    told = await with_skill(workspace, folder, attempt)
+    assert not told.startswith("exit code 0")
+    assert {
+        one: (one.lstat().st_mode, one.lstat().st_mtime_ns) for one in folder.rglob("*")
+    } == before
+    assert (folder / "ports.md").read_text(encoding="utf-8") == "Kiel"
+
+
+@boxed
+async def test_what_a_skills_folder_holds_beside_its_files_is_not_seen(
+    workspace: Path, tmp_path: Path
+) -> None:
+    """Links lead nowhere, what is hidden is masked, and nobody's rights come along."""
+    folder = lay_skill(tmp_path)
+    outside = tmp_path / "elsewhere"
+    outside.write_text("outside", encoding="utf-8")
+    (folder / "out").symlink_to(outside)
+    (folder / "up").symlink_to("../..")
+    (folder / ".env").write_text("hidden", encoding="utf-8")
+    (folder / "scripts" / ".git").mkdir()
+    (folder / "scripts" / ".git" / "config").write_text("hidden", encoding="utf-8")
+    os.mkfifo(folder / "pipe")
+    (folder / "scripts" / "run.sh").chmod(0o6755)
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(folder / "door"))
+        server.listen()
+        told = await with_skill(
+            workspace,
+            folder,
+            "cd /skills/tides; cat out .env scripts/.git/config 2>&1; cat <pipe; ls up;"
+            " python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect(\"door\")'",
+        )
+    assert "outside" not in told.replace("out: No such", "")
+    assert "hidden" not in told
+    assert "skills\n" in told  # `up` is the sandbox's own root
+    assert "Error" in told
+    user = await with_skill(workspace, folder, "id -u; grep NoNewPrivs /proc/self/status")
+    assert "NoNewPrivs:\t1" in user
+
+
+def _becomes_a_link(folder: Path) -> None:
+    folder.rename(folder.with_name("other"))
+    folder.symlink_to("other")
+
+
+SPOILT: Mapping[str, tuple[Callable[[Path], object], str]] = {
+    "an open file": (lambda one: (one / "ports.md").chmod(0o666), "can be written by everybody"),
+    "an open directory": (lambda one: (one / "scripts").chmod(0o777), "can be written by every"),
+    "an open folder": (lambda one: one.chmod(0o777), "can be written by everybody"),
+    "a folder that is gone": (lambda one: one.rename(one.with_name("gone")), "can't be read"),
+    "a folder that is a link": (_becomes_a_link, "became a symbolic link"),
+    "a huge folder": (
+        lambda one: [(one / str(number)).touch() for number in range(MOST_ENTRIES)],
+        "holds more than 5,000 files",
+    ),
+}
+
+
+@boxed
+@pytest.mark.parametrize("spoilt", SPOILT)
+async def test_a_skill_that_may_not_be_shown_is_left_out_and_named(
+    workspace: Path, tmp_path: Path, spoilt: str
+) -> None:
+    """The command runs all the same: what it needed of it is missing, and why is told."""
+    folder = lay_skill(tmp_path)
+    spoil, why = SPOILT[spoilt]
+    spoil(folder)
+    told = await with_skill(workspace, folder, "ls /skills/tides; echo done")
+    assert told.startswith("exit code 0\n[`/skills/tides` is not there: the skill's folder ")
+    assert why in told
+    assert told.endswith("done\n")
+
+
+async def test_without_a_sandbox_no_folder_is_promised(workspace: Path, tmp_path: Path) -> None:
+    shell = unboxed()
+    context = replace(tool_context(workspace), skills=(("tides", lay_skill(tmp_path)),))
+    arguments = shell.check({"command": "ls /skills"})
+    assert await shell.resources(arguments, context) == ("sandbox:none",)
+    assert "/skills/tides" not in (await shell.run(arguments, context)).text
