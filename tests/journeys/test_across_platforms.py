@@ -1,21 +1,33 @@
-"""One agent on several real platforms: what is asked on one is approved on another."""
+"""One agent on several real platforms: what is asked on one is approved on another.
 
+The rules are held in `tests/unit/inbound/test_across_channels.py`, without a process; here the buttons,
+codes and ids of real adapters meet.
+"""
+
+import asyncio
 import tomllib
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from email.message import EmailMessage
 from pathlib import Path
+from threading import Event
+from typing import TypeVar
 
 import pytest
 
 from channels.discord.emulator.server import DiscordServer, Person
+from channels.email.emulator.servers import PASSWORD, Servers, servers
+from tests.contract.email_harness import body, email_settings, links, mail_from
 from tests.contract.slack_harness import standing
 from tests.journeys.configuration import merged, toml
 from tests.journeys.daemon_process import PATIENCE_S
+from tests.journeys.email.mailing import read_from
 from tests.journeys.slack.bot import Bot, bot
 from zeroclaw.host.clock import SystemClock
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("emulate")]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +91,115 @@ async def test_the_operator_on_slack_approves_what_was_asked_on_discord(tmp_path
         assert here.bench.ran("knock") == ["on wood"]
         await here.until(lambda: "approved by" in str(here.messages(here.olga.direct)[0]))
         assert here.texts(here.ann.direct) == []
+
+
+@dataclass(frozen=True, kw_only=True)
+class Posted:
+    """One daemon on Slack and on a mail account.
+
+    Attributes:
+        here: Its Slack; Olga, Bob and the bot are in the channel `operators`.
+        ann: An address; on Slack she is nobody.
+        olga: An address of Olga's, who answers by mail where `operators` is not asked.
+    """
+
+    here: Bot
+    mail: Servers
+    operators: str
+    bot: str
+    ann: str
+    olga: str
+
+    async def says(self, sender: str, text: str, *, subject: str) -> None:
+        """Write to the bot as somebody for whom the server vouches."""
+        mail = mail_from(sender, self.bot, text, subject=subject, answers="")
+        await self.mail.deliver(self.bot, mail.as_bytes(), sender=sender)
+
+    async def until(self, who: str, holds: Callable[[list[EmailMessage]], T]) -> T:
+        """Wait until something holds of all mails that came to somebody; they tell nobody."""
+        beat = Event()
+        async with asyncio.timeout(PATIENCE_S):
+            while not (found := holds(await self.mail.mails(who))):
+                self.here.daemon.check()
+                await asyncio.to_thread(beat.wait, 0.02)
+        return found
+
+
+@asynccontextmanager
+async def posted(directory: Path, *, asks_on_slack: bool) -> AsyncGenerator[Posted]:
+    mail = await asyncio.to_thread(servers)
+    address, ann, olga = map(mail.new_address, ("bot", "ann", "olga"))
+    password = {"JOURNEY_MAIL_PASSWORD": PASSWORD}
+    async with bot(directory, start=False, environment=password) as here:
+        operators = await here.slack.channel(here.olga, here.bob)
+        ids = [f"slack:{here.olga.id}"] if asks_on_slack else [f"email:{olga}"]
+        settings = email_settings(mail, address).model_dump(exclude_defaults=True, mode="json")
+        own = {
+            "approvals": {"chat": f"slack:{operators}" if asks_on_slack else ""},
+            "people": [
+                {"name": "olga", "ids": ids, "roles": ["operator"]},
+                {"name": "ann", "ids": [f"email:{ann}", f"slack:{here.ann.id}"]},
+                {"name": "bob", "ids": [f"slack:{here.bob.id}"]},
+            ],
+            "channels": {
+                "email": {
+                    **settings,
+                    "password": {"env": "JOURNEY_MAIL_PASSWORD"},
+                    "allowed_users": [ann, olga],
+                }
+            },
+        }
+        path = directory / "zeroclaw.toml"
+        before = tomllib.loads(path.read_text(encoding="utf-8"))
+        path.write_text(toml(merged(before, own)), encoding="utf-8")
+        await here.daemon.start()
+        await here.until(lambda: here.slack.connections)
+        await asyncio.to_thread(read_from, directory)
+        yield Posted(here=here, mail=mail, operators=operators, bot=address, ann=ann, olga=olga)
+
+
+@pytest.mark.needs("dovecot", "postfix")
+async def test_what_is_asked_by_mail_is_answered_in_a_channel_of_operators_on_slack(
+    tmp_path: Path,
+) -> None:
+    """By an operator alone, across a kill, once; who asked reads the answer in their mail. S2-19, P5."""
+    async with posted(tmp_path, asks_on_slack=True) as stage:
+        here, place = stage.here, stage.operators
+        here.model.call("knock", {"what": "on wood"}, round=0)
+        here.model.say("So be it.", round=1)
+        await stage.says(stage.ann, "please knock", subject="a favour")
+        [card] = await here.until(lambda: here.messages(place))
+        assert standing(card).text.startswith("Ann asks")
+        button = here.button(card, "Approve once")
+        await here.bob.presses(str(card["ts"]), *button, channel=place)
+        await here.until(lambda: here.slack.ephemeral)
+        assert "only an operator may answer this" in str(here.slack.ephemeral)
+        await here.restart()
+        await here.olga.presses(str(card["ts"]), *button, channel=place)
+        await stage.until(stage.ann, lambda mails: "So be it." in map(body, mails))
+        await here.olga.presses(str(card["ts"]), *button, channel=place)
+        await here.until(lambda: "already approved by olga" in str(here.slack.ephemeral))
+        assert here.bench.ran("knock") == ["on wood"]
+        await here.until(lambda: "approved by olga" in str(here.messages(place)[0]))
+        assert (here.messages(here.olga.direct), here.texts(here.ann.direct)) == ([], [])
+
+
+@pytest.mark.needs("dovecot", "postfix")
+async def test_what_is_asked_on_slack_is_answered_by_mail(tmp_path: Path) -> None:
+    """By a code that counts in the mail of the operator alone, across a kill. S2-10, S2-19, P5."""
+    async with posted(tmp_path, asks_on_slack=False) as stage:
+        here = stage.here
+        here.model.call("knock", {"what": "on wood"}, round=0)
+        here.model.say("So be it.", round=1)
+        await here.ann.says("please knock")
+        card = await stage.until(stage.olga, lambda mails: [one for one in mails if links(one)])
+        once = links(card[0])[0]
+        await stage.says(stage.ann, "", subject=once)
+        await here.restart()
+        await stage.says(stage.olga, "", subject=once)
+        await here.until(lambda: "So be it." in here.texts(here.ann.direct))
+        await stage.until(stage.olga, lambda mails: "approved by olga" in "".join(map(body, mails)))
+        assert here.bench.ran("knock") == ["on wood"]
 
 
 async def test_one_person_on_two_platforms_is_one_person(tmp_path: Path) -> None:

@@ -137,7 +137,7 @@ async def mailing(
         try:
             if start:
                 await daemon.start()
-                await asyncio.to_thread(_read_from, directory)
+                await asyncio.to_thread(read_from, directory)
             yield here
             if daemon.is_running:
                 assert await daemon.terminate() == 0, "told to end, it ends well, whatever is open"
@@ -149,7 +149,7 @@ async def mailing(
             await daemon.kill()
 
 
-def _read_from(directory: Path) -> None:
+def read_from(directory: Path) -> None:
     """Wait until it stands where reading began; mail from before the first start is left alone."""
     beat = Event()
     for _ in range(int(PATIENCE_S / 0.02)):
