@@ -3,8 +3,11 @@
 The session keeps what its requests have taught; how the model counts is known to all of them.
 """
 
-from collections.abc import Mapping, Sequence
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeVar
 
 from zeroclaw.channel import ChannelLog
 from zeroclaw.clock import Clock
@@ -35,6 +38,10 @@ from zeroclaw.foreign import Raised, call
 from zeroclaw.message import NO_USAGE, Message, ToolDefinition, Usage
 from zeroclaw.provider import Counting, ModelRequest
 from zeroclaw.value import Value
+
+T = TypeVar("T")
+MANY_MESSAGES, MUCH_CHARS = 512, 100_000
+"""On more of either each look takes milliseconds, and leaves the event loop."""
 
 
 @dataclass(slots=True)
@@ -127,12 +134,13 @@ class RequestSources(Value):
             return ()
         return self.offers.definitions(whose.principal, whose.address, loaded, whose.conversation)
 
-    def scene(
+    async def scene(
         self, spoken: Spoken, parts: tuple[Part, ...], tools: tuple[ToolDefinition, ...]
     ) -> Scene:
         """Return all that a request is made of."""
         facts = self.model.provider.facts
-        shown = with_files(
+        shown = partial(
+            with_files,
             spoken.messages,
             takes=facts.takes,
             most_files=self.files.shown_files,
@@ -140,7 +148,7 @@ class RequestSources(Value):
         )
         return Scene(
             parts=parts,
-            messages=shown,
+            messages=await apart(spoken.messages, shown),
             summary=spoken.summary,
             start=spoken.start,
             tools=tools,
@@ -154,23 +162,44 @@ class RequestSources(Value):
         provider = self.model.provider
         if not provider.facts.counted_by or not isinstance(provider, Counting):
             return known
-        messages = laid_out(scene, known, self.model.record.learned).messages
-        texts = tokens.uncounted(known, messages, scene.tools)
+        learned = self.model.record.learned
+        messages, texts = await apart(scene.messages, lambda: _uncounted(scene, known, learned))
         sizes = await call(lambda: provider.count(texts)) if texts else ()
         if sizes is None or isinstance(sizes, Raised) or len(sizes) != len(texts):
             return known
-        return tokens.counted(known, messages, scene.tools, dict(zip(texts, sizes, strict=True)))
+        found = dict(zip(texts, sizes, strict=True))
+        return await apart(messages, lambda: tokens.counted(known, messages, scene.tools, found))
 
     async def filled(self, spoken: Spoken, whose: Whose) -> Filled:
         """Look at what the next request of a conversation would hold."""
         gathered = await self.gathered(whose, "system", spoken.loaded.skills)
-        scene = self.scene(spoken, gathered.parts, self.definitions(whose, spoken.loaded))
+        scene = await self.scene(spoken, gathered.parts, self.definitions(whose, spoken.loaded))
         known = await self.counted(scene, Weighed())
-        made = assemble(scene, known, self.model.record.learned)
+        learned = self.model.record.learned
         reserve = reserve_of(scene.window) if scene.window else 0
-        return Filled(
-            shares=shares(scene, made), tokens=made.tokens, window=scene.window, reserve=reserve
-        )
+
+        def look() -> Filled:
+            made = assemble(scene, known, learned)
+            return Filled(
+                shares=shares(scene, made), tokens=made.tokens, window=scene.window, reserve=reserve
+            )
+
+        return await apart(scene.messages, look)
+
+
+async def apart(messages: Sequence[Message], work: Callable[[], T]) -> T:
+    """Do work on each of some messages; in a thread where they are many, or long (P9)."""
+    is_much = (
+        len(messages) > MANY_MESSAGES or sum(len(one.content) for one in messages) > MUCH_CHARS
+    )
+    return await asyncio.to_thread(work) if is_much else work()
+
+
+def _uncounted(
+    scene: Scene, known: Weighed, learned: Learned
+) -> tuple[tuple[Message, ...], tuple[str, ...]]:
+    messages = laid_out(scene, known, learned).messages
+    return messages, tokens.uncounted(known, messages, scene.tools)
 
 
 class Composer:
@@ -222,10 +251,9 @@ class Composer:
         for one in (*standing.left_out, *passing.left_out):
             if one.is_required:
                 raise ContextMissing(one.why, name=one.name)
-        scene = self._scene(spoken, (*standing.parts, *passing.parts))
-        self._record.weighed = await self._sources.counted(scene, self._record.weighed)
-        made = assemble(scene, self._record.weighed, self.learned)
-        self._sent, self._record.weighed = made, made.weighed
+        scene = await self._scene(spoken, (*standing.parts, *passing.parts))
+        made = await self._assembled(scene)
+        self._sent = made
         self._untold = Usage(input_tokens=made.tokens)
         request = ModelRequest(
             messages=made.messages,
@@ -253,11 +281,15 @@ class Composer:
 
     async def expected(self, spoken: Spoken) -> Usage:
         """Return what the next request takes, by estimate, but for what goes with it alone."""
-        scene = await self.scene(spoken)
-        known = await self._sources.counted(scene, self._record.weighed)
-        made = assemble(scene, known, self.learned)
-        self._record.weighed = made.weighed
+        made = await self._assembled(await self.scene(spoken))
         return Usage(input_tokens=made.tokens)
+
+    async def _assembled(self, scene: Scene) -> Assembled:
+        record, learned = self._record, self.learned
+        record.weighed = known = await self._sources.counted(scene, record.weighed)
+        made = await apart(scene.messages, lambda: assemble(scene, known, learned))
+        record.weighed = made.weighed
+        return made
 
     def overflowed(self, window: int | None) -> None:
         """Learn that the request was too large, for a window that the endpoint may have named."""
@@ -274,12 +306,12 @@ class Composer:
         """Tell whether older messages are to be summarised before the next request (K11)."""
         if not self.summarises():
             return False
-        scene, threshold = (
-            await self.scene(spoken),
-            self._sources.settings.config.compaction.threshold,
+        scene, learned = await self.scene(spoken), self.learned
+        threshold = self._sources.settings.config.compaction.threshold
+        self._record.weighed = known = await self._sources.counted(scene, self._record.weighed)
+        return await apart(
+            scene.messages, lambda: is_heavy(scene, known, learned, threshold=threshold)
         )
-        self._record.weighed = await self._sources.counted(scene, self._record.weighed)
-        return is_heavy(scene, self._record.weighed, self.learned, threshold=threshold)
 
     async def summary(self, scene: Scene, gone: Sequence[Message], room: int) -> str | Raised:
         """Ask for a summary; once more, with half of its messages, where that is too large.
@@ -291,7 +323,8 @@ class Composer:
         """
         answer: str | Raised = ""
         for most_tokens in (room, room // 2):
-            request = summary_request(
+            made = partial(
+                summary_request,
                 scene.summary,
                 gone,
                 window=scene.window,
@@ -299,6 +332,7 @@ class Composer:
                 model=self._sources.settings.config.compaction.model,
                 correlation=self._correlation,
             )
+            request = await apart(gone, made)
             answer = await self.complete(request)
             if not isinstance(answer, Raised) or not isinstance(answer.error, ContextOverflow):
                 break
@@ -314,7 +348,7 @@ class Composer:
 
     async def scene(self, spoken: Spoken) -> Scene:
         """Return what each request of the turn is made of, but for what goes with it alone."""
-        return self._scene(spoken, (await self.standing(spoken.loaded.skills)).parts)
+        return await self._scene(spoken, (await self.standing(spoken.loaded.skills)).parts)
 
     async def standing(self, skills: tuple[str, ...]) -> Gathered:
         """Return what providers add to each request; they are asked once, and for a new skill."""
@@ -322,10 +356,10 @@ class Composer:
             self._standing = (skills, await self._gathered("system", skills))
         return self._standing[1]
 
-    def _scene(self, spoken: Spoken, parts: tuple[Part, ...]) -> Scene:
+    async def _scene(self, spoken: Spoken, parts: tuple[Part, ...]) -> Scene:
         if self._tools is None or self._tools[0] != spoken.loaded:
             self._tools = (spoken.loaded, self._sources.definitions(self._whose, spoken.loaded))
-        return self._sources.scene(spoken, parts, self._tools[1])
+        return await self._sources.scene(spoken, parts, self._tools[1])
 
     async def _gathered(
         self, place: Place, skills: tuple[str, ...], notes: tuple[int, ...] = ()

@@ -85,6 +85,11 @@ def with_files(
     return tuple(made)
 
 
+def files_of(messages: Iterable[Message]) -> tuple[FilePart, ...]:
+    """Return the files that go along with messages."""
+    return tuple(file for one in messages if isinstance(one, UserMessage) for file in one.files)
+
+
 def _with_notes(messages: tuple[Message, ...], notes: str) -> tuple[Message, ...]:
     for place in range(len(messages) - 1, -1, -1):
         match messages[place]:

@@ -90,7 +90,7 @@ class Reported(Value):
         tokens: What it took, by the endpoint.
     """
 
-    messages: Hidden[Mapping[Message, int]]
+    messages: Hidden[Sequence[Message]]
     tools: int
     tokens: int
 
@@ -258,7 +258,7 @@ def report(
     estimate = _upper(known, Learned(), messages, tools)
     if tokens < estimate * _PLAUSIBLE:
         return replace(known, reported=None), learned
-    reported = Reported(messages=Counter(messages), tools=tools, tokens=tokens)
+    reported = Reported(messages=messages, tools=tools, tokens=tokens)
     learned = replace(learned, overflows_at=math.ceil(learned.overflows_at * _FORGETS))
     guessed = any(isinstance(one, UserMessage) and one.files for one in messages)
     if estimate >= _LEARNS_FROM and not guessed:

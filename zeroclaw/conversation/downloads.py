@@ -34,7 +34,7 @@ from zeroclaw.delivery.account import Account
 from zeroclaw.delivery.outcomes import CallOutcome, Delivered, Rejected, Unknown, Unreachable
 from zeroclaw.envelope import Attachment, ConversationId
 from zeroclaw.gate.taint import Source, joined, named
-from zeroclaw.message import FileKind, FilePart, Message, UserMessage
+from zeroclaw.message import FileKind, FilePart
 from zeroclaw.readers.formats import recognise, sent_as
 from zeroclaw.readers.pictures import without_metadata
 from zeroclaw.store import (
@@ -163,17 +163,16 @@ class Downloads(Value):
             files=tuple(file for one in found for file in one.files),
         )
 
-    async def bytes_of(self, messages: Iterable[Message]) -> dict[str, bytes]:
-        """Return the bytes of the messages' files in base64, by digest; of those that are kept.
+    async def bytes_of(self, files: Iterable[FilePart]) -> dict[str, bytes]:
+        """Return the bytes of files in base64, by digest; of those that are kept.
 
         An image goes as it is seen: what its camera and others wrote into it stays here.
         """
         found: dict[str, bytes] = {}
-        for one in messages:
-            for file in one.files if isinstance(one, UserMessage) else ():
-                body = await self.store.blob(file.digest)
-                if body is not None and (sent := await asyncio.to_thread(_sent, file, body)):
-                    found[file.digest] = sent
+        for file in files:
+            body = await self.store.blob(file.digest)
+            if body is not None and (sent := await asyncio.to_thread(_sent, file, body)):
+                found[file.digest] = sent
         return found
 
     async def _told(self, message: tuple[Item, ...]) -> Told:

@@ -153,9 +153,10 @@ class OffTheRecord:
         seen: set[bytes] = set()
         while True:
             found = await read()
-            lost = {
-                one.body for one in found if is_reference(one.body) and one.body not in self._held
-            }
+            references = {one.body for one in found if one.body.startswith(_REFERENCE)}
+            lost = references - self._held.keys()
+            if not references:
+                return tuple(found)  # as nearly always; of a long page each look costs
             if lost <= seen:
                 return tuple(map(self._with_body, found))
             seen |= lost

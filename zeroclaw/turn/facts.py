@@ -6,8 +6,11 @@ person would have to be asked about is not made, for no person set it off and th
 the commit of the summary, so that a kill keeps both or neither.
 """
 
+from functools import partial
+
 from msgspec.json import encode
 
+from zeroclaw.context.composer import apart
 from zeroclaw.context.facts import facts_of, facts_request
 from zeroclaw.context.notes import added
 from zeroclaw.envelope import ActionId
@@ -64,7 +67,8 @@ class FactNotes:
         if REMEMBER not in services.tools or not await self._may_keep():
             return ()
         known = await services.recollection.notes.all(self._owner)
-        request = facts_request(
+        made = partial(
+            facts_request,
             # One that a page dictated would be read by the model that writes the facts.
             [note.text for note in known if note.trusted],
             gone,
@@ -73,6 +77,7 @@ class FactNotes:
             model=services.sources.settings.config.compaction.model,
             correlation=self._turn.opened.correlation,
         )
+        request = await apart(gone, made)
         answer = await self._turn.composer.complete(request)
         if isinstance(answer, Raised):
             services.log("facts_failed", why=answer.line, level="warning")

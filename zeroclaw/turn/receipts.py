@@ -9,6 +9,7 @@ without waiting.
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 
+from zeroclaw.context.composer import apart
 from zeroclaw.envelope import ActionId, CheckedReceipt, ConversationId
 from zeroclaw.errors import StoreUnusable
 from zeroclaw.foreign import Raised, call_now
@@ -82,7 +83,7 @@ class ReceiptLookup:
     async def _checked(
         self, receipts: Iterable[Issued], history: History
     ) -> dict[str, CheckedReceipt | None]:
-        results = signed_results(history.messages)
+        results = await apart(history.messages, lambda: signed_results(history.messages))
         return {
             one.token: await verdict_of(
                 self._services.store,

@@ -6,7 +6,8 @@ is the journal on disk. A session that failed to write is thrown away and opened
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterator
+from typing import TypeVar
 from weakref import WeakValueDictionary
 
 from zeroclaw.clock import Clock
@@ -22,16 +23,18 @@ from zeroclaw.store import (
     Fence,
     LogEntry,
     LogKind,
+    Pace,
     Store,
     Write,
     read_all,
 )
 from zeroclaw.turn import entries
 from zeroclaw.turn.entries import Entry
-from zeroclaw.turn.journal import History, extend, fold, fold_end
+from zeroclaw.turn.journal import History, extend, folded, folded_end
 from zeroclaw.turn.signals import Event
 from zeroclaw.value import Value
 
+T = TypeVar("T")
 MOST_KEPT = 64
 """Conversations whose history stays in memory between messages."""
 MOST_KEPT_BYTES = 4 * 1024 * 1024
@@ -320,7 +323,7 @@ async def read_history(store: Store, conversation: str, *, whole: bool = False) 
     read = [
         entries.decode(one.body) async for one in read_all(store, LogKind.JOURNAL, conversation)
     ]
-    return fold(entry for entry in read if not isinstance(entry, entries.Compacted))
+    return await _last(folded([one for one in read if not isinstance(one, entries.Compacted)]))
 
 
 async def _read_history(store: Store, conversation: str) -> tuple[History, int]:
@@ -329,12 +332,24 @@ async def _read_history(store: Store, conversation: str) -> tuple[History, int]:
     last = 0 if newest is None else newest.sequence
     for count in READ_AT_ONCE if last > READ_AT_ONCE[0] else ():
         page = await store.read(LogKind.JOURNAL, conversation, after=last - count)
-        history = fold_end([entries.decode(entry.body) for entry in page])
+        journal, pace = list[Entry](), Pace()
+        for one in page:
+            await pace.step(len(one.body))
+            journal.append(entries.decode(one.body))
+        history = await _last(folded_end(journal))
         if history is not None:
-            return history, _bytes_of(page)
-    whole = [entry async for entry in read_all(store, LogKind.JOURNAL, conversation)]
-    return fold(entries.decode(entry.body) for entry in whole), _bytes_of(whole)
+            return history, sum(len(one.body) for one in page)
+    journal, size_bytes = list[Entry](), 0
+    async for one in read_all(store, LogKind.JOURNAL, conversation):
+        size_bytes += len(one.body)
+        journal.append(entries.decode(one.body))
+    return await _last(folded(journal)), size_bytes
 
 
-def _bytes_of(journal: Iterable[LogEntry]) -> int:
-    return sum(len(entry.body) for entry in journal)
+async def _last(steps: Iterator[T]) -> T:
+    """Return what steps come to in the end; behind each of them others are let in (P9)."""
+    found = next(steps)
+    for one in steps:
+        found = one
+        await asyncio.sleep(0)
+    return found

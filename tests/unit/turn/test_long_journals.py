@@ -1,6 +1,7 @@
 """A journal that is read from its end comes to what all of it comes to."""
 
 from collections.abc import Sequence
+from functools import reduce
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,7 +13,7 @@ from zeroclaw.message import AssistantMessage, UserMessage
 from zeroclaw.store import DurablePoint, LogEntry, LogKind
 from zeroclaw.turn import entries
 from zeroclaw.turn.entries import Entry
-from zeroclaw.turn.journal import History, extend, fold, fold_end
+from zeroclaw.turn.journal import History, extend, fold, folded_end
 from zeroclaw.turn.session import READ_AT_ONCE, Leases, Transition, open_session, read_history
 from zeroclaw.value import replace
 
@@ -44,6 +45,11 @@ def turn(number: int, *rounds: int, summed: int = 0, ends: str = "model_stop") -
     last = AssistantMessage(content=f"answer {number}")
     reason = "model_stop" if ends == "model_stop" else "error"
     found.append(entries.TurnFinished(reason=reason, usage=USED, at=AT, message=last))
+    return found
+
+
+def fold_end(journal: Sequence[Entry]) -> History | None:
+    *_, found = folded_end(journal)
     return found
 
 
@@ -85,6 +91,7 @@ def test_the_end_of_a_journal_comes_to_the_whole_or_says_that_it_is_too_short(
 ) -> None:
     """Wherever it is cut; only receipts and turns that a summary stands for are not in it."""
     end = journal[data.draw(st.integers(0, len(journal) - 1)) :]
+    assert fold(journal) == reduce(extend, journal, History())
     assert fold_end(end) in (None, fold(journal))
 
 

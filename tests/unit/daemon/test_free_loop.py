@@ -1,0 +1,97 @@
+"""No command, page or turn holds the event loop for longer where more was said before (P9)."""
+
+import pytest
+
+from tests.fakes.house import World
+from tests.fakes.loop_steps import loop_steps
+from tests.fakes.scripted_model import asks_for, says
+from tests.unit.console.visit import visiting
+from zeroclaw.console.frame import SECTIONS
+from zeroclaw.conversation.turn_row import TURNS, turn_put
+from zeroclaw.envelope import TurnId
+from zeroclaw.inbound.commands.registry import COMMANDS
+from zeroclaw.message import AssistantMessage, Usage, UserMessage
+from zeroclaw.store import Append, Commit, DurablePoint, LogKind, RowKind, Write
+from zeroclaw.turn import entries
+from zeroclaw.turn.session import KEPT_S, LOOK_S
+from zeroclaw.value import replace
+
+TURNS_BEFORE = 600
+WORDS = "as it was said " * 3
+LEAVING = ("forget", "halt", "resume", "otr", "new")
+"""The commands behind which the conversation is another, or none is answered."""
+MOST_STEPS = 6_000
+"""Some two or three milliseconds; nothing here is counted that a thread does."""
+
+
+async def said_much(world: World) -> None:
+    """Let Ada have said much, and tools have been called for it, as it would be on disk."""
+    world.model.will(asks_for(("look", "{}")), says("seen"))
+    async with world.running() as house:
+        await house.say("hello")
+        (row,) = await house.rows(RowKind.TURN)
+        here = row.conversation
+        assert here is not None
+        journal = await house.journal()
+    written: list[Write] = []
+    for number in range(TURNS_BEFORE):
+        turn = TurnId(world.ids.ulid())
+        for one in journal:
+            match one:
+                case entries.TurnOpened():
+                    entry = replace(one, turn=turn, user=UserMessage(content=f"{number}: {WORDS}"))
+                case entries.TurnFinished():
+                    entry = replace(one, message=AssistantMessage(content=f"{WORDS} {number}"))
+                case _:
+                    entry = one
+            body = entries.encode(entry)
+            written.append(Append(log=LogKind.JOURNAL, stream=here, body=body))
+        closed = replace(TURNS.of(row), turn=turn, usage=Usage(input_tokens=5))
+        written.append(turn_put(closed, here, closed=True))
+    commit = Commit(
+        point=DurablePoint.HOUSEKEEPING,
+        conversation=here,
+        fence=await world.store.lease(here),
+        writes=tuple(written),
+    )
+    await world.store.commit(commit)
+
+
+@pytest.mark.slow
+async def test_no_command_holds_the_loop_longer_for_a_long_history(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor a start or a message: when all is read anew, while it is at hand, and when it was let go."""
+    await said_much(world)
+    took: dict[str, tuple[int, str]] = {}
+    with loop_steps(monkeypatch) as steps:
+        async with world.running() as house:
+            took["start"] = steps.taken()
+            staying = [f"/{name}{rest}" for rest in ("", " 1") for name in COMMANDS]
+            staying = [one for one in staying if one[1:].split()[0] not in LEAVING]
+            for said in ("hello", "", "hello", "/context", *staying, *map("/{}".format, LEAVING)):
+                if not said:
+                    await house.advance(KEPT_S + LOOK_S)
+                    continue
+                await house.say(said)
+                took[said] = max(took.get(said, (0, "")), steps.taken())
+    assert {said: found for said, found in took.items() if found[0] > MOST_STEPS} == {}
+
+
+@pytest.mark.slow
+async def test_no_page_holds_the_loop_longer_for_a_long_history(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor those that the sections of the console lead to."""
+    await said_much(world)
+    took: dict[str, tuple[int, str]] = {}
+    async with visiting(world) as visitor:
+        await visitor.page("usage")  # the first request loads what makes pages
+        with loop_steps(monkeypatch) as steps:
+            for section in SECTIONS:
+                links = (await visitor.page(section)).links().values()
+                for path in (section, *(one.removeprefix("/console/") for one in links)):
+                    if path.startswith(section):
+                        await visitor.page(path)
+                        took[path] = steps.taken()
+    assert {path: found for path, found in took.items() if found[0] > MOST_STEPS} == {}
