@@ -14,6 +14,7 @@ SECTIONS = {
     "conversations": "Conversations",
     "usage": "Usage",
     "audit": "Audit",
+    "tools": "Tools",
     "policy": "Policy",
 }
 """The sections by their path, in the order in which they are shown."""

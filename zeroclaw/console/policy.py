@@ -1,4 +1,4 @@
-"""Shows the policy explainer: a question, what the policy answers, and why; and what is in force.
+"""Shows the policy explainer: a question, what the policy answers, and why; what is in force; and the tools.
 
 Pure; the answer itself is the policy's.
 """
@@ -6,12 +6,16 @@ Pure; the answer itself is the policy's.
 import json
 from collections.abc import Mapping, Sequence
 from typing import assert_never
+from urllib.parse import urlencode
 
 from zeroclaw.codec import to_json
 from zeroclaw.console.frame import Place, button
 from zeroclaw.console.markup import Html, Node, coded, field, joined, panel, pill, table, tag
+from zeroclaw.gate.conditions import facts_of
 from zeroclaw.gate.policy import Considered, Statement, StatementEffect
 from zeroclaw.gate.ruling import Explained
+from zeroclaw.inbound.identity import OPERATOR
+from zeroclaw.tool import ToolSpec
 from zeroclaw.value import Value
 
 _LOOKS: dict[StatementEffect, str] = {"allow": "good", "ask": "ask", "deny": "bad"}
@@ -187,6 +191,65 @@ def _considered(one: Considered, *, is_made: bool) -> Html:
         data_made="true" if is_made else None,
         data_matched="true" if one.matched else "false",
     )
+
+
+# --- the tools -----------------------------------------------------------------------------------
+
+
+class ToolRow(Value):
+    """A tool, and what the policy says of it before anything is known of a call.
+
+    Attributes:
+        spec: What it declares.
+        group: The package, or the part of the house, that brought it.
+        operator: For an operator, in a direct chat; None where it hangs on the call.
+        others: For anybody else who was admitted.
+    """
+
+    spec: ToolSpec
+    group: str
+    operator: StatementEffect | None
+    others: StatementEffect | None
+
+
+def tools(place: Place, found: Sequence[ToolRow], off: Sequence[str]) -> Html:
+    """Return the section; `off` are the names of what this house has and did not bring."""
+    more = [tag("p", "Off: ", *_codes(off), class_="note")] if off else []
+    return panel(
+        "What a model may call",
+        tag(
+            "p",
+            "What holds for a call is decided when it is made: by what it touches, by grants, and in ",
+            tag("code", "full"),
+            " by whether the turn holds untrusted text. Each name leads to why.",
+            class_="note",
+        ),
+        table(
+            ("tool", "brought by", "may do · risk", "for operators", "for others"),
+            (_tool(place, one) for one in found),
+            caption="the tools that are on",
+        ),
+        *more,
+        id_="tools",
+    )
+
+
+def _tool(place: Place, one: ToolRow) -> Html:
+    spec = one.spec
+    effects = ", ".join(sorted(spec.effects)) or "anything, it does not say"
+    why = f"{place.to('policy')}?{urlencode({'who': OPERATOR, 'action': spec.name})}"
+    return tag(
+        "tr",
+        tag("th", tag("a", tag("code", spec.name), href=why), scope="row"),
+        tag("td", one.group),
+        tag("td", f"{effects} · {facts_of(spec).risk}"),
+        tag("td", _standing(one.operator)),
+        tag("td", _standing(one.others)),
+    )
+
+
+def _standing(effect: StatementEffect | None) -> Html:
+    return pill("by the call", "quiet") if effect is None else pill(effect, _LOOKS[effect])
 
 
 # --- what is in force ----------------------------------------------------------------------------

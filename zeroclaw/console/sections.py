@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 
+from zeroclaw.config.model import ToolsSettings
 from zeroclaw.console import (
     approvals,
     audit,
@@ -47,7 +48,7 @@ class Sections:
         self._place = context.place
         self._look = ConsoleReader(context, chains)
         self._chains = chains
-        self._explainer = context.explainer
+        self._explainer, self._offers = context.explainer, context.sources.offers
         self._made: dict[str, Callable[[Fields], Awaitable[tuple[str, Html]]]] = {
             "approvals": self._approvals,
             "grants": self._grants,
@@ -55,6 +56,7 @@ class Sections:
             "conversations": self._conversations,
             "usage": self._usage,
             "audit": self._audit,
+            "tools": self._tools,
             "policy": self._policy,
         }
 
@@ -186,6 +188,21 @@ class Sections:
         answer = await self._explain(typed) if "action" in asked else None
         statements = self._explainer.policy().statements
         return "", policy.policy(self._place, typed, known, answer, statements)
+
+    async def _tools(self, _asked: Fields) -> tuple[str, Html]:
+        groups, every = self._offers.groups, self._explainer.tools
+        found = [
+            policy.ToolRow(
+                spec=tool.spec,
+                group=groups.get(name, name),
+                operator=self._explainer.standing(tool, OPERATOR),
+                others=self._explainer.standing(tool),
+            )
+            for name, tool in every.items()
+        ]
+        brought = {one.group for one in found}
+        off = [one for one in ToolsSettings.model_fields if one not in brought]
+        return "", policy.tools(self._place, found, off)
 
     async def _explain(self, typed: policy.Question) -> policy.Answer:
         given = (one.strip() for one in typed.resources.splitlines())

@@ -5,10 +5,11 @@ import asyncio
 import pytest
 
 from tests.fakes.house import House, World
+from tests.fakes.plain_tool import BURN, PlainTool
 from tests.fakes.scripted_model import asks_for, says
 from tests.unit.console.parsed import Part
 from tests.unit.console.visit import visiting
-from zeroclaw.config.model import RuntimeSettings
+from zeroclaw.config.model import PolicySettings, RuntimeSettings
 from zeroclaw.console.frame import SECTIONS
 from zeroclaw.console.notifier import MOST_PAGES
 from zeroclaw.console.reading import OUTBOX_PAGE
@@ -404,6 +405,53 @@ async def test_the_policy_explains_itself(world: World, query: str, said: str) -
     async with visiting(world) as visitor:
         page = await visitor.page(f"policy?{query}")
         assert said in page.by_id("answer").words
+
+
+async def test_tools_are_listed_with_what_policy_says_of_them(world: World) -> None:
+    """Which are there, who brought them, what they may do, and what holds for operators and others."""
+    no_burn: dict[str, object] = {
+        "id": "no-burn",
+        "effect": "deny",
+        "actions": ["tool:burn"],
+        "principals": ["role:operator"],
+    }
+    no_dig = {**no_burn, "id": "no-dig", "actions": ["tool:dig"], "principals": ["anyone"]}
+    world.configure(policy=PolicySettings(statement=(no_burn, no_dig)))
+    world.tools = (*world.tools, PlainTool(replace(BURN, name="dig", effects=frozenset())))
+    async with visiting(world) as visitor:
+        page = await visitor.page("tools")
+        rows = [tuple(one.words for one in row.every("td")) for row in page.every("tr")[1:]]
+        names = [row.every("th")[0].words.split()[0] for row in page.every("tr")[1:]]
+        shown = dict(zip(names, rows, strict=True))
+        assert shown["look"] == ("look", "read · low", "allow", "allow")
+        assert shown["burn"] == ("burn", "write · medium", "deny", "ask")
+        assert shown["dig"] == ("dig", "anything, it does not say · high", "deny", "deny")
+        assert "load_tools" in shown
+        assert "Off: attachments fetch files" in page.by_id("main").words
+        assert page.links()["look"] == "/console/policy?who=operator&action=look"
+        await visitor.page("policy?who=operator&action=look")
+
+
+async def test_what_hangs_on_the_call_is_said_of_a_tool(world: World) -> None:
+    """A statement that names what is touched says nothing of a tool as a whole."""
+    some: dict[str, object] = {
+        "id": "some",
+        "effect": "allow",
+        "actions": ["tool:poke"],
+        "principals": ["person:ben"],
+        "resources": ["file:/srv/*"],
+    }
+    world.configure(policy=PolicySettings(statement=(some,)), autonomy="readonly")
+    async with visiting(world) as visitor:
+        page = await visitor.page("tools")
+        [row] = [one for one in page.every("tr")[1:] if one.every("th")[0].words[:4] == "poke"]
+        assert [one.words for one in row.every("td")][2:] == ["deny", "deny"]
+    everybody = {**some, "principals": ["anyone"]}
+    world.configure(policy=PolicySettings(statement=(everybody,)), autonomy="readonly")
+    async with visiting(world) as visitor:
+        page = await visitor.page("tools")
+        [row] = [one for one in page.every("tr")[1:] if one.every("th")[0].words[:4] == "poke"]
+        assert [one.words for one in row.every("td")][2:] == ["by the call", "by the call"]
 
 
 async def test_a_halt_is_part_of_what_is_explained(world: World) -> None:

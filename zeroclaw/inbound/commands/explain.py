@@ -16,9 +16,9 @@ from zeroclaw.envelope import Address, ConversationId, Principal, Sender
 from zeroclaw.errors import ConfigError, ToolArgumentsInvalid
 from zeroclaw.foreign import Raised, call_now
 from zeroclaw.gate.action import parse_arguments
-from zeroclaw.gate.conditions import EFFECTS, Query, ToolFacts, facts_of
+from zeroclaw.gate.conditions import EFFECTS, Query, ToolFacts, any_call, facts_of
 from zeroclaw.gate.decide import resolve_resources
-from zeroclaw.gate.policy import PolicySet
+from zeroclaw.gate.policy import PolicySet, StatementEffect
 from zeroclaw.gate.protection import Protected
 from zeroclaw.gate.ruling import Explained, Ruling, refused, rule, rule_answer
 from zeroclaw.inbound.identity import OPERATOR, People, identity_parts
@@ -117,6 +117,18 @@ class Explainer(Value):
             ruling = refused(f"no tool is called `{name}` here; known are {known}")
             return self._explained(query, ruling)
         return await self._explain_call(tool, query, arguments, asker)
+
+    def standing(self, tool: Tool, *roles: str) -> StatementEffect | None:
+        """Return what the policy says of a tool to somebody of these roles whom no statement names.
+
+        None where that hangs on the call: on what it touches, or holds.
+        """
+        somebody = Principal(id="somebody:", roles=frozenset(roles), channel="", sender="")
+        query = any_call(tool.spec, somebody, now=self.clock.now(), direct=True)
+        policy = self.policy()
+        told = replace(query, arguments={}, untrusted=False, in_message=False)
+        effect = policy.decide(told).effect
+        return None if effect == "deny" and policy.could(query) else effect
 
     async def _explain_call(
         self, tool: Tool, query: Query, arguments: str, asker: Asker
