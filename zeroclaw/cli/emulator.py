@@ -20,6 +20,9 @@ from zeroclaw.host.places import find_config
 from zeroclaw.manifest import ChannelManifest
 
 _KEY = "try"
+_TALKS = """a daemon of its own talks there: let Ann write to it, and for a card, which Olga answers,
+    /tool shell {"command": "date"}
+Ctrl-C ends both"""
 
 
 @click.command("try")
@@ -157,7 +160,7 @@ async def _with_daemon(emulated: Emulated, config: Path | None) -> None:
 
     async def sit(_place: Path) -> None:
         told = _ending()
-        click.echo(f"open    {emulated.page}\n\na daemon of its own talks there; Ctrl-C ends both")
+        click.echo(f"open    {emulated.page}\n\n{_TALKS}")
         await told.wait()
 
     os.environ.update(emulated.environment)  # which the daemon inherits

@@ -440,6 +440,7 @@ class SlackServer:
         return f"{self.origin}/api"
 
     async def __aenter__(self) -> Self:
+        self._emulate = await asyncio.to_thread(emulate_url)  # what it needs may not be there
         await self._posts.__aenter__()
         self.session = aiohttp.ClientSession()
         application = web.Application(client_max_size=64 << 20)
@@ -466,7 +467,6 @@ class SlackServer:
 
     async def _emulated(self) -> None:
         """Wait until it answers; a connection that is refused at once is tried at once again."""
-        self._emulate = await asyncio.to_thread(emulate_url)
         async with asyncio.timeout(30):
             while True:
                 with suppress(aiohttp.ClientConnectorError):
