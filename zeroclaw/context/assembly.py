@@ -20,7 +20,15 @@ from itertools import accumulate
 from zeroclaw.context.history import prepare_request_messages
 from zeroclaw.context.offers import NOTHING_LOADED, Loaded
 from zeroclaw.context.stale import in_one_line, with_stale_results
-from zeroclaw.context.tokens import Learned, Weighed, of_request, of_text, size_of, weighed
+from zeroclaw.context.tokens import (
+    Learned,
+    Weighed,
+    of_part,
+    of_request,
+    of_text,
+    size_of,
+    weighed,
+)
 from zeroclaw.context_provider import Place
 from zeroclaw.gate.receipt import detach
 from zeroclaw.message import (
@@ -72,7 +80,7 @@ class Part(Value):
 
     Attributes:
         name: What it is called in `/context`.
-        most_tokens: Its budget; what is beyond is cut off. None for a text of fixed length.
+        text: Within its budget.
         priority: Where the request does not fit, the part with the highest number goes first; 0
             stays.
         place: `turn` for what changes from turn to turn.
@@ -80,7 +88,6 @@ class Part(Value):
 
     name: str
     text: str
-    most_tokens: int | None = None
     priority: int = 0
     place: Place = "system"
 
@@ -223,7 +230,7 @@ def tails(messages: Sequence[Message], start: int) -> Iterator[Tail]:
 
 def _made(scene: Scene, known: Weighed, learned: Learned) -> Assembled:
     """Lay out a scene as it is, and weigh it."""
-    parts = [_within(one) for one in scene.parts if one.text]
+    parts = [one for one in scene.parts if one.text]
     system = [one.text for one in parts if one.place == "system"]
     own = [one.text for one in parts if one.place == "turn"]
     # Its further lines are set in, so that none looks like one of the prompt's, which it stands in.
@@ -305,14 +312,6 @@ def _clipped(message: Message, most_chars: int) -> Message:
     return replace(message, content=f"{text[:half]}{left_out}{text[-half:]}{receipt}")
 
 
-def _within(part: Part) -> Part:
-    """Return a part within its budget."""
-    text = part.text
-    if part.most_tokens is not None:
-        text = clipped(text, part.most_tokens)
-    return replace(part, text=text)
-
-
 def clipped(text: str, most_tokens: int) -> str:
     """Return the beginning of a text that takes so many tokens at most."""
     while (size := of_text(text)) > most_tokens:
@@ -325,12 +324,12 @@ def clipped(text: str, most_tokens: int) -> str:
 def shares(scene: Scene, assembled: Assembled) -> Mapping[str, int]:
     """Return what fills the window: tokens by the name of each part, in its order.
 
-    The estimates are brought to the sum that is expected, so that they add up to it.
+    All are counted as the request itself is, and brought to the sum that is expected of it.
     """
     found: dict[str, int] = defaultdict(int)
-    for one in map(_within, scene.parts):
-        found[one.name] += of_text(one.text)
-    found["summary"] = of_text(scene.summary)
+    for one in scene.parts:
+        found[one.name] += of_part(one.text, assembled.weighed)
+    found["summary"] = of_part(scene.summary, assembled.weighed)
     found["messages"] = found["results"] = 0
     for one in assembled.messages[1:]:
         found["results" if isinstance(one, ToolMessage) else "messages"] += assembled.weighed.sizes[

@@ -22,7 +22,7 @@ from zeroclaw.context.assembly import (
     room_of,
 )
 from zeroclaw.context.stale import with_stale_results
-from zeroclaw.context.tokens import Learned, Weighed, of_message, of_text, weighed
+from zeroclaw.context.tokens import Learned, Weighed, of_message, of_part, of_text, weighed
 from zeroclaw.gate.receipt import detach
 from zeroclaw.message import (
     AssistantMessage,
@@ -93,16 +93,16 @@ def is_heavy(scene: Scene, known: Weighed, learned: Learned, *, threshold: float
     if room is None:
         return False
     whole = laid_out(scene, known, learned)
-    fixed = fixed_of(scene, whole.tools_tokens)
+    fixed = fixed_of(scene, whole.tools_tokens, known)
     return (
         whole.tokens >= fixed + threshold * (room - fixed)
         and kept(scene, whole.weighed, learned) is not None
     )
 
 
-def fixed_of(scene: Scene, tools: int) -> int:
+def fixed_of(scene: Scene, tools: int, known: Weighed) -> int:
     """Return the estimate of what is in each request, whatever was said; `tools` is theirs."""
-    return tools + sum(of_text(one.text) for one in scene.parts)
+    return tools + sum(of_part(one.text, known) for one in scene.parts)
 
 
 def kept(scene: Scene, known: Weighed, learned: Learned, *, least: bool = False) -> Tail | None:
@@ -116,7 +116,7 @@ def kept(scene: Scene, known: Weighed, learned: Learned, *, least: bool = False)
     """
     room = 0 if least else room_of(scene, learned) or 0
     shown = with_stale_results(scene.messages, reader=scene.reader)
-    fixed = fixed_of(scene, weighed(known, (), scene.tools).tools_tokens)
+    fixed = fixed_of(scene, weighed(known, (), scene.tools).tools_tokens, known)
     return longest(shown, scene.start, KEPT_SHARE * (room - fixed), known)
 
 

@@ -28,14 +28,14 @@ from zeroclaw.context.compaction import Breaker, is_heavy, summary_request
 from zeroclaw.context.history import with_files
 from zeroclaw.context.model import Model, complete, estimated_input
 from zeroclaw.context.offers import Loaded, Offers
-from zeroclaw.context.providers import ContextProviders, Gathered
+from zeroclaw.context.providers import ContextProviders, Count, Gathered
 from zeroclaw.context.tokens import Learned, Weighed
 from zeroclaw.context_provider import ContextRequest, Place
 from zeroclaw.envelope import Address, ConversationId, Principal, TurnId
 from zeroclaw.errors import ContextMissing, ContextOverflow
 from zeroclaw.events import ContextLeftOut, Publish
 from zeroclaw.foreign import Raised, call
-from zeroclaw.message import NO_USAGE, Message, ToolDefinition, Usage
+from zeroclaw.message import NO_USAGE, Message, SystemMessage, ToolDefinition, Usage
 from zeroclaw.provider import Counting, ModelRequest
 from zeroclaw.value import Value
 
@@ -126,7 +126,7 @@ class RequestSources(Value):
             skills=skills,
             window=facts.context_tokens,
         )
-        return await self.providers.gather(asked, place, facts.context_tokens)
+        return await self.providers.gather(asked, place, facts.context_tokens, self.count)
 
     def definitions(self, whose: Whose, loaded: Loaded) -> tuple[ToolDefinition, ...]:
         """Return the tools that are sent along."""
@@ -157,15 +157,29 @@ class RequestSources(Value):
             reader=self.reader if facts.calls_tools else "",
         )
 
-    async def counted(self, scene: Scene, known: Weighed) -> Weighed:
-        """Let the model's own tokenizer count what is new of a request, where one is at hand."""
+    @property
+    def count(self) -> Count | None:
+        """Count by the model's own tokenizer, as `Counting.count` does; None where none is at hand."""
         provider = self.model.provider
         if not provider.facts.counted_by or not isinstance(provider, Counting):
+            return None
+
+        async def count(texts: Sequence[str]) -> tuple[int, ...] | None:
+            sizes = await call(lambda: provider.count(texts))
+            if sizes is None or isinstance(sizes, Raised) or len(sizes) != len(texts):
+                return None
+            return sizes
+
+        return count
+
+    async def counted(self, scene: Scene, known: Weighed) -> Weighed:
+        """Let the model's own tokenizer count what is new of a request, where one is at hand."""
+        if (count := self.count) is None:
             return known
         learned = self.model.record.learned
         messages, texts = await apart(scene.messages, lambda: _uncounted(scene, known, learned))
-        sizes = await call(lambda: provider.count(texts)) if texts else ()
-        if sizes is None or isinstance(sizes, Raised) or len(sizes) != len(texts):
+        sizes = await count(texts) if texts else ()
+        if sizes is None:
             return known
         found = dict(zip(texts, sizes, strict=True))
         return await apart(messages, lambda: tokens.counted(known, messages, scene.tools, found))
@@ -198,7 +212,11 @@ async def apart(messages: Sequence[Message], work: Callable[[], T]) -> T:
 def _uncounted(
     scene: Scene, known: Weighed, learned: Learned
 ) -> tuple[tuple[Message, ...], tuple[str, ...]]:
-    messages = laid_out(scene, known, learned).messages
+    parts = (scene.summary, *(one.text for one in scene.parts))
+    messages = (
+        *laid_out(scene, known, learned).messages,
+        *(SystemMessage(content=one) for one in parts if one),
+    )
     return messages, tokens.uncounted(known, messages, scene.tools)
 
 

@@ -6,9 +6,10 @@ are told to the composer, by name, without a word of the text.
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
 from zeroclaw.context.assembly import Part, clipped
+from zeroclaw.context.tokens import of_text
 from zeroclaw.context_provider import (
     ContextProvider,
     ContextRequest,
@@ -32,6 +33,10 @@ ON_THE_LOOP_CHARS = 4_096
 _MOST_CHARS_A_TOKEN = 5
 """Of any text, by our estimate."""
 _REFUSED = "it holds a secret, or what looks like one"
+_COUNTS = 4
+"""Of one text; the first says how much of it to leave, the others that it was as dense there."""
+Count = Callable[[Sequence[str]], Awaitable[tuple[int, ...] | None]]
+"""Tells how many tokens each text takes, None where it can't be told."""
 
 
 class LeftOut(Value):
@@ -80,7 +85,11 @@ class ContextProviders:
         return tuple(spec.name for spec, _ in self._providers if not spec.trusted)
 
     async def gather(
-        self, request: ContextRequest, place: Place, window: int | None = None
+        self,
+        request: ContextRequest,
+        place: Place,
+        window: int | None = None,
+        count: Count | None = None,
     ) -> Gathered:
         """Ask those of one place, one after the other: most need no waiting.
 
@@ -88,6 +97,7 @@ class ContextProviders:
             request: What they are told.
             place: Whose.
             window: Of the model in tokens, None where it is not known.
+            count: Counts as the model does, None where nothing does.
         """
         parts: list[Part] = []
         left_out: list[LeftOut] = []
@@ -103,7 +113,7 @@ class ContextProviders:
                 continue
             for one in returned:
                 name = one.name or spec.name
-                text = await self._passed(one, _budget(spec, window))
+                text = await self._passed(one, _budget(spec, window), count)
                 if text is None:
                     refused = LeftOut(name=name, why=_REFUSED, is_required=spec.is_required)
                     left_out.append(refused)
@@ -113,7 +123,9 @@ class ContextProviders:
                     untrusted += [name] if one.untrusted else []
         return Gathered(parts=tuple(parts), left_out=tuple(left_out), untrusted=tuple(untrusted))
 
-    async def _passed(self, one: ContextText, most_tokens: int | None) -> str | None:
+    async def _passed(
+        self, one: ContextText, most_tokens: int | None, count: Count | None
+    ) -> str | None:
         """Return a text as the model reads it, empty for none; None for one that holds a secret."""
         text = one.text.strip()
         if most_tokens is not None:
@@ -123,7 +135,7 @@ class ContextProviders:
             return ""
         if await self._holds_secret(f"{one.title}\n{text}"):
             return None
-        shown = text if most_tokens is None else clipped(text, most_tokens)
+        shown = text if most_tokens is None else await _clipped(text, most_tokens, count)
         return framed(one, shown) if shown else ""
 
     async def _holds_secret(self, text: str) -> bool:
@@ -149,6 +161,23 @@ async def _ask(
             return tuple([replace(one) for one in await provider.texts(request)])
 
     return await call(within)
+
+
+async def _clipped(text: str, most_tokens: int, count: Count | None) -> str:
+    """Return the beginning of a text within its budget, by the model's own count where there is one.
+
+    A few counts come close to it, from below.
+    """
+    if count is not None and of_text(text) > most_tokens:  # the estimate is never below the count
+        left = text
+        for _ in range(_COUNTS):
+            sizes = await count((left,))
+            if sizes is None:
+                break
+            if sizes[0] <= most_tokens:
+                return left
+            left = left[: min(len(left) * most_tokens // sizes[0], len(left) - 2)].rstrip() + "…"
+    return clipped(text, most_tokens)
 
 
 def _budget(spec: ContextSpec, window: int | None) -> int | None:

@@ -22,6 +22,7 @@ from zeroclaw.message import (
     AssistantMessage,
     FileKind,
     Message,
+    SystemMessage,
     ToolDefinition,
     UserMessage,
 )
@@ -165,6 +166,14 @@ def of_tools(tools: Iterable[ToolDefinition], size: Size | None = None) -> int:
 def size_of(message: Message, known: Weighed) -> int:
     """Return at least as many tokens as a message takes; one that was weighed before is not again."""
     return known.counted.get(message) or known.sizes.get(message) or of_message(message)
+
+
+def of_part(text: str, known: Weighed) -> int:
+    """Return as many tokens as a part of a message takes; by its own count where it was counted.
+
+    What is to be counted of it is a system message that holds it alone.
+    """
+    return size_of(SystemMessage(content=text), known) - _MESSAGE if text else 0
 
 
 def weighed(

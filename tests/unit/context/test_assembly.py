@@ -15,6 +15,7 @@ from zeroclaw.context.assembly import (
     Tail,
     answer_tokens,
     assemble,
+    clipped,
     laid_out,
     reserve_of,
     room_of,
@@ -131,16 +132,13 @@ def test_no_line_of_a_summary_stands_as_if_it_were_the_prompts() -> None:
     assert lines[-1].startswith("(A model wrote this from what was said here.")
 
 
-def test_a_part_is_cut_at_its_budget() -> None:
-    """The rest of the request is not its business. S0-14."""
-    notes = Part(name="notes", text=WORDS * 50, most_tokens=60)
-    system = made(scene(talk(0), parts=(PROMPT, notes))).messages[0]
-    text = system.content.removeprefix("You are zeroclaw.\n\n")
+def test_a_text_is_cut_at_its_budget() -> None:
+    """Of one that has room for nothing is nothing left. S0-14."""
+    text = clipped(WORDS * 50, 60)
     assert text.startswith("The quick brown fox")
     assert text.endswith("…")
     assert of_text(text) <= 60
-    none = replace(notes, most_tokens=1)
-    assert made(scene(talk(0), parts=(PROMPT, none))).messages[0].content == "You are zeroclaw.\n\n"
+    assert clipped(WORDS * 50, 1) == ""
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ def test_a_history_is_heavy_from_seven_tenths_of_its_room_on() -> None:
     """Of what the window leaves beside the answer, the prompt and the tools (S3-09)."""
     turns = next(n for n in range(1, 99) if heavy(talk(n, 4)))
     sizes = sum(map(of_message, talk(turns, 4)))
-    room = WINDOW - WINDOW // 4 - fixed_of(scene((), start=0), 0)
+    room = WINDOW - WINDOW // 4 - fixed_of(scene((), start=0), 0, Weighed())
     assert 0.7 * room - 100 < sizes < 0.7 * room + 200
     assert not heavy(talk(turns - 1, 4))
     assert heavy(talk(turns - 1, 4), tools=(TOOL,) * 9), "more tools leave less room"
@@ -73,7 +73,7 @@ def test_three_tenths_of_the_room_stay() -> None:
     tail = kept(one, Weighed(), NEW)
     assert tail is not None
     stays = sum(map(of_message, tail.of(history)))
-    room = WINDOW - WINDOW // 4 - fixed_of(one, 0)
+    room = WINDOW - WINDOW // 4 - fixed_of(one, 0, Weighed())
     assert 0.3 * room - 200 < stays <= 0.3 * room
     assert kept(one, Weighed(), NEW, least=True) == Tail(start=len(history) - 1)
     assert kept(scene((said(1),)), Weighed(), NEW, least=True) is None

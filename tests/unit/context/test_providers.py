@@ -185,3 +185,37 @@ async def test_what_strangers_may_have_written_is_known_by_name() -> None:
     every = ContextProviders((stranger, mixed), lambda _: False)
     assert every.untrusted == ("feed",)
     assert (await every.gather(REQUEST, "system")).untrusted == ("theirs",)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "least", "most"),
+    [
+        ("by ten", 950, 1_010),
+        ("by three", 270, 300),
+        ("by letter", 90, 100),
+        ("dense at first", 40, 50),
+        ("not now", 200, 260),
+        ("denser with each look", 200, 260),
+    ],
+)
+async def test_a_budget_is_of_the_models_own_tokens(sizes: str, least: int, most: int) -> None:
+    """Where they are counted, though the estimate is higher; and what is not counted is estimated."""
+    looks: list[str] = []
+
+    async def count(texts: Sequence[str]) -> tuple[int, ...] | None:
+        (text,) = texts
+        looks.append(text)
+        return {
+            "by ten": (len(text) // 10,),
+            "by three": (-(-len(text) // 3),),
+            "by letter": (len(text),),
+            "dense at first": (min(len(text), 1_000) * 2,),
+            "not now": None,
+            "denser with each look": (len(text) * len(looks) ** 3,),
+        }[sizes]
+
+    spec = ContextSpec(name="same", priority=1, most_tokens=100, trusted=True)
+    providers = ContextProviders([adds("word " * 400, spec=spec)], Redactor((SECRET,)).finds)
+    (part,) = (await providers.gather(REQUEST, "system", None, count)).parts
+    assert least <= len(part.text) <= most
+    assert len(looks) <= 4

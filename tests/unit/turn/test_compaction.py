@@ -1,6 +1,8 @@
 """A conversation that is too long for its model: a summary, or a request that leaves its oldest out."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
+
+import pytest
 
 from tests.fakes.house import House, World
 from tests.fakes.house_parts import SECRET
@@ -37,6 +39,17 @@ class NoSummaries(ScriptedModel):
             raise ProviderUnreachable(message)
         async for event in super().stream(request):
             yield event
+
+
+class Letters(ScriptedModel):
+    """A model whose every letter is a token."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.facts = ProviderFacts(model="letters", counted_by="letters")
+
+    async def count(self, texts: Sequence[str]) -> tuple[int, ...]:
+        return tuple(map(len, texts))
 
 
 def small(world: World, window: int = 2_048) -> None:
@@ -219,6 +232,18 @@ async def test_what_fills_the_window_is_shown(world: World) -> None:
         names = [line[:14].strip() for line in lines[3:-1]]
         assert names == ["instructions", "messages", "tools", "for the answer", "free"]
         assert len(world.model.requests) == 2
+
+
+async def test_what_fills_the_window_is_counted_by_the_models_own_tokenizer(world: World) -> None:
+    """Each part of it as the whole is, so that their shares are true. S3-09."""
+    world.model = Letters()
+    async with world.running() as house:
+        await house.say(WORDS * 20)
+        await house.say("/context")
+        rows = [line.rsplit("  ", 1) for line in house.texts()[-1].splitlines()[3:-1]]
+        shown = {name.strip(): int(tokens.replace(",", "")) for name, tokens in rows}
+        assert shown["instructions"] == pytest.approx(len(system(world)), rel=0.02)
+        assert shown["messages"] == pytest.approx(len(WORDS * 20), rel=0.02)
 
 
 async def test_a_window_that_is_not_known_is_said_so(world: World) -> None:
