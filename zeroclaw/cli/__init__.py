@@ -12,7 +12,7 @@ from typing import IO
 
 import click
 
-from zeroclaw.cli.invocation import copyable
+from zeroclaw.cli.invocation import harmless
 from zeroclaw.errors import ConfigError, ZeroclawError, system_words
 
 _STDERR = 2
@@ -69,7 +69,7 @@ class CommandFailed(click.ClickException):
 
     def __init__(self, *lines: str) -> None:
         # Now, while the options of the command are known; when it is shown they are not.
-        self.lines = tuple(map(copyable, lines))
+        self.lines = tuple(map(harmless, lines))
         super().__init__("; ".join(self.lines))
 
     def show(self, file: IO[str] | None = None) -> None:

@@ -1,7 +1,6 @@
 """`zeroclaw export`: what is kept of a conversation or a person, for reading and for machines."""
 
 import asyncio
-import json
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -57,6 +56,7 @@ async def _exported(
     from zeroclaw.retention.collect import collect
     from zeroclaw.retention.export import lines, page
     from zeroclaw.stores.sqlite.reader import open_for_looking
+    from zeroclaw.text.escape import as_json
     from zeroclaw.value import replace
 
     start = await asyncio.to_thread(
@@ -80,7 +80,7 @@ async def _exported(
         raise NotExported(message)
     if as_page:
         return page(f"zeroclaw: {whose}", found)
-    return "".join(f"{json.dumps(line.as_json(), ensure_ascii=False)}\n" for line in found)
+    return "".join(f"{as_json(line.as_json())}\n" for line in found)
 
 
 async def _redacted_there(place: Path, said: tuple[str, ...]) -> tuple[str, ...]:

@@ -58,8 +58,15 @@ def command(words: str) -> str:
 
 
 def say(text: str) -> None:
-    """Print a text with every `zeroclaw …` in it as it can be typed here."""
-    click.echo(copyable(text))
+    """Print a text, harmless."""
+    click.echo(harmless(text))
+
+
+def harmless(text: str) -> str:
+    """Return a text as it can be typed here, with nothing in it that a terminal obeys or does not show."""
+    from zeroclaw.text.escape import escape_invisible
+
+    return copyable(escape_invisible(text))
 
 
 def copyable(text: str) -> str:

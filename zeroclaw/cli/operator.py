@@ -188,7 +188,7 @@ def pair() -> None:
 @at_place
 def pair_list(place: Path) -> None:
     """Show who waits, who was let in, and who was revoked; works without a daemon too."""
-    click.echo(asyncio.run(_pairs(place)))
+    say(asyncio.run(_pairs(place)))
 
 
 @pair.command("approve")
@@ -196,7 +196,7 @@ def pair_list(place: Path) -> None:
 @at_place
 def pair_approve(place: Path, *, who: str) -> None:
     """Let in who has this code, or take back that a person was revoked."""
-    click.echo(asyncio.run(change(place, "pair", "approve", who)))
+    say(asyncio.run(change(place, "pair", "approve", who)))
 
 
 @pair.command("deny")
@@ -204,7 +204,7 @@ def pair_approve(place: Path, *, who: str) -> None:
 @at_place
 def pair_deny(place: Path, *, who: str) -> None:
     """Refuse who has this code; they meet silence for a day."""
-    click.echo(asyncio.run(change(place, "pair", "deny", who)))
+    say(asyncio.run(change(place, "pair", "deny", who)))
 
 
 @pair.command("revoke")
@@ -215,7 +215,7 @@ def pair_revoke(place: Path, *, who: str) -> None:
 
     PERSON is a name of the configuration, or <channel>:<sender id>.
     """
-    click.echo(asyncio.run(change(place, "pair", "revoke", who)))
+    say(asyncio.run(change(place, "pair", "revoke", who)))
 
 
 async def _pairs(place: Path) -> str:
@@ -256,4 +256,4 @@ def grants_revoke(place: Path, *, ids: tuple[str, ...]) -> None:
 
     ID is what `zeroclaw grants list` shows. Fails when none of them was ended.
     """
-    click.echo(asyncio.run(change(place, "grants", "revoke", *ids)))
+    say(asyncio.run(change(place, "grants", "revoke", *ids)))

@@ -1,6 +1,5 @@
 """The options that commands share, and the places that they lead to."""
 
-import json
 from collections.abc import Callable, Iterable
 from functools import wraps
 from pathlib import Path
@@ -57,6 +56,8 @@ def as_json(function: C) -> C:
 def print_found(told: object, lines: Iterable[str], *, as_json: bool) -> None:
     """Print what a command found: whole for machines, or the lines for people."""
     if as_json:
-        click.echo(json.dumps(told, indent=2, ensure_ascii=False))
+        from zeroclaw.text import escape
+
+        click.echo(escape.as_json(told, indent=2))
     else:
         say("\n".join(lines))

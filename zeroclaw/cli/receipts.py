@@ -1,6 +1,7 @@
 """`zeroclaw receipts`: which receipts in a text are true."""
 
 import asyncio
+import re
 import secrets
 import sys
 from collections.abc import Mapping, Sequence
@@ -11,7 +12,9 @@ import click
 from zeroclaw.cli.options import as_json, at_place, print_found
 from zeroclaw.errors import StoreUnusable
 from zeroclaw.host.answers import Receipts
+from zeroclaw.text.escape import in_a_mark
 
+_NAME = re.compile(r"[\w.-]+", re.ASCII)
 _WORDS = {
     "valid": "valid",
     "earlier": "valid, from an earlier run",
@@ -52,7 +55,11 @@ def line(one: Mapping[str, object]) -> str:
     """Return a verdict as a person reads it."""
     if (words := _WORDS.get(str(one["verdict"]))) is None:
         return f"{one['token']}: FALSE: nobody here issued it"
-    return f"{one['token']}: {words}; {one['tool']}, {one['outcome']}, {one['at']}"
+    tool = str(one["tool"])
+    if not _NAME.fullmatch(tool):  # a model made it up
+        tool = in_a_mark(tool).replace("`", "'")
+        tool = f"`{tool}`"
+    return f"{one['token']}: {words}; {tool}, {one['outcome']}, {one['at']}"
 
 
 async def receipts_in(place: Path, text: str) -> Sequence[Mapping[str, object]]:

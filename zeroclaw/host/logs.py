@@ -4,7 +4,6 @@ A line is made on the caller's thread and written on another one, over a bounded
 of stderr that stands still costs lines, counted and told, never the daemon's time (P9).
 """
 
-import json
 import logging
 import sys
 from collections import deque
@@ -15,6 +14,7 @@ from threading import Thread
 from typing import Literal, TextIO
 
 from zeroclaw.host.answers import Trouble
+from zeroclaw.text.escape import as_json
 
 Redact = Callable[[str], str]
 Fields = dict[str, object]
@@ -168,10 +168,10 @@ class _Handler(logging.Handler):
 
 def _json(head: Fields, fields: Fields) -> str:
     """Return one JSON object: `at`, `level`, `room`, `event`, then the fields."""
-    text = json.dumps({**head, **fields, **head}, ensure_ascii=False)
+    text = as_json({**head, **fields, **head})
     if len(text) <= _LONGEST_LINE_CHARS:
         return text
-    return json.dumps({**head, "fields_too_long": len(text)}, ensure_ascii=False)
+    return as_json({**head, "fields_too_long": len(text)})
 
 
 def _words(head: Fields, fields: Fields) -> str:
@@ -180,7 +180,7 @@ def _words(head: Fields, fields: Fields) -> str:
     for name, value in fields.items():
         text = str(value)
         plain = text and text.isprintable() and " " not in text and '"' not in text
-        words.append(f"{name}={text if plain else json.dumps(text, ensure_ascii=False)}")
+        words.append(f"{name}={text if plain else as_json(text)}")
     return " ".join(" ".join(words).splitlines())[:_LONGEST_LINE_CHARS]
 
 

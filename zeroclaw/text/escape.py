@@ -6,6 +6,7 @@ nothing in it is hidden. The same goes for what a tool returns to a model, which
 can't see.
 """
 
+import json
 import re
 from functools import cache
 
@@ -100,6 +101,12 @@ def escape_invisible(text: str) -> str:
     Tabs and line feeds stay, and a carriage return before a line feed goes. Twice changes nothing.
     """
     return _UNSEEN.sub(_numbers, text).replace("\r\n", "\n")
+
+
+def as_json(value: object, *, indent: int | None = None) -> str:
+    """Return a value as JSON in which what can't be seen is escaped, as JSON escapes it; it reads the same."""
+    text = json.dumps(value, indent=indent, ensure_ascii=False)
+    return _UNSEEN.sub(lambda found: json.dumps(found[0])[1:-1], text)
 
 
 def escape_for_model(text: str) -> tuple[str, int]:

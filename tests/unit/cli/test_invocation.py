@@ -1,17 +1,19 @@
 """What to type next is shown as it can be typed."""
 
+import json
 import os
 import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import click
 import pytest
 from click.testing import CliRunner
 
-from zeroclaw.cli import COMMANDS, root
-from zeroclaw.cli.invocation import command, copyable, program, typed
-from zeroclaw.cli.options import with_places
+from zeroclaw.cli import COMMANDS, CommandFailed, root
+from zeroclaw.cli.invocation import command, copyable, program, say, typed
+from zeroclaw.cli.options import print_found, with_places
 
 
 @pytest.mark.parametrize(
@@ -110,3 +112,36 @@ def _leaves(found: click.Command | None) -> list[click.Command]:
     if not isinstance(found, click.Group):
         return [found]
     return [leaf for one in found.commands.values() for leaf in _leaves(one)]
+
+
+EVIL = "\x1b[2J\x9b7m\u202e\u200b\x08\r"
+"""What a terminal obeys, or does not show."""
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        lambda: say(EVIL),
+        lambda: print_found([EVIL], [EVIL], as_json=False),
+        lambda: print_found([EVIL], [EVIL], as_json=True),
+        lambda: CommandFailed(f"the server said {EVIL}").show(),
+    ],
+    ids=["words", "lines", "json", "an error"],
+)
+def test_nothing_that_a_command_tells_is_obeyed_by_a_terminal(
+    shown: Callable[[], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A model made up the tool of a receipt, a server wrote its error, a stranger their name (P5)."""
+    shown()
+    told = "".join(capsys.readouterr())
+    assert [sign for sign in EVIL if not sign.isprintable() and sign in told] == []
+    assert "[2J" in told
+
+
+def test_json_says_the_same_with_what_nobody_sees_escaped(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    print_found({EVIL: ["straße 日本 👩\u200d👩"]}, (), as_json=True)
+    told = capsys.readouterr().out
+    assert json.loads(told) == {EVIL: ["straße 日本 👩\u200d👩"]}
+    assert "straße 日本 👩\u200d👩" in told

@@ -41,6 +41,19 @@ def written(form: LineForm, tell: Callable[[], None], level: logs.Level = "info"
     return stream.getvalue().splitlines()
 
 
+@pytest.mark.parametrize("form", ["json", "lines"])
+def test_a_terminal_obeys_no_fact(form: LineForm) -> None:
+    """What a server or a stranger wrote may stand in one; C1 controls are as good as an escape."""
+
+    def tell() -> None:
+        EventLog("turn")("refused", why="\x9b2J\u202e \x1b[7m\u200b straße")
+
+    [line] = written(form, tell)
+    assert not {"\x9b", "\u202e", "\x1b", "\u200b"} & set(line)
+    assert json.dumps("\x9b2J\u202e")[1:-1] in line
+    assert "straße" in line
+
+
 def test_a_fact_is_one_json_object() -> None:
     """Machines get the fields with their types."""
 

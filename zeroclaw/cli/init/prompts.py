@@ -11,6 +11,7 @@ import click
 from pydantic import BaseModel
 
 from zeroclaw.cli.init.template import OWNER, Answers, Autonomy, ChosenChannel
+from zeroclaw.cli.invocation import say
 from zeroclaw.config.edit import value_of
 from zeroclaw.config.model import ProviderSettings
 from zeroclaw.config.references import SecretReference
@@ -250,7 +251,7 @@ def _of_server(server: Server, first: ProviderSettings) -> ProviderSettings:
     if len(server.models) == 1:
         return first
     for name in server.models[:_MOST_SHOWN]:
-        click.echo(f"  {name}")
+        say(f"  {name}")
     if (more := len(server.models) - _MOST_SHOWN) > 0:
         click.echo(f"  … and {more} more")
     return first.model_copy(update={"model": _text("Its model", default=first.model)})
@@ -267,7 +268,7 @@ def _of_key(key: Key) -> ProviderSettings:
 
 def _is_kept(seen: Seen) -> bool:
     """Show what came of trying; what failed is kept only when the person insists."""
-    click.echo(f"  {seen.line}")
+    say(f"  {seen.line}")
     return seen.is_well or click.confirm("Keep it all the same?", default=False)
 
 
