@@ -143,7 +143,7 @@ class EmailChannel:
         mine = [one.uid for one in known if one.validity == opened.validity]
         if mine:
             stored = progress.stored
-            if stored is not None and stored.validity == opened.validity:
+            if stored is not None and stored.uid and stored.validity == opened.validity:
                 await mailbox.flag(stored.uid)  # a kill or a cut may have come before that
             return Read(validity=opened.validity, uid=max(mine))
         newest = (

@@ -73,6 +73,12 @@ async def kept(
         task.cancel()
 
 
+async def has_ended(place: EmailPlace, ends: list[str]) -> None:
+    """Wait until a connection has ended; all mail may be read before its command is said again."""
+    while not ends:
+        await place.mail.count(place.bot)
+
+
 MOMENTS: tuple[Moment, ...] = ("unheard", "unanswered", "half answered")
 
 
@@ -89,6 +95,7 @@ async def test_a_connection_that_is_cut_loses_no_mail_and_doubles_none(
         between.at, between.moment = command, moment
         await place.write("two")
         await place.write("three")
+        await has_ended(place, ends)
         await desk.holds(3)
         await place.mail.has_seen(place.bot, 3)
     assert [one.body for one in desk.stored] == [Said(text=one) for one in ("one", "two", "three")]
@@ -130,8 +137,7 @@ async def test_a_server_that_falls_silent_within_a_command_is_noticed(
         await desk.holds(1)
         between.at, between.moment = command, "silent"
         await place.write("two")
-        while not ends:  # by then it may not even have been told of the mail
-            await place.mail.count(place.bot)
+        await has_ended(place, ends)
         await desk.holds(2)
         await place.mail.has_seen(place.bot, 2)
     assert [one.body for one in desk.stored] == [Said(text="one"), Said(text="two")]
