@@ -190,7 +190,7 @@ class Supervisor:
             why = fault_line(error)
             if isinstance(error, ChannelUnauthorized | ConfigError):
                 self._note(name, "down", why)
-                self._log("channel_went_down", channel=name, why=why)
+                self._log("channel_went_down", channel=name, why=why, level="error")
                 await self._tell_operators(
                     name, catalogue.CHANNEL_DOWN.about(channel=name, why=why)
                 )
@@ -198,7 +198,9 @@ class Supervisor:
             self._note(name, "waiting", why)
             asked_s = error.retry_after_s if isinstance(error, RateLimited) else 0.0
             again_in_s = max(AGAIN.wait_s(waits), asked_s)
-            self._log("channel_failed", channel=name, why=why, again_in_s=again_in_s)
+            self._log(
+                "channel_failed", channel=name, why=why, again_in_s=again_in_s, level="warning"
+            )
             if failures == TOLD_AFTER:
                 says = catalogue.CHANNEL_KEEPS_FAILING.about(channel=name, why=why)
                 await self._tell_operators(name, says)

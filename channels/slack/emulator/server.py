@@ -56,6 +56,9 @@ SIGNING_SECRET = "8f742231b10e8888abcd99yyyzzz85a5"
 TEAM = "T000000001"
 POST_S = 3.0
 """How long Slack waits for an answer ("Events API", docs.slack.dev, read 2026-11)."""
+IDLE_S = 1.0
+"""After which a connection to emulate is not used again: Node ends one that was idle for 5 s (its
+`server.keepAliveTimeout`), and a call that is made in that instant would be lost."""
 OK = 200
 _NUMBERS = itertools.count()
 _NEXT_TOKEN = itertools.cycle(_TOKENS)
@@ -442,7 +445,8 @@ class SlackServer:
     async def __aenter__(self) -> Self:
         self._emulate = await asyncio.to_thread(emulate_url)  # what it needs may not be there
         await self._posts.__aenter__()
-        self.session = aiohttp.ClientSession()
+        idle = aiohttp.TCPConnector(keepalive_timeout=IDLE_S)
+        self.session = aiohttp.ClientSession(connector=idle)
         application = web.Application(client_max_size=64 << 20)
         application.router.add_route("*", "/api/{method}", self._call)
         application.router.add_get("/link", self._link)

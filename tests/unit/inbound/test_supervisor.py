@@ -174,6 +174,8 @@ async def test_a_channel_whose_key_was_refused_waits_for_a_person() -> None:
     await rig.keep(Frail(rig.clock, ChannelUnauthorized("the token was refused")))
     assert rig.state() == ("down", "the token was refused")
     assert rig.told == [("chat", "`chat` is down until you act: the token was refused")]
+    down = {"channel": "chat", "why": "the token was refused", "level": "error"}
+    assert rig.log.seen == [("channel_went_down", down)]
 
 
 async def test_a_channel_that_lacks_something_waits_for_a_person() -> None:
