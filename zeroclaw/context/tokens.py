@@ -215,18 +215,30 @@ def counted(
 ) -> Weighed:
     """Put a request on the scale by the model's own tokenizer.
 
+    A message whose turn has not come yet is estimated until a later request counts it.
+
     Args:
         known: Of the conversation's earlier requests.
         messages: All of the request.
         tools: Its.
         sizes: Of the texts that were `uncounted`.
     """
+    chars = waiting = 0
 
     def size(text: str) -> int:
-        return sizes[text] if text in sizes else of_text(text)
+        nonlocal chars, waiting
+        chars += len(text) if len(text) <= _COUNTED_CHARS else 0
+        if text in sizes:
+            return sizes[text]
+        waiting += 0 < len(text) <= _COUNTED_CHARS
+        return of_text(text)
 
-    before = known.counted
-    found = {one: before.get(one) or of_message(one, size) for one in messages}
+    before, found = known.counted, dict[Message, int]()
+    for one in messages:
+        chars = waiting = 0
+        tokens = before.get(one) or of_message(one, size)
+        if not waiting or chars > _COUNTED_AT_ONCE:  # the second never fits
+            found[one] = tokens
     if tools != known.tools or not before:
         known = replace(known, tools=tools, tools_tokens=of_tools(tools, size))
     return replace(known, counted=found)

@@ -233,7 +233,25 @@ def test_a_tokenizer_is_handed_no_more_than_it_can_bear() -> None:
     assert uncounted(Weighed(), (long,), ()) == ()
     assert counted(Weighed(), (long,), (), {}).counted == {long: of_message(long)}
     much = tuple(UserMessage(content=f"{n}" * 65_536) for n in range(5))
-    assert [text[0] for text in uncounted(Weighed(), much, ())] == ["4", "3", "2", "1"]
+    texts = uncounted(Weighed(), much, ())
+    assert [text[0] for text in texts] == ["4", "3", "2", "1"]
+    known = counted(Weighed(), much, (), dict.fromkeys(texts, 7))
+    assert size_of(much[0], weighed(known, much)) == of_message(much[0])
+    (rest,) = uncounted(known, much, ())
+    assert rest[0] == "0", "its turn comes with the next request"
+    known = counted(known, much, (), {rest: 7})
+    assert {size_of(one, known) for one in much} == {7 + of_message(UserMessage(content=""))}
+    assert uncounted(known, much, ()) == ()
+
+
+def test_a_message_that_is_too_much_for_a_tokenizer_is_not_handed_to_it_again() -> None:
+    """What it holds beyond is estimated for good."""
+    calls = (ToolCall(id="", name=f"{n}", arguments="x" * 60_000) for n in range(9))
+    huge = AssistantMessage(tool_calls=tuple(calls))
+    texts = uncounted(Weighed(), (huge,), ())
+    assert len(texts) == 4
+    known = counted(Weighed(), (huge,), (), dict.fromkeys(texts, 7))
+    assert uncounted(known, (huge,), ()) == ()
 
 
 @pytest.mark.parametrize("name", ["English", "German", "Chinese", "code", "JSON", "base64"])
