@@ -3,7 +3,7 @@
 import asyncio
 from pathlib import Path
 
-from tests.fakes.house import World
+from tests.fakes.house import House, World
 from tests.fakes.manual_clock import VirtualTimeLoop
 from tests.fakes.scripted_calls import Call
 from tests.fakes.scripted_model import asks_for, says
@@ -13,6 +13,7 @@ from zeroclaw.envelope import ItemId
 from zeroclaw.errors import Conflict
 from zeroclaw.events import StageEntered, TextStreamed, ToolDecided, ToolEnded, ToolStarted
 from zeroclaw.inbound.commands.halt import Halt
+from zeroclaw.provider import TextDelta
 from zeroclaw.store import Commit, DurablePoint, RowKind
 from zeroclaw.turn.runner import CLOSE_S
 from zeroclaw.turn.session import Leases, open_session
@@ -22,10 +23,19 @@ LOOK = asks_for(("look", "{}"), saying="looking ")
 POKE = asks_for(("poke", '{"a": 1}'), saying="let me ")
 
 
+async def grown(house: House) -> None:
+    """Say hello, and let the answer stand in part before the rest comes: else it is no draft."""
+    rest = asyncio.Event()
+    house.world.model.will((TextDelta(text="it is "), rest, *says("ok")))
+    await house.say("hello")
+    rest.set()
+    await house.settle()
+
+
 async def test_a_simple_turn_takes_few_commits(world: World) -> None:
     """Two stand before its first text, four before its final (S2-14)."""
     async with world.running() as house:
-        await house.say("hello")
+        await grown(house)
         assert world.store.points() == [
             DurablePoint.ADMITTED,
             DurablePoint.TURN_STARTED,
@@ -34,7 +44,7 @@ async def test_a_simple_turn_takes_few_commits(world: World) -> None:
             DurablePoint.DELIVERED,
         ]
         [answer] = world.platforms["chat"].standing(house.place())
-        assert (answer.text, answer.draft) == ("ok", False)
+        assert (answer.text, answer.draft) == ("it is ok", False)
 
 
 async def test_a_tool_turn_is_written_down_step_by_step(world: World) -> None:
@@ -152,8 +162,9 @@ async def test_a_draft_that_learns_of_its_message_as_the_turn_changes(world: Wor
 
     async with world.running() as house:
         world.store.before = clash
-        await house.say("hello")
-        assert house.texts() == ["ok"]
+        await grown(house)
+        assert house.texts() == ["it is ok"]
+        assert len(clashes) == 1
         [row] = await house.rows(RowKind.TURN)
         assert len(TURNS.of(row).refs) == 1
 
@@ -161,15 +172,19 @@ async def test_a_draft_that_learns_of_its_message_as_the_turn_changes(world: Wor
 async def test_a_draft_that_never_fits_is_given_up(world: World) -> None:
     """The final is sent all the same (P6)."""
 
+    clashes: list[Commit] = []
+
     def clash(commit: Commit) -> None:
         if commit.point is DurablePoint.REF_KNOWN:
+            clashes.append(commit)
             world.store.touch(RowKind.TURN)
 
     async with world.running() as house:
         world.store.before = clash
-        await house.say("hello")
+        await grown(house)
+        assert clashes
         assert await house.states() == ["answered"]
-        assert house.texts()[-1] == "ok"
+        assert house.texts()[-1] == "it is ok"
 
 
 async def test_a_message_that_changed_since_it_was_looked_at_is_looked_at_again(
