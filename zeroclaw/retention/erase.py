@@ -20,7 +20,13 @@ from zeroclaw.delivery.rows import OPEN_STATES, OUTBOX, Settle, notice_row, outb
 from zeroclaw.envelope import ConversationId, MessageRef, is_off_the_record, off_the_record
 from zeroclaw.errors import Conflict
 from zeroclaw.gate import audit
-from zeroclaw.gate.approval import APPROVALS, Approval, of_another_process, outcome_of
+from zeroclaw.gate.approval import (
+    APPROVALS,
+    Approval,
+    of_another_process,
+    outcome_of,
+    to_put,
+)
 from zeroclaw.inbound.commands.forget import ASKED, OPEN, WISHES, Wish
 from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.conversations import CONVERSATIONS, POINTERS, UNRECORDED, Conversation
@@ -223,7 +229,7 @@ class Erasure:
         if is_meant and (waited or newest is not None):
             says = catalogue.OFF_THE_RECORD_IS_GONE.to(one.language)
             writes.append(self._context.note(says, one.address, language=one.language))
-        writes += self._cards(gone)
+        writes += self._questions(gone)
         for entry in cut_off:
             if entry.kind is audit.Kind.UNKNOWN:
                 where = one.address.channel
@@ -231,28 +237,34 @@ class Erasure:
                 writes.append(notice_row(self._context.ids.ulid(), told))
         await store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=tuple(writes)))
 
-    def _cards(self, gone: list[Row]) -> list[Write]:
-        """Return what shows on the cards of an earlier process how they ended, without their words.
+    def _questions(self, gone: list[Row]) -> list[Write]:
+        """Return what ends the questions of an earlier process, and shows on their cards how.
 
-        Those that show it already are left: their turn is over, and nothing was due in their chats.
+        They are kept until the next start, for a card whose send was not recorded tells where it stands
+        when it is pressed. Of those whose turn was over, cards show it, unless something was due there.
         """
         now = self._clock.now()
-        lefts = (left_by(row.body) for row in gone if row.kind is APPROVALS.kind)
-        asked = [of_another_process(left, now) for left in lefts if left]
         turns = {row.key for row in gone if row.kind is TURNS.kind and row.state == "open"}
         due = {row.place for row in gone if row.kind is OUTBOX.kind and row.state in OPEN_STATES}
+        writes: list[Write] = []
         cards: dict[MessageRef, list[Approval]] = {}
-        for one in asked:
+        for row in gone:
+            if row.kind is not APPROVALS.kind or not (left := left_by(row.body)):
+                continue
+            one = of_another_process(left, now)
+            if one.turn in turns:
+                writes.append(to_put(one, expect=0))
             for ref in one.refs:
                 if one.turn in turns or ref.address.key() in due:
                     cards.setdefault(ref, []).append(one)
-        return [
+        writes += (
             outbox_row(
                 self._context.ids.ulid(),
                 Settle(ref=ref, outcome=outcome_of(shown, ref.address.key())),
             )
             for ref, shown in cards.items()
-        ]
+        )
+        return writes
 
     async def _left(self, here: ConversationId) -> bool:
         """Remove a conversation that `/otr off` or `/new` has left; False while something runs there."""

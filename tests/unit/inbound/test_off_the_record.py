@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from tests.fakes.house import House, World
+from tests.fakes.scripted_calls import Lost
 from tests.fakes.scripted_model import asks_for, says
 from zeroclaw.config.model import PolicySettings
 from zeroclaw.envelope import Attachment, is_off_the_record, off_the_record
@@ -464,6 +465,32 @@ async def test_a_question_that_a_kill_took_runs_nothing(world: World) -> None:
         assert world.look.runs == []
         assert (await house.audited())[-1] == "cancelled"
         assert house.texts("ben")[-1].startswith(GONE)
+
+
+async def test_a_card_whose_send_was_not_recorded_says_so_when_it_is_pressed(world: World) -> None:
+    """Where it stands is known only then; a number from it is answered as well."""
+    world.configure(policy=ASK_FIRST)
+    world.model.will(LOOK)
+    world.platforms["chat"].will("ask", Lost())
+    async with world.running() as house:
+        await off(house, "ben")
+        await house.say(f"look at {PHRASE}", "ben")
+        assert PHRASE in str(house.card())
+    async with world.running() as house:
+        await settled(house)
+        assert house.endings() == []
+        await house.say("/approve 1")
+        assert house.texts()[-1].startswith("`1`: ")
+        assert "stopped" in house.texts()[-1]
+        assert "stopped" in await house.press()
+        assert house.endings() == [("stopped", "")]
+        assert PHRASE not in str(house.outcome())
+        assert PHRASE not in await disk(world)
+        assert world.look.runs == []
+    async with world.running() as house:
+        await settled(house)
+        assert house.endings() == [("stopped", "")]
+        assert await house.rows(RowKind.APPROVAL) == ()
 
 
 async def test_an_answered_card_that_a_kill_kept_from_showing_it_shows_it(world: World) -> None:
