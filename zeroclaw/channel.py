@@ -347,6 +347,7 @@ class TranscriptItem(Value):
         files: What people called the files that came with their message; untrusted.
         sent: The file that the message is, with `text` for its caption; None for others.
         receipts: As in `Outgoing`.
+        by: Who wrote it, for people; empty for the bot, and where all of a chat is the reader's own.
     """
 
     kind: TranscriptKind
@@ -361,6 +362,7 @@ class TranscriptItem(Value):
     files: tuple[str, ...] = ()
     sent: SentFile | None = None
     receipts: tuple[CheckedReceipt, ...] = ()
+    by: str = ""
 
 
 class ChannelLog(Protocol):

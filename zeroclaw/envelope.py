@@ -54,6 +54,10 @@ class Address(Value):
         parts = (self.channel, self.account, self.chat, self.thread or "")
         return "/".join(part.replace("%", "%25").replace("/", "%2F") for part in parts)
 
+    def in_words(self) -> str:
+        """Return the place for people: `telegram/4711`."""
+        return "/".join(filter(None, (self.channel, self.chat, self.thread)))
+
 
 class Reader(Value):
     """A person's chat, and the language that they read.

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
 from zeroclaw.card_words import CardWords
-from zeroclaw.console.frame import Place, button, form
+from zeroclaw.console.frame import Place, button, chat_link, form
 from zeroclaw.console.markup import (
+    ENDINGS,
     Html,
     Node,
     coded,
@@ -23,14 +24,13 @@ from zeroclaw.console.markup import (
     pill,
     tag,
 )
-from zeroclaw.envelope import Choice, ConversationId
+from zeroclaw.envelope import Choice
 from zeroclaw.gate.approval import Approval, card_of, who
 from zeroclaw.text.language import ENGLISH
 from zeroclaw.value import Value
 
 MOST_SHOWN = 100
 """Open questions on one page; the others come up as these are answered."""
-_LOOKS = {"approved": "good", "denied": "bad", "expired": "quiet", "stopped": "quiet"}
 
 
 class RequestShown(Value):
@@ -74,8 +74,8 @@ def _card(place: Place, asked: RequestShown) -> Html:
         id=f"call-{one.action}",
     )
     facts = _facts(
-        ("asked by", tag("bdi", _name(one))),
-        ("where", _where(place, one.conversation, asked.where)),
+        ("asked by", tag("bdi", one.requester.label)),
+        ("where", chat_link(place, one.conversation, asked.where)),
         ("answered by", who(one.approvers, "en")),
         ("deadline", deadline(one.deadline_at)),
     )
@@ -157,7 +157,7 @@ def _row(place: Place, asked: RequestShown) -> Html:
             "details",
             tag(
                 "summary",
-                pill(one.state, _LOOKS.get(one.state, "quiet")),
+                pill(one.state, ENDINGS.get(one.state, "quiet")),
                 " ",
                 tag("code", one.tool),
                 " ",
@@ -167,22 +167,14 @@ def _row(place: Place, asked: RequestShown) -> Html:
             tag("pre", tag("code", one.arguments), tabindex=0, aria_label="the whole call"),
             tag("p", coded(one.why), class_="because"),
             _facts(
-                ("asked by", tag("bdi", _name(one))),
-                ("where", _where(place, one.conversation, asked.where)),
+                ("asked by", tag("bdi", one.requester.label)),
+                ("where", chat_link(place, one.conversation, asked.where)),
             ),
             id=f"end-{one.action}",
         ),
         *([reason] if one.reason else []),
         id=f"ended-{one.action}",
     )
-
-
-def _name(one: Approval) -> str:
-    return one.requester.label
-
-
-def _where(place: Place, conversation: ConversationId, where: str) -> Html:
-    return tag("a", where or conversation, href=place.to("conversations", conversation))
 
 
 def _facts(*facts: tuple[str, Node]) -> Html:

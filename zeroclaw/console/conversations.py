@@ -12,6 +12,7 @@ from typing import Literal
 from zeroclaw.channel import Outcome, SentFile, TranscriptItem
 from zeroclaw.console.frame import Place
 from zeroclaw.console.markup import (
+    ENDINGS,
     Html,
     Node,
     coded,
@@ -83,19 +84,6 @@ class FilledWindow(Value):
     reserve: int
 
 
-class Line(Value):
-    """One thing that was said, and by whom; `by` is empty for the bot."""
-
-    item: TranscriptItem
-    by: str = ""
-
-
-def where(address: Address) -> str:
-    """Return an address for people: `telegram/4711`."""
-    thread = f"/{address.thread}" if address.thread else ""
-    return f"{address.channel}/{address.chat}{thread}"
-
-
 def conversations(
     place: Place, told: Sequence[ConversationSummary], *, older: str, first: bool
 ) -> Html:
@@ -134,7 +122,7 @@ def at_work(place: Place, told: Sequence[ConversationSummary]) -> Html:
 
 def _row(place: Place, one: ConversationSummary, row: str) -> Html:
     path = place.to("conversations", one.id)
-    link = tag("a", tag("bdi", where(one.address)), href=path)
+    link = tag("a", tag("bdi", one.address.in_words()), href=path)
     return line(
         (pill(one.state, _KINDS[one.state]), " ", link),
         tuple(_facts(one)),
@@ -179,7 +167,12 @@ def counted(number: int, one: str, many: str) -> str:
 
 
 def conversation(
-    place: Place, told: ConversationSummary, lines: Sequence[Line], *, older: str, first: bool
+    place: Place,
+    told: ConversationSummary,
+    lines: Sequence[TranscriptItem],
+    *,
+    older: str,
+    first: bool,
 ) -> Html:
     """Return one conversation: how it stands, and a page of what was said in order."""
     head = tag(
@@ -251,10 +244,9 @@ def filling(place: Place, told: ConversationSummary, filled: FilledWindow | None
     )
 
 
-def _said(line: Line) -> Html:
-    one = line.item
+def _said(one: TranscriptItem) -> Html:
     id_ = f"item-{one.cursor}"
-    by = "question" if one.outcome is not None else line.by or one.kind
+    by = "question" if one.outcome is not None else one.by or one.kind
     who = tag("p", tag("bdi", by), " · ", instant(one.at), class_="aside")
     if one.outcome is not None:
         return tag("li", who, _outcome(one.outcome), id=id_, class_="asked")
@@ -277,16 +269,13 @@ def _outcome(outcome: Outcome) -> Html:
     lines: list[Html] = []
     for call in outcome.card.calls:
         ending = endings.get(call.approval)
-        how = pill("open", "ask") if ending is None else pill(ending.how, _ENDS[ending.how])
+        how = pill("open", "ask") if ending is None else pill(ending.how, ENDINGS[ending.how])
         by = f" by {ending.by}" if ending is not None and ending.by else ""
         reason = [" ", tag("q", ending.reason)] if ending is not None and ending.reason else []
         lines.append(
             tag("p", how, " ", tag("code", call.tool), " ", coded(call.summary), by, *reason)
         )
     return tag("div", *lines, class_="body")
-
-
-_ENDS = {"approved": "good", "denied": "bad", "expired": "quiet", "stopped": "quiet"}
 
 
 # --- texts ---------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ policy asks; without its script a page is whole, and only stands still.
 """
 
 from zeroclaw.console.markup import Html, Node, coded, joined, tag
+from zeroclaw.envelope import ConversationId
 from zeroclaw.value import Value
 
 SECTIONS = {
@@ -131,6 +132,11 @@ def _halted(standing: PageState) -> tuple[Html, ...]:
         return ()
     said = f"Halted by {standing.halted}: nothing runs until `/resume` or `zeroclaw resume`."
     return (tag("p", coded(said), class_="halted", role="status"),)
+
+
+def chat_link(place: Place, conversation: ConversationId, where: str) -> Html:
+    """Return the way to a conversation; `where` is its chat, empty where that is known no more."""
+    return tag("a", where or conversation, href=place.to("conversations", conversation))
 
 
 def form(place: Place, path: str, *children: Node, label: str = "", **hidden: str) -> Html:

@@ -6,7 +6,7 @@ Pure.
 from collections.abc import Sequence
 from functools import partial
 
-from zeroclaw.console.frame import Place, button, form
+from zeroclaw.console.frame import Place, button, chat_link, form
 from zeroclaw.console.markup import Html, coded, cut, deadline, empty, line, panel, tag
 from zeroclaw.gate.grant import Grant, name_of
 from zeroclaw.value import Value
@@ -43,9 +43,7 @@ def grants(place: Place, held: Sequence[GrantShown]) -> Html:
 
 def _row(place: Place, held: GrantShown) -> Html:
     one = held.grant
-    where = tag(
-        "a", held.where or one.conversation, href=place.to("conversations", one.conversation)
-    )
+    where = chat_link(place, one.conversation, held.where)
     return line(
         (tag("span", name_of(one), class_="number"), " ", coded(held.line)),
         ("for ", tag("bdi", one.holder), " in ", where, " · ", deadline(one.until)),

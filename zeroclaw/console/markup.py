@@ -63,11 +63,19 @@ def _attribute(key: str, value: Attribute) -> str:
 
 # --- what several sections show ------------------------------------------------------------------
 
+ENDINGS = {"approved": "good", "denied": "bad", "expired": "quiet", "stopped": "quiet"}
+"""The grounds of how a question ended; see `pill`."""
+
 
 def coded(text: str) -> Html:
     """Return a text whose parts between backticks are shown as code."""
     parts = _CODE.split(text)
     return joined(tag("code", one) if place % 2 else one for place, one in enumerate(parts))
+
+
+def codes(words: Iterable[str]) -> list[Node]:
+    """Return words that are code, a space behind each."""
+    return [node for one in words for node in (tag("code", one), " ")]
 
 
 def instant(at: datetime) -> Html:

@@ -12,6 +12,7 @@ from zeroclaw.console.markup import (
     Html,
     Node,
     coded,
+    codes,
     cut,
     deadline,
     empty,
@@ -187,7 +188,7 @@ def _person(place: Place, one: PersonSettings, *, out: bool) -> Html:
     revoked = (" ", pill("revoked", "bad")) if out else ()
     return line(
         (one.name, *_roles(one.roles), *revoked),
-        tuple(_codes(one.ids)),
+        codes(one.ids),
         *([] if out else [act]),
         id_=f"person-{one.name}",
     )
@@ -197,12 +198,7 @@ def _channel(name: str, ids: tuple[str, ...]) -> Html:
     said = "everybody" if "*" in ids else "nobody by name" if not ids else ""
     return line(
         ("Let in on ", tag("code", name)),
-        (said, *_codes(ids[:MOST_SHOWN])),
+        (said, *codes(ids[:MOST_SHOWN])),
         id_=f"channel-{name}",
         class_=None,
     )
-
-
-def _codes(ids: Iterable[str]) -> Iterator[Node]:
-    for one in ids:
-        yield from (tag("code", one), " ")

@@ -4,13 +4,25 @@ Pure; the answer itself is the policy's.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from itertools import starmap
 from typing import assert_never
 from urllib.parse import urlencode
 
 from zeroclaw.codec import to_json
 from zeroclaw.console.frame import Place, button
-from zeroclaw.console.markup import Html, Node, coded, field, joined, panel, pill, table, tag
+from zeroclaw.console.markup import (
+    Html,
+    Node,
+    coded,
+    codes,
+    field,
+    joined,
+    panel,
+    pill,
+    table,
+    tag,
+)
 from zeroclaw.gate.conditions import facts_of
 from zeroclaw.gate.policy import Considered, Statement, StatementEffect
 from zeroclaw.gate.ruling import Explained
@@ -151,7 +163,7 @@ def _explained(one: Explained) -> Html:
     effect = decision.effect
     touched: Node = "what it would touch can't be told"
     if resources is not None:
-        touched = joined(_codes(resources)) if resources else "nothing that has a name"
+        touched = joined(codes(resources)) if resources else "nothing that has a name"
     notes = (tag("p", coded(each), class_="note") for each in one.notes)
     ordered = sorted(one.considered, key=lambda each: not each.matched)
     made = frozenset(decision.statements)
@@ -214,7 +226,7 @@ class ToolRow(Value):
 
 def tools(place: Place, found: Sequence[ToolRow], off: Sequence[str]) -> Html:
     """Return the section; `off` are the names of what this house has and did not bring."""
-    more = [tag("p", "Off: ", *_codes(off), class_="note")] if off else []
+    more = [tag("p", "Off: ", *codes(off), class_="note")] if off else []
     return panel(
         "What a model may call",
         tag(
@@ -279,20 +291,12 @@ def _statement(one: Statement) -> Html:
         tag("th", tag("code", one.id), scope="row"),
         tag("td", pill(one.effect, _LOOKS[one.effect])),
         tag("td", ", ".join(one.principals)),
-        tag("td", *_codes(one.actions)),
-        tag("td", *_codes(one.resources)),
-        tag("td", *_conditions(one.when)),
+        tag("td", *codes(one.actions)),
+        tag("td", *codes(one.resources)),
+        tag("td", *codes(starmap(_condition, one.when.items()))),
         tag("td", coded(one.note), class_="aside"),
     )
 
 
-def _codes(words: Sequence[str]) -> list[Node]:
-    return [node for one in words for node in (tag("code", one), " ")]
-
-
-def _conditions(when: Mapping[str, object]) -> list[Node]:
-    return _codes([f"{name} = {_plain(value)}" for name, value in when.items()])
-
-
-def _plain(value: object) -> str:
-    return json.dumps(to_json(value), ensure_ascii=False)
+def _condition(name: str, value: object) -> str:
+    return f"{name} = {json.dumps(to_json(value), ensure_ascii=False)}"

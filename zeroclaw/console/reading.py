@@ -12,9 +12,7 @@ from zeroclaw.console.context import ConsoleContext
 from zeroclaw.console.conversations import (
     ConversationSummary,
     FilledWindow,
-    Line,
     State,
-    where,
 )
 from zeroclaw.console.frame import PageState
 from zeroclaw.console.grants import GrantShown
@@ -37,6 +35,7 @@ from zeroclaw.inbound.anchors import STREAM
 from zeroclaw.inbound.commands.filling import filled, named
 from zeroclaw.inbound.conversations import CONVERSATIONS, Conversation
 from zeroclaw.inbound.pairing import STRANGERS
+from zeroclaw.inbound.transcript import Part
 from zeroclaw.limits.usage import first_day, used_since
 from zeroclaw.store import LogKind, Row, RowKind
 from zeroclaw.turn.titles import TITLES, title_of
@@ -129,7 +128,7 @@ class ConsoleReader:
 
     async def _where(self, conversation: str) -> str:
         row = await self._store.get(RowKind.CONVERSATION, conversation)
-        return "" if row is None else where(CONVERSATIONS.of(row).address)
+        return "" if row is None else CONVERSATIONS.of(row).address.in_words()
 
     async def grants(self) -> tuple[GrantShown, ...]:
         """Return what is granted and holds, the one that ends next first."""
@@ -188,12 +187,12 @@ class ConsoleReader:
         row = await self._store.get(RowKind.CONVERSATION, conversation)
         return None if row is None else await self._told(CONVERSATIONS.of(row))
 
-    async def said(self, conversation: ConversationId, before: str) -> tuple[tuple[Line, ...], str]:
-        """Return a page of what was said, and before which cursor the next one ends."""
+    async def said(self, conversation: ConversationId, before: str) -> Part:
+        """Return a page of what was said."""
         if is_off_the_record(conversation):
-            return (), ""
+            return Part(items=(), before="")
         part = await self._context.transcript.part(conversation, before=before, limit=SAID)
-        return tuple(self._line(one.item, one.by) for one in part.spoken), part.before
+        return replace(part, items=tuple(map(self._redacted, part.items)))
 
     async def filled(self, conversation: ConversationId) -> FilledWindow | None:
         """Return what the next request would hold if its last writer wrote again; None for nobody."""
@@ -212,9 +211,9 @@ class ConsoleReader:
             reserve=found.reserve,
         )
 
-    def _line(self, item: TranscriptItem, by: str) -> Line:
+    def _redacted(self, one: TranscriptItem) -> TranscriptItem:
         # People's own words are kept as they were said.
-        return Line(item=replace(item, text=self._context.redact(item.text)), by=by)
+        return replace(one, text=self._context.redact(one.text))
 
     async def _told(self, one: Conversation) -> ConversationSummary:
         store, here = self._store, one.id

@@ -22,7 +22,6 @@ from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import ConfigError, ToolArgumentsInvalid
 from zeroclaw.inbound.commands.registry import COMMANDS
 from zeroclaw.inbound.identity import OPERATOR
-from zeroclaw.value import Value, field
 
 PATIENCE_S = 0.3
 """How long a page waits for its chain to be checked before it shows how far that is."""
@@ -31,13 +30,6 @@ MOST_KEY = 100
 
 class NotThere(Exception):
     """Raised for a section, a conversation or a chain that does not exist."""
-
-
-class PageRequest(Value):
-    """What is asked of a section, and what the last form came to."""
-
-    asked: Fields = field(default_factory=dict[str, str])
-    told: str = ""
 
 
 class Sections:
@@ -60,8 +52,8 @@ class Sections:
             "policy": self._policy,
         }
 
-    async def page(self, section: str, shown: PageRequest) -> bytes:
-        """Return a section's page.
+    async def page(self, section: str, asked: Fields, *, told: str) -> bytes:
+        """Return a section's page; `told` is what the last form came to.
 
         Raises:
             NotThere: There is no such section, or not what was asked of it.
@@ -69,8 +61,8 @@ class Sections:
         """
         if section not in self._made:
             raise NotThere
-        title, main = await self._made[section](shown.asked)
-        standing = await self._look.standing(shown.told)
+        title, main = await self._made[section](asked)
+        standing = await self._look.standing(told)
         return frame.page(self._place, section, standing, main, title=title)
 
     async def check(self, fields: Fields) -> str:
@@ -113,15 +105,16 @@ class Sections:
         if told is None:
             raise NotThere
         if asked.get("window"):
-            filled = await self._look.filled(here)
-            return conversations.where(told.address), conversations.filling(
-                self._place, told, filled
-            )
+            main = conversations.filling(self._place, told, await self._look.filled(here))
+            return told.address.in_words(), main
         before = asked.get("before", "")
-        lines, older = await self._look.said(here, before)
-        path = f"{self._place.to('conversations', here)}?before={older}" if older else ""
-        main = conversations.conversation(self._place, told, lines, older=path, first=not before)
-        return conversations.where(told.address), main
+        part = await self._look.said(here, before)
+        path = f"{self._place.to('conversations', here)}?before={part.before}"
+        older = path if part.before else ""
+        main = conversations.conversation(
+            self._place, told, part.items, older=older, first=not before
+        )
+        return told.address.in_words(), main
 
     async def _usage(self, _asked: Fields) -> tuple[str, Html]:
         first, last, used = await self._look.usage()

@@ -23,7 +23,7 @@ from zeroclaw.console.actions import UNREADABLE, Actions, Fields
 from zeroclaw.console.chain_checks import ChainChecker
 from zeroclaw.console.context import ConsoleContext
 from zeroclaw.console.notifier import Notifier
-from zeroclaw.console.sections import NotThere, PageRequest, Sections
+from zeroclaw.console.sections import NotThere, Sections
 from zeroclaw.errors import ZeroclawError
 from zeroclaw.recent import Recent
 
@@ -109,7 +109,7 @@ class Site:
         told = self._told.pop(asked.get("told", ""), "")
         try:
             async with self._slots:
-                body = await self._sections.page(section, PageRequest(asked=asked, told=told))
+                body = await self._sections.page(section, asked, told=told)
         except NotThere:
             return PlainTextResponse("nothing is here", status_code=404)
         except ZeroclawError as error:

@@ -159,6 +159,7 @@ class Revoked(Value):
 
 Opening = Ask | UseTool | Again | Summarise
 Control = Stop | Answer | Amend | Withdraw | Revoked
+Content = Opening | Obeyed | TooOld | Unread | Control
 State = Literal[
     "queued", "control", "taken", "answered", "joined", "superseded", "stopped", "failed"
 ]
@@ -180,25 +181,27 @@ class Item(Value):
     conversation: ConversationId
     address: Address
     principal: Principal
-    content: (
-        Ask
-        | UseTool
-        | Again
-        | Summarise
-        | Obeyed
-        | TooOld
-        | Unread
-        | Stop
-        | Answer
-        | Amend
-        | Withdraw
-        | Revoked
-    )
+    content: Content
     admitted_at: datetime
     message: str = ""
     turn: TurnId | None = None
     sent_at: datetime | None = None
     refused: tuple[str, ...] = ()
+
+
+def words_of(content: Content) -> str:
+    """Return what somebody said, or the command that they gave; empty for what was not said."""
+    match content:
+        case Ask(text=text) | Obeyed(text=text) | TooOld(text=text):
+            return text
+        case UseTool(tool=tool, arguments=arguments):
+            return f"/tool {tool} {arguments}"
+        case Again():
+            return "/retry"
+        case Summarise():
+            return "/compact"
+        case _:
+            return ""
 
 
 INBOX = Table(

@@ -2,7 +2,7 @@
 
 from zeroclaw.channel import Outcome, SentFile, TranscriptItem
 from zeroclaw.clock import made_at
-from zeroclaw.conversation.inbox import INBOX, Again, Ask, Obeyed, Summarise, TooOld, UseTool
+from zeroclaw.conversation.inbox import INBOX, Ask, Obeyed, Opening, TooOld, words_of
 from zeroclaw.delivery import rows
 from zeroclaw.delivery.account import Screen, as_it_is
 from zeroclaw.delivery.live import Live
@@ -20,13 +20,6 @@ NEWEST = 200
 """Rows of each kind that a first look goes back."""
 
 
-class Spoken(Value):
-    """One item of a conversation and its author; `by` is empty for the bot."""
-
-    item: TranscriptItem
-    by: str = ""
-
-
 class Part(Value):
     """A part of a conversation, in order; what is before it stands before the cursor `before`.
 
@@ -34,7 +27,7 @@ class Part(Value):
         before: Empty where nothing is before it.
     """
 
-    spoken: tuple[Spoken, ...]
+    items: tuple[TranscriptItem, ...]
     before: str
 
 
@@ -105,21 +98,17 @@ class Transcript:
                 table.where(conversation=conversation, after=before, newest_first=True, limit=limit)
             )
         newest = sorted(found, key=lambda row: row.key)[-limit:]
-        spoken: list[Spoken] = []
+        items: list[TranscriptItem] = []
         cards: set[str] = set()  # each approver has a card of their own
         for row in newest:
-            by = ""
-            if row.kind is RowKind.INBOX:
-                who = INBOX.of(row).principal
-                item, by = _said(row), who.label
-            else:
-                item = await self._told(row)
+            item = _said(row) if row.kind is RowKind.INBOX else await self._told(row)
             if item is None or (item.kind == "card" and item.key in cards):
                 continue
             cards.add(item.key)
-            spoken.append(Spoken(item=item, by=by))
+            by = INBOX.of(row).principal.label if row.kind is RowKind.INBOX else ""
+            items.append(replace(item, by=by))
         is_all = len(found) < limit
-        return Part(spoken=tuple(spoken), before="" if is_all else newest[0].key)
+        return Part(items=tuple(items), before="" if is_all else newest[0].key)
 
     async def _rows(self, table: Declaration, address: Address, after: str) -> tuple[Row, ...]:
         place = address.key()
@@ -176,29 +165,16 @@ class Transcript:
 
 def _said(row: Row) -> TranscriptItem | None:
     item = INBOX.of(row)
-    files: tuple[str, ...] = ()
-    match item.content:
-        case Ask(text=text, attachments=attachments):
-            said = text
-            files = tuple(one.name for one in attachments)
-        case Obeyed(text=text) | TooOld(text=text):
-            said = text
-        case UseTool(tool=tool, arguments=arguments):
-            said = f"/tool {tool} {arguments}"
-        case Again():
-            said = "/retry"
-        case Summarise():
-            said = "/compact"
-        case _:
-            return None
-    if row.state == "superseded":
+    content = item.content
+    if not isinstance(content, Opening | Obeyed | TooOld) or row.state == "superseded":
         return None
+    files = content.attachments if isinstance(content, Ask) else ()
     return TranscriptItem(
         cursor=row.key,
         kind="person",
         key="",
         ref=item.message,
-        text=said,
+        text=words_of(content),
         at=item.admitted_at,
-        files=files,
+        files=tuple(one.name for one in files),
     )

@@ -22,7 +22,7 @@ from typing import Literal
 from zeroclaw.clock import made_at
 from zeroclaw.context.notes import NOTES, note_of
 from zeroclaw.conversation.attachments import ATTACHMENTS, Attached, in_words, sent_in_words
-from zeroclaw.conversation.inbox import INBOX, Again, Ask, Item, Obeyed, Summarise, TooOld, UseTool
+from zeroclaw.conversation.inbox import INBOX, Item, words_of
 from zeroclaw.delivery import rows
 from zeroclaw.delivery.rows import OUTBOX
 from zeroclaw.envelope import ApprovalId, ConversationId
@@ -123,7 +123,7 @@ def _of(found: Found) -> Iterator[tuple[Order, Line]]:
     for key, value in told:
         match value:
             case Item(principal=person, admitted_at=at) if not only or person.id in only:
-                if text := _said(value):
+                if text := words_of(value.content):
                     line = Line(kind="said", at=at, conversation=here, by=person.label, text=text)
                     yield (made_at(key), key, 0), line
             case Attached(item=item, principal=person, at=at) if not only or person in only:
@@ -154,20 +154,6 @@ def _of(found: Found) -> Iterator[tuple[Order, Line]]:
 def _to_the_millisecond(at: datetime) -> datetime:
     """Cut a time to what a ULID holds, so that the two can be compared."""
     return at.replace(microsecond=at.microsecond // 1000 * 1000)
-
-
-def _said(item: Item) -> str:
-    match item.content:
-        case Ask(text=text) | Obeyed(text=text) | TooOld(text=text):
-            return text
-        case UseTool(tool=tool, arguments=arguments):
-            return f"/tool {tool} {arguments}"
-        case Again():
-            return "/retry"
-        case Summarise():
-            return "/compact"
-        case _:
-            return ""
 
 
 def _turns(found: Found, told: Iterable[object]) -> frozenset[str]:

@@ -11,14 +11,12 @@ from zeroclaw.console.conversations import (
     OFF_THE_RECORD,
     ConversationSummary,
     FilledWindow,
-    Line,
     State,
     at_work,
     conversation,
     conversations,
     filling,
     text,
-    where,
 )
 from zeroclaw.console.markup import joined
 from zeroclaw.console.policy import BadQuestion, Question, Suggestions, policy
@@ -98,7 +96,7 @@ def test_without_conversations_the_page_says_what_will_be_there() -> None:
 
 
 def test_an_address_has_its_thread() -> None:
-    assert where(replace(ADDRESS, thread="5")) == "chat/ann/5"
+    assert replace(ADDRESS, thread="5").in_words() == "chat/ann/5"
 
 
 def item(cursor: str, said: str, **changes: object) -> TranscriptItem:
@@ -112,11 +110,11 @@ def test_a_conversation_is_read_from_above() -> None:
     asked = approvals.outcome_of([approval(), denied], "")
     answered = approvals.outcome_of([approval("x", state="expired", at=AT)], "")
     lines = [
-        Line(item=item("1", HOSTILE, kind="person"), by="Ann"),
-        Line(item=item("2", "", kind="card", outcome=asked)),
-        Line(item=item("3", "I *did* it.")),
-        Line(item=item("4", "", kind="card", outcome=answered)),
-        Line(item=item("5", "", sent=SentFile(name="a<b>.txt", size_bytes=1200))),
+        item("1", HOSTILE, kind="person", by="Ann"),
+        item("2", "", kind="card", outcome=asked),
+        item("3", "I *did* it."),
+        item("4", "", kind="card", outcome=answered),
+        item("5", "", sent=SentFile(name="a<b>.txt", size_bytes=1200)),
     ]
     page = whole("conversations", conversation(PLACE, TOLD, lines, older="/o", first=False))
     assert faults(page) == []
@@ -172,10 +170,10 @@ def test_what_an_answer_proves_is_a_badge_beside_its_text_and_no_text_is_one() -
     proven = CheckedReceipt(token="t", tool="shell", summary="run ls", outcome="ok", at=AT)
     imitated = "✅ receipt: shell · ok · 12:00 UTC, 🕓 receipt of an earlier run: shell · ok · 2026"
     lines = [
-        Line(item=item("1", imitated, kind="person"), by="Ann"),
-        Line(item=item("2", imitated)),
-        Line(item=item("3", "I ran it.", receipts=(proven, replace(proven, earlier=True)))),
-        Line(item=item("4", "**a** `b`", plain=True)),
+        item("1", imitated, kind="person", by="Ann"),
+        item("2", imitated),
+        item("3", "I ran it.", receipts=(proven, replace(proven, earlier=True))),
+        item("4", "**a** `b`", plain=True),
     ]
     page = whole("conversations", conversation(PLACE, TOLD, lines, older="", first=True))
     badges = [one for one in page.every("li") if "data-verdict" in one.attributes]

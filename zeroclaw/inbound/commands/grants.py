@@ -117,10 +117,7 @@ class GrantCommands:
         found = await CONVERSATIONS.get(self._store, conversation)
         if found is None:
             return catalogue.GRANT_ELSEWHERE.to(language, conversation=conversation)
-        address = found.address
-        thread = f"/{address.thread}" if address.thread else ""
-        chat = f"{address.channel}/{address.chat}{thread}"
-        return catalogue.GRANT_IN_CHAT.to(language, chat=chat)
+        return catalogue.GRANT_IN_CHAT.to(language, chat=found.address.in_words())
 
     def _as_json(self, one: Grant) -> dict[str, object]:
         return {
