@@ -62,6 +62,7 @@ from zeroclaw.envelope import (
     Said as Said,
     Sender as Sender,
     TurnId as TurnId,
+    command_of as command_of,
 )
 from zeroclaw.errors import (
     ChannelRejected as ChannelRejected,

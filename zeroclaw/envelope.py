@@ -4,6 +4,7 @@ Inward an `Envelope` with one `Body`; outward an `Outgoing`, answered by a `Mess
 here knows a platform; nothing here is ever sent to a model.
 """
 
+import re
 import unicodedata
 from datetime import UTC, datetime
 from typing import Literal, NewType
@@ -193,6 +194,13 @@ class Command(Value):
     rest: str = ""
 
 
+def command_of(said: str) -> Command | None:
+    """Return the command that a text is, None for any other; what follows its name stays as typed."""
+    found = _COMMAND.fullmatch(said.strip())
+    return None if found is None else Command(name=found[1].lower(), rest=found[2] or "")
+
+
+_COMMAND = re.compile(r"/([A-Za-z][A-Za-z0-9_-]*)(?:\s+(.*))?", re.DOTALL)
 Choice = Literal["once", "for_a_time", "deny", "deny_with_reason"]
 
 

@@ -1,6 +1,5 @@
 """Turn what a person does at a local chat into envelopes."""
 
-import re
 from collections.abc import Mapping
 from typing import Annotated, TypeVar
 
@@ -11,13 +10,13 @@ from zeroclaw import (
     ApprovalId,
     Attachment,
     Choice,
-    Command,
     Envelope,
     MessageRef,
     Pressed,
     Said,
     Sender,
     Value,
+    command_of,
     replace,
 )
 
@@ -27,7 +26,6 @@ CHAT = "operator"
 
 MOST_ID_CHARS = 64
 Key = Annotated[str, Field(pattern=r"^[0-9A-Za-z_-]{8,64}$")]
-_COMMAND = re.compile(r"/([A-Za-z][A-Za-z0-9_-]*)(?:\s+(.*))?", re.DOTALL)
 P = TypeVar("P", bound=BaseModel)
 
 
@@ -120,13 +118,5 @@ def envelope(channel: str, kind: str, posted: Message | Press) -> Envelope | Ref
     files = posted.attachments()
     if not posted.text.strip() and not files:
         return Refused(id=posted.id, why="the message is empty")
-    body = said_or_command(posted.text)
+    body = command_of(posted.text) or Said(text=posted.text)
     return replace(event, body=body, message=posted.id, attachments=files)
-
-
-def said_or_command(text: str) -> Said | Command:
-    """Tell a command from a message; what follows its name is kept as typed, ends stripped."""
-    found = _COMMAND.fullmatch(text.strip())
-    if found is None:
-        return Said(text=text)
-    return Command(name=found[1].lower(), rest=found[2] or "")

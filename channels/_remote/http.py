@@ -91,7 +91,7 @@ class Http:
         *,
         headers: Mapping[str, str] = NOTHING,
         data: Form | bytes | None = None,
-        size: int = 0,
+        more_s: float = 0.0,
         most: int = MOST_ANSWER_BYTES,
     ) -> Answer:
         """Make one request, and read its answer up to `most` bytes.
@@ -101,15 +101,14 @@ class Http:
             url: Whole; it is not told, for some of them hold a secret.
             headers: Likewise.
             data: The body.
-            size: How many bytes of it make the answer late.
+            more_s: Seconds beyond `READ_S` after which an answer is late.
             most: See above.
 
         Raises:
             ChannelUnavailable: Nothing arrived.
             DeliveryUnknown: It may have arrived.
         """
-        read_s = READ_S + size / SLOWEST_BYTES_PER_S
-        times = aiohttp.ClientTimeout(total=None, connect=CONNECT_S, sock_read=read_s)
+        times = aiohttp.ClientTimeout(total=None, connect=CONNECT_S, sock_read=READ_S + more_s)
         read = bytearray()
         try:
             async with self._opened().request(

@@ -1,25 +1,16 @@
 """Read what people write, and name whose it is, as every platform does; pure."""
 
-import re
-
 from channels._remote.fields import Json, text, whole
-from zeroclaw import Attachment, Command, Value
+from zeroclaw import Attachment, Value
 
 MOST_QUOTED_CHARS = 1_000
 MOST_NAME_CHARS = 64
-_COMMAND = re.compile(r"/([A-Za-z][A-Za-z0-9_-]*)(?:\s+(.*))?", re.DOTALL)
 
 
 class Passed(Value):
     """What a bot has no use for, and why in a word or two."""
 
     why: str
-
-
-def command_of(said: str) -> Command | None:
-    """Return the command that a text is, None for any other text."""
-    found = _COMMAND.fullmatch(said.strip())
-    return None if found is None else Command(name=found[1].lower(), rest=found[2] or "")
 
 
 def plain_name(name: str) -> str:

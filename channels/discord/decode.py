@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from channels._remote.fields import Json, array, inner, objects, text, whole
-from channels._remote.said import Passed, attached, command_of, plain_name, quoted
+from channels._remote.said import Passed, attached, plain_name, quoted
 from channels.discord import cards
 from channels.discord.snowflakes import is_snowflake, snowflake
 from zeroclaw import (
@@ -32,6 +32,7 @@ from zeroclaw import (
     Said,
     Sender,
     Value,
+    command_of,
 )
 
 Servers = Literal["off", "mentioned", "all"]

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from channels._remote.fields import Json, as_object, number, parsed, text, whole
-from channels._remote.http import FIRST_FAILURE, Form, Http, form_name
+from channels._remote.http import FIRST_FAILURE, SLOWEST_BYTES_PER_S, Form, Http, form_name
 from channels._remote.limits import wait_s
 from channels._remote.servers import is_near
 from channels.discord import DiscordSettings, account_of
@@ -99,9 +99,9 @@ class Rest:
             data = _form(body, *file)
         elif body is not None:
             data, headers["Content-Type"] = json.dumps(body).encode(), "application/json"
-        size = 0 if file is None else len(file[1])
+        more_s = 0.0 if file is None else len(file[1]) / SLOWEST_BYTES_PER_S
         url = self._base + path
-        answer = await self.http.call(method, url, headers=headers, data=data, size=size)
+        answer = await self.http.call(method, url, headers=headers, data=data, more_s=more_s)
         told = answer.headers
         if self._clock is not None and of_bot and told.get("X-RateLimit-Remaining") == "0":
             # How many more calls of a kind pass each answer says ("Rate Limits", read 2026-11).

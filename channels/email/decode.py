@@ -21,7 +21,6 @@ from datetime import datetime
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from channels._remote.cards import carried, read_carried
-from channels._remote.said import command_of
 from channels.email import identity, mime, quotes, robots
 from channels.email.mime import Mail, Part
 from zeroclaw import (
@@ -38,6 +37,7 @@ from zeroclaw import (
     Said,
     Sender,
     Value,
+    command_of,
     field,
 )
 

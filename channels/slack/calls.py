@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from urllib.parse import urlencode, urlsplit
 
 from channels._remote.fields import Json, as_object, inner, objects, parsed, text
-from channels._remote.http import Http, Line
+from channels._remote.http import SLOWEST_BYTES_PER_S, Http, Line
 from channels._remote.limits import TOO_MANY, wait_s
 from channels.slack import SlackSettings
 from zeroclaw import (
@@ -177,7 +177,8 @@ class Calls:
             message = f"`{self.name}`: the server names no place for a file"
             raise ChannelUnavailable(message)
         try:
-            done = await self.http.call("POST", url, data=content, size=len(content))
+            more_s = len(content) / SLOWEST_BYTES_PER_S
+            done = await self.http.call("POST", url, data=content, more_s=more_s)
             why = "" if done.status == _DONE else str(done.status)
         except DeliveryUnknown as error:
             why = str(error)

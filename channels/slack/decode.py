@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping
 
 from channels._remote.fields import Json, as_object, inner, objects, parsed, text
-from channels._remote.said import Passed, attached, command_of
+from channels._remote.said import Passed, attached
 from zeroclaw import (
     Address,
     ApprovalId,
@@ -31,6 +31,7 @@ from zeroclaw import (
     Said,
     Sender,
     Value,
+    command_of,
     field,
 )
 

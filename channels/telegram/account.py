@@ -8,8 +8,9 @@ from urllib.parse import urlencode
 from telegram import Bot, Message, User, WebhookInfo
 from telegram.error import ChatMigrated, TelegramError
 
+from channels._remote.http import Http
 from channels.telegram import TelegramSettings
-from channels.telegram.connection import TOO_MANY, Connection
+from channels.telegram.connection import Connection
 from channels.telegram.decode import ALLOWED_UPDATES
 from channels.telegram.errors import about_the_token, is_as_wanted, translated
 from zeroclaw import (
@@ -28,11 +29,9 @@ Told = Callable[[str, TelegramError], ZeroclawError]
 
 POLL_S = 25
 """Seconds that Telegram holds a poll open; routers forget connections that are silent for longer."""
-READ_S = 20.0
-MOST_CONNECTIONS = 64
 MOST_POSTED = 32
 """Updates that Telegram posts to us at once; a quarter of what the public listener holds."""
-_CONNECT_S, _POLL_SLACK_S = 10.0, 10.0
+_POLL_SLACK_S = 10.0
 LONGEST_POLL_S = POLL_S + 3 * _POLL_SLACK_S
 """Seconds after which a poll has died that no other time-out has ended: each byte starts those anew."""
 
@@ -60,7 +59,8 @@ class Account:
                 f"`{name}`: that is no bot's token; @BotFather gives one such as `123456:ABC…`"
             )
             raise ChannelUnauthorized(message)
-        self._request = Connection(most=MOST_CONNECTIONS, connect_s=_CONNECT_S, read_s=READ_S)
+        self._http = Http(name, "Telegram", agent=Connection.USER_AGENT)
+        self._request = Connection(self._http)
         self.bot = Bot(
             token,
             base_url=f"{url}/bot",
@@ -71,7 +71,7 @@ class Account:
 
     async def aclose(self) -> None:
         """Close every connection; safe twice."""
-        await self._request.shutdown()
+        await self._http.aclose()
 
     async def me(self) -> User:
         """Return the bot."""
@@ -139,24 +139,13 @@ class Account:
             ChannelRejected: It is larger, gone, or no file of this account.
         """
         file = await self.read(lambda: self.bot.get_file(file_id))
-        path, size, content = file.file_path or "", file.file_size or 0, b""
+        path = file.file_path or ""
         if not path.startswith(("http://", "https://")):
             message = (
                 f"`{self.name}`: the server keeps its files to itself; start it without --local"
             )
             raise ChannelRejected(message)
-        if size <= max_bytes:
-            status, content = await self.read(lambda: self._request.start_of_file(path, max_bytes))
-            if status >= 500 or status == TOO_MANY:  # noqa: PLR2004
-                message = f"`{self.name}`: Telegram failed ({status})"
-                raise ChannelUnavailable(message)
-            if status >= 300:  # noqa: PLR2004
-                message = f"`{self.name}`: the file is no longer there"
-                raise ChannelRejected(message)
-        if max(size, len(content)) > max_bytes:
-            message = f"`{self.name}`: the file is larger than {max_bytes} bytes"
-            raise ChannelRejected(message)
-        return content
+        return await self._http.download(path, max_bytes=max_bytes)
 
     # --- what may go wrong -----------------------------------------------------------------------
 

@@ -17,10 +17,8 @@ from telegram.error import (
     NetworkError,
     RetryAfter,
     TelegramError,
-    TimedOut,
 )
 
-from channels.telegram.connection import NotSent
 from zeroclaw import (
     ChannelRejected,
     ChannelUnauthorized,
@@ -140,14 +138,13 @@ def _refused(name: str, error: TelegramError) -> ChannelRejected:
 
 
 def _network(name: str, error: NetworkError) -> ZeroclawError:
-    cause = type(error.__cause__).__name__
-    late = isinstance(error, TimedOut)  # the server may be slow, and carry it out yet
-    if isinstance(error, NotSent):
-        return ChannelUnavailable(f"`{name}`: Telegram can't be reached ({cause})")
-    if error.__cause__ is None or isinstance(error.__cause__, TelegramError):
-        # An answer with a status of 500 or more: the proxy before the Bot API answers so too, and
-        # whether the server behind it has done its work is not said.
-        status = error.message.partition(". ")[0].lower()  # behind it the library puts the body
-        return DeliveryUnknown(f"`{name}`: Telegram failed ({status[:MOST_CHARS]})")
-    message = f"`{name}`: the connection ended without an answer ({cause})"
-    return DeliveryUnknown(message, late=late)
+    match error.__cause__:
+        case DeliveryUnknown(late=late) as cause:
+            return DeliveryUnknown(str(cause), late=late)
+        case ZeroclawError() as cause:
+            return ChannelUnavailable(str(cause))
+        case _:
+            # An answer with a status of 500 or more: the proxy before the Bot API answers so too,
+            # and whether the server behind it has done its work is not said.
+            status = error.message.partition(". ")[0].lower()  # the library puts the body behind it
+            return DeliveryUnknown(f"`{name}`: Telegram failed ({status[:MOST_CHARS]})")

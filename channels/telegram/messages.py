@@ -32,9 +32,10 @@ from telegram import (
 from telegram.constants import ChatAction
 from telegram.error import EndPointNotFound, InvalidToken
 
+from channels._remote.http import READ_S, SLOWEST_BYTES_PER_S
 from channels._remote.limits import cut
 from channels.telegram import TelegramSettings
-from channels.telegram.account import READ_S, Account
+from channels.telegram.account import Account
 from channels.telegram.errors import MethodUnknown
 from channels.telegram.styled import Styled
 from zeroclaw import Address, ChannelLog, ChannelRejected, MessageRef
@@ -50,7 +51,6 @@ MOST_REFUSED = 128
 """Messages that are remembered because their rich form was refused."""
 MOST_TOAST_CHARS = 200
 """Bot API, answerCallbackQuery, read 2026-11."""
-_SLOWEST_BYTES_PER_S = 100_000
 _UNSEEN = LinkPreviewOptions(is_disabled=True)
 
 
@@ -88,7 +88,7 @@ class Messages:
                     reply_markup=markup,
                     reply_parameters=answered,
                     disable_content_type_detection=True,
-                    read_timeout=READ_S + len(file.content) / _SLOWEST_BYTES_PER_S,
+                    read_timeout=READ_S + len(file.content) / SLOWEST_BYTES_PER_S,
                 ),
             )
         return await self._either(

@@ -1,7 +1,5 @@
 """Turn the platform's events into envelopes."""
 
-import re
-
 from zeroclaw import (
     Address,
     ApprovalId,
@@ -17,10 +15,9 @@ from zeroclaw import (
     Pressed,
     Said,
     Sender,
+    command_of,
 )
 from zeroclaw_test_platform.wire import Json, choice_of, is_array, is_object, text_of
-
-_COMMAND = re.compile(r"/([A-Za-z][A-Za-z0-9_-]*)(?:\s+(.*))?", re.DOTALL)
 
 
 def envelope(channel: str, account: str, event: Json) -> Envelope | None:
@@ -80,7 +77,7 @@ def _body(channel: str, account: str, address: Address, event: Json) -> Body | N
     text, message = text_of(event, "text"), text_of(event, "message")
     match event.get("kind"):
         case "said":
-            return said_or_command(text)
+            return command_of(text) or Said(text=text)
         case "edited":
             return Edited(message=message, text=text)
         case "deleted":
@@ -102,14 +99,6 @@ def _body(channel: str, account: str, address: Address, event: Json) -> Body | N
             return Membership(present=event.get("present") is True)
         case _:
             return None
-
-
-def said_or_command(text: str) -> Said | Command:
-    """Tell a command from a message; what follows its name is kept as typed, ends stripped."""
-    found = _COMMAND.fullmatch(text.strip())
-    if found is None:
-        return Said(text=text)
-    return Command(name=found[1].lower(), rest=found[2] or "")
 
 
 def _attachment(file: Json) -> Attachment:

@@ -3,7 +3,7 @@
 import pytest
 
 from channels._local import decode
-from zeroclaw import Command, Said
+from zeroclaw import Command, Envelope, Said
 
 
 @pytest.mark.parametrize(
@@ -24,4 +24,6 @@ from zeroclaw import Command, Said
     ],
 )
 def test_a_slash_and_a_word_is_a_command(text: str, read: Said | Command) -> None:
-    assert decode.said_or_command(text) == read
+    event = decode.envelope("web", "web", decode.Message(id="12345678", text=text))
+    assert isinstance(event, Envelope)
+    assert event.body == read

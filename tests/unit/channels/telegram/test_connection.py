@@ -79,7 +79,7 @@ async def test_a_send_that_is_never_answered_may_arrive_yet(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The server may only be slow."""
-    monkeypatch.setattr("channels.telegram.account.READ_S", 0.05)
+    monkeypatch.setattr("channels._remote.http.READ_S", 0.05)
     silent = asyncio.Event()
 
     async def serve(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

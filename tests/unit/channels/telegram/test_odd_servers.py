@@ -135,7 +135,7 @@ async def test_of_a_file_that_is_larger_than_it_says_only_the_start_is_read() ->
     ("answer", "kind", "says"),
     [
         ((404, b"not here"), ChannelRejected, "no longer there"),
-        ((500, b"<html>oh</html>"), ChannelUnavailable, "failed"),
+        ((500, b"<html>oh</html>"), ChannelUnavailable, "can't be read now"),
     ],
 )
 async def test_a_file_that_can_not_be_had_is_no_fault_of_the_token(
