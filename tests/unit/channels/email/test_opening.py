@@ -1,15 +1,10 @@
 """What `[channels.email]` may say, and what is said of what it may not."""
 
-import sys
-
 import pytest
 from pydantic import ValidationError
 
 from channels.email import CAPABILITIES, MANIFEST, EmailSettings
-from channels.email.emulator.stage import emulate
-from tests.fakes.counting_ids import CountingIds
-from tests.fakes.manual_clock import ManualClock
-from zeroclaw import ConfigError, EmulatorContext
+from zeroclaw import ConfigError
 from zeroclaw.config.validate import parse
 from zeroclaw.daemon.config_check import check
 
@@ -88,12 +83,3 @@ def test_a_code_for_strangers_is_refused_in_one_line() -> None:
         check(parse(CONFIG), environment={"MAIL_PASSWORD": "x"})
     [fault] = [one for one in caught.value.faults if "pairing" in one]
     assert fault.startswith('channels.email.pairing: "code" would answer senders that are forged')
-
-
-async def test_without_the_extra_there_is_nothing_to_try(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is told before a server is started; the page would wait for its bot for ever (P10)."""
-    monkeypatch.setitem(sys.modules, "aioimaplib", None)
-    context = EmulatorContext(clock=ManualClock(), ids=CountingIds(), port=0, has_limits=False)
-    with pytest.raises(ConfigError, match="needs more packages"):
-        async with emulate(context):
-            pytest.fail("it is open")
