@@ -2,7 +2,8 @@
 
 `SEEN` were written before the thresholds of `limits/loops.py` were fixed, `UNSEEN` afterwards. Of those
 two were missed, and one honest one was stopped, the ten words; since then a near-equal call counts
-half. A script is what the model asks for, round by round; whatever it reads, it goes on.
+half. `FRESH` followed, with a miss and a stop; since then a second look is free and a time-out is no
+difference. `LATER` was written behind that. A script is what the model asks for, round by round; whatever it reads, it goes on.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -376,6 +377,107 @@ FRESH = Scripts(
             *each(edit("list.md", f"[ ] {n:02}", f"[x] {n:02}") for n in range(10)),
         ],
         "tries five doors": each(shell(f"cat /nonexistent/{n}") for n in range(5)),
+    },
+)  # fmt: skip
+LATER = Scripts(
+    looping={
+        "waits ever longer": [
+            (("shell", {"command": "test -f ready && cat ready", "timeout_s": 5 * number}),)
+            for number in range(1, LENGTH + 1)
+        ],
+        "two searches and a listing": round_and_round(
+            (search("TODO"),), (search("FIXME"),), (("list_files", {"path": "."}),), after=[HELLO]
+        ),
+        "always the same window of a file": round_and_round(
+            (read("poem.txt", first_line=900, max_lines=20),), after=[(write("poem.txt", POEM),)]
+        ),
+        "two pages to and fro": round_and_round(
+            (read("poem.txt", first_line=1, max_lines=100),),
+            (read("poem.txt", first_line=101, max_lines=100),),
+            after=[(write("poem.txt", POEM),)],
+        ),
+        "runs the tests and reads the test": round_and_round(
+            (shell("python3 t.py"),), (read("t.py"),), after=[(write("t.py", PROGRAM),)]
+        ),
+        "seven commands in turn": round_and_round(
+            *each(shell(one) for one in ("pwd", "id -u", "ls", "uname", "true", "false", "echo x"))
+        ),
+        "writes what it wrote, under a comment": round_and_round(
+            (write("out.txt", "result\n"),), (shell("cat out.txt"),), (read("out.txt"),)
+        ),
+        "a path with dots": round_and_round(
+            (read("./a.txt"),), (read("a.txt"),), (read("././a.txt"),), after=[HELLO]
+        ),
+        "recalls with another number of hits": [
+            (recall("holiday plans", limit=1 + number % 9),) for number in range(LENGTH)
+        ],
+        "searches for a name with a growing number": [
+            (search(f"invoice-{number:04}", path="."),) for number in range(LENGTH)
+        ],
+    },
+    honest={
+        "checks ten files before and after": [
+            [write(f"{n}.txt", f"text {n}\n") for n in range(10)],
+            *each(read(f"{n}.txt") for n in range(10)),
+            (shell("touch stamp"),),
+            *each(read(f"{n}.txt") for n in range(10)),
+        ],
+        "reads a long file and checks its first half": [
+            (write("poem.txt", POEM),),
+            *each(read("poem.txt", first_line=f, max_lines=50) for f in range(1, 1001, 50)),
+            *each(read("poem.txt", first_line=f, max_lines=50) for f in range(1, 501, 50)),
+        ],
+        "builds with ever more time until it is done": [
+            (write("n", ""),),
+            *(
+                (("shell", {"command": "echo x >> n; test $(wc -l < n) -gt 5", "timeout_s": t}),)
+                for t in (1, 2, 4, 8, 16, 32)
+            ),
+        ],
+        "greps six words in three files": [
+            HELLO,
+            *each(
+                search(word, path=f"{name}.txt")
+                for word in ("hello", "bye", "hm", "x", "y", "z")
+                for name in ("a", "b", "c")
+            ),
+        ],
+        "renames, lists and looks": [
+            one
+            for number in range(9)
+            for one in ((shell(f"touch old{number}; mv old{number} new{number}"),), (shell("ls"),))
+        ],
+        "deletes what is already gone": each(shell(f"rm -f cache/{n}.tmp") for n in range(20)),
+        "fills a table row by row": [
+            (write("table.csv", "n,square\n"),),
+            *each(shell(f"echo {n},{n * n} >> table.csv") for n in range(15)),
+            (read("table.csv"),),
+        ],
+        "asks its notes about nine things": each(
+            recall(words)
+            for words in ("tea", "cat", "job", "car", "food", "music", "sport", "home", "pets")
+        ),
+        "edits a setting until it fits": [
+            (write("conf", "size=1\n"),),
+            *(
+                one
+                for n in range(1, 9)
+                for one in (
+                    (shell("grep -q size=9 conf || echo too small"),),
+                    (edit("conf", f"size={n}", f"size={n + 1}"),),
+                )
+            ),
+            (shell("grep -q size=9 conf || echo too small"),),
+        ],
+        "looks at the clock thrice and works between": [
+            one
+            for number in range(3)
+            for one in (
+                (shell("date +%Y"),),
+                (write(f"part {number}.md", "words\n"),),
+                (shell("ls | wc -l"),),
+            )
+        ],
     },
 )  # fmt: skip
 """Written when nothing of the rule was to change any more, and played once: one more sample."""

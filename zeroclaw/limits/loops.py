@@ -7,10 +7,14 @@ three that go round, count as well. One new result, or a word of the person, and
 anew.
 
     repeats    equal: every argument is the same; and near-equal: the same keys, and at least half of
-               the values. Calls that differ in nothing but paging never repeat each other (S4-18).
+               the values. Calls that differ in nothing but paging never repeat each other (S4-18),
+               and how long a call may take is none of what it asks for.
     same       the result says the same, its receipt apart. A call whose result changed is progress:
                what waits for a job and reads `40 %`, then `60 %`, goes in no circle, and a search in
                other words that finds something else does not either.
+
+A second look is no circle: who reads ten files and then all of them once more, or turns pages back,
+checks something. So an equal call counts from its third time on, or where it follows upon itself.
 
 A round with a near-equal call counts half: a model that looks for ten words that are nowhere reads
 `nothing found` ten times. And one that changed something is new though its result reads like the
@@ -40,6 +44,8 @@ PAGING = frozenset(
     }
 )  # fmt: skip
 """Arguments that say which part of a thing is wanted (S4-18); the last two are `read_file`'s."""
+BOUNDS = frozenset({"timeout", "timeout_s", "timeout_ms", "retries"})
+"""Arguments that bound a call and change nothing of what is asked for; the second is `shell`'s."""
 MOST_ROUNDS = 64
 """Rounds of the log; a turn has 50 unless configured otherwise."""
 MOST_CALLS = 32
@@ -111,7 +117,9 @@ class Judgement(Value):
 def extended(log: Log, slots: Iterable[Ended], *, warned: bool = False) -> Log:
     """Return the log with a complete batch."""
     earlier = [one for made in log for one in made.calls]
-    calls = tuple(_made(slot, earlier) for slot, _ in zip(slots, range(MOST_CALLS), strict=False))
+    last = log[-1].calls if log else ()
+    few = zip(slots, range(MOST_CALLS), strict=False)
+    calls = tuple(_made(slot, earlier, last) for slot, _ in few)
     return (*log, Round(calls=calls, warned=warned))[-MOST_ROUNDS:]
 
 
@@ -162,7 +170,7 @@ def _is_stale(one: Made, changes: Callable[[str], bool]) -> bool:
     return one.repeats == "equal"
 
 
-def _made(slot: Ended, earlier: Iterable[Made]) -> Made:
+def _made(slot: Ended, earlier: Iterable[Made], last: Iterable[Made]) -> Made:
     call, result = slot.call, slot.result
     text, _ = detach("" if result is None else result.content)
     shown = escape_invisible(" ".join(call.arguments.split())) or "{}"
@@ -174,8 +182,9 @@ def _made(slot: Ended, earlier: Iterable[Made]) -> Made:
         shown=shown if len(shown) <= SHOWN_CHARS else f"{shown[:SHOWN_CHARS]}…",
     )
     alike = [one for one in earlier if (one.tool, one.result) == (made.tool, made.result)]
-    if any(one.values == made.values for one in alike):
-        return replace(made, repeats="equal")
+    if equal := [one for one in alike if one.values == made.values]:
+        is_second_look = len(equal) == 1 and not any(one is equal[0] for one in last)
+        return made if is_second_look else replace(made, repeats="equal")
     if any(_is_near(one.values, made.values) for one in alike):
         return replace(made, repeats="near")
     return made
@@ -186,7 +195,8 @@ def _values(arguments: str) -> tuple[tuple[str, str], ...]:
         parsed = parse_arguments(arguments)
     except ToolArgumentsInvalid:
         return (("", _digest(arguments)),)
-    return tuple((key, _digest(canonical_json(parsed[key]))) for key in sorted(parsed))
+    keys = sorted(parsed.keys() - BOUNDS)
+    return tuple((key, _digest(canonical_json(parsed[key]))) for key in keys)
 
 
 def _is_near(one: tuple[tuple[str, str], ...], other: tuple[tuple[str, str], ...]) -> bool:
