@@ -1,7 +1,8 @@
 """One mail account: its logins, and what is looked up in its mailbox beside the reading of new mail.
 
-Reading waits in IDLE most of the time, which nothing else can use, so look-ups have a connection of
-their own. It is made when it is first needed, used by one at a time, and made anew once it is lost.
+Reading waits in IDLE most of the time, which nothing else can use, so each look-up has a connection
+of its own. None is kept: they are seldom needed, and one that a router has forgotten meanwhile looks
+as if it stood, until a minute has passed without an answer.
 """
 
 import asyncio
@@ -20,6 +21,8 @@ from zeroclaw import Address, ChannelRejected, ChannelUnauthorized, ChannelUnava
 
 MOST_LOOKED_AT = 5
 """Mails of a thread whose headers are read to find the newest of one person."""
+MOST_LOOKING = 4
+"""Look-ups at once; Gmail takes 15 connections of an account, dovecot 10 (read 2026-11)."""
 
 
 class Account:
@@ -51,8 +54,7 @@ class Account:
         self._tokens = AccessTokens(channel, settings, secrets, kept=kept, clock=clock)
         self._sender = smtp.Sender(channel, settings)
         self._tls: ssl.SSLContext | None = None
-        self._looking = asyncio.Lock()
-        self._looker: Mailbox | None = None
+        self._looking = asyncio.Semaphore(MOST_LOOKING)
         self._open: set[Mailbox] = set()
 
     @asynccontextmanager
@@ -92,7 +94,7 @@ class Account:
         if message:
             named = [("Message-ID", f"{message}>")]
         terms = " ".join(f'HEADER {name} "<{value}"' for name, value in named)
-        async with self._look() as (mailbox, _):
+        async with self._looking, self.mailbox() as (mailbox, _):
             found = await mailbox.search(f"{'OR ' * (len(named) - 1)}{terms}")
             for uid in reversed(found[-MOST_LOOKED_AT:]):
                 mail = mime.taken_apart(await mailbox.headers(uid, most=mime.MOST_HEADER_BYTES))
@@ -107,7 +109,7 @@ class Account:
         Raises:
             ChannelRejected: It is gone.
         """
-        async with self._look() as (mailbox, opened):
+        async with self._looking, self.mailbox() as (mailbox, opened):
             if opened.validity != validity:  # its number is another one's by now
                 is_known = 0 < len(message) <= MOST_ID_CHARS and is_plain_id(message)
                 found = await mailbox.search(f'HEADER Message-ID "<{message}>"') if is_known else []
@@ -124,20 +126,6 @@ class Account:
         await self._sender.aclose()
         for one in tuple(self._open):
             await self._cut(one)
-
-    @asynccontextmanager
-    async def _look(self) -> AsyncGenerator[tuple[Mailbox, Opened]]:
-        """Lend the connection for look-ups, with the mailbox as it is now."""
-        async with self._looking:
-            if self._looker is None or self._looker.is_lost:
-                self._looker = await self._connected()
-            mailbox, is_whole = self._looker, False
-            try:
-                yield mailbox, await mailbox.open(self._settings.mailbox)
-                is_whole = True
-            finally:
-                if not is_whole:  # an answer may be under way, which would be taken for another's
-                    await self._cut(mailbox)
 
     async def _connected(self) -> Mailbox:
         host, port = self._settings.imap_host, self._settings.imap_port

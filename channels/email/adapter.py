@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from email.headerregistry import Address as Named
+from email.utils import format_datetime
 from secrets import token_hex
 from typing import NoReturn
 
@@ -100,6 +101,7 @@ class EmailChannel:
         self._told: Recent[str, frozenset[ApprovalId]] = Recent(MOST_CARDS)
         self._pressed: Recent[str, bool] = Recent(MOST_CARDS)
         self._toasting = asyncio.Semaphore(MOST_TOASTS)
+        self._group: asyncio.TaskGroup | None = None
         self._answered = Kept(context.directory, "answered")
         self._key = Kept(context.directory, "code-key")
         self._keying = asyncio.Lock()
@@ -117,17 +119,12 @@ class EmailChannel:
         try:
             async with (
                 self._account.mailbox() as (mailbox, opened),
-                asyncio.TaskGroup() as group,
+                asyncio.TaskGroup() as self._group,
             ):
-
-                def toast(event: Taken, text: str) -> None:
-                    if not self._toasting.locked():
-                        group.create_task(self._toast(event, text))
-
                 read = await self._begun(mailbox, opened, progress)
                 ready()
                 while True:
-                    read = await self._read_on(mailbox, read, admit, toast)
+                    read = await self._read_on(mailbox, read, admit)
                     await progress.note(read)
                     if mailbox.can_idle:  # what came meanwhile ends it at once
                         await mailbox.idle(settings.poll_s)
@@ -152,16 +149,14 @@ class EmailChannel:
         read = Read(validity=opened.validity, uid=newest)
         if known:
             # The numbers mean other mails now. What was answered is known by its Message-ID.
-            since = self._context.clock.now() - RENUMBERED
-            recent = await mailbox.search(f"SINCE {since:%d}-{_MONTHS[since.month - 1]}-{since:%Y}")
+            since = format_datetime(self._context.clock.now() - RENUMBERED)[5:16]
+            recent = await mailbox.search(f"SINCE {since.replace(' ', '-')}")
             read = Read(validity=opened.validity, uid=min(recent, default=newest + 1) - 1)
             self._context.log("mailbox_renumbered", read_again=len(recent), level="warning")
         await progress.note(read)
         return read
 
-    async def _read_on(
-        self, mailbox: Mailbox, read: Read, admit: Admit, toast: Callable[[Taken, str], None]
-    ) -> Read:
+    async def _read_on(self, mailbox: Mailbox, read: Read, admit: Admit) -> Read:
         """Read what is new, one mail at a time; return how far that is."""
         mailbox.look()
         # `*` is the newest mail, so that one that was read may be found again.
@@ -170,18 +165,12 @@ class EmailChannel:
                 continue
             most = self._settings.max_mail_bytes
             fetched = await mailbox.fetch(read.validity, uid, most=most)
-            while fetched is not None and not await self._take(mailbox, fetched, admit, toast):
+            while fetched is not None and not await self._take(mailbox, fetched, admit):
                 await self._context.clock.sleep(AGAIN_S)
             read = Read(validity=read.validity, uid=uid)
         return read
 
-    async def _take(
-        self,
-        mailbox: Mailbox,
-        fetched: Fetched,
-        admit: Admit,
-        toast: Callable[[Taken, str], None],
-    ) -> bool:
+    async def _take(self, mailbox: Mailbox, fetched: Fetched, admit: Admit) -> bool:
         """Show a mail to the ingress; False when it could not be stored, and must be shown again.
 
         Raises:
@@ -221,7 +210,7 @@ class EmailChannel:
         except ZeroclawError as error:
             log("event_not_admitted", why=str(error), level="warning")
             return False
-        await self._follow(mailbox, fetched.uid, event, admission, toast)
+        await self._follow(mailbox, fetched.uid, event, admission)
         return True
 
     def _decoded_again(self, fetched: Fetched, known: Sequence[TranscriptItem]) -> Taken | Passed:
@@ -230,14 +219,7 @@ class EmailChannel:
         texts = [*said, *(render.markdown(one).plain for one in said)]
         return decode.decoded(fetched, self._me, texts)
 
-    async def _follow(
-        self,
-        mailbox: Mailbox,
-        uid: int,
-        event: Taken,
-        admission: Admission,
-        toast: Callable[[Taken, str], None],
-    ) -> None:
+    async def _follow(self, mailbox: Mailbox, uid: int, event: Taken, admission: Admission) -> None:
         """Tell the server that a mail was received, and the sender what came of it."""
         if isinstance(admission, Ignored):
             return
@@ -249,8 +231,8 @@ class EmailChannel:
                 self._pressed[carried(body.approval, body.choice)] = True
         self._parents[event.envelope.address.key()] = event.parent
         await mailbox.flag(uid)
-        if isinstance(admission, Answered):
-            toast(event, admission.text)
+        if isinstance(admission, Answered) and self._group and not self._toasting.locked():
+            self._group.create_task(self._toast(event, admission.text))
 
     def _counts(self, event: Taken) -> bool:
         """Return whether a mail is one of so many; the first answer to a card by a code is not.
@@ -478,5 +460,3 @@ def _file_of(fetched: Fetched, number: int) -> bytes | None:
 
 
 _KEY = re.compile(r"[0-9a-f]{64}")
-_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-"""As IMAP has them, whatever language the system speaks."""

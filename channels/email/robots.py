@@ -25,25 +25,13 @@ MOST_SENDERS = 1_000
 
 _ROBOTS = frozenset(
     {"mailer-daemon", "postmaster", "bounce", "bounces", "no-reply", "noreply", "donotreply"}
-    | {
-        "do-not-reply",
-        "do_not_reply",
-        "no_reply",
-        "autoreply",
-        "auto-reply",
-        "listserv",
-        "majordomo",
-    }
+    | {"do-not-reply", "do_not_reply", "no_reply", "autoreply", "auto-reply", "listserv"}
+    | {"majordomo"}
 )
 _MASS = frozenset({"bulk", "junk", "list", "auto_reply"})
-_MARKS = (
-    "feedback-id",
-    "x-loop",
-    "x-autoreply",
-    "x-autorespond",
-    "x-auto-reply-from",
-    "x-mail-autoreply",
-    "x-mailer-daemon",
+_MARKS = frozenset(
+    {"feedback-id", "x-loop", "x-autoreply", "x-autorespond", "x-auto-reply-from"}
+    | {"x-mail-autoreply", "x-mailer-daemon"}
 )
 _SUPPRESSES = frozenset({"all", "autoreply"})
 
@@ -66,6 +54,7 @@ def why_none(headers: Headers, *, kind: str, sender: str, own: str) -> str:
 
     local = sender.partition("@")[0]
     path = first("return-path").strip("<> ")
+    suppressed = map(str.strip, first("x-auto-response-suppress").split(","))
     checks = (
         ("it is our own", own in {sender, path}),
         ("auto-submitted", first("auto-submitted").partition(";")[0].strip() not in {"", "no"}),
@@ -74,13 +63,8 @@ def why_none(headers: Headers, *, kind: str, sender: str, own: str) -> str:
         ("no return path", "return-path" in headers and not path),
         ("a report", kind == "multipart/report"),
         ("from a robot", local in _ROBOTS or path.partition("@")[0] in _ROBOTS),
-        (
-            "wants no automatic answer",
-            any(
-                word.strip() in _SUPPRESSES for word in first("x-auto-response-suppress").split(",")
-            ),
-        ),
-        ("marked as automatic", any(name in headers for name in _MARKS)),
+        ("wants no automatic answer", not _SUPPRESSES.isdisjoint(suppressed)),
+        ("marked as automatic", not _MARKS.isdisjoint(headers)),
     )
     return next((why for why, holds in checks if holds), "")
 

@@ -14,6 +14,7 @@ import pytest
 
 from channels.email import decode, imap
 from channels.email.adapter import EmailChannel
+from channels.email.emulator.servers import START_S
 from tests.contract.channel_suite import Desk, noting
 from tests.contract.email_harness import (
     EmailPlace,
@@ -23,7 +24,7 @@ from tests.contract.email_harness import (
 )
 from tests.emulators.mail.relay import Moment, relay
 from tests.fakes.manual_clock import ManualClock, VirtualTimeLoop
-from zeroclaw import ChannelUnavailable, Said
+from zeroclaw import Attachment, ChannelRejected, ChannelUnavailable, Said
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("dovecot", "postfix")]
 POLL_S = 0.5
@@ -142,6 +143,22 @@ async def test_a_server_that_falls_silent_within_a_command_is_noticed(
         await place.mail.has_seen(place.bot, 2)
     assert [one.body for one in desk.stored] == [Said(text="one"), Said(text="two")]
     assert len(ends) == 1
+
+
+async def test_a_look_up_keeps_no_connection_that_could_be_lost_without_a_word(
+    place: EmailPlace,
+) -> None:
+    """The next one would wait for its answer in vain."""
+    settings = email_settings(place.mail, place.bot)
+    channel = EmailChannel(email_context(settings, ManualClock(), positions={}))
+    with pytest.raises(ChannelRejected):
+        await channel.fetch(
+            Attachment(reference="1:2:3:", name="a", media_type="a/b"), max_bytes=100
+        )
+    async with asyncio.timeout(START_S):
+        while await asyncio.to_thread(place.mail.sessions, place.bot):
+            pass
+    await channel.aclose()
 
 
 class Wire(asyncio.Transport):

@@ -134,9 +134,7 @@ async def test_a_token_that_was_taken_back_is_not_the_end(
     await sent(place, channel, "one")
     assert await place.mail.mails(place.ann)
     tokens.active.clear()
-    with pytest.raises(ChannelUnavailable, match="it did before"):
-        await sent(place, channel, "two")
-    await sent(place, channel, "two")
+    await sent(place, channel, "two")  # what looks its thread up has met it, and is done without
     tokens.active.clear()
     with pytest.raises(ExceptionGroup) as caught:
         await channel.receive(Desk().admit, asyncio.Event().set)
