@@ -79,3 +79,23 @@ async def test_the_record_goes_on_where_it_was_left(tmp_path: Path) -> None:
         await here.say("ann", "and now?")
         await here.until(lambda: "Once more." in here.chat("ann").answers)
         assert not any(GONE in one for one in here.chat("ann").answers)
+
+
+@pytest.mark.parametrize("status", [400, 401, 404, 500])
+async def test_what_a_server_repeats_of_it_is_told_to_nobody_else(
+    status: int, tmp_path: Path
+) -> None:
+    """Not in the log, nor to operators, who learn that it failed; a file's name neither. K23."""
+    async with world(tmp_path, provider={"attempts": 1}) as here:
+        await begin(here)
+        here.model.refuse(status, f"`{PHRASE}` is not allowed", times=None)
+        files = {f"{PHRASE}.txt": b"."}
+        await here.say("ann", f"look: {PHRASE}", files=files, said_bytes=10**12)
+        await here.until(lambda: here.chat("ann").answers[-1].startswith("_The model "))
+        await here.until(lambda: here.chat("olga").texts)
+        assert here.chat("olga").texts[0].startswith("An answer to ann in `loopback` failed: the ")
+        assert PHRASE not in str(here.chat("olga").texts)
+        assert "model_failed" in here.daemon.stderr
+        assert traces(tmp_path) == []
+        await here.daemon.kill()
+        assert traces(tmp_path) == []

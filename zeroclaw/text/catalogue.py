@@ -242,6 +242,11 @@ MODEL_IS_NOT_THERE = Sentence(
     de="das Modell kann nicht antworten: auf dem Rechner des Bots stimmt etwas nicht; seine Operatoren "
     "erfahren, was",
 )
+MODEL_FAILED_OFF_THE_RECORD = Sentence(
+    en="the model can't answer, and why stays off the record; `zeroclaw models test` tries it",
+    de="das Modell kann nicht antworten, und warum, wird nicht aufgezeichnet; `zeroclaw models test` "
+    "probiert es aus",
+)
 MODEL_HAS_A_FAULT = Sentence(
     en="the model can't answer: a fault in its provider ({why})",
     de="das Modell kann nicht antworten: ein Fehler in seiner Anbindung ({why})",

@@ -8,12 +8,14 @@ a while, and requests are cut instead (K13).
 from zeroclaw.context.assembly import reserve_of, room_of
 from zeroclaw.context.compaction import UNKNOWN_WINDOW, Breaker, is_little, kept, kept_summary
 from zeroclaw.context.composer import apart
+from zeroclaw.envelope import is_off_the_record
 from zeroclaw.foreign import Raised
 from zeroclaw.store import DurablePoint
 from zeroclaw.text import catalogue
 from zeroclaw.turn.context import TurnContext
 from zeroclaw.turn.entries import Compacted, RequestLost
 from zeroclaw.turn.facts import FactNotes
+from zeroclaw.turn.model_call import OFF_THE_RECORD
 from zeroclaw.turn.session import Transition
 from zeroclaw.turn.signals import CompactionFailed
 from zeroclaw.turn.states import CompactionCause
@@ -43,6 +45,7 @@ async def compact(turn: TurnContext, notes: FactNotes, cause: CompactionCause) -
     summary = "" if isinstance(answer, Raised) else kept_summary(answer, scene.window)
     if not summary:
         why = answer.line if isinstance(answer, Raised) else "the model said nothing"
+        why = OFF_THE_RECORD if is_off_the_record(session.conversation) else why
         record.breaker = record.breaker.failed(services.clock.monotonic())
         services.log("compaction_failed", why=why, level="warning")
         return Transition(

@@ -10,7 +10,7 @@ from zeroclaw.context.composer import apart
 from zeroclaw.context.history import files_of
 from zeroclaw.context.tokens import of_message
 from zeroclaw.delivery.rows import File, notice_row, outbox_row
-from zeroclaw.envelope import ActionId, ApprovalId, Reader
+from zeroclaw.envelope import ActionId, ApprovalId, Reader, is_off_the_record
 from zeroclaw.gate.conditions import facts_of
 from zeroclaw.gate.verdict import Stopped
 from zeroclaw.limits import loops
@@ -72,6 +72,7 @@ class EffectExecutor:
             tell=self._answered,
             language=self._turn.language,
             is_operator="operator" in self._opened.principal.roles,
+            is_off_the_record=is_off_the_record(self._session.conversation),
         )
         await asking.ask(number, self._request)
 

@@ -38,7 +38,7 @@ from zeroclaw.provider import (
 )
 from zeroclaw.redact import Redaction
 from zeroclaw.text import catalogue
-from zeroclaw.text.language import Language
+from zeroclaw.text.language import ENGLISH, Language
 from zeroclaw.turn import signals
 from zeroclaw.value import Value, replace
 
@@ -60,6 +60,10 @@ class _Answer:
     finish: FinishReason | None = None
 
 
+OFF_THE_RECORD = catalogue.MODEL_FAILED_OFF_THE_RECORD.to(ENGLISH)
+"""What the log says of a failure whose reason may repeat what was said off the record."""
+
+
 class ModelCall(Value):
     """Asks the model on behalf of one turn.
 
@@ -68,6 +72,7 @@ class ModelCall(Value):
         tell: Hands an event to the turn; may wait when the turn is busy.
         language: What the person reads.
         is_operator: The person is told what this machine lacks.
+        is_off_the_record: What the endpoint says may repeat what was said, and is for the person alone.
     """
 
     model: Model
@@ -75,6 +80,7 @@ class ModelCall(Value):
     tell: Tell
     language: Language
     is_operator: bool
+    is_off_the_record: bool = False
 
     async def ask(self, number: int, request: Callable[[], Awaitable[ModelRequest]]) -> None:
         """Stream one answer into the turn, once there is a slot; then the request is composed."""
@@ -95,7 +101,7 @@ class ModelCall(Value):
         if request.files and not answer.texts and _is_rejected(ended):
             # Whatever is known of the model, it does not take these; an answer without them is
             # better than none until they are so old that they are not shown.
-            self.model.record.files_refused(ended)
+            self.model.record.files_refused(self._for_record(ended))
             without = replace(request, files={})
             ended = await call(lambda: self._stream(number, without, answer))
         message = AssistantMessage(
@@ -106,8 +112,12 @@ class ModelCall(Value):
             finish_reason=answer.finish,
         )
         if isinstance(ended, Raised):
-            self.model.record.failed(ended)
+            self.model.record.failed(self._for_record(ended))
             failed = _failure(number, ended, self.language, is_operator=self.is_operator)
+            if self.is_off_the_record and isinstance(failed, signals.RequestFailed):
+                kept = isinstance(ended.error, ProviderOverloaded | ProviderUnauthorized)
+                why = "" if kept else catalogue.MODEL_FAILED_OFF_THE_RECORD.to(self.language)
+                failed = replace(failed, why=why)
             if isinstance(failed, signals.StreamCut | signals.RequestFailed):
                 failed = replace(failed, usage=broken_off(ended, answer.usage, message))
             await self.tell(failed)
@@ -118,6 +128,13 @@ class ModelCall(Value):
                 request=number, message=message, shown="".join(answer.shown), usage=answer.usage
             )
         )
+
+    def _for_record(self, ended: Raised) -> Raised:
+        """Return what the log and operators are told of a failure."""
+        is_counted = not isinstance(ended.error, ContextOverflow | StreamBroken)
+        if self.is_off_the_record and is_counted:
+            return Raised(error=ProviderRejected(OFF_THE_RECORD))
+        return ended
 
     async def _stream(self, number: int, request: ModelRequest, answer: _Answer) -> None:
         # Closed here and now, so that a turn that is stopped ends its call of the model.
