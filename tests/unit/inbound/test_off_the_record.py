@@ -1,15 +1,19 @@
 """`/otr` on a whole house: what its "disk" holds at every point, who is told, what goes on (K23)."""
 
 import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import get_args
 
 import pytest
 
 from tests.fakes.house import House, World
 from tests.fakes.scripted_calls import Lost
-from tests.fakes.scripted_model import asks_for, says
-from zeroclaw.config.model import PolicySettings
-from zeroclaw.envelope import Attachment, is_off_the_record, off_the_record
-from zeroclaw.errors import ProviderRejected
+from tests.fakes.scripted_model import Answer, asks_for, says
+from zeroclaw.config.model import PolicySettings, WhileBusy
+from zeroclaw.envelope import Attachment, Choice, is_off_the_record, off_the_record
+from zeroclaw.errors import ProviderOverloaded, ProviderRejected
 from zeroclaw.inbound.commands.registry import COMMANDS
 from zeroclaw.inbound.conversations import CONVERSATIONS
 from zeroclaw.message import SystemMessage, ToolMessage, UserMessage
@@ -310,6 +314,71 @@ async def test_no_command_leaves_what_is_written_behind_it(world: World, written
         assert PHRASE not in await disk(world)
         await house.say(f"/{written}")
     assert PHRASE not in await disk(world)
+
+
+SAYS: tuple[Answer, ...] = (
+    LOOK,
+    says(PHRASE),
+    (ProviderRejected(f"no {PHRASE}"),),
+    (ProviderOverloaded(f"busy with {PHRASE}", retry_after_s=1.0),),
+    asks_for(("look", f'{{"x": "{PHRASE}"}}'), saying=PHRASE),
+    asks_for((PHRASE, "{}")),
+    asks_for(("look", PHRASE)),
+    asks_for(("poke", f'{{"x": "{PHRASE}"}}')),
+)
+"""What a model may answer, or an endpoint."""
+
+
+async def press(house: House, choice: Choice) -> None:
+    """Answer the newest card there is, if any, with words of one's own."""
+    with suppress(IndexError):
+        await house.press(choice, reason=PHRASE)
+
+
+async def send_file(house: House) -> None:
+    said = house.envelope(house.said(f"see {PHRASE}"), "ben")
+    file = Attachment(reference="f", name=f"{PHRASE}.txt", media_type="text/plain", size_bytes=9)
+    await house.world.platforms["chat"].say(replace(said, attachments=(file,)))
+    await house.settle()
+
+
+DOES: tuple[Callable[[House], Awaitable[object]], ...] = (
+    lambda house: house.say(f"hello {PHRASE}", "ben"),
+    send_file,
+    lambda house: house.edit(f"p{next(house.world.numbers) - 2}", f"{PHRASE} anew", "ben"),
+    lambda house: house.withdraw(f"p{next(house.world.numbers) - 2}", "ben"),
+    lambda house: press(house, "once"),
+    lambda house: press(house, "for_a_time"),
+    lambda house: press(house, "deny_with_reason"),
+    lambda house: house.say("/approve 1"),
+    lambda house: house.say("/pending"),
+    lambda house: house.say(f'/tool look {{"at": "{PHRASE}"}}', "ben"),
+    lambda house: house.say("/retry", "ben"),
+    lambda house: house.say("/compact", "ben"),
+    lambda house: house.say("/new", "ben"),
+    lambda house: house.say("/stop", "ben"),
+    lambda house: house.advance(4_000),
+)
+"""What people do, and the clock."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(8))
+async def test_no_mixture_of_doings_and_kills_leaves_a_word(world: World, seed: int) -> None:
+    """Three lives of a daemon, some doings in each, in any order."""
+    chance = random.Random(seed)
+    mode = chance.choice(get_args(WhileBusy))
+    settings = world.config.channels["chat"].model_copy(update={"while_busy": mode})
+    world.configure(policy=ASK_FIRST, channels={"chat": settings})
+    world.platforms["chat"].files["f"] = PHRASE.encode()
+    async with world.running() as house:
+        await off(house, "ben")
+    for _ in range(3):
+        async with world.running() as house:
+            for does in chance.choices(DOES, k=8):
+                world.model.will(chance.choice(SAYS))
+                await does(house)
+                assert PHRASE not in await disk(world)
 
 
 async def test_tools_lists_what_may_run_here(world: World) -> None:
