@@ -251,7 +251,7 @@ class LogEntry(Value):
 
 PAGE = 1000
 """Rows or entries read at once where all are wanted."""
-STEP_BYTES, LEAST_BYTES = 65_536, 1_024
+STEP_BYTES, LEAST_BYTES = 65_536, 2_048
 """Of rows or entries until others are let in, in about a millisecond; and what a short one counts."""
 
 

@@ -4,11 +4,15 @@ import pytest
 
 from tests.fakes.house import World
 from tests.fakes.loop_steps import loop_steps
+from tests.fakes.many_rows import put_a_page_before
 from tests.fakes.scripted_model import asks_for, says
 from tests.unit.console.visit import visiting
+from tests.unit.inbound.test_grants import granted
 from zeroclaw.console.frame import SECTIONS
 from zeroclaw.conversation.turn_row import TURNS, turn_put
 from zeroclaw.envelope import TurnId
+from zeroclaw.gate import approval, grant
+from zeroclaw.gate.grant import GRANTS
 from zeroclaw.inbound.commands.registry import COMMANDS
 from zeroclaw.message import AssistantMessage, Usage, UserMessage
 from zeroclaw.store import Append, Commit, DurablePoint, LogKind, RowKind, Write
@@ -95,3 +99,26 @@ async def test_no_page_holds_the_loop_longer_for_a_long_history(
                         await visitor.page(path)
                         took[path] = steps.taken()
     assert {path: found for path, found in took.items() if found[0] > MOST_STEPS} == {}
+
+
+@pytest.mark.slow
+async def test_no_list_holds_the_loop_longer_for_what_is_in_it(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of grants, of what waits, and where one of them is looked for."""
+    async with world.running() as house:
+        await granted(house)
+        (row,) = await house.rows(RowKind.GRANT)
+        held = replace(GRANTS.of(row), tool="other")
+        await put_a_page_before(world.store, grant.to_put(held))
+        world.model.will(asks_for(("poke", '{"a": 2}')), says("done"))
+        await house.say("poke it", "ben")
+        *_, asked = await house.rows(RowKind.APPROVAL)
+        waiting = approval.APPROVALS.of(asked)
+        await put_a_page_before(world.store, approval.to_put(waiting, expect=0))
+        took: dict[str, tuple[int, str]] = {}
+        with loop_steps(monkeypatch) as steps:
+            for said in ("/grants", "/pending", "/revoke 1", "/approve 1", "/status", "hello"):
+                await house.say(said)
+                took[said] = steps.taken()
+        assert {said: found for said, found in took.items() if found[0] > MOST_STEPS} == {}

@@ -16,7 +16,7 @@ from zeroclaw.host.answers import Grants, Text, word_of
 from zeroclaw.inbound.commands.invocation import AT_CONSOLE, Invocation, Reply, at_console
 from zeroclaw.inbound.context import InboundContext
 from zeroclaw.inbound.conversations import CONVERSATIONS
-from zeroclaw.store import Write, scan
+from zeroclaw.store import STEP_BYTES, Pace, Write, scan
 from zeroclaw.text import catalogue
 
 USAGE = "Use `grants list`, or `grants revoke ID`; the list shows the ids."
@@ -39,9 +39,10 @@ class GrantCommands:
     async def listed(self, given: Invocation) -> Reply:
         """Return what holds now, a line each, as far as it concerns this person."""
         lines: list[str] = []
-        language = given.language
+        language, pace = given.language, Pace()
         for one, _ in await self._held():
             if self._sees(one, given):
+                await pace.step(STEP_BYTES // 16)  # to redact a line takes as long as to read many
                 name = grants.name_of(one)
                 line = catalogue.GRANT_HELD_BY.to(
                     language,
