@@ -21,7 +21,7 @@ from zeroclaw.stores.sqlite.files import (
 )
 from zeroclaw.stores.sqlite.reader import Read, ReaderThread, StoreReads
 from zeroclaw.stores.sqlite.statements import to_microseconds
-from zeroclaw.stores.sqlite.writer import CommitJob, Job, LeaseJob, Statistics, Writer
+from zeroclaw.stores.sqlite.writer import CommitJob, Job, LeaseJob, Writer
 
 T = TypeVar("T")
 
@@ -99,7 +99,6 @@ class SqliteStore(StoreReads):
         super().__init__(ReaderThread(directory))
         self._writer = Writer(
             directory,
-            clock=clock,
             blob_cap_bytes=blob_cap_bytes,
             open_files=open_files,
             on_answers=self._free_places,
@@ -140,10 +139,6 @@ class SqliteStore(StoreReads):
     async def check(self) -> str | None:
         """Look through the whole file for damage; None when there is none. Slow on large files."""
         return await self._read(statements.check)
-
-    def statistics(self) -> Statistics:
-        """Return what was written since the store was opened."""
-        return self._writer.statistics
 
     async def aclose(self) -> None:
         """Finish what is queued, then close and let go of the directory; safe twice."""

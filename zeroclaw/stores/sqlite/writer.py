@@ -19,7 +19,6 @@ from queue import Empty, SimpleQueue
 from threading import Thread
 from weakref import WeakValueDictionary
 
-from zeroclaw.clock import Clock
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import Fenced, StoreRefused, StoreUnusable
 from zeroclaw.store import (
@@ -102,22 +101,6 @@ Job = CommitJob | LeaseJob
 _Answer = Fence | StoreRefused | StoreUnusable | None
 
 
-class Statistics(Value):
-    """What the writer has done since the store was opened.
-
-    Attributes:
-        commits: That reached the disk.
-        refused: That were refused, leases not counted.
-        groups: Transactions that changed something; each is one sync of the disk.
-        commit_s: Seconds within COMMIT, by the clock that the store was given.
-    """
-
-    commits: int = 0
-    refused: int = 0
-    groups: int = 0
-    commit_s: float = 0.0
-
-
 class Writer:
     """Owns the writing connection from opening to closing, on a thread of its own."""
 
@@ -125,7 +108,6 @@ class Writer:
         self,
         directory: Path,
         *,
-        clock: Clock,
         blob_cap_bytes: int,
         open_files: Callable[[], Opened],
         on_answers: Callable[[int], None],
@@ -134,17 +116,14 @@ class Writer:
 
         Args:
             directory: For the operator's line when writing fails.
-            clock: Measures COMMIT.
             blob_cap_bytes: The largest blob.
             open_files: Called on the thread; what it raises, `opened` raises.
             on_answers: Told on the loop how many jobs left the queue.
         """
-        self.statistics = Statistics()
         self._loop = asyncio.get_running_loop()
         self.opened: asyncio.Future[Opened] = self._loop.create_future()
         self.closed: asyncio.Future[None] = self._loop.create_future()
         self._path = directory / FILE_NAME
-        self._clock = clock
         self._blob_cap_bytes = blob_cap_bytes
         self._open_files = open_files
         self._on_answers = on_answers
@@ -272,9 +251,7 @@ class Writer:
             if not is_undone and any(_holds(job, (Claim,)) for job in jobs):
                 # Only what adds to the table pays for its bound.
                 purge_claims(connection, now_us=max(_handed_in_us(job) for job in jobs))
-            began = self._clock.monotonic()
             connection.execute("ROLLBACK" if is_undone else "COMMIT")
-            self._count(answers, commit_s=self._clock.monotonic() - began)
         except sqlite3.Error as error:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
@@ -308,17 +285,6 @@ class Writer:
         except StoreRefused as refusal:
             return refusal
         return None
-
-    def _count(self, answers: list[tuple[Job, _Answer]], *, commit_s: float) -> None:
-        whole = sum(answer is None for _, answer in answers)
-        refused = sum(isinstance(answer, StoreRefused) for _, answer in answers)
-        had = self.statistics
-        self.statistics = Statistics(
-            commits=had.commits + whole,
-            refused=had.refused + refused,
-            groups=had.groups + (whole > 0),
-            commit_s=had.commit_s + commit_s,
-        )
 
 
 def _handed_in_us(job: Job) -> int:

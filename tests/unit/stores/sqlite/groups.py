@@ -60,15 +60,25 @@ class Gate:
         )
 
 
-async def grouped(directory: Path, *commits: Commit, full: bool = False) -> list[Exception | None]:
+async def grouped(
+    directory: Path,
+    *commits: Commit,
+    full: bool = False,
+    said: Callable[[str], None] | None = None,
+) -> list[Exception | None]:
     """Commit all of these in one group; returns how each ended.
 
     Args:
+        directory: Of the store.
+        commits: What is handed in.
         full: The file may not grow any more.
+        said: Hears each statement that SQLite is given for them.
     """
     gate = Gate(directory)
     if full:
         gate.before_work = fill
+    elif said is not None:
+        gate.before_work = lambda connection: connection.set_trace_callback(said)
     store = gate.store()
     ends: list[Exception | None] = [None] * len(commits)
 

@@ -29,7 +29,7 @@ from zeroclaw.store import (
     PutBlob,
     RowKind,
 )
-from zeroclaw.stores.sqlite import Statistics, open_store
+from zeroclaw.stores.sqlite import open_store
 from zeroclaw.stores.sqlite.files import FILE_NAME, open_for_writing
 from zeroclaw.stores.sqlite.schema import shipped
 from zeroclaw.stores.sqlite.statements import to_microseconds
@@ -39,14 +39,11 @@ from zeroclaw.stores.sqlite.statements import to_microseconds
 
 async def test_what_waits_together_is_synced_together(tmp_path: Path) -> None:
     """A hundred commits at one instant cost a few syncs of the disk, not a hundred."""
-    async with aclosing(await open_store(tmp_path, clock=ManualClock())) as store:
-        async with asyncio.TaskGroup() as group:
-            for number in range(100):
-                group.create_task(store.commit(chore(counter(str(number)))))
-        statistics = store.statistics()
-
-    assert (statistics.commits, statistics.refused) == (100, 0)
-    assert 1 <= statistics.groups <= 10
+    said: list[str] = []
+    commits = [chore(counter(str(number))) for number in range(100)]
+    ends = await grouped(tmp_path, *commits, said=said.append)
+    assert ends == [None] * 100
+    assert 1 <= said.count("COMMIT") <= 10
 
 
 async def test_a_refused_commit_leaves_its_group_whole(tmp_path: Path) -> None:
@@ -242,14 +239,11 @@ async def test_expired_claims_are_forgotten_by_later_ones(tmp_path: Path) -> Non
     assert keys == [("kept",), ("second",), ("third",)]
 
 
-async def test_the_statistics_count_since_opening(tmp_path: Path) -> None:
-    """Refused commits are counted apart and cost no sync."""
-    async with aclosing(await open_store(tmp_path, clock=ManualClock())) as store:
-        await store.commit(chore(counter("a")))
-        with pytest.raises(Conflict):
-            await store.commit(chore(counter("a", expect=0)))
-
-        assert store.statistics() == Statistics(commits=1, refused=1, groups=1, commit_s=0.0)
+async def test_what_is_refused_alone_costs_no_sync(tmp_path: Path) -> None:
+    said: list[str] = []
+    (end,) = await grouped(tmp_path, chore(counter("a", expect=7)), said=said.append)
+    assert isinstance(end, Conflict)
+    assert (said.count("ROLLBACK"), said.count("COMMIT")) == (1, 0)
 
 
 def test_the_test_process_holds_no_descriptor_of_a_closed_store(tmp_path: Path) -> None:
