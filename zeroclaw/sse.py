@@ -85,12 +85,18 @@ def _take_all(
     # a new state for each line was a tenth of the cost of a whole turn.
     data, size, name, limit = state.data, state.data_bytes, state.name, state.max_event_bytes
     events: list[SseEvent] = []
-    for place, ended in enumerate(lines):
+    if state.at_start and lines:
+        lines[0] = lines[0].removeprefix(BYTE_ORDER_MARK)
+    for ended in lines:
         line = ended.rstrip(b"\r\n")
+        if not line:
+            if data:
+                text = b"\n".join(data).decode(errors="replace")
+                events.append(SseEvent(data=text, name=name))
+            data, size, name = (), 0, ""
+            continue
         if len(line) > limit:
             raise _too_large(state)
-        if state.at_start and place == 0:
-            line = line.removeprefix(BYTE_ORDER_MARK)
         field, _, value = line.partition(b":")
         value = value.removeprefix(b" ")
         if field == b"data":
@@ -100,11 +106,6 @@ def _take_all(
             data = (*data, value)
         elif field == b"event":
             name = value.decode(errors="replace")
-        elif not line:
-            if data:
-                text = b"\n".join(data).decode(errors="replace")
-                events.append(SseEvent(data=text, name=name))
-            data, size, name = (), 0, ""
         # Comments have an empty field name; what nobody needs is ignored by the standard too.
     after = SseState(
         max_event_bytes=limit,

@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from operator import attrgetter
 from typing import TypeVar
 
 from zeroclaw.channel import ChannelLog
@@ -40,6 +41,7 @@ from zeroclaw.provider import Counting, ModelRequest
 from zeroclaw.value import Value
 
 T = TypeVar("T")
+_CONTENT = attrgetter("content")
 MANY_MESSAGES, MUCH_CHARS = 512, 100_000
 """On more of either each look takes milliseconds, and leaves the event loop."""
 
@@ -203,9 +205,8 @@ class RequestSources(Value):
 
 async def apart(messages: Sequence[Message], work: Callable[[], T]) -> T:
     """Do work on each of some messages; in a thread where they are many, or long (P9)."""
-    is_much = (
-        len(messages) > MANY_MESSAGES or sum(len(one.content) for one in messages) > MUCH_CHARS
-    )
+    # Without a step of Python for each: a turn asks this some six times of all that was said.
+    is_much = len(messages) > MANY_MESSAGES or sum(map(len, map(_CONTENT, messages))) > MUCH_CHARS
     return await asyncio.to_thread(work) if is_much else work()
 
 

@@ -1,6 +1,8 @@
 """The stored conversation, made ready for the model: one rule in one place (S1-29)."""
 
 from collections.abc import Collection, Iterable, Sequence
+from itertools import chain, compress, repeat
+from operator import attrgetter, is_
 
 from zeroclaw.message import (
     AssistantMessage,
@@ -12,6 +14,7 @@ from zeroclaw.message import (
 )
 from zeroclaw.value import replace
 
+_FILES = attrgetter("files")
 FILES_STAY = 4
 """Messages of people in which files are shown, the newest; S3-08 does so with results."""
 SUMMARY_OPENING = "[Previous conversation summary: "
@@ -62,7 +65,7 @@ def with_files(
     Those are the newest messages' own, as many as there may be; a line stands for those that were
     shown before, so that requests stay small. Of what the model does not take it reads the name.
     """
-    if not any(isinstance(one, UserMessage) and one.files for one in messages):
+    if not files_of(messages):
         return tuple(messages)  # as nearly always; twice a turn, over all that was said
     made = list(messages)
     fresh = FILES_STAY
@@ -85,9 +88,11 @@ def with_files(
     return tuple(made)
 
 
-def files_of(messages: Iterable[Message]) -> tuple[FilePart, ...]:
+def files_of(messages: Sequence[Message]) -> tuple[FilePart, ...]:
     """Return the files that go along with messages."""
-    return tuple(file for one in messages if isinstance(one, UserMessage) for file in one.files)
+    # Without a step of Python for each: a turn asks this some five times of all that was said.
+    is_of_person = map(is_, map(type, messages), repeat(UserMessage))
+    return tuple(chain.from_iterable(map(_FILES, compress(messages, is_of_person))))
 
 
 def _with_notes(messages: tuple[Message, ...], notes: str) -> tuple[Message, ...]:

@@ -32,22 +32,28 @@ def with_stale_results(messages: Sequence[Message], *, reader: str = "") -> tupl
         messages: Without a system message; left alone.
         reader: The tool that reads a result again, empty for none.
     """
-    results = [at for at, one in enumerate(messages) if isinstance(one, ToolMessage)]
-    if not results:
+    if ToolMessage not in map(type, messages):
         return tuple(messages)
+    results = [at for at, one in enumerate(messages) if isinstance(one, ToolMessage)]
     turns = [at for at, one in enumerate(messages) if isinstance(one, UserMessage) and not one.note]
     old = max(len(turns) - OLD_TURNS, 0) // STEP_TURNS * STEP_TURNS
     end = turns[old] if old else 0
     if len(results) > MOST_RESULTS:
         many = (len(results) - LEFT_RESULTS) // STEP_RESULTS * STEP_RESULTS
         end = max(end, results[many - 1] + 1)
-    return (*(in_one_line(one, reader=reader) for one in messages[:end]), *messages[end:])
+    shown = list(messages)
+    for at in results:
+        if at < end:
+            shown[at] = in_one_line(shown[at], reader=reader)
+    return tuple(shown)
 
 
 def in_one_line(message: Message, *, reader: str = "") -> Message:
     """Return a result as one line above its receipt; short ones, and other messages, as they are."""
     if not isinstance(message, ToolMessage):
         return message
+    if len(message.content) <= SHORT_CHARS:
+        return message  # whatever its receipt; in a long conversation most are asked about often
     text, token = detach(message.content)
     if len(text) <= SHORT_CHARS or text.startswith(_OPENING):
         return message

@@ -13,11 +13,13 @@ next one is that, and what was added since.
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import repeat
 from string import ascii_lowercase, ascii_uppercase, digits
 
 from msgspec.json import encode
 from msgspec.json import format as laid_out
 
+from zeroclaw.context.history import files_of
 from zeroclaw.message import (
     AssistantMessage,
     FileKind,
@@ -177,10 +179,13 @@ def of_part(text: str, known: Weighed) -> int:
 
 
 def weighed(
-    known: Weighed, messages: Iterable[Message], tools: tuple[ToolDefinition, ...] = ()
+    known: Weighed, messages: Sequence[Message], tools: tuple[ToolDefinition, ...] = ()
 ) -> Weighed:
     """Put a request on the scale; what lay there before is not weighed again."""
-    sizes = {one: size_of(one, known) for one in messages}
+    before = {**known.sizes, **known.counted}
+    sizes = dict(zip(messages, map(before.get, messages, repeat(0)), strict=True))
+    for one in sizes.keys() - before.keys():
+        sizes[one] = of_message(one)
     size = known.tools_tokens if tools == known.tools else of_tools(tools)
     return replace(known, sizes=sizes, tools=tools, tools_tokens=size)
 
@@ -281,8 +286,7 @@ def report(
         return replace(known, reported=None), learned
     reported = Reported(messages=messages, tools=tools, tokens=tokens)
     learned = replace(learned, overflows_at=math.ceil(learned.overflows_at * _FORGETS))
-    guessed = any(isinstance(one, UserMessage) and one.files for one in messages)
-    if estimate >= _LEARNS_FROM and not guessed:
+    if estimate >= _LEARNS_FROM and not files_of(messages):  # whose size is a guess
         # Rises at once, for a request that is too large is refused; falls slowly.
         seen = min(max(tokens / estimate, 1.0), _MOST_RATIO)
         falling = learned.ratio - _FALLS * (learned.ratio - seen)
@@ -303,5 +307,5 @@ def overflowed(learned: Learned, tokens: int, window: int | None = None) -> Lear
 
 
 def _upper(known: Weighed, learned: Learned, messages: Iterable[Message], tools: int) -> int:
-    whole = _REQUEST + tools + sum(known.sizes[one] for one in messages)
+    whole = _REQUEST + tools + sum(map(known.sizes.__getitem__, messages))
     return math.ceil(whole * learned.ratio)

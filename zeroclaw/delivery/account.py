@@ -299,6 +299,8 @@ class Account:
             parts: In order.
             known: What was returned for the first of them before; they are not looked at again.
         """
+        if len(parts) == 1:
+            return tuple(parts)  # as most often, and rendered and looked at when it is sent
         shown = [*known]
         above = self._read(known[-1]) if known else ("", "")
         for part in parts[len(known) :]:

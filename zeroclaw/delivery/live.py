@@ -194,8 +194,9 @@ class DraftHandle:
             turn=self._turn, fence=self._new.fence, number=number, parts=(), is_last=is_last
         )
         self._begin_to_speak()
-        self._at_rest.clear()
-        self._show_if_free()
+        self._look_for_rest()
+        if not is_last:
+            self._show_if_free()
 
     def stand(self, *, is_read_now: bool = False) -> None:
         """Ask that all that is shown now stand as messages, which a preview is not.
@@ -327,7 +328,8 @@ class DraftHandle:
 
     def _look_for_rest(self) -> None:
         draft = self._draft
-        cutting = self._is_cutting or self._news is not None
+        news = self._news is not None and not self._news.is_last
+        cutting = self._is_cutting or news
         busy = cutting or draft.asked is not None or draft.flight is not None
         if busy and not draft.ended:
             self._at_rest.clear()

@@ -34,6 +34,7 @@ written; the notes of shipped statements are translated.
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Literal, cast, get_args
 
 from zeroclaw.envelope import Principal
@@ -381,6 +382,7 @@ def _sentence(statement: Statement) -> str:
     return f"{said}: {statement.note}" if statement.note else said
 
 
+@lru_cache(maxsize=64)  # each turn asks once for each tool
 def _names(principal: Principal) -> frozenset[str]:
     """Return what statements may call a principal.
 

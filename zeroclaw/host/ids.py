@@ -1,12 +1,14 @@
 """Makes ids that sort by time of making, and tokens that can't be guessed."""
 
 import secrets
+from base64 import b32encode
 from datetime import timedelta
 from threading import Lock
 
 from zeroclaw.clock import ULID_ALPHABET, Clock, made_at
 
 _CHARS = 26
+_TO_OURS = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", ULID_ALPHABET.encode())
 _RANDOM_BITS = 80
 _MILLISECONDS_PER_S = 1000
 MOST_AHEAD = timedelta(days=1)
@@ -56,11 +58,8 @@ class SystemIds:
 
 
 def _encoded(number: int) -> str:
-    characters: list[str] = []
-    for _ in range(_CHARS):
-        number, digit = divmod(number, len(ULID_ALPHABET))
-        characters.append(ULID_ALPHABET[digit])
-    return "".join(reversed(characters))
+    # The library writes 20 bytes as 32 characters; an id is the last of them, in its own alphabet.
+    return b32encode(number.to_bytes(20, "big")).translate(_TO_OURS)[-_CHARS:].decode()
 
 
 def _decoded(ulid: str) -> int:

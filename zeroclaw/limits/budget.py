@@ -14,6 +14,7 @@ is said once; what was said is a row, so that a restart does not say it again.
 import re
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, date, datetime, time, timedelta
+from functools import lru_cache
 from ipaddress import ip_address
 from typing import Literal
 from urllib.parse import urlsplit
@@ -331,6 +332,7 @@ def price_of(model: str, budget: BudgetSettings, provider: ProviderSettings) -> 
 _DATED = re.compile(r"-(?:\d{8}|\d{4}-\d{2}-\d{2})$")
 
 
+@lru_cache(maxsize=8)  # each turn asks three times
 def _is_here(base_url: str) -> bool:
     host = urlsplit(base_url).hostname or ""
     try:

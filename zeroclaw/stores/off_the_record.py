@@ -188,8 +188,9 @@ class OffTheRecord:
             for reference in kept:
                 del self._held[reference]
             raise
-        for write, stored in zip(commit.writes, written, strict=True):
-            self._committed(write, stored, scope)
+        if self._held or self._blobs or None in written:  # seldom
+            for write, stored in zip(commit.writes, written, strict=True):
+                self._committed(write, stored, scope)
 
     def _told_of(self, writes: Sequence[Write]) -> ConversationId | None:
         """Return the conversation of a held row that goes: what takes its place tells of the same."""

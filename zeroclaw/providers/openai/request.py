@@ -11,7 +11,8 @@ the next message follows a `/tool` call, and a turn that failed or was stopped l
 between two messages.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import assert_never, cast
 
 from msgspec import Raw
@@ -33,6 +34,10 @@ RESERVED = frozenset({"messages", "tools", "stream", "stream_options", "n"})
 _UNSAID: tuple[tuple[str, object], ...] = (("additionalProperties", False), ("required", []))
 """Of a tool's schema, what costs tokens and tells a model nothing; a call is checked either way."""
 _SOUNDS = {"audio/mpeg": "mp3", "audio/mp4": "m4a"}
+_ODD: frozenset[tuple[type, type]] = frozenset(
+    ((UserMessage, UserMessage), (ToolMessage, UserMessage))
+)
+"""Neighbours that no template takes."""
 BETWEEN = "(I have the results.)"
 """What the assistant says between results and a message of a person."""
 
@@ -68,10 +73,16 @@ def encode_request(
         return encode(_whole(body))
 
 
-def alternating(messages: Iterable[Message]) -> Iterator[Message]:
-    """Yield the same messages, users' neighbours joined, none of them right after a result."""
-    last: Message | None = None
-    for message in messages:
+def alternating(messages: Sequence[Message]) -> Iterable[Message]:
+    """Return the same messages, users' neighbours joined, none of them right after a result."""
+    if _ODD.isdisjoint(pairwise(map(type, messages))):
+        return messages
+    return _alternating(messages)
+
+
+def _alternating(messages: Iterable[Message]) -> Iterator[Message]:
+    last, *more = messages
+    for message in more:
         if isinstance(message, UserMessage):
             if isinstance(last, UserMessage):
                 text = f"{last.content}\n\n{message.content}"
@@ -80,15 +91,15 @@ def alternating(messages: Iterable[Message]) -> Iterator[Message]:
             if isinstance(last, ToolMessage):
                 yield last
                 last = AssistantMessage(content=BETWEEN)
-        if last is not None:
-            yield last
-        last = message
-    if last is not None:
         yield last
+        last = message
+    yield last
 
 
 def _message(message: Message, files: Mapping[str, bytes]) -> dict[str, object]:
     match message:
+        case UserMessage(files=()):
+            return {"role": "user", "content": message.content}
         case UserMessage():
             return {"role": "user", "content": _content(message, files)}
         case AssistantMessage():
@@ -111,8 +122,6 @@ def _content(message: UserMessage, files: Mapping[str, bytes]) -> object:
     Base64 holds nothing that JSON escapes, so it is put in as it is: looking through megabytes for
     quotes would hold others up.
     """
-    if not message.files:
-        return message.content
     here = [(one, files[one.digest]) for one in message.files if one.digest in files]
     gone = [one.instead for one in message.files if one.digest not in files]
     text = "\n".join((message.content, *gone))
