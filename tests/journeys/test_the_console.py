@@ -268,8 +268,10 @@ async def test_a_conversation_has_its_title_and_one_off_the_record_has_none(tmp_
 async def test_the_policy_explains_itself(tmp_path: Path) -> None:
     """Typed, explained, with the statements that made it; and all that are in force."""
     async with consoling(tmp_path) as (_here, _chat, console):
-        await console.go("Policy")
-        await console.page.get_by_label("Tool or action").fill("shell")
+        await console.go("Tools")
+        await console.shot("tools")
+        await console.page.get_by_role("link", name="shell").click()
+        await expect(console.page.get_by_label("Tool or action")).to_have_value("shell")
         await console.page.get_by_label("Arguments, as JSON").fill('{"command": "ls"}')
         await console.button("Explain").click()
         answer = console.page.locator("#answer")
@@ -325,7 +327,7 @@ async def test_the_console_reads_well_on_a_phone_in_the_dark(tmp_path: Path) -> 
         )
         phone = Console(page=await context.new_page())
         root = console.page.url.rpartition("/")[0]
-        for name in ("approvals", "grants", "people", "conversations", "audit", "policy"):
+        for name in ("approvals", "grants", "people", "conversations", "audit", "tools", "policy"):
             await phone.page.goto(f"{root}/{name}")
             await phone.live()
             width = await phone.page.locator("main").evaluate("node => node.scrollWidth")
