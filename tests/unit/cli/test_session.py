@@ -37,6 +37,7 @@ from zeroclaw.host.answers import Status
 from zeroclaw.host.clock import SystemClock
 from zeroclaw.host.control import Unreachable
 from zeroclaw.mount import LineStream
+from zeroclaw.value import replace
 
 SCREEN = Ink(moves=True, colours=False)
 PIPE = Ink(moves=False, colours=False)
@@ -200,6 +201,31 @@ async def test_a_letter_answers_the_one_open_call(tmp_path: Path) -> None:
         await sitting.sees(f"{SCREEN.badge('✅ 1')}  shell approved by operator")
         sitting.keyboard.press("a", Ended())
         assert await bot.came.get() == Said(text="a")
+
+
+async def test_a_letter_that_may_have_been_typed_for_another_card_answers_none(
+    tmp_path: Path,
+) -> None:
+    """One ended and the next came before Enter was pressed; once more, and it is meant (P5)."""
+    bot = Bot()
+    other = replace(CARD, key="c2", calls=(replace(CARD.calls[0], approval=ApprovalId("a2")),))
+    async with bot_in(tmp_path, bot), asyncio.TaskGroup() as group:
+        sitting = Sitting(tmp_path, bot, SCREEN)
+        group.create_task(sitting.run())
+        await sitting.sees("» ")
+        first = await bot.channel.ask(OPERATOR, CARD)
+        await sitting.sees("a = Approve once")
+        ending = Ending(approval=ApprovalId("a1"), how="expired", by="", at=EPOCH)
+        await bot.channel.settle(first, Outcome(card=CARD, endings=(ending,)))
+        second = await bot.channel.ask(OPERATOR, other)
+        while sitting.written.count("a = Approve once") < 2:
+            await asyncio.sleep(0)
+        sitting.keyboard.press("a")
+        await sitting.sees("another call came up; type it again")
+        sitting.keyboard.press("d", Ended())
+        assert await bot.came.get() == Pressed(
+            approval=ApprovalId("a2"), choice="deny", card=second
+        )
 
 
 async def test_one_interrupt_stops_the_answer_and_two_leave(tmp_path: Path) -> None:

@@ -137,7 +137,11 @@ class OpenCall(Value):
 
 
 class Cards:
-    """The cards of a conversation."""
+    """The cards of a conversation.
+
+    Attributes:
+        fresh: How many were shown since a line was typed.
+    """
 
     def __init__(self, ink: Ink) -> None:
         """Begin without any."""
@@ -145,6 +149,7 @@ class Cards:
         self._open: dict[str, OpenCall] = {}
         self._shown: set[str] = set()
         self._ended: set[str] = set()
+        self.fresh = 0
 
     @property
     def open_calls(self) -> tuple[OpenCall, ...]:
@@ -161,6 +166,7 @@ class Cards:
         is_new = key not in self._shown and has_open_calls(item)
         lines = [*self._card(card, calls, choices)] if is_new else []
         self._shown.add(key)
+        self.fresh += is_new
         # Whatever stands in one of them, only this program begins a line.
         every = (" ".join(line.splitlines()) for line in (*lines, *self._endings(calls)))
         return "".join(f"{line}\n" for line in every)
@@ -290,9 +296,15 @@ class View:
         """Return a message of the program as if a person had typed it; empty into a pipe."""
         return f"{self.ink.bold(PROMPT)}{text}\n" if self.ink.moves else ""
 
-    def entered(self) -> None:
-        """A line was typed: the prompt is no longer where the cursor is."""
+    def entered(self) -> bool:
+        """A line was typed: the prompt is no longer where the cursor is.
+
+        Returns whether a letter in it can only mean the card that is open: on a terminal it may have been
+        typed for one before, which ended as the next came.
+        """
         self._has_loose_line = False
+        fresh, self._cards.fresh = self._cards.fresh, 0
+        return fresh <= 1 or not self.ink.moves
 
     def note(self, text: str) -> str:
         """Return a remark of the client's own."""

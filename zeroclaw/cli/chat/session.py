@@ -180,11 +180,15 @@ class Session:
     # --- what is typed ---------------------------------------------------------------------------
 
     def _enter(self, text: str) -> None:
-        self._view.entered()
+        is_sure = self._view.entered()
         word, calls = text.strip().lower(), self._view.open_calls
         choice = KEYS.get(word)
         if len(calls) == 1 and choice is not None and choice in calls[0].choices:
-            self._link.press(calls[0].approval, choice, calls[0].card)
+            if is_sure:
+                self._link.press(calls[0].approval, choice, calls[0].card)
+            else:
+                self._show(self._view.note("another call came up; type it again"))
+                self._prompt()
         elif word:
             self._say(text)
         else:
