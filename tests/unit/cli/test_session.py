@@ -208,7 +208,8 @@ async def test_a_letter_that_may_have_been_typed_for_another_card_answers_none(
 ) -> None:
     """One ended and the next came before Enter was pressed; once more, and it is meant (P5)."""
     bot = Bot()
-    other = replace(CARD, key="c2", calls=(replace(CARD.calls[0], approval=ApprovalId("a2")),))
+    call = replace(CARD.calls[0], approval=ApprovalId("a2"), summary="run `rm`")
+    other = replace(CARD, key="c2", calls=(call,))
     async with bot_in(tmp_path, bot), asyncio.TaskGroup() as group:
         sitting = Sitting(tmp_path, bot, SCREEN)
         group.create_task(sitting.run())
@@ -218,8 +219,7 @@ async def test_a_letter_that_may_have_been_typed_for_another_card_answers_none(
         ending = Ending(approval=ApprovalId("a1"), how="expired", by="", at=EPOCH)
         await bot.channel.settle(first, Outcome(card=CARD, endings=(ending,)))
         second = await bot.channel.ask(OPERATOR, other)
-        while sitting.written.count("a = Approve once") < 2:
-            await asyncio.sleep(0)
+        await sitting.sees("run `rm`")
         sitting.keyboard.press("a")
         await sitting.sees("another call came up; type it again")
         sitting.keyboard.press("d", Ended())
