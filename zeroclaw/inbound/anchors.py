@@ -90,10 +90,11 @@ class Anchors:
             if not first or audit.read(first[0].body).at >= before:
                 return False  # mostly; the rest of a long chain would be read for nothing
             chain = [entry async for entry in read_all(self._store, LogKind.AUDIT, STREAM)]
-            last = audit.cut_point(chain, before)
+            last = await asyncio.to_thread(audit.cut_point, chain, before)
             if last is None:
                 return False
-            needed = audit.carried(
+            needed = await asyncio.to_thread(
+                audit.carried,
                 [entry.body for entry in chain if entry.sequence <= last.sequence],
                 [entry.body for entry in chain if entry.sequence > last.sequence],
                 frozenset(await self._store.streams(LogKind.AUDIT)) - {STREAM},

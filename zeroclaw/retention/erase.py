@@ -219,7 +219,7 @@ class Erasure:
         if newest is not None:
             writes.append(Trim(log=LogKind.JOURNAL, stream=here, before=newest.sequence + 1))
         chain = [entry.body async for entry in read_all(store, LogKind.AUDIT, here)]
-        cut_off = audit.cut_off(chain, self._clock.now())
+        cut_off = await asyncio.to_thread(audit.cut_off, chain, self._clock.now())
         head = audit.head_of(chain[-1]) if chain else audit.GENESIS
         for entry in cut_off:
             body, head = audit.link(head, entry)

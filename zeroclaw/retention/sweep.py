@@ -4,6 +4,7 @@ What goes is decided in `policy.py`. A conversation in which something is under 
 until the next time, and a row that changed since it was looked at stays.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Iterable
 from datetime import datetime
 
@@ -244,7 +245,7 @@ class Sweep:
         if newest is not None and is_forgotten and audit.read(newest.body).at < before:
             return newest  # nobody can append to it any more, so all of it may go
         chain = [entry async for entry in read_all(self._store, LogKind.AUDIT, stream)]
-        return audit.cut_point(chain, before)
+        return await asyncio.to_thread(audit.cut_point, chain, before)
 
     # --- conversations -------------------------------------------------------------------------
 

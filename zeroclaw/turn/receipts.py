@@ -7,6 +7,7 @@ journal, as long as it is there. Checked once each, before a request is sent, so
 without waiting.
 """
 
+import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping
 
 from zeroclaw.context.composer import apart
@@ -30,6 +31,8 @@ from zeroclaw.turn.results import OUTCOMES
 from zeroclaw.turn.session import ConversationSession, read_history
 
 MOST_SUMMARY_CHARS = 160
+MANY_ENTRIES = 128
+"""Of an audit, which take about a millisecond; more are looked through off the event loop."""
 
 Results = Mapping[str, tuple[ToolCall, str]]
 """What was signed, by receipt: the call, and the text above the receipt."""
@@ -171,17 +174,21 @@ async def recorded_in(logs: Logs, conversation: str) -> dict[str, CheckedReceipt
         StoreUnusable: The audit holds something that is no entry.
     """
     bodies = [one.body async for one in read_all(logs, LogKind.AUDIT, conversation)]
-    return {
-        one.receipt: CheckedReceipt(
-            token=one.receipt,
-            tool=one.tool,
-            summary="",
-            outcome=OUTCOMES[one.kind],
-            at=one.at,
-            earlier=True,
-        )
-        for one in audit.issued(bodies)
-    }
+
+    def told() -> dict[str, CheckedReceipt]:
+        return {
+            one.receipt: CheckedReceipt(
+                token=one.receipt,
+                tool=one.tool,
+                summary="",
+                outcome=OUTCOMES[one.kind],
+                at=one.at,
+                earlier=True,
+            )
+            for one in audit.issued(bodies)
+        }
+
+    return await asyncio.to_thread(told) if len(bodies) > MANY_ENTRIES else told()
 
 
 def signed_results(messages: tuple[Message, ...]) -> Results:
