@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.fakes.memory_store import MemoryStore
 from tests.unit.turn.parts import AT, USED, action, allowed, call, opened, result
 from zeroclaw.envelope import ConversationId
-from zeroclaw.message import AssistantMessage, UserMessage
+from zeroclaw.message import AssistantMessage, Message, ToolMessage, UserMessage
 from zeroclaw.store import DurablePoint, LogEntry, LogKind
 from zeroclaw.turn import entries
 from zeroclaw.turn.entries import Entry
@@ -66,6 +66,10 @@ def written_down(journal: Sequence[Entry]) -> list[Entry]:
     return found
 
 
+def _is_result(message: Message) -> bool:
+    return isinstance(message, ToolMessage)
+
+
 @st.composite
 def journals(draw: st.DrawFn) -> list[Entry]:
     """Turns of all sorts; some begin with a summary of what came before, some have one within."""
@@ -76,8 +80,10 @@ def journals(draw: st.DrawFn) -> list[Entry]:
         ends = draw(st.sampled_from(["model_stop", "error"]))
         made = turn(number, *range(1, rounds + 1), summed=summed, ends=ends)
         if draw(st.booleans()):
-            messages = len(fold([*found, made[0]]).messages)
-            kept = draw(st.integers(1, messages))
+            messages = fold([*found, made[0]]).messages
+            # No result is ever cut from its call, see `context.assembly.tails`.
+            whole = [n for n in range(1, len(messages) + 1) if not _is_result(messages[-n])]
+            kept = draw(st.sampled_from(whole))
             made.insert(1, entries.Compacted(summary=f"older {number}", kept=kept, at=AT))
         if draw(st.booleans()):
             made.insert(-1, entries.Noted(text="edited", why="edit", at=AT))
