@@ -28,6 +28,7 @@ from tests.contract.email_harness import (
 )
 from tests.emulators.mail.milter import handed_over, milter
 from tests.fakes.manual_clock import ManualClock
+from tests.fakes.relay import relayed
 from zeroclaw import (
     Address,
     Answered,
@@ -123,6 +124,16 @@ async def test_a_channel_that_is_closed_ends_without_an_error(place: EmailPlace)
         group.create_task(channel.receive(Desk().admit, ready.set))
         await ready.wait()
         await channel.aclose()
+
+
+async def test_what_is_sent_by_a_closed_channel_leaves_no_connection(place: EmailPlace) -> None:
+    """As while its successor waits to connect: what it looks up in the mailbox, it looks up alone."""
+    async with relayed(place.mail.imaps) as relay:
+        channel = channel_of(place, imap_port=relay.port)
+        await channel.aclose()
+        await channel.send(chat_of(place), outgoing(channel, "4"))
+        await relay.is_free.wait()
+    assert [body(one) for one in await place.mail.mails(place.ann)] == ["4"]
 
 
 async def test_mail_from_before_the_first_start_is_left_alone(place: EmailPlace) -> None:
