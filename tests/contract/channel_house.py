@@ -130,6 +130,18 @@ class Home:
         if not self.adapter.is_local:
             await self.harness.turn_to(who)
 
+    async def say(self, who: str, text: str) -> bool:
+        """Write as somebody; like `Harness.say`, and time passes while the bot comes back."""
+        await self.turn_to(who)
+
+        async def told() -> bool:
+            return saying.done()
+
+        async with asyncio.TaskGroup() as group:
+            saying = group.create_task(self.harness.say(text))
+            await self.until(told)
+        return saying.result()
+
     async def until_said(self, who: str, *words: str) -> Sequence[str]:
         """Wait until somebody's chat holds all these words, and return its messages."""
 
@@ -164,6 +176,12 @@ class Home:
             return await self.harness.press(approval.refs[0], approval.id, choice)
         word = "approve" if choice == "once" else "deny"
         return await self.harness.say(f"/{word} {approval.numbers[0].number}")
+
+    def logs_no_secret(self, *words: str) -> None:
+        """Hold that no line of the log has a secret of the channel's, or these words. P8."""
+        secrets = (*self._given.secrets.values(), *words)
+        lines = (*self.facts, *map(repr, self.world.facts.seen))
+        assert [line for line in lines for one in secrets if one in line] == []
 
     # --- inside --------------------------------------------------------------------------------
 

@@ -237,7 +237,8 @@ class Adapter:
         carries_files: People can send files.
         has_toasts: Who presses is told alone what came of it.
         is_local: Everybody is the operator of this machine; there is nobody else.
-        loses: Lets the next message of this kind arrive, and its answer not; for those that look.
+        loses: Lets the next message of this kind arrive, and its answer not, where there is a
+            server of the platform's that takes messages.
         platform: Starts the platform without the adapter, and ends it.
         placed: Starts the platform alone; None where nobody can write while the bot is away.
         needs: What the platform's side needs of the machine, see `REQUIREMENTS` in conftest.py.

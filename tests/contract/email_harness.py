@@ -20,6 +20,8 @@ from channels.email.emulator.letters import body, links, mail_from
 from channels.email.emulator.servers import AUTHSERV_ID, DOMAIN, PASSWORD, START_S, Servers, servers
 from tests.contract.channel_suite import (
     Adapter,
+    Harness,
+    Losable,
     Standing,
     nothing_to_open,
     noting,
@@ -27,6 +29,7 @@ from tests.contract.channel_suite import (
 )
 from tests.contract.loopback_harness import NoMount, no_log, no_transcript
 from tests.fakes.manual_clock import ManualClock
+from tests.fakes.relay import Relay, relayed
 from zeroclaw import (
     Address,
     Admission,
@@ -120,6 +123,7 @@ class EmailHarness:
     clock: ManualClock
     settings: EmailSettings
     directory: Path
+    relay: Relay
     channel: Channel = field(init=False)
     told: Told = field(init=False)
     seen: int = 0
@@ -227,7 +231,9 @@ class EmailHarness:
         return ()
 
     async def messages(self) -> tuple[Standing, ...]:
-        mails = [one for one in await self.mail.mails(self.ann) if is_outside(one)]
+        # Programs show one of those that have the same Message-ID.
+        every = {str(one["message-id"]): one for one in await self.mail.mails(self.ann)}
+        mails = [one for one in every.values() if is_outside(one)]
         text = "\n".join(body(one) for one in mails if "Re: " in one["subject"])
         return tuple(standing(one, ended=text) for one in mails)
 
@@ -284,17 +290,18 @@ async def email_platform(directory: Path) -> AsyncGenerator[EmailHarness]:
     mail = await asyncio.to_thread(servers)
     clock = ManualClock()
     bot, ann = mail.new_address("bot"), mail.new_address("ann")
-    settings = email_settings(mail, bot)
-    context = email_context(settings, clock, positions={}, directory=directory)
-    yield EmailHarness(
-        mail=mail,
-        ann=ann,
-        bot=bot,
-        context=context,
-        clock=clock,
-        settings=settings,
-        directory=directory,
-    )
+    async with relayed(mail.submission) as relay:
+        settings = email_settings(mail, bot, smtp_port=relay.port)
+        yield EmailHarness(
+            mail=mail,
+            ann=ann,
+            bot=bot,
+            context=email_context(settings, clock, positions={}, directory=directory),
+            clock=clock,
+            settings=settings,
+            directory=directory,
+            relay=relay,
+        )
 
 
 class EmailPlace:
@@ -332,12 +339,18 @@ async def email_placed(directory: Path) -> AsyncGenerator[EmailPlace]:
     yield EmailPlace(await asyncio.to_thread(servers), directory)
 
 
+def lose(harness: Harness, _kind: Losable) -> None:
+    assert isinstance(harness, EmailHarness)
+    harness.relay.loses = True
+
+
 EMAIL = Adapter(
     name="email",
     capabilities=CAPABILITIES,
     platform=email_platform,
     placed=email_placed,
     has_toasts=False,
+    loses=lose,
     thread=f"begun@{DOMAIN}",
     needs=("dovecot", "postfix"),
 )

@@ -63,8 +63,9 @@ class Relay:
 
 @asynccontextmanager
 async def relayed(to: int) -> AsyncGenerator[Relay]:
-    """Relay to a port while the block runs."""
+    """Relay to a port while the block runs, and until all who are connected have gone."""
     relay = Relay(to)
     async with await asyncio.start_server(relay.serve, "127.0.0.1", 0) as server:
         relay.port = server.sockets[0].getsockname()[1]
         yield relay
+        await relay.is_free.wait()

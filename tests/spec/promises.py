@@ -19,11 +19,6 @@ CHANNELS = ("telegram", "discord", "slack", "email", "web", "terminal")
 PROMISES = tuple(f"P{number}" for number in range(1, 11))
 EXCUSED = {
     ("P4", "terminal"): "nobody is a stranger: its owner alone opens the socket",
-    (
-        "P8",
-        "terminal",
-    ): "it has no secret of its own; tests/journeys/test_a_secret.py for all others",
-    ("P8", "web"): "likewise; that its login link opens once is shown by the page's journeys",
 }
 """Cells without a test, and why."""
 PLACES = ("contract", "journeys", "faults", "soak", "unit/channels")

@@ -424,7 +424,7 @@ class SlackServer:
         self.now: Callable[[], float] = lambda: 0.0
         self.answers: list[int] = []
         self._posts = asyncio.TaskGroup()
-        self._posting: set[asyncio.Task[None]] = set()
+        self._posting: dict[asyncio.Task[None], Deed] = {}
         self._emulate = ""
         self._changed = asyncio.Event()
         self._over = asyncio.Event()
@@ -532,8 +532,8 @@ class SlackServer:
         Slack's later retries are for a test to make. Presses and slash commands it posts once.
         """
         task = self._posts.create_task(self._post(deed, retry))
-        self._posting.add(task)
-        task.add_done_callback(self._posting.discard)
+        self._posting[task] = deed
+        task.add_done_callback(self._posting.pop)
 
     async def _post(self, deed: Deed, retry: int) -> None:
         answer = await self.posted(deed.kind, deed.payload, retry=retry)
@@ -578,9 +578,13 @@ class SlackServer:
         return {"X-Slack-Request-Timestamp": when, "X-Slack-Signature": f"v0={proof}"}
 
     async def drop(self) -> None:
-        """Cut every connection."""
+        """Cut every connection; what is being posted is posted again, as after any failure."""
         for socket in list(self._sockets):
             await socket.close(code=1011)
+        for post, deed in list(self._posting.items()):
+            post.cancel()
+            if deed.kind == "events_api":
+                self.post(deed, retry=1)
 
     async def moves(self) -> None:
         """Ask the bot to connect anew, as Slack does every few hours."""

@@ -43,10 +43,16 @@ class Delivering:
         self._posting: set[str] = set()
         self._resting: dict[str, Webhook] = {}
         self._delays: dict[str, float] = {}
+        self._posts: set[asyncio.StreamWriter] = set()
 
     def wake(self) -> None:
         """Look again: an update came, or what holds has changed."""
         self._woken.set()
+
+    def cut(self) -> None:
+        """Cut the connection of every post that waits for its answer."""
+        for post in self._posts:
+            post.transport.abort()
 
     async def run(self) -> None:
         """Deliver until cancelled."""
@@ -75,7 +81,7 @@ class Delivering:
         queue = _queue(update)
         update.deliveries += 1
         self._note()
-        failure = await _posted(webhook, update)
+        failure = await _posted(webhook, update, self._posts)
         self._posting.discard(queue)
         if failure is None:
             self._account.updates.confirm_one(update)
@@ -107,11 +113,14 @@ def _id(value: object) -> object:
     return value.get("id") if isinstance(value, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]  # of JSON
 
 
-async def _posted(webhook: Webhook, update: Update) -> _Failure | None:
+async def _posted(
+    webhook: Webhook, update: Update, posts: set[asyncio.StreamWriter]
+) -> _Failure | None:
     """Post one update; return why it was not taken, None when it was."""
     try:
         async with asyncio.timeout(ANSWERED_WITHIN_S):
-            status, retry_after_s = await _post(webhook, json.dumps(update.to_json()).encode())
+            body = json.dumps(update.to_json()).encode()
+            status, retry_after_s = await _post(webhook, body, posts)
     except TimeoutError:
         return _Failure(why="Read timeout expired")
     except (OSError, EOFError, ValueError) as error:
@@ -122,7 +131,7 @@ async def _posted(webhook: Webhook, update: Update) -> _Failure | None:
     return _Failure(why=why, retry_after_s=retry_after_s)
 
 
-async def _post(webhook: Webhook, body: bytes) -> tuple[int, int]:
+async def _post(webhook: Webhook, body: bytes, posts: set[asyncio.StreamWriter]) -> tuple[int, int]:
     """Post a body; return the status of the answer, and after how many seconds to try again."""
     parts = urlsplit(webhook.url)
     is_safe = parts.scheme == "https"
@@ -138,6 +147,7 @@ async def _post(webhook: Webhook, body: bytes) -> tuple[int, int]:
     if webhook.secret:
         lines.append(f"x-telegram-bot-api-secret-token: {webhook.secret}")
     reader, writer = await asyncio.open_connection(parts.hostname, port, ssl=is_safe or None)
+    posts.add(writer)
     try:
         writer.write("\r\n".join([*lines, "", ""]).encode("latin-1") + body)
         await writer.drain()
@@ -147,4 +157,5 @@ async def _post(webhook: Webhook, body: bytes) -> tuple[int, int]:
     except IndexError:
         return 0, 0
     finally:
+        posts.remove(writer)
         writer.close()

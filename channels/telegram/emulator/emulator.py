@@ -131,8 +131,9 @@ class Emulator:
         await self._server.down()
 
     def cut(self) -> None:
-        """Cut every connection; new ones are taken."""
+        """Cut every connection, and every post to a webhook; new ones are taken and made."""
         self._server.cut()
+        self._delivering.cut()
 
     @property
     def url(self) -> str:
