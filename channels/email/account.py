@@ -8,7 +8,7 @@ as if it stood, until a minute has passed without an answer.
 import asyncio
 import ssl
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 from channels.email import EmailSettings, imap, mime, smtp
@@ -60,11 +60,14 @@ class Account:
     @asynccontextmanager
     async def mailbox(self) -> AsyncGenerator[tuple[Mailbox, Opened]]:
         """Connect, log in, open the mailbox; and cut the connection at the end."""
-        mailbox = await self._connected()
-        try:
+        host, port = self._settings.imap_host, self._settings.imap_port
+        async with AsyncExitStack() as stack:
+            async with self._login() as login:
+                mailbox = await imap.connected(self._channel, host, port, tls=login.tls)
+                self._open.add(mailbox)
+                stack.push_async_callback(self._cut, mailbox)
+                await mailbox.login(login)
             yield mailbox, await mailbox.open(self._settings.mailbox)
-        finally:
-            await self._cut(mailbox)
 
     async def tried(self) -> Opened:
         """Log in at both servers, and return the mailbox as it was opened."""
@@ -94,10 +97,12 @@ class Account:
         if message:
             named = [("Message-ID", f"{message}>")]
         terms = " ".join(f'HEADER {name} "<{value}"' for name, value in named)
-        async with self._looking, self.mailbox() as (mailbox, _):
+        async with self._looking, self.mailbox() as (mailbox, opened):
             found = await mailbox.search(f"{'OR ' * (len(named) - 1)}{terms}")
             for uid in reversed(found[-MOST_LOOKED_AT:]):
-                mail = mime.taken_apart(await mailbox.headers(uid, most=mime.MOST_HEADER_BYTES))
+                most = mime.MOST_HEADER_BYTES
+                fetched = await mailbox.fetch(opened.validity, uid, most=most)
+                mail = mime.taken_apart(fetched.raw if fetched else b"")
                 wrote = author(mail.headers.get("from", ()), plus_tags=plus_tags)
                 if wrote is not None and wrote.address == to.chat:
                     return parent_of(mail)
@@ -126,20 +131,6 @@ class Account:
         await self._sender.aclose()
         for one in tuple(self._open):
             await self._cut(one)
-
-    async def _connected(self) -> Mailbox:
-        host, port = self._settings.imap_host, self._settings.imap_port
-        async with self._login() as login:
-            mailbox = await imap.connected(self._channel, host, port, tls=login.tls)
-            self._open.add(mailbox)
-            is_in = False
-            try:
-                await mailbox.login(login)
-                is_in = True
-            finally:
-                if not is_in:
-                    await self._cut(mailbox)
-        return mailbox
 
     @asynccontextmanager
     async def _login(self) -> AsyncGenerator[Login]:

@@ -12,9 +12,10 @@ from typing import NoReturn
 
 from channels._remote.cards import carried
 from channels._remote.limits import check_size
+from channels._remote.said import Passed
 from channels.email import CAPABILITIES, EmailSettings, decode, identity, mime, render
 from channels.email.account import Account
-from channels.email.decode import Fetched, Me, Parent, Passed, Taken
+from channels.email.decode import Fetched, Me, Parent, Taken
 from channels.email.imap import Mailbox, Opened
 from channels.email.kept import Kept
 from channels.email.progress import Progress, Read
@@ -411,8 +412,10 @@ class EmailChannel:
         subject: str = "",
         file: OutgoingFile | None = None,
     ) -> MessageRef:
-        place = self._ours(to)
-        id_ = self._id(place, key)
+        if identity.normalised(to.chat) != to.chat:
+            message = f"`{self.name}` has no chat `{to.chat}`"
+            raise ChannelRejected(message)
+        id_ = self._id(to, key)
         local, _, domain = self._me.address.rpartition("@")
         sender = Named(display_name=self._settings.name, username=local, domain=domain)
         now, fallback = self._context.clock.now(), self._settings.subject
@@ -421,7 +424,7 @@ class EmailChannel:
             answers = render.replying(parent.subject, fallback) if parent.id else fallback
             letter = Letter(
                 id=id_,
-                to=place.chat,
+                to=to.chat,
                 subject=subject or answers,
                 words=words(),
                 references=tuple(filter(None, (*parent.references, parent.id))),
@@ -431,17 +434,11 @@ class EmailChannel:
             return render.mail(letter, sender=sender, at=now)
 
         mail = await asyncio.to_thread(written)  # however long it is, nobody waits for it
-        await self._account.send(mail, place.chat)
-        return MessageRef(address=place, message=id_)
+        await self._account.send(mail, to.chat)
+        return MessageRef(address=to, message=id_)
 
     def _id(self, to: Address, key: str) -> str:
         return render.letter_id(to.thread, key, to.chat, self._me.domain)
-
-    def _ours(self, place: Address) -> Address:
-        if identity.normalised(place.chat) != place.chat:
-            message = f"`{self.name}` has no chat `{place.chat}`"
-            raise ChannelRejected(message)
-        return place
 
     def _refuse(self, why: str) -> NoReturn:
         message = f"`{self.name}` {why}"

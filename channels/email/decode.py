@@ -21,6 +21,7 @@ from datetime import datetime
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from channels._remote.cards import carried, read_carried
+from channels._remote.said import Passed
 from channels.email import identity, mime, quotes, robots
 from channels.email.mime import Mail, Part
 from zeroclaw import (
@@ -168,12 +169,6 @@ class Taken(Value):
     envelope: Envelope
     parent: Parent = field(default=Parent())
     may_quote: bool = False
-
-
-class Passed(Value):
-    """A mail that is nobody's business, and why."""
-
-    why: str
 
 
 def decoded(fetched: Fetched, me: Me, known: Sequence[str] = ()) -> Taken | Passed:

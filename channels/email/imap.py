@@ -142,16 +142,13 @@ class Mailbox:
             raise ChannelUnavailable(message)
         return response.lines
 
-    async def greeted(self) -> None:
-        """Wait until the server is ready for a login."""
-        await self._within(self._protocol.wait("AUTH|NONAUTH"), CONNECT_S)
-
     async def login(self, login: Login) -> None:
-        """Log in.
+        """Log in, once the server is ready for it.
 
         Raises:
             ChannelUnauthorized: The server does not accept it.
         """
+        await self._within(self._protocol.wait("AUTH|NONAUTH"), CONNECT_S)
         # The library quotes the password, and the name not.
         name = login.username.replace("\\", "\\\\").replace('"', '\\"')
         try:
@@ -222,12 +219,6 @@ class Mailbox:
             at=_instant(date[1].decode("ascii", "replace")) if date else None,
         )
 
-    async def headers(self, uid: int, *, most: int) -> bytes:
-        """Return the headers of a mail, empty where it is gone."""
-        call = self._protocol.fetch(str(uid), f"(UID BODY.PEEK[HEADER]<0.{most}>)", by_uid=True)
-        lines = await self._asked(call)
-        return next((bytes(one) for one in lines if isinstance(one, bytearray)), b"")
-
     async def flag(self, uid: int) -> None:
         """Mark a mail as seen."""
         await self._asked(self._protocol.store(str(uid), "+FLAGS.SILENT", r"(\Seen)", by_uid=True))
@@ -289,14 +280,7 @@ async def connected(channel: str, host: str, port: int, *, tls: ssl.SSLContext) 
     except (OSError, TimeoutError) as error:
         message = f"`{channel}`: no mailbox answers at `{host}` port {port}"
         raise ChannelUnavailable(message) from error
-    mailbox, is_ready = Mailbox(protocol, channel), False
-    try:
-        await mailbox.greeted()
-        is_ready = True
-    finally:
-        if not is_ready:
-            await mailbox.aclose()
-    return mailbox
+    return Mailbox(protocol, channel)
 
 
 def _words(response: Response) -> str:

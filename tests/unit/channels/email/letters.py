@@ -2,7 +2,8 @@
 
 from datetime import UTC, datetime
 
-from channels.email.decode import Fetched, Me, Passed, Taken, decoded
+from channels._remote.said import Passed
+from channels.email.decode import Fetched, Me, Taken, decoded
 from zeroclaw import Envelope, Said
 
 AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)

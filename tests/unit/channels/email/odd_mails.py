@@ -5,7 +5,8 @@ They are written by us, after what programs do; none was anybody's.
 
 import base64
 
-from channels.email.decode import Passed, decoded
+from channels._remote.said import Passed
+from channels.email.decode import decoded
 from tests.unit.channels.email.letters import ME, VOUCHED, fetched
 from zeroclaw import Command, Said, Value
 

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from channels._remote.said import Passed
 from channels.email.decode import (
     MOST_CHARS,
     MOST_FILES,
     Me,
-    Passed,
     Taken,
     decoded,
     own_id,

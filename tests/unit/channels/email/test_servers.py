@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from channels._remote.said import Passed
 from channels.email import decode, smtp
 from channels.email.account import check
 from channels.email.adapter import EmailChannel
@@ -242,7 +243,7 @@ async def test_a_mail_that_can_not_be_read_does_not_end_the_channel(
     """It stays unread, and is not read again."""
     known = decode.decoded
 
-    def decoded(fetched: decode.Fetched, me: decode.Me) -> decode.Taken | decode.Passed:
+    def decoded(fetched: decode.Fetched, me: decode.Me) -> decode.Taken | Passed:
         if b"poison" in fetched.raw:
             raise RecursionError
         return known(fetched, me)
