@@ -134,7 +134,7 @@ async def test_connections_that_are_always_closed_end_as_unreachable() -> None:
 async def test_an_endpoint_that_is_not_there_is_not_busy() -> None:
     """It is tried as often, and the text says where to look; no password of its address (P8, P10)."""
     http = FakeHttp(*(HttpConnectFailed("connection refused") for _ in range(4)))
-    asked = provider(http, base_url="http://user:pass@host:9/v1")
+    asked = provider(http, base_url="http://user:pass@host:9/v1", key="")
     with pytest.raises(ProviderUnreachable) as caught:
         await ask(http, asked)
     assert str(caught.value) == (
@@ -309,7 +309,7 @@ async def test_what_a_model_takes_is_what_is_told_or_known_of_its_makers_endpoin
 
 async def test_facts_say_what_is_configured() -> None:
     http = FakeHttp()
-    asked = provider(http, base_url="https://user:pass@host:8443/v1")
+    asked = provider(http, base_url="https://user:pass@host:8443/v1", key="")
     assert asked.facts == ProviderFacts(
         model="m", context_tokens=8192, context_from="the configuration"
     )
@@ -331,7 +331,8 @@ async def test_the_opener_reads_the_configuration() -> None:
 
 
 async def test_an_address_with_a_password_is_not_told() -> None:
-    asked = provider(FakeHttp(Played(status=404)), base_url="https://user:pass@host:8443/v1")
+    address = "https://user:pass@host:8443/v1"
+    asked = provider(FakeHttp(Played(status=404)), base_url=address, key="")
     with pytest.raises(ProviderUnusable, match=r"^`host:8443` has no such model"):
         await anext(asked.stream(REQUEST))
 
@@ -340,6 +341,15 @@ async def test_an_address_with_a_password_is_not_told() -> None:
 def test_an_address_that_is_none_is_a_fault_of_the_configuration(address: str) -> None:
     with pytest.raises(ConfigError, match=r"provider\.base_url"):
         provider(FakeHttp(), base_url=address)
+
+
+def test_a_login_in_the_address_beside_a_key_is_a_fault() -> None:
+    """No request could carry both; without this every turn would fail in aiohttp's words (P10)."""
+    with pytest.raises(ConfigError) as caught:
+        provider(FakeHttp(), base_url="https://user:pass@host/v1", key="k")
+    assert caught.value.faults == (
+        "provider.base_url: names a user, and `provider.api_key` a key; keep one",
+    )
 
 
 @pytest.mark.parametrize("key", ["a\nb", "schlüssel", "a\x00"])
