@@ -62,12 +62,19 @@ class Protocol(IMAP4ClientProtocol):
     Attributes:
         news: Set when the server tells of new mail; its user clears it.
         idling: Set when the server has begun to wait; the library's own stays set for ever.
+        is_lost: The connection has ended, perhaps before there was anybody to call back.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(loop)
         self.news = asyncio.Event()
         self.idling = asyncio.Event()
+        self.is_lost = False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Note that it is over; called by the transport, once."""
+        self.is_lost = True
+        super().connection_lost(exc)
 
     def _untagged_response(self, line: bytes) -> Command | None:
         if _NEWS.match(line):
@@ -99,11 +106,14 @@ class Mailbox:
         self._channel = channel
         self._limits: set[asyncio.Timeout] = set()
         self._gone = asyncio.Event()
-        self.is_lost = False
         protocol.conn_lost_cb = self._lost
 
+    @property
+    def is_lost(self) -> bool:
+        """Whether the connection has ended, and nothing more comes."""
+        return self._protocol.is_lost
+
     def _lost(self, _error: Exception | None) -> None:
-        self.is_lost = True
         self._gone.set()
         for one in self._limits:
             one.reschedule(0)
@@ -258,7 +268,7 @@ class Mailbox:
 
     def close(self) -> None:
         """Cut the connection; safe twice."""
-        self.is_lost = True
+        self._protocol.is_lost = True
         transport = self._protocol.transport
         if transport is not None:
             transport.abort()
