@@ -48,6 +48,7 @@ class Capabilities(Value):
         chat_budget: Sends and edits in one chat.
         group_budget: Those in one chat that several people read; None: as `chat_budget`.
         account_budget: Sends and edits of the whole account.
+        edit_budget: Of these the edits, where the platform counts them so and in no chat's budget.
         has_buttons: Cards carry buttons; else calls are numbered.
         has_threads: Addresses may have a thread.
         multi_message: A long reply may stream as a sequence of messages.
@@ -69,6 +70,7 @@ class Capabilities(Value):
     chat_budget: Budget = Budget()
     group_budget: Budget | None = None
     account_budget: Budget = Budget()
+    edit_budget: Budget = Budget()
     has_buttons: bool = False
     has_threads: bool = False
     multi_message: bool = True

@@ -35,6 +35,7 @@ class RemoteSettings(BaseModel):
         chat: Budget,
         account: Budget,
         group: Budget | None = None,
+        edits: Budget = Budget(),  # noqa: B008  a frozen value
     ) -> Capabilities:
         """Return what an account can do, within the limits that are kept."""
         looks = self.uncertain not in {"resend", "hold"}
@@ -47,6 +48,7 @@ class RemoteSettings(BaseModel):
             chat_budget=chat,
             group_budget=group,
             account_budget=account,
+            edit_budget=edits,
         )
 
     @field_validator("api_base_url")

@@ -30,12 +30,13 @@ CAPABILITIES = Capabilities(
 )
 """Without limits; those below are added where `limits` says so."""
 
-# "Rate limits", read 2026-11: about one message a second in a channel, short bursts pass; several
-# hundred a minute in a workspace. `chat.update` is of tier 3, 50 a minute for all channels, and sends
-# share its budget here, because an answer is mostly edits.
+# "Rate limits", read 2026-11, each for one method: about one message a second in a channel, short
+# bursts pass; several hundred a minute in a workspace. `chat.update` is of tier 3, 50 a minute for all
+# channels, with sporadic bursts; of those this leaves room for edits that arrive late.
 EDIT_INTERVAL_S = 3.0
 CHAT = Budget(per_s=0.9, burst=3)
-ACCOUNT = Budget(per_s=0.8, burst=20)
+ACCOUNT = Budget(per_s=4, burst=20)
+EDITS = Budget(per_s=0.8, burst=20)
 API = "https://slack.com/api"
 
 
@@ -67,7 +68,7 @@ class SlackSettings(RemoteSettings):
     def capabilities(self) -> Capabilities:
         """Return what an account can do, within the limits that are kept."""
         return self.within(
-            CAPABILITIES, edit_interval_s=EDIT_INTERVAL_S, chat=CHAT, account=ACCOUNT
+            CAPABILITIES, edit_interval_s=EDIT_INTERVAL_S, chat=CHAT, account=ACCOUNT, edits=EDITS
         )
 
     @field_validator("webhook_path")

@@ -206,6 +206,7 @@ class Account:
             chat=self.capabilities.chat_budget,
             group=self.capabilities.group_budget,
             account=self.capabilities.account_budget,
+            edits=self.capabilities.edit_budget,
             edit_interval_s=self.capabilities.min_edit_interval_s,
             drafts_at_once=max(1, self._calls_at_once // 2),
         )

@@ -6,7 +6,9 @@ One `Pacing` for each account. A caller asks (`Wanted`) and is granted, or waits
                   └─ Withdrawn
 
 Five things hold a call back: the account's budget, its chat's budget, a call under way in its chat,
-the interval between two calls about one message, and what the platform asked for when it refused. A
+the interval between two calls about one message, and what the platform asked for when it refused.
+Where a platform counts edits of the whole account, and none by their chats, that budget stands for the
+chat's; a draft pays for its end with its first call, so that no more are begun than can be ended. A
 refusal is obeyed to the letter in its chat. Whether the limit was the account's is not said: where
 chats have no budget that is known, a second chat that is refused while a first still waits says so,
 and all callers wait; where they have, two may just be two busy groups, and it takes three whose waits
@@ -185,6 +187,7 @@ class Limits(Value):
     """What a platform allows one account, as its channel's capabilities state it.
 
     Attributes:
+        edits: Of all edits, where no chat's budget counts them.
         edit_interval_s: Seconds between two calls about one message.
         group: Of a chat that several people read, None where that makes no difference.
         drafts_at_once: While so many calls are under way drafts wait; 0 for any number.
@@ -192,6 +195,7 @@ class Limits(Value):
 
     chat: Budget
     account: Budget
+    edits: Budget = Budget()
     edit_interval_s: float = 0.0
     group: Budget | None = None
     drafts_at_once: int = 0
@@ -224,6 +228,7 @@ class Pacing(Value):
     Attributes:
         started: When the process began to use the account.
         account: Charged for calls that have ended; those under way are set aside in it.
+        edits: Charged for each grant of an edit, or of a draft.
         chats: Lanes by chat, charged for each grant; one that is not here is untouched.
         groups: The chats among them that several people read.
         messages: When each message was last touched, the oldest first.
@@ -240,6 +245,7 @@ class Pacing(Value):
     limits: Limits
     started: float
     account: Lane
+    edits: Lane
     chats: Mapping[str, Lane] = field(default_factory=dict[str, Lane])
     groups: frozenset[str] = frozenset()
     messages: Mapping[str, float] = field(default_factory=dict[str, float])
@@ -257,7 +263,7 @@ class Pacing(Value):
 
 def fresh(limits: Limits, at: float) -> Pacing:
     """Return the state at the start of a process; every bucket is spent."""
-    return Pacing(limits=limits, started=at, account=_spent(at))
+    return Pacing(limits=limits, started=at, account=_spent(at), edits=_spent(at))
 
 
 def step(state: Pacing, event: Event) -> tuple[Pacing, tuple[Effect, ...]]:
@@ -421,8 +427,11 @@ def _ready_at(state: Pacing, request: Request, at: float) -> float:
     if request.chat in state.busy:
         return inf
     lane, budget = _lane(state, request.chat), _budget(state, request.chat)
-    left = _left(budget, request.rank, at - state.started)
-    ready = _lane_ready_at(lane, budget, left, at)
+    counted = Budget() if _is_apart(state, request) else budget
+    left = _left(counted, request.rank, at - state.started)
+    ready = _lane_ready_at(lane, counted, left, at)
+    if request.message:
+        ready = max(ready, _edits_ready_at(state, request.rank, at))
     if lane.outage_s:
         ready = max(ready, lane.unreached + _outage_s(state, lane))
     if request.message:
@@ -443,7 +452,19 @@ def _account_ready_at(state: Pacing, rank: Rank, at: float) -> float:
         most = min(most or state.limits.drafts_at_once, state.limits.drafts_at_once)
     if 0 < most <= len(under_way):
         return max(at, lane.held_until, [*under_way.values()][-most] + LATE_S)
-    return _lane_ready_at(lane, budget, kept + len(under_way), at)
+    ready = _lane_ready_at(lane, budget, kept + len(under_way), at)
+    return max(ready, _edits_ready_at(state, rank, at)) if rank is Rank.DRAFT else ready
+
+
+def _edits_ready_at(state: Pacing, rank: Rank, at: float) -> float:
+    """Return when an edit may follow, at or after `at`, as far as all edits go."""
+    budget = state.limits.edits
+    return _lane_ready_at(state.edits, budget, _left(budget, rank, at - state.started), at)
+
+
+def _is_apart(state: Pacing, request: Request) -> bool:
+    """Whether a request counts among all edits, and not in its chat."""
+    return bool(request.message and state.limits.edits.per_s)
 
 
 def _lane_ready_at(lane: Lane, budget: Budget, left: int, at: float) -> float:
@@ -472,22 +493,27 @@ def _tokens(lane: Lane, budget: Budget, at: float) -> float:
 
 
 def _grant(state: Pacing, request: Request, at: float) -> Pacing:
-    messages, served = state.messages, state.served
+    messages, served, edits = state.messages, state.served, state.edits
+    chat, lane = request.chat, _lane(state, request.chat)
+    if request.message or request.rank is Rank.DRAFT:
+        edits = _spend(edits, state.limits.edits, at)
+    if _is_apart(state, request):
+        lane = replace(lane, last=at)
+    else:
+        lane = _spend(lane, _budget(state, chat), at)
     if request.message:
-        name = _name(request.chat, request.message)
+        name = _name(chat, request.message)
         messages = {**_less(messages, name), name: at}
     if request.rank is Rank.DRAFT:
         served = {**served, request.id: state.grants + 1}
     return replace(
         _without(state, request.id),
-        chats={
-            **state.chats,
-            request.chat: _spend(_lane(state, request.chat), _budget(state, request.chat), at),
-        },
+        edits=edits,
+        chats={**state.chats, chat: lane},
         messages=messages,
         served=served,
-        busy=state.busy | {request.chat},
-        under_way={**state.under_way, request.chat: at},
+        busy=state.busy | {chat},
+        under_way={**state.under_way, chat: at},
         grants=state.grants + 1,
     )
 

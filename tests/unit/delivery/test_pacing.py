@@ -275,6 +275,41 @@ def test_in_the_long_run_drafts_have_the_whole_budget(burst: int) -> None:
     assert [later - at for at, later in zip(granted[-20:], granted[-19:], strict=False)] == [2] * 19
 
 
+APART = Limits(
+    chat=Budget(per_s=1, burst=2),
+    account=Budget(per_s=10, burst=20),
+    edits=Budget(per_s=0.5, burst=4),
+)
+
+
+def test_edits_that_count_apart_cost_their_chat_nothing() -> None:
+    """An answer is edited behind as many messages as the chat takes, and the other way round (P6)."""
+    state = fresh(APART, 0)
+    for number, message in enumerate(("m", "m", "", "", "m", "m")):
+        name = f"f{number}"
+        state, effects = step(state, Wanted(request=final(name, message=message), at=100))
+        assert Grant(id=name) in effects
+        state, _ = step(state, Ended(chat="c", at=100))
+    for message, at in (("m", 102), ("", 101)):
+        assert step(state, Wanted(request=final("f", message=message), at=100))[1] == (
+            WakeAt(at=at),
+        )
+
+
+def test_no_more_drafts_begin_than_can_be_ended_by_an_edit() -> None:
+    """The others' answers are new messages, which do not wait for edits (P6)."""
+    state, begun = fresh(APART, 0), list[str]()
+    for chat in "abcdef":
+        state, effects = step(state, Wanted(request=draft(chat, chat=chat), at=100))
+        begun += [chat for _ in effects if Grant(id=chat) in effects][:1]
+    assert begun == ["a", "b"]
+    for chat in "ab":
+        state, _ = step(state, Ended(chat=chat, at=100))
+    for chat, message in (("a", "m"), ("b", "m"), ("c", ""), ("d", "")):
+        request = final(f"final {chat}", chat=chat, message=message)
+        assert Grant(id=request.id) in step(state, Wanted(request=request, at=100))[1]
+
+
 @pytest.mark.parametrize("message", ["", "m"])
 def test_a_final_goes_at_once_behind_a_draft_that_grows_as_often_as_it_may(message: str) -> None:
     """As a new message or as the last edit of its draft (P6)."""

@@ -51,6 +51,11 @@ MESSAGES = st.sampled_from(["", "m1", "m2"])
 SECONDS = st.sampled_from([0.0, 0.01, 0.3, 1.0, 2.5, 40.0])
 
 
+def is_paid_as_edit(request: Request) -> bool:
+    """Whether a request is an edit, or will end as one."""
+    return bool(request.message) or request.rank is Rank.DRAFT
+
+
 class World(RuleBasedStateMachine):
     """An account under any load; the platform's own books are kept beside it."""
 
@@ -69,12 +74,17 @@ class World(RuleBasedStateMachine):
         self.wake: float | None = None
         self.made = 0
 
-    # Some platforms name a budget for a chat, others an interval for its messages only.
-    @initialize(chat=st.sampled_from([Budget(per_s=1, burst=2), Budget()]))
-    def begin(self, chat: Budget) -> None:
+    # Some platforms name a budget for a chat, others an interval for its messages only; some count
+    # edits apart.
+    @initialize(
+        chat=st.sampled_from([Budget(per_s=1, burst=2), Budget()]),
+        edits=st.sampled_from([Budget(), Budget(per_s=0.7, burst=2)]),
+    )
+    def begin(self, chat: Budget, edits: Budget) -> None:
         self.limits = Limits(
             chat=chat,
             account=Budget(per_s=1.2, burst=3),
+            edits=edits,
             edit_interval_s=1.5,
             group=GROUP_BUDGET,
         )
@@ -144,10 +154,20 @@ class World(RuleBasedStateMachine):
 
         A call may reach the platform at its very end, and then as late counts as the worst.
         """
-        in_chat = [at for at, one in self.granted if one.chat == request.chat]
+        edits = self.limits.edits
+        in_chat = [
+            at
+            for at, one in self.granted
+            if one.chat == request.chat and not (one.message and edits.per_s)
+        ]
         chat = GROUP_BUDGET if request.in_group else self.limits.chat
         on_their_way = [min(self.at, granted + LATE_S) for granted, _ in self.open]
-        return [(in_chat, chat), (sorted([*self.ends, *on_their_way]), self.limits.account)]
+        books = [(sorted([*self.ends, *on_their_way]), self.limits.account)]
+        if is_paid_as_edit(request):
+            books.append(([at for at, one in self.granted if is_paid_as_edit(one)], edits))
+        if not (request.message and edits.per_s):
+            books.append((in_chat, chat))
+        return books
 
     def fits(
         self, grants: list[float], budget: Budget, kept: int, slack_s: float = SLACK_S
@@ -251,9 +271,25 @@ MUTANTS = [
         id="does not charge the account",
     ),
     pytest.param(
-        "request.chat: _spend(_lane(state, request.chat), _budget(state, request.chat), at)",
-        "request.chat: _lane(state, request.chat)",
-        id="does not charge the chat",
+        "lane = _spend(lane, _budget(state, chat), at)", "pass", id="does not charge the chat"
+    ),
+    pytest.param(
+        "edits = _spend(edits, state.limits.edits, at)", "pass", id="does not charge edits"
+    ),
+    pytest.param(
+        "if request.message or request.rank is Rank.DRAFT:",
+        "if request.message:",
+        id="begins drafts that no edit will end",
+    ),
+    pytest.param(
+        "lane = replace(lane, last=at)\n",
+        "lane = _spend(lane, _budget(state, chat), at)\n",
+        id="charges a chat for edits that count apart",
+    ),
+    pytest.param(
+        "        ready = max(ready, _edits_ready_at(state, request.rank, at))\n",
+        "        pass\n",
+        id="lets finals edit without end",
     ),
     pytest.param(
         "return group if group is not None and chat in state.groups else state.limits.chat",
@@ -274,7 +310,7 @@ MUTANTS = [
         id="charges a late call twice",
     ),
     pytest.param(
-        "busy=state.busy | {request.chat}",
+        "busy=state.busy | {chat}",
         "busy=state.busy",
         id="lets calls of a chat overtake each other",
     ),
