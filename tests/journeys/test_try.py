@@ -191,7 +191,7 @@ def test_a_channel_that_nobody_emulates_is_told() -> None:
         ("telegram", "telegram", "telegram"),
         ("discord", "discord", "discord,try-discord"),
         ("slack", "slack_bolt", "slack,try-slack"),
-        ("email", "aioimaplib", "email"),
+        ("email", "aiosmtplib", "email"),
     ],
 )
 def test_what_is_to_be_installed_is_told_before_anything_opens(

@@ -175,7 +175,7 @@ def modules_after(statement: str) -> set[str]:
 
 
 HEAVY = {
-    "telegram", "discord", "slack_bolt", "slack_sdk", "aiohttp", "aioimaplib", "aiosmtplib",
+    "telegram", "discord", "slack_bolt", "slack_sdk", "aiohttp", "aiosmtplib",
     "redis", "mcp", "xllamacpp", "tokenizers", "starlette", "httpx",
 }  # fmt: skip
 
@@ -208,7 +208,7 @@ SDKS = {
     "telegram": {"telegram"},
     "discord": {"discord"},
     "slack": {"slack_sdk"},
-    "email": {"aioimaplib", "aiosmtplib"},
+    "email": {"aiosmtplib"},
     "web": set[str](),
     "terminal": set[str](),
 }
