@@ -20,18 +20,17 @@ Entries hold ids, kinds, decisions and times; no arguments, no results, no words
 import hashlib
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 
+from msgspec import to_builtins
+
 from zeroclaw import codec
-from zeroclaw.codec import Json
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import StoreUnusable
-from zeroclaw.gate.action import canonical_json
+from zeroclaw.gate.action import canonical_bytes
 from zeroclaw.store import LogEntry
-from zeroclaw.value import Value, replace
-
-_NO_RECEIPT = ("receipt", "")
+from zeroclaw.value import TAG, Value, replace
 
 GENESIS = "0" * 64
 """The head of a chain that holds nothing yet."""
@@ -125,9 +124,9 @@ class Linked(Value):
 
 def link(previous: str, entry: Written) -> tuple[bytes, str]:
     """Return the bytes to append after the entry whose hash is `previous`, and the new head."""
-    plain = _spelled(entry)
+    plain = _plain(_spelled(entry))
     head = _hash(previous, plain)
-    return _encoded(Linked(entry=plain, previous=previous, hash=head)), head
+    return _linked(previous, plain, head), head
 
 
 def head_of(body: bytes) -> str:
@@ -155,19 +154,23 @@ def _spelled(entry: Written) -> Written:
     return replace(entry, tool=entry.tool.encode(errors="backslashreplace").decode())
 
 
-def _hash(previous: str, entry: Written) -> str:
-    return hashlib.sha256(previous.encode() + _encoded(entry)).hexdigest()
+def _plain(entry: Written) -> dict[str, object]:
+    """Return an entry as it is hashed: chains from before there was a receipt are what they were."""
+    plain: dict[str, object] = to_builtins(entry, builtin_types=(datetime,))
+    plain["at"] = entry.at.astimezone(UTC).isoformat()
+    if not plain.get("receipt"):
+        plain.pop("receipt", None)
+    return plain
 
 
-def _encoded(value: Written | Linked) -> bytes:
-    return canonical_json(_brief(codec.to_json(value))).encode()
+def _hash(previous: str, plain: dict[str, object]) -> str:
+    return hashlib.sha256(previous.encode() + canonical_bytes(plain)).hexdigest()
 
 
-def _brief(plain: Json) -> Json:
-    """Leave out an empty receipt, so that chains from before there was one are what they were."""
-    if not isinstance(plain, dict):
-        return plain
-    return {name: _brief(value) for name, value in plain.items() if (name, value) != _NO_RECEIPT}
+def _linked(previous: str, plain: dict[str, object], head: str) -> bytes:
+    return canonical_bytes(
+        {TAG: Linked.__name__, "entry": plain, "previous": previous, "hash": head}
+    )
 
 
 def _decoded(body: bytes) -> Linked:
@@ -319,19 +322,20 @@ def _fault(walk: Walk, body: bytes) -> str:
         linked = _decoded(body)
     except StoreUnusable as error:
         return str(error)
-    if not _is_ours(linked, body):
+    plain = _plain(linked.entry)
+    if not _is_ours(linked, plain, body):
         return "it is not written as this code writes entries"
     if linked.previous != walk.head:
         return "it does not follow the entry before it"
-    if linked.hash != _hash(linked.previous, linked.entry):
+    if linked.hash != _hash(linked.previous, plain):
         return "it is not what its hash says"
     walk.head = linked.hash
     return _out_of_order(walk, linked.entry) if isinstance(linked.entry, Entry) else ""
 
 
-def _is_ours(linked: Linked, body: bytes) -> bool:
+def _is_ours(linked: Linked, plain: dict[str, object], body: bytes) -> bool:
     try:
-        return _encoded(linked) == body
+        return _linked(linked.previous, plain, linked.hash) == body
     except ValueError:
         # Half a surrogate pair, which JSON can spell and a link never holds.
         return False

@@ -18,6 +18,7 @@ from zeroclaw.gate.action import (
     MAX_DEPTH,
     Action,
     action_hash,
+    canonical_bytes,
     canonical_json,
     decode,
     encode,
@@ -100,6 +101,27 @@ def test_canonical_json_reads_back_as_the_same_value(value: dict[str, object]) -
     text = canonical_json(value)
     assert json.loads(text) == value
     assert canonical_json(parse_arguments(text)) == text
+
+
+plain = st.recursive(
+    st.none() | st.integers(-(2**63), 2**64 - 1) | texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(value=plain)
+def test_what_holds_texts_and_whole_numbers_is_written_the_same_by_the_quick_way(
+    value: object,
+) -> None:
+    """Hashes of actions and of the audit stand in stores: no byte of them may ever change."""
+    assert canonical_bytes(value) == canonical_json(value).encode()
+
+
+def test_the_quick_way_refuses_half_a_surrogate_pair_too() -> None:
+    """It has no UTF-8, so no hash and no place in the store."""
+    with pytest.raises(ValueError, match="surrogates not allowed"):
+        canonical_bytes({"a": "\ud800"})
 
 
 # --- what a model wrote --------------------------------------------------------------------------

@@ -1,7 +1,8 @@
 """Nothing in the audit can be changed, moved or removed without its being seen."""
 
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
+from hashlib import sha256
 from typing import cast
 
 import pytest
@@ -9,9 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fakes.mutant import mutant
+from zeroclaw import codec
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import StoreUnusable
 from zeroclaw.gate import audit as room
+from zeroclaw.gate.action import canonical_json
 from zeroclaw.gate.audit import (
     FINAL,
     GENESIS,
@@ -111,6 +114,31 @@ def test_an_entry_is_read_as_it_was_written() -> None:
     written = replace(written, statements=("one", "two"))
     body, head = link(GENESIS, written)
     assert (read(body), head_of(body)) == (written, head)
+
+
+times = st.datetimes(timezones=st.sampled_from([UTC, timezone(timedelta(hours=5, minutes=30))]))
+names = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
+written_entries = st.builds(
+    Entry,
+    kind=st.sampled_from(Kind),
+    at=times,
+    action=names,
+    tool=names,
+    decision=names,
+    statements=st.lists(names, max_size=2).map(tuple),
+    receipt=names,
+) | st.builds(Anchor, conversation=names, sequence=st.integers(1, 2**62), head=names, at=times)
+
+
+@given(one=written_entries)
+def test_an_entry_is_spelled_as_ever(one: Written) -> None:
+    """Chains outlive releases: a link is canonical JSON of its plain form, but for an empty receipt."""
+    plain = cast("dict[str, object]", codec.to_json(one))
+    if plain.get("receipt") == "":
+        del plain["receipt"]
+    head = sha256(GENESIS.encode() + canonical_json(plain).encode()).hexdigest()
+    linked = {"is": "Linked", "entry": plain, "previous": GENESIS, "hash": head}
+    assert link(GENESIS, one) == (canonical_json(linked).encode(), head)
 
 
 def test_a_tool_that_has_no_utf_8_is_escape_invisible() -> None:
@@ -239,7 +267,7 @@ def test_the_daemon_remembers_heads_in_a_chain_of_its_own() -> None:
 
 
 MUTANTS = {
-    "hashes are not checked": ("linked.hash != _hash(linked.previous, linked.entry)", "False"),
+    "hashes are not checked": ("linked.hash != _hash(linked.previous, plain)", "False"),
     "links are not checked": ("linked.previous != walk.head", "False"),
     "an end counts twice": ("expected = last is Kind.EVALUATED", "expected = last is not None"),
     "proposals repeat": ("expected = last is None", "expected = True"),
