@@ -129,6 +129,7 @@ class Assembly:
         self._usage: Usage | None = None
         self._calls: list[_CallDraft] = []
         self._blocks: list[dict[str, object]] = []
+        self._pieces: list[str] = []
         self._text = _Seam()
         self._reasoning = _Seam()
         self._is_blank = True
@@ -138,15 +139,32 @@ class Assembly:
         """The model has said that it is done; only the usage may still come."""
         return self._finish != ""
 
-    def take_piece(self, data: str) -> tuple[StreamEvent, ...] | None:
-        """Take a chunk as it came, if it is a piece of text and nothing else; None if it is not."""
+    def take_piece(self, data: str) -> bool:
+        """Take a chunk as it came, if it is a piece of text and nothing else; tell whether it is."""
         try:
-            return tuple(self._spoken(_PIECE.decode(data).choices[0].delta.content))
+            text = _PIECE.decode(data).choices[0].delta.content
         except (ValueError, RecursionError):
-            return None
+            return False
+        if text:
+            self._pieces.append(text)
+        return True
+
+    def said(self, *, is_last: bool = False) -> tuple[StreamEvent, ...]:
+        """Return the text that was taken: what came together goes on together, as one.
+
+        Args:
+            is_last: The answer's end came with it.
+        """
+        if not self._pieces:
+            return ()
+        text, count = self._text.join("".join(self._pieces)), len(self._pieces)
+        self._pieces.clear()
+        if text.strip():
+            self._is_blank = False
+        return (TextDelta(text=text, joined=count, is_last=is_last),) if text else ()
 
     def take(self, chunk: dict[str, object]) -> tuple[StreamEvent, ...]:
-        """Take one chunk, or a whole answer; return what leaves now.
+        """Take one chunk, or a whole answer; return what leaves now, its text apart (`said`).
 
         Chunks of other choices than the first, and chunks of unrequested kinds, are none.
         """
@@ -158,9 +176,10 @@ class Assembly:
             if is_object(choice) and not int_at(choice, "index"):
                 message = object_at(choice, "message")
                 fields = object_at(choice, "delta") or message
-                events += self._reasoned(fields)
+                if reasoned := self._reasoned(fields):
+                    events += (*self.said(), *reasoned)
                 self._called(fields, is_stream=not message)
-                events += self._said(fields)
+                self._say(fields)
                 self._finish = text_at(choice, "finish_reason") or self._finish
         return tuple(events)
 
@@ -180,7 +199,7 @@ class Assembly:
         if self._finish == "error":
             message = "the endpoint ended the stream with an error"
             raise StreamBroken(message)
-        reason = REASONS.get(self._finish.lower(), "stop")
+        said, reason = self.said(), REASONS.get(self._finish.lower(), "stop")
         calls = self._whole_calls(reason)
         text = self._text.end()
         if self._is_blank and not text and not calls:
@@ -190,6 +209,7 @@ class Assembly:
         if reason in ("stop", "tool_calls"):
             reason = "tool_calls" if calls else "stop"
         events: list[StreamEvent] = [
+            *said,
             *_reasoning(self._reasoning.end()),
             *([TextDelta(text=text)] if text else []),
         ]
@@ -203,19 +223,14 @@ class Assembly:
         events.append(Finished(reason=reason))
         return tuple(events)
 
-    def _said(self, delta: dict[str, object]) -> list[StreamEvent]:
+    def _say(self, delta: dict[str, object]) -> None:
         """Take text; a refusal in its own field is what a person should read as well."""
         text = text_at(delta, "content") or text_at(delta, "refusal")
         for part in array_at(delta, "content"):
             if is_object(part):
                 text += text_at(part, "text")
-        return self._spoken(text)
-
-    def _spoken(self, text: str) -> list[StreamEvent]:
-        text = self._text.join(text)
-        if text.strip():
-            self._is_blank = False
-        return [TextDelta(text=text)] if text else []
+        if text:
+            self._pieces.append(text)
 
     def _reasoned(self, delta: dict[str, object]) -> list[StreamEvent]:
         """Take reasoning; where a flat text comes beside blocks it is theirs, for display."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 
 from zeroclaw.errors import ProviderRejected, StreamBroken
-from zeroclaw.provider import StreamEvent, TextDelta
+from zeroclaw.provider import StreamEvent
 from zeroclaw.providers.openai.answer import Assembly, error_in
 from zeroclaw.providers.openai.fields import is_array, is_object, parse
 from zeroclaw.providers.openai.refusal import Refusal, means, read_body, read_error
@@ -69,8 +69,10 @@ class Body:
             chunk = self._decide(chunk)
         if self._kind == "stream":
             self._sse, events = feed(self._sse, chunk)
-            taken = chain.from_iterable(map(self._take, events))
-            yield from joined(taken, is_over=lambda: self.is_done)
+            try:
+                yield from chain.from_iterable(map(self._take, events))
+            finally:  # also before an error that came behind a text
+                yield from self._assembly.said(is_last=self.is_done)
         else:
             self.has_progressed = self._kind != ""
             self._kept.append(chunk)
@@ -86,6 +88,7 @@ class Body:
         if not self.is_done:
             for event in finish(self._sse):
                 yield from self._take(event)
+            yield from self._assembly.said()
         yield from self._assembly.end()
 
     def _decide(self, chunk: bytes) -> bytes:
@@ -98,27 +101,31 @@ class Body:
         return head
 
     def _take(self, event: SseEvent) -> Iterable[StreamEvent]:
-        """Take one event of the stream."""
+        """Take one event of the stream; its text is handed on apart."""
+        is_error = event.name == "error"
+        if self.is_done:
+            return ()
+        if not is_error and self._assembly.take_piece(event.data):  # as nearly all are
+            self.has_progressed = True
+            return ()
         data = event.data.strip()
-        if self.is_done or not data:
+        if not data:
             return ()
         self.has_progressed = True
         if data == LAST:
             self.is_done = True
             return ()
-        if event.name != "error" and (piece := self._assembly.take_piece(data)) is not None:
-            return piece
         try:
             chunk = parse(data)
         except ValueError as error:
-            if event.name == "error":
+            if is_error:
                 raise self._means(Refusal(status=0, words=frozenset(), text=data)) from error
             message = f"`{self._endpoint}` sent an event that is not JSON"
             raise StreamBroken(message) from error
         if not is_object(chunk):
             message = f"`{self._endpoint}` sent an event that is not a JSON object"
             raise StreamBroken(message)
-        error = error_in(chunk) or (chunk if event.name == "error" else None)
+        error = error_in(chunk) or (chunk if is_error else None)
         if error is not None:
             raise self._means(read_error(error, status=0))
         return self._assembly.take(chunk)
@@ -136,35 +143,8 @@ class Body:
         if not is_object(answer) or error_in(answer) or "choices" not in answer:
             raise self._means(read_body(text, status=0))
         yield from self._assembly.take(answer)
+        yield from self._assembly.said()
         yield from self._assembly.end(is_stream=False)
 
     def _means(self, refusal: Refusal) -> Exception:
         return means(refusal, endpoint=self._endpoint, redact=self._redact)
-
-
-def joined(events: Iterable[StreamEvent], *, is_over: Callable[[], bool]) -> Iterator[StreamEvent]:
-    """Join texts that follow each other: what came together goes on together, as one.
-
-    Args:
-        events: What came together.
-        is_over: Whether what was taken until now had the answer's end behind it.
-    """
-    texts: list[str] = []
-    try:
-        for event in events:
-            if isinstance(event, TextDelta):
-                texts.append(event.text)
-                continue
-            if texts:
-                yield _text(texts)
-            yield event
-    finally:  # also before an error that came behind a text
-        if texts:
-            yield _text(texts, is_last=is_over())
-
-
-def _text(texts: list[str], *, is_last: bool = False) -> TextDelta:
-    """Join the texts, and hold none any more."""
-    joint = TextDelta(text="".join(texts), joined=len(texts), is_last=is_last)
-    texts.clear()
-    return joint
