@@ -1,6 +1,6 @@
 """The stored conversation, made ready for the model: one rule in one place (S1-29)."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain, compress, repeat
 from operator import attrgetter, is_
 
@@ -14,7 +14,7 @@ from zeroclaw.message import (
 )
 from zeroclaw.value import replace
 
-_FILES = attrgetter("files")
+_FILES, _REASONING = attrgetter("files"), attrgetter("reasoning", "reasoning_details")
 FILES_STAY = 4
 """Messages of people in which files are shown, the newest; S3-08 does so with results."""
 SUMMARY_OPENING = "[Previous conversation summary: "
@@ -40,7 +40,9 @@ def prepare_request_messages(
         notes: That go along with the newest words of a person, empty for none. They stand there
             and nowhere before, so that what is sent again begins as it did (S2-05, K25).
     """
-    prepared = tuple(map(_trimmed, messages))
+    prepared = tuple(messages)
+    if {*map(_REASONING, _those(prepared, AssistantMessage))} - {("", ())}:
+        prepared = tuple(map(_trimmed, prepared))
     if notes:
         prepared = _with_notes(prepared, notes)
     if not summary:
@@ -90,9 +92,12 @@ def with_files(
 
 def files_of(messages: Sequence[Message]) -> tuple[FilePart, ...]:
     """Return the files that go along with messages."""
-    # Without a step of Python for each: a turn asks this some five times of all that was said.
-    is_of_person = map(is_, map(type, messages), repeat(UserMessage))
-    return tuple(chain.from_iterable(map(_FILES, compress(messages, is_of_person))))
+    return tuple(chain.from_iterable(map(_FILES, _those(messages, UserMessage))))
+
+
+def _those(messages: Sequence[Message], kind: type[Message]) -> Iterator[Message]:
+    # Without a step of Python for each: a turn asks this some six times of all that was said.
+    return compress(messages, map(is_, map(type, messages), repeat(kind)))
 
 
 def _with_notes(messages: tuple[Message, ...], notes: str) -> tuple[Message, ...]:

@@ -8,6 +8,8 @@ they did for an equal beginning.
 """
 
 from collections.abc import Sequence
+from itertools import compress, count, repeat
+from operator import is_
 
 from zeroclaw.gate.receipt import detach
 from zeroclaw.message import Message, ToolMessage, UserMessage
@@ -32,10 +34,11 @@ def with_stale_results(messages: Sequence[Message], *, reader: str = "") -> tupl
         messages: Without a system message; left alone.
         reader: The tool that reads a result again, empty for none.
     """
-    if ToolMessage not in map(type, messages):
+    results = _places(messages, ToolMessage)
+    if not results:
         return tuple(messages)
-    results = [at for at, one in enumerate(messages) if isinstance(one, ToolMessage)]
-    turns = [at for at, one in enumerate(messages) if isinstance(one, UserMessage) and not one.note]
+    said = _places(messages, UserMessage)
+    turns = [at for at in said if isinstance(one := messages[at], UserMessage) and not one.note]
     old = max(len(turns) - OLD_TURNS, 0) // STEP_TURNS * STEP_TURNS
     end = turns[old] if old else 0
     if len(results) > MOST_RESULTS:
@@ -46,6 +49,11 @@ def with_stale_results(messages: Sequence[Message], *, reader: str = "") -> tupl
         if at < end:
             shown[at] = in_one_line(shown[at], reader=reader)
     return tuple(shown)
+
+
+def _places(messages: Sequence[Message], kind: type[Message]) -> list[int]:
+    # Without a step of Python for each: each request asks this of all that was said.
+    return [*compress(count(), map(is_, map(type, messages), repeat(kind)))]
 
 
 def in_one_line(message: Message, *, reader: str = "") -> Message:

@@ -32,12 +32,13 @@ class Receipts:
             if len(found) == len(tokens):
                 break
             history = await read_history(self._store, stream, whole=True)
-            results = signed_results(history.messages)
-            for one in history.receipts:
-                if one.token in tokens:
-                    found[one.token] = await verdict_of(
-                        self._store, self._keys, ConversationId(stream), one, results
-                    )
+            mine = [one for one in history.receipts if one.token in tokens]
+            sought = frozenset(one.token for one in mine)
+            results = signed_results(history.messages, sought)
+            for one in mine:
+                found[one.token] = await verdict_of(
+                    self._store, self._keys, ConversationId(stream), one, results
+                )
         return found
 
     async def _removed(self, tokens: frozenset[str]) -> dict[str, CheckedReceipt]:

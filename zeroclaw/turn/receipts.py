@@ -8,7 +8,7 @@ without waiting.
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from zeroclaw.context.composer import apart
 from zeroclaw.envelope import ActionId, CheckedReceipt, ConversationId
@@ -86,7 +86,9 @@ class ReceiptLookup:
     async def _checked(
         self, receipts: Iterable[Issued], history: History
     ) -> dict[str, CheckedReceipt | None]:
-        results = await apart(history.messages, lambda: signed_results(history.messages))
+        receipts = [*receipts]
+        sought = frozenset(one.token for one in receipts)
+        results = await apart(history.messages, lambda: signed_results(history.messages, sought))
         return {
             one.token: await verdict_of(
                 self._services.store,
@@ -191,16 +193,23 @@ async def recorded_in(logs: Logs, conversation: str) -> dict[str, CheckedReceipt
     return await asyncio.to_thread(told) if len(bodies) > MANY_ENTRIES else told()
 
 
-def signed_results(messages: tuple[Message, ...]) -> Results:
-    """Return the results of a history by their receipts; calls pair by position."""
+def signed_results(messages: Sequence[Message], sought: frozenset[str]) -> Results:
+    """Return results of a history by their receipts; calls pair by position.
+
+    Looks from the end, where new ones are, for as long as one of `sought` is missing.
+    """
     found: dict[str, tuple[ToolCall, str]] = {}
-    calls: list[ToolCall] = []
-    for message in messages:
-        if isinstance(message, AssistantMessage):
-            calls = list(message.tool_calls)
-        elif isinstance(message, ToolMessage) and calls:
-            call = calls.pop(0)
-            text, token = receipt.detach(message.content)
-            if token is not None:
-                found[token] = (call, text)
+    results: list[ToolMessage] = []  # of the answer before them, the last first
+    for message in reversed(messages):
+        if isinstance(message, ToolMessage):
+            results.append(message)
+        elif isinstance(message, AssistantMessage):
+            pairs = [*zip(message.tool_calls, reversed(results), strict=False)]
+            for call, result in reversed(pairs):
+                text, token = receipt.detach(result.content)
+                if token is not None:
+                    found.setdefault(token, (call, text))
+            results.clear()
+            if found.keys() >= sought:
+                break
     return found
