@@ -22,6 +22,7 @@ from zeroclaw.gate.action import parse_arguments
 from zeroclaw.gate.conditions import any_call, facts_of, leaves_no_trace
 from zeroclaw.gate.policy import PolicySet
 from zeroclaw.message import ToolCall, ToolDefinition
+from zeroclaw.recent import Recent
 from zeroclaw.tool import Tool, ToolSpec
 from zeroclaw.tools import parse
 from zeroclaw.tools.loading.skill import (
@@ -31,8 +32,10 @@ from zeroclaw.tools.loading.skill import (
     LoadToolsArguments,
     Skill,
 )
-from zeroclaw.value import Value, replace
+from zeroclaw.value import Value, field, replace
 
+MOST_MADE = 64
+"""Answers of `definitions` that are kept: people, and what their conversations have loaded."""
 LISTED_NAMES = 40
 """Tools of one group that are named before it is loaded."""
 MOST_LOADED, MOST_NAME_CHARS = 200, 64
@@ -90,6 +93,7 @@ class Offers(Value):
         known: Who a principal is by now.
         now: For statements that hold at some times only.
         settings: How many tools are sent without being asked for.
+        made: What `definitions` returned, by all that decides.
     """
 
     tools: Mapping[str, Tool]
@@ -99,6 +103,9 @@ class Offers(Value):
     known: Callable[[Principal], Principal]
     now: Callable[[], datetime]
     settings: CurrentConfig
+    made: Recent[object, tuple[ToolDefinition, ...]] = field(
+        default_factory=lambda: Recent[object, tuple[ToolDefinition, ...]](MOST_MADE)
+    )
 
     @property
     def has_any(self) -> bool:
@@ -147,7 +154,20 @@ class Offers(Value):
     def definitions(
         self, principal: Principal, address: Address, loaded: Loaded, here: str = ""
     ) -> tuple[ToolDefinition, ...]:
-        """Return the tools of a request of a person in the conversation `here`, in their order."""
+        """Return the tools of a request of a person in the conversation `here`, in their order.
+
+        They are the same objects as long as nothing has changed that decides.
+        """
+        policy, eager = self.policy(), self.settings.config.runtime.eager_tools
+        who = (self.known(principal), address.direct, is_off_the_record(here))
+        key = (policy, policy.is_timed and self.now(), *who, loaded, self.skills(), eager)
+        if key not in self.made:
+            self.made[key] = self._defined(principal, address, loaded, here)
+        return self.made[key]
+
+    def _defined(
+        self, principal: Principal, address: Address, loaded: Loaded, here: str
+    ) -> tuple[ToolDefinition, ...]:
         groups = self.groups_for(principal, address, here)
         specs = [LOAD_SKILLS] if self.skills_for(principal, address) else []
         if sum(map(len, groups.values())) <= self.settings.config.runtime.eager_tools:

@@ -53,9 +53,13 @@ class FixedText(Value):
     name: str
     written: Callable[[ContextRequest], str]
 
-    async def texts(self, request: ContextRequest) -> tuple[ContextText, ...]:
+    def text(self, request: ContextRequest) -> ContextText:
         """Return it, as a rule."""
-        return (ContextText(text=self.written(request), name=self.name, is_data=False),)
+        return ContextText(text=self.written(request), name=self.name, is_data=False)
+
+    async def texts(self, request: ContextRequest) -> tuple[ContextText, ...]:
+        """Return it alone."""
+        return (self.text(request),)
 
 
 def fixed(

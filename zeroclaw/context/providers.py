@@ -9,6 +9,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
 from zeroclaw.context.assembly import Part, clipped
+from zeroclaw.context.prompt import FixedText
 from zeroclaw.context.tokens import of_text
 from zeroclaw.context_provider import (
     ContextProvider,
@@ -17,7 +18,7 @@ from zeroclaw.context_provider import (
     ContextText,
     Place,
 )
-from zeroclaw.foreign import Raised, call
+from zeroclaw.foreign import Raised, call, call_now
 from zeroclaw.text.escape import escape_for_model
 from zeroclaw.tools import fenced
 from zeroclaw.value import Value, replace
@@ -105,7 +106,7 @@ class ContextProviders:
         for spec, provider in self._providers:
             if spec.place != place:
                 continue
-            returned = await _ask(provider, request)
+            returned = await _asked(provider, request)
             if isinstance(returned, Raised):
                 is_late = isinstance(returned.error, TimeoutError)
                 why = f"it took longer than {LONGEST_S:g} s" if is_late else returned.line
@@ -152,9 +153,12 @@ class ContextProviders:
         return found
 
 
-async def _ask(
+async def _asked(
     provider: ContextProvider, request: ContextRequest
 ) -> tuple[ContextText, ...] | Raised:
+    if isinstance(provider, FixedText):
+        return call_now(lambda: (provider.text(request),))  # which can't be late
+
     async def within() -> tuple[ContextText, ...]:
         async with asyncio.timeout(LONGEST_S):
             # Made anew, so that whatever a stranger's provider returns fails here or is one.

@@ -215,6 +215,23 @@ CONDITIONS: Mapping[str, Condition] = {
     "compaction": compaction,
 }
 
+TIMELESS = frozenset(
+    {
+        "effects_within",
+        "effects_any_of",
+        "risk_at_most",
+        "risk_at_least",
+        "declared",
+        "argument_equals",
+        "channel_is_direct",
+        "own",
+        "untrusted",
+        "in_message",
+        "compaction",
+    }
+)
+"""Those whose tests do not read the time; what may be offered by others is found out each time."""
+
 
 def _known(fact: T | None, name: str) -> T:
     if fact is None:

@@ -40,7 +40,7 @@ from typing import Literal, cast, get_args
 from zeroclaw.envelope import Principal
 from zeroclaw.errors import ConfigError
 from zeroclaw.foreign import Raised, call_now
-from zeroclaw.gate.conditions import CONDITIONS, Condition, Query, Test
+from zeroclaw.gate.conditions import CONDITIONS, TIMELESS, Condition, Query, Test
 from zeroclaw.gate.taint import Source, in_words
 from zeroclaw.resource import resource_form
 from zeroclaw.text import catalogue
@@ -280,9 +280,12 @@ class PolicySet:
         statements: Shipped ones, whose ids hold a dot, and those of `configured`: no id twice, and
             conditions that are known and have fitting values.
         conditions: By name.
+
+    Attributes:
+        is_timed: What `could` says may change as time passes.
     """
 
-    __slots__ = ("_compiled", "_open", "_open_to_all", "statements")
+    __slots__ = ("_compiled", "_open", "_open_to_all", "is_timed", "statements")
 
     def __init__(
         self, statements: Iterable[Statement], conditions: Mapping[str, Condition] = CONDITIONS
@@ -300,6 +303,7 @@ class PolicySet:
         self._open = tuple(
             replace(one, lenient=one.statement.effect != "deny") for one in by_effect
         )
+        self.is_timed = not all(TIMELESS.issuperset(one.statement.when) for one in self._open)
         self._open_to_all = tuple(
             replace(one, resources=()) if one.lenient else one for one in self._open
         )

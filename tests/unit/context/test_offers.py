@@ -104,6 +104,43 @@ def test_a_skill_brings_its_loader() -> None:
     assert not replace(offers(), tools={}).has_any
 
 
+def test_tools_are_told_apart_by_all_that_decides_and_made_once() -> None:
+    """By who asks, where, what was loaded, and the policy, skills and bound in force."""
+    policies, skills = [PolicySet((ALLOW,))], [tuple[Skill, ...]()]
+    config = LiveConfig(Config(runtime=RuntimeSettings(eager_tools=3)), ())
+    mine = replace(
+        offers(), policy=lambda: policies[-1], skills=lambda: skills[-1], settings=config
+    )
+    first = mine.definitions(ANN, HERE, Loaded())
+    assert mine.definitions(ANN, HERE, Loaded()) is first
+    assert names(mine.definitions(ANN, HERE, Loaded(), off_the_record("01A"))) == ["look"]
+    by_role = statement("b", "deny", principals=("role:operator",), actions=("tool:burn",))
+    in_groups = statement("c", "deny", actions=("tool:poke",), when={"channel_is_direct": False})
+    policies.append(PolicySet((ALLOW, by_role, in_groups)))
+    assert names(mine.definitions(ANN, HERE, Loaded())) == ["look", "poke"]
+    assert names(mine.definitions(BOB, HERE, Loaded())) == ["look", "poke", "burn"]
+    group = replace(HERE, direct=False)
+    assert names(mine.definitions(BOB, group, Loaded())) == ["look", "burn"]
+    skills.append((TIDES,))
+    assert names(mine.definitions(BOB, HERE, Loaded()))[0] == "load_skills"
+    config.config = Config(runtime=RuntimeSettings(eager_tools=0))
+    assert names(mine.definitions(BOB, HERE, Loaded(tools=("look",))))[1:] == [
+        "load_skills",
+        "look",
+    ]
+
+
+def test_what_the_hour_decides_is_found_out_each_time() -> None:
+    """A policy may name hours; what it says then changes without a reload."""
+    hours = [datetime(2026, 11, 21, 12, tzinfo=UTC), datetime(2026, 11, 21, 17, tzinfo=UTC)]
+    nights = statement("b", "deny", actions=("tool:burn",), when={"hour_between": [9, 17]})
+    policy = PolicySet((ALLOW, nights))
+    mine = replace(offers(eager=3), policy=lambda: policy, now=lambda: hours[0])
+    assert names(mine.definitions(ANN, HERE, Loaded())) == ["look", "poke"]
+    hours.pop(0)
+    assert names(mine.definitions(ANN, HERE, Loaded())) == ["look", "poke", "burn"]
+
+
 def commands(*statements: Statement, effects: frozenset[Effect] = frozenset({"exec"})) -> Offers:
     """Offers with a shell, and a skill that has a script."""
     shell = PlainTool(replace(POKE, name="shell", effects=effects))

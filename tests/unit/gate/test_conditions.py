@@ -10,6 +10,7 @@ from zeroclaw.envelope import Principal
 from zeroclaw.gate.conditions import (
     CONDITIONS,
     EFFECTS,
+    TIMELESS,
     Query,
     ToolFacts,
     facts_of,
@@ -116,8 +117,14 @@ def test_a_tool_that_declares_nothing_counts_as_the_worst() -> None:
     ],
 )  # fmt: skip
 def test_when_a_condition_holds(name: str, value: object, asked: Query, holds: bool) -> None:
-    """Each condition answers what its docstring says; one and true are not the same."""
-    assert CONDITIONS[name](value)(asked) is holds
+    """Each condition answers what its docstring says; one and true are not the same.
+
+    And the same at any time, if it says so.
+    """
+    test = CONDITIONS[name](value)
+    assert test(asked) is holds
+    hours = (replace(asked, now=asked.now + timedelta(hours=one)) for one in range(7 * 24))
+    assert name not in TIMELESS or {*map(test, hours)} == {holds}
 
 
 def test_hours_and_days_are_those_of_utc() -> None:

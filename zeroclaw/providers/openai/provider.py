@@ -12,6 +12,8 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
 from urllib.parse import urlsplit
 
+from msgspec import Raw
+
 from zeroclaw.backoff import BackOff
 from zeroclaw.config.model import ProviderSettings
 from zeroclaw.errors import (
@@ -35,7 +37,7 @@ from zeroclaw.host.http import (
     HttpTimedOut,
     http_client,
 )
-from zeroclaw.message import FileKind
+from zeroclaw.message import FileKind, ToolDefinition
 from zeroclaw.provider import (
     Endpoint,
     ModelRequest,
@@ -46,7 +48,7 @@ from zeroclaw.provider import (
 )
 from zeroclaw.providers.openai.body import Body
 from zeroclaw.providers.openai.refusal import means, read_body, retry_after
-from zeroclaw.providers.openai.request import encode_request
+from zeroclaw.providers.openai.request import encode_request, encode_tools
 from zeroclaw.providers.openai.tokenize import sizes_in, tokenize_body
 from zeroclaw.providers.openai.windows import AS_OF, is_llama_cpp, known_window, window_in
 from zeroclaw.redact import without_credentials
@@ -105,6 +107,7 @@ class OpenAIProvider:
         self._asked_window: int | None = None
         self._tokenize_url = endpoint.tokenize_url
         self._facts = self._told()
+        self._tools: tuple[Sequence[ToolDefinition], Raw] = ((), Raw(b"[]"))
         self._name = urlsplit(without_credentials(endpoint.base_url)).netloc.removeprefix("…@")
 
     @property
@@ -206,6 +209,8 @@ class OpenAIProvider:
         await self._http.aclose()
 
     def _post(self, request: ModelRequest) -> HttpRequest:
+        if request.tools != self._tools[0]:  # for one object with itself no look into it
+            self._tools = (request.tools, encode_tools(request.tools))
         return HttpRequest(
             url=f"{self._endpoint.base_url.rstrip('/')}/chat/completions",
             headers={"Content-Type": "application/json", **self._headers("text/event-stream")},
@@ -214,6 +219,7 @@ class OpenAIProvider:
                 model=request.model or self._endpoint.model,
                 options=self._settings.options,
                 max_output_tokens=self._settings.max_output_tokens,
+                tools=self._tools[1],
             ),
         )
 
