@@ -37,12 +37,12 @@ class AiohttpClient:
     def __init__(self, limits: HttpLimits, *, trusted: ssl.SSLContext | None = None) -> None:
         """Open nothing yet; `trusted` are the authorities, `trust` when None."""
         self._limits = limits
+        self._trusted = trusted
         # Counted here, because the library says neither why nor how long a full pool was waited for.
         self._free = asyncio.Semaphore(limits.connections)
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(
                 limit=0,
-                ssl=trusted or trust(),
                 force_close=not limits.keep_alive_s,
                 keepalive_timeout=limits.keep_alive_s or None,
             ),
@@ -100,12 +100,21 @@ class AiohttpClient:
                 url,
                 headers=headers,
                 data=request.body or None,
+                ssl=await self._authorities(url),
                 allow_redirects=False,
                 auto_decompress=not request.is_raw,
                 server_hostname=name,
             )
         except (aiohttp.ClientError, TimeoutError, ValueError) as error:
             raise self._ours(error, before_answer=True) from error
+
+    async def _authorities(self, url: URL) -> ssl.SSLContext | bool:
+        """Return who is trusted; read with the first request that needs it, in a thread."""
+        if url.scheme != "https":
+            return True  # nobody is asked; a model on this machine never needs them
+        if self._trusted is None:
+            self._trusted = await asyncio.to_thread(trust)
+        return self._trusted
 
     async def _chunks(self, body: aiohttp.StreamReader) -> AsyncGenerator[bytes]:
         """Yield all that has come, in one piece each time."""

@@ -145,7 +145,6 @@ class _Lazy:
     async def open(self, request: HttpRequest) -> AsyncGenerator[HttpAnswer]:
         async with self._opening:
             if (client := self._client) is None:
-                await asyncio.to_thread(trust)
                 client = self._client = (await asyncio.to_thread(load_library))(self._limits)
         async with client.open(request) as answer:
             yield answer

@@ -25,6 +25,7 @@ from zeroclaw.host.http import (
     HttpTimedOut,
     authorities_by_directory,
     http_client,
+    trust,
 )
 
 BODY = b"{}"
@@ -432,6 +433,21 @@ async def test_a_server_without_tls_is_told_as_one() -> None:
     async with saying(b"HTTP/1.1 400 Bad Request\r\n\r\n") as url:
         with pytest.raises(HttpConnectFailed, match="does not speak TLS"):
             await fetch(client, HttpRequest(url=url.replace("http:", "https:"), body=BODY))
+    await client.aclose()
+
+
+async def test_who_is_trusted_is_read_for_the_first_encrypted_request() -> None:
+    """All the certificates take 15 ms of a start, and a model on this machine has none."""
+    trust.cache_clear()
+    client = http_client()
+    async with ModelServer() as server:
+        server.raw(b"a")
+        await fetch(client, post(server))
+        assert trust.cache_info().currsize == 0
+    async with saying(b"") as url:
+        with pytest.raises(HttpConnectFailed):
+            await fetch(client, HttpRequest(url=url.replace("http:", "https:"), body=BODY))
+    assert trust.cache_info().currsize == 1
     await client.aclose()
 
 
