@@ -5,13 +5,13 @@ page or a terminal's client does so, `by_name` travels with the card.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
 
 from zeroclaw.channel import Ending
 from zeroclaw.envelope import Choice
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Fact, Language, Sentence
+from zeroclaw.value import Struct
 
 _LABELS: Mapping[Choice, tuple[Sentence, Sentence]] = {
     "once": (catalogue.CARD_ONCE, catalogue.CARD_ONCE_SHORT),
@@ -53,8 +53,7 @@ def by_whom(name: str) -> Fact:
     return NAMELESS.get(name, name)
 
 
-@dataclass(frozen=True, slots=True)
-class CardWords:
+class CardWords(Struct, frozen=True):
     """The words for one card: `CardWords(card.language)`.
 
     Attributes:

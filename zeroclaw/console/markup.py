@@ -6,12 +6,12 @@ that forgetting to escape is not possible. What can't be seen in it is spelled o
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from html import escape
 from typing import TypeVar
 
 from zeroclaw.text.escape import escape_invisible
+from zeroclaw.value import Struct
 
 T = TypeVar("T")
 
@@ -19,8 +19,7 @@ _VOID = frozenset({"br", "hr", "img", "input", "link", "meta"})
 _CODE = re.compile("`([^`]+)`")
 
 
-@dataclass(frozen=True, slots=True)
-class Html:
+class Html(Struct, frozen=True):
     """Markup, as it is sent."""
 
     text: str

@@ -5,7 +5,6 @@ The session keeps what its requests have taught; how the model counts is known t
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from operator import attrgetter
 from typing import TypeVar
@@ -38,7 +37,7 @@ from zeroclaw.events import ContextLeftOut, Publish
 from zeroclaw.foreign import Raised, call
 from zeroclaw.message import NO_USAGE, Message, SystemMessage, ToolDefinition, Usage
 from zeroclaw.provider import Counting, ModelRequest
-from zeroclaw.value import Value
+from zeroclaw.value import Struct, Value, field
 
 T = TypeVar("T")
 _CONTENT = attrgetter("content")
@@ -46,8 +45,7 @@ MANY_MESSAGES, MUCH_CHARS = 512, 100_000
 """On more of either each look takes milliseconds, and leaves the event loop."""
 
 
-@dataclass(slots=True)
-class RequestRecord:
+class RequestRecord(Struct):
     """What is known of a conversation's requests, for as long as its session is open.
 
     Attributes:

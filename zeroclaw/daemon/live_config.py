@@ -5,7 +5,6 @@ configuration. Rooms are handed a way to ask, and ask each time.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from zeroclaw.config.model import Config
@@ -16,10 +15,10 @@ from zeroclaw.inbound.identity import PEOPLE, People
 from zeroclaw.manifest import ChannelManifest
 from zeroclaw.store import Rows
 from zeroclaw.tools.loading.skill import Skill
+from zeroclaw.value import Struct
 
 
-@dataclass(slots=True)
-class LiveConfig:
+class LiveConfig(Struct):
     """The settings that the daemon runs on; a reload replaces them, in one step without an await.
 
     Attributes:

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import Protocol, TypeVar
 
@@ -48,7 +47,7 @@ from zeroclaw.errors import (
 from zeroclaw.redact import MARKER
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import LANGUAGES
-from zeroclaw.value import Value, replace
+from zeroclaw.value import Struct, Value, field, replace
 
 T = TypeVar("T")
 
@@ -113,8 +112,7 @@ def is_much(text: str) -> bool:
     return left < 0 or MARKUP_CHARS * sum(map(text.count, MARKUP)) > left
 
 
-@dataclass(eq=False, kw_only=True)
-class Outage:
+class Outage(Struct, eq=False, kw_only=True):
     """Whether a platform is out of reach, and the moment when it no longer is.
 
     What waits before it tries again need not wait any longer once something else was answered.

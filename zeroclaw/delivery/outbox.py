@@ -12,7 +12,6 @@ import asyncio
 import heapq
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Protocol
 
 from zeroclaw.backoff import BackOff
@@ -35,7 +34,7 @@ from zeroclaw.store import (
     Write,
     scan,
 )
-from zeroclaw.value import replace
+from zeroclaw.value import Struct, field, replace
 
 AGAIN = BackOff(first_s=1.0, longest_s=60.0)
 LEAST_SHARE = 0.1
@@ -69,8 +68,7 @@ class Hooks(Protocol):
         ...
 
 
-@dataclass(kw_only=True)
-class _Lane:
+class _Lane(Struct, kw_only=True):
     """The keys that wait at one address, a heap; their rows are in the store."""
 
     keys: list[str] = field(default_factory=list[str])

@@ -14,11 +14,10 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Generator, Sequence
 from copy import copy
-from dataclasses import dataclass
 from enum import IntEnum
 
 from zeroclaw.delivery.characters import after_character, between_characters
-from zeroclaw.value import Value
+from zeroclaw.value import Struct, Value
 
 Fits = Callable[[str], bool]
 Cutting = Generator[str, bool, tuple["Piece", ...]]
@@ -97,8 +96,7 @@ class _Line(Value):
     head: str = ""
 
 
-@dataclass(slots=True, kw_only=True)
-class _State:
+class _State(Struct, kw_only=True):
     """What a line is read by: where it starts, and what stands above it."""
 
     at: int = 0

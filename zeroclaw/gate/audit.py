@@ -19,7 +19,6 @@ Entries hold ids, kinds, decisions and times; no arguments, no results, no words
 
 import hashlib
 from collections.abc import Container, Iterable, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 
@@ -30,7 +29,7 @@ from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import StoreUnusable
 from zeroclaw.gate.action import canonical_bytes
 from zeroclaw.store import LogEntry
-from zeroclaw.value import TAG, Value, replace
+from zeroclaw.value import TAG, Struct, Value, field, replace
 
 GENESIS = "0" * 64
 """The head of a chain that holds nothing yet."""
@@ -251,8 +250,7 @@ class Broken(Value):
     why: str
 
 
-@dataclass(slots=True)
-class Walk:
+class Walk(Struct):
     """What has been read of a chain that is being checked.
 
     Attributes:

@@ -13,7 +13,6 @@ to be durable is returned, and the caller writes it in the one commit `gated`.
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Literal, TypeVar, assert_never
@@ -76,7 +75,7 @@ from zeroclaw.resource import resource_form
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import ENGLISH, LANGUAGES, Language, Sentence
 from zeroclaw.tool import Arguments, Tool, ToolContext, line_of
-from zeroclaw.value import Value, replace
+from zeroclaw.value import Struct, Value, replace
 
 _Done = TypeVar("_Done")
 
@@ -135,8 +134,7 @@ class _Gated(Value):
     approval: Approval | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Gate:
+class Gate(Struct, frozen=True, eq=False, kw_only=True):
     """Decides about tool calls; holds no state of its own.
 
     Attributes:

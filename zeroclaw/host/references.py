@@ -7,14 +7,13 @@ import errno
 import os
 import stat
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
 from zeroclaw.config.references import SecretReference
 from zeroclaw.foreign import Raised, call_now
 from zeroclaw.redact import secret_environment
-from zeroclaw.value import Hidden, Value
+from zeroclaw.value import Hidden, Struct, Value
 
 _LARGEST_BYTES = 64 * 1024  # a certificate chain with its key fits
 _SHIELDED = Path("/run/secrets")  # Docker's; the files are 0444 behind a mount of their own
@@ -43,8 +42,7 @@ class Resolved(Value):
     faults: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class _Fault:
+class _Fault(Struct, frozen=True):
     line: str
 
 

@@ -5,7 +5,6 @@ commit, then announce.
 """
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Protocol
 
 from zeroclaw.channel import ChannelLog
@@ -27,7 +26,7 @@ from zeroclaw.gate.policy import PolicySet
 from zeroclaw.inbound.identity import People
 from zeroclaw.store import Commit, DurablePoint, Put, Reads, Store, Write, transact
 from zeroclaw.text.language import Language
-from zeroclaw.value import Value
+from zeroclaw.value import Struct, Value
 
 
 class Plan(Value):
@@ -85,8 +84,7 @@ class Policy(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InboundContext:
+class InboundContext(Struct, frozen=True, kw_only=True):
     """What the files of this room work with; one for the whole daemon.
 
     Attributes:

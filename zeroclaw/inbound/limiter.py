@@ -22,7 +22,6 @@ import itertools
 from collections import Counter, OrderedDict
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
 from datetime import datetime
 from weakref import WeakValueDictionary
 
@@ -51,7 +50,7 @@ from zeroclaw.store import RowKind, Write
 from zeroclaw.table import Column, Table, UntilDue, Words, json_codec
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import LocalizedMessage
-from zeroclaw.value import replace
+from zeroclaw.value import Struct, field, replace
 
 REMEMBERED = 4096
 """Buckets that are kept while they drain, turned away events that are known again, places whose rows were
@@ -82,8 +81,7 @@ ALLOWANCES = Table(
 )
 
 
-@dataclass(slots=True, kw_only=True)
-class Passage:
+class Passage(Struct, kw_only=True):
     """One event of a known sender, on its way past the limits.
 
     Attributes:

@@ -17,7 +17,6 @@ loses it: each failed message is on record all the same, and the next one is tol
 
 import asyncio
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from functools import partial
 
 from zeroclaw.channel import Channel
@@ -32,7 +31,7 @@ from zeroclaw.store import Commit, DurablePoint, Put, Reads, scan
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Localized, translated
 from zeroclaw.turn.context import Failure
-from zeroclaw.value import replace
+from zeroclaw.value import Struct, field, replace
 
 
 class Operators:
@@ -146,8 +145,7 @@ MOST_CAUSES = 3
 """Different causes that are told by a line each while it lasts; a cause may have endless forms."""
 
 
-@dataclass(slots=True, kw_only=True)
-class _Spell:
+class _Spell(Struct, kw_only=True):
     """A time in which messages fail.
 
     Attributes:

@@ -9,7 +9,6 @@ answered by exactly one of `ResponseReceived`, `StreamCut`, `RequestFailed`, `Co
 
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
-from dataclasses import dataclass, field
 from typing import TypeGuard
 
 from zeroclaw.context.model import Model, broken_off
@@ -40,13 +39,12 @@ from zeroclaw.redact import Redaction
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import ENGLISH, Language
 from zeroclaw.turn import signals
-from zeroclaw.value import Value, replace
+from zeroclaw.value import Struct, Value, field, replace
 
 Tell = Callable[[signals.RequestEvent], Awaitable[None]]
 
 
-@dataclass(slots=True)
-class _Answer:
+class _Answer(Struct):
     """What has come of one answer; lives as long as its stream."""
 
     redaction: Redaction = field(default_factory=Redaction)

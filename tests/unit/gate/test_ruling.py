@@ -1,6 +1,5 @@
 """What a walk may touch is what the gate ruled: with the real file tools, on real files."""
 
-import dataclasses
 import json
 import unicodedata
 from pathlib import Path
@@ -133,7 +132,7 @@ async def test_an_allow_has_to_cover_all_below(workspace: Path) -> None:
     """One that covers a part allows a walk of that part, and no larger one."""
     part = f"file:{workspace}/plans"
     policy = PolicySet([statement("part", "allow", resources=(part, f"{part}/*"))])
-    house = dataclasses.replace(gate(workspace), policy=lambda: policy)  # without the shipped ones
+    house = replace(gate(workspace), policy=lambda: policy)  # without the shipped ones
     setting = replace(SETTING, context=replace(CONTEXT, workspace=workspace))
     calls = [call("list_files", '{"path": "plans"}'), call("list_files", '{"path": "."}')]
     within, beyond = (await house.gate_batch(calls, setting)).verdicts

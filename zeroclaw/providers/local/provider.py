@@ -14,7 +14,6 @@ import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from msgspec.structs import asdict
@@ -34,7 +33,7 @@ from zeroclaw.provider import (
     bounded_window,
 )
 from zeroclaw.providers.local.checks import check_model, with_remedy
-from zeroclaw.value import Value, replace
+from zeroclaw.value import Struct, Value, replace
 
 CHILD = Path(__file__).with_name("child.py")
 # What `deploy/fetch_model.py` fetches: SmolLM2-135M-Instruct. It chats; in no mode did it ever call
@@ -91,8 +90,7 @@ class LocalRules(Value):
     counted_by: str = "llama.cpp"
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class _Child:
+class _Child(Struct, frozen=True, eq=False, kw_only=True):
     """A running child and the provider that asks it."""
 
     process: Process

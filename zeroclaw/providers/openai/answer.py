@@ -12,10 +12,8 @@ of deltas (endpoints that don't stream).
 """
 
 import json
-from dataclasses import dataclass, field
 from typing import Literal
 
-from msgspec import Struct
 from msgspec.json import Decoder
 
 from zeroclaw.errors import ProviderRejected, StreamBroken
@@ -38,6 +36,7 @@ from zeroclaw.providers.openai.fields import (
     text_at,
     whole,
 )
+from zeroclaw.value import Struct, field
 
 # What endpoints call the four reasons; anything unknown ends an answer as `stop` does.
 REASONS: dict[str, FinishReason] = {
@@ -55,8 +54,7 @@ GROWING_FIELDS = frozenset({"text", "summary", "data"})
 HIGH_SURROGATES = range(0xD800, 0xDC00)
 
 
-@dataclass(slots=True, kw_only=True)
-class _CallDraft:
+class _CallDraft(Struct, kw_only=True):
     """A call that may still grow."""
 
     index: int

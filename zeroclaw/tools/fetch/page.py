@@ -8,14 +8,12 @@ ship. What isn't closed here ends with the page, as the HTML standard says, so n
 for twice.
 """
 
-import dataclasses
 import html
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import assert_never
 
-from zeroclaw.value import Value, field
+from zeroclaw.value import Struct, Value, field
 
 
 class Start(Value):
@@ -186,8 +184,7 @@ def readable_page(page: str, link: Callable[[str], str] | None = None) -> Page:
     return Page(title=reader.title, text="".join(reader.written).strip("\n"))
 
 
-@dataclass(slots=True, kw_only=True)
-class _Reader:
+class _Reader(Struct, kw_only=True):
     """The text so far; what stands between two pieces is decided when the second comes.
 
     Attributes:
@@ -200,7 +197,7 @@ class _Reader:
 
     link: Callable[[str], str] | None
     title: str = ""
-    written: list[str] = dataclasses.field(default_factory=list[str])
+    written: list[str] = field(default_factory=list[str])
     newlines: int = 0
     space: bool = False
     lead: str = ""
