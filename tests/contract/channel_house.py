@@ -22,7 +22,7 @@ from tests.fakes.house import House, World
 from tests.fakes.house_parts import CONFIG
 from tests.fakes.scripted_model import asks_for, says
 from zeroclaw import Admission, Admit, Channel, ChannelContext, Choice, Envelope
-from zeroclaw.config.model import ChannelSettings, PersonSettings
+from zeroclaw.config.model import ApprovalSettings, ChannelSettings, PersonSettings
 from zeroclaw.gate.approval import APPROVALS, Approval, ApprovalRequest
 from zeroclaw.store import Commit, Query, RowKind
 from zeroclaw.value import replace
@@ -124,6 +124,13 @@ class Home:
         """What stands in somebody's chat."""
         await self.turn_to(who)
         return [one.text for one in await self.harness.messages()]
+
+    async def gather(self, *others: str) -> None:
+        """Let everybody talk in one chat from now on, the others too; approvals are asked there."""
+        for one in (*PEOPLE, *others):
+            await self.turn_to(one)
+        room = await self.harness.gather()
+        self.world.configure(approvals=ApprovalSettings(chat=f"{self.name}:{room}"))
 
     async def turn_to(self, who: str) -> None:
         """Let the harness be somebody."""

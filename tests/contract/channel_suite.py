@@ -90,6 +90,16 @@ class Harness(Protocol):
         """
         ...
 
+    async def gather(self) -> str:
+        """Bring all who were there so far into one chat with the bot, where there are such.
+
+        From then on all is written and read there, and what is written is for the bot.
+
+        Returns:
+            The chat, as its addresses must say.
+        """
+        ...
+
     async def cut(self) -> None:
         """Cut the connection on which the bot hears of people; who was cut off comes back."""
         ...
@@ -236,6 +246,7 @@ class Adapter:
         typing_thread: The thread in which `typing` shows; empty for the chat itself.
         carries_files: People can send files.
         has_toasts: Who presses is told alone what came of it.
+        has_groups: Several people can share a chat with the bot.
         is_local: Everybody is the operator of this machine; there is nobody else.
         loses: Lets the next message of this kind arrive, and its answer not, where there is a
             server of the platform's that takes messages.
@@ -251,6 +262,7 @@ class Adapter:
     typing_thread: str = ""
     carries_files: bool = True
     has_toasts: bool = True
+    has_groups: bool = True
     is_local: bool = False
     loses: Callable[[Harness, Losable], None] | None = None
     placed: Placing | None = None

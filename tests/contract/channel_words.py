@@ -37,6 +37,7 @@ REAL = [one for one in ADAPTERS if not one.name.startswith("scripted")]
 """Those that talk to a platform of their own; houses over the scripted one are everywhere else."""
 real_channels = over(REAL)
 WITH_STRANGERS = [one for one in REAL if not one.is_local]
+WITH_GROUPS = [one for one in WITH_STRANGERS if one.has_groups]
 
 
 def channels_that(flag: str) -> pytest.MarkDecorator:

@@ -119,6 +119,7 @@ class DiscordHarness:
     told: Told = field(init=False)
     newest: Message | Deed | None = None
     people: dict[str, Person] = field(default_factory=dict[str, Person])
+    room: int = 0
 
     def make(self) -> Channel:
         self.channel = DiscordChannel(self.context)
@@ -141,6 +142,10 @@ class DiscordHarness:
             self.people[name] = self.discord.person(name)
         self.ann = self.people[name]
 
+    async def gather(self) -> str:
+        self.room = self.discord.channel("team")
+        return str(self.room)
+
     async def cut(self) -> None:
         await self.discord.drop()
 
@@ -154,7 +159,12 @@ class DiscordHarness:
         return str(self.ann.id)
 
     async def say(self, text: str) -> bool:
-        return await self._said(self.ann.says(self.ann.direct, text))
+        to = f"<@{self.discord.bot}> " if self.room else ""
+        return await self._said(self.ann.says(self.place, f"{to}{text}"))
+
+    @property
+    def place(self) -> int:
+        return self.room or self.ann.direct
 
     async def send_file(self, name: str, content: bytes, *, said_bytes: int) -> bool:
         sent = self.ann.sends(self.ann.direct, name, content, said_bytes=said_bytes)
@@ -178,8 +188,8 @@ class DiscordHarness:
         pressed: Choice = "deny_with_reason" if reason else choice
         carried = cards.data(approval, pressed)
         everybody = {f"@{one.id}": one for one in (self.ann, *self.people.values())}
-        place = everybody[ref.address.chat].direct
-        deed = self.ann.presses(self.ann.direct, int(ref.message), carried, stands_in=place)
+        place = self.room or everybody[ref.address.chat].direct
+        deed = self.ann.presses(self.place, int(ref.message), carried, stands_in=place)
         await deed.answered()
         if reason:
             deed = self.ann.submits(deed, reason)
@@ -193,7 +203,7 @@ class DiscordHarness:
         return [str(one["content"]) for one in told if one.get("content")]
 
     async def messages(self) -> tuple[Standing, ...]:
-        return tuple(standing(one) for one in self.discord.from_bot(self.ann.direct))
+        return tuple(standing(one) for one in self.discord.from_bot(self.place))
 
     async def sees_typing(self) -> bool:
         return str(self.ann.direct) in self.discord.typing

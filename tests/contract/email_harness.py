@@ -151,6 +151,9 @@ class EmailHarness:
         self.ann = self.people[name]
         self.is_stranger = name == "mallory"
 
+    async def gather(self) -> str:
+        raise NotImplementedError
+
     async def cut(self) -> None:
         await self.mail.cut(self.bot)
 
@@ -350,6 +353,7 @@ EMAIL = Adapter(
     platform=email_platform,
     placed=email_placed,
     has_toasts=False,
+    has_groups=False,
     loses=lose,
     thread=f"begun@{DOMAIN}",
     needs=("dovecot", "postfix"),

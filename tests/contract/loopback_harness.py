@@ -82,6 +82,7 @@ class LoopbackHarness:
     person: str = PERSON
     newest: Event | None = None
     events: list[Event] = field(default_factory=list[Event])
+    room: str = ""
 
     def make(self) -> Channel:
         self.channel = open_channel(self.context)
@@ -99,6 +100,10 @@ class LoopbackHarness:
     async def turn_to(self, name: str) -> None:
         self.person = name
 
+    async def gather(self) -> str:
+        self.room = "#team"
+        return self.room
+
     async def cut(self) -> None:
         self.platform.cut()
 
@@ -108,10 +113,10 @@ class LoopbackHarness:
 
     @property
     def chat(self) -> Chat:
-        return self.platform.chat(self.person)
+        return self.platform.chat(self.room or self.person)
 
     async def say(self, text: str) -> bool:
-        return await self._told(await self.platform.say(self.person, text))
+        return await self._told(await self.platform.say(self.person, text, chat=self.room))
 
     async def redeliver(self) -> bool:
         assert self.newest is not None

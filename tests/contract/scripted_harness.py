@@ -70,6 +70,9 @@ class ScriptedHarness:
     async def turn_to(self, name: str) -> None:
         raise NotImplementedError
 
+    async def gather(self) -> str:
+        raise NotImplementedError
+
     async def cut(self) -> None:
         raise NotImplementedError
 

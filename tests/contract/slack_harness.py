@@ -85,6 +85,7 @@ class SlackHarness:
     thread: str = ""
     newest: Deed | None = None
     people: dict[str, tuple[Person, str]] = field(default_factory=dict[str, tuple[Person, str]])
+    room: str = ""
 
     def make(self) -> Channel:
         self.channel = SlackChannel(self.context)
@@ -119,6 +120,10 @@ class SlackHarness:
             self.people[name] = await self.slack.person(), ""
         self.ann, self.thread = self.people[name]
 
+    async def gather(self) -> str:
+        self.room = await self.slack.channel(*(one for one, _ in self.people.values()))
+        return self.room
+
     async def cut(self) -> None:
         await self.slack.drop()
 
@@ -137,6 +142,8 @@ class SlackHarness:
         return self.ann.id
 
     async def say(self, text: str) -> bool:
+        if self.room:
+            return await self._told(await self.ann.says(f"@zeroclaw {text}", channel=self.room))
         return await self._told(await self.ann.says(text, thread=self.thread))
 
     async def send_file(self, name: str, content: bytes, *, said_bytes: int) -> bool:
@@ -160,7 +167,7 @@ class SlackHarness:
         everybody = {
             f"@{one.id}": one for one in (self.ann, *(one for one, _ in self.people.values()))
         }
-        place = everybody[ref.address.chat].direct
+        place = self.room or everybody[ref.address.chat].direct
         thread = ref.address.thread or ""
         pressed = self.ann.presses(ref.message, action, approval, channel=place, thread=thread)
         told = await self._told(await pressed)
@@ -173,6 +180,8 @@ class SlackHarness:
         return [str(one["text"]) for one in self.slack.ephemeral]
 
     async def messages(self) -> tuple[Standing, ...]:
+        if self.room:  # in its threads too
+            return tuple(map(standing, self.slack.standing.get(self.room, {}).values()))
         found = await self.slack.from_bot(self.ann.direct, thread=self.thread)
         return tuple(standing(one, self.slack) for one in found)
 

@@ -10,7 +10,7 @@ from typing import cast
 from channels._remote.servers import trust
 from channels.telegram import TelegramSettings, cards
 from channels.telegram.adapter import TelegramChannel
-from channels.telegram.emulator import Actor, Deed, Emulator, Limits, Lose, Message
+from channels.telegram.emulator import Actor, Chat, Deed, Emulator, Limits, Lose, Message
 from channels.telegram.render import KINDS
 from channels.telegram.styled import Mark, Styled, to_body
 from tests.contract.channel_suite import (
@@ -73,6 +73,7 @@ class TelegramHarness:
     refused: asyncio.Event = field(default_factory=asyncio.Event)
     newest: Deed | None = None
     people: dict[str, Actor] = field(default_factory=dict[str, Actor])
+    room: Chat | None = None
 
     def make(self) -> Channel:
         self.channel = TelegramChannel(self.context)
@@ -106,6 +107,10 @@ class TelegramHarness:
             self.people[name] = self.telegram.person(name)
         self.ann = self.people[name]
 
+    async def gather(self) -> str:
+        self.room = self.telegram.supergroup("team", *self.people.values())
+        return str(self.room.id)
+
     async def cut(self) -> None:
         self.telegram.cut()
 
@@ -119,7 +124,8 @@ class TelegramHarness:
         return str(self.ann.id)
 
     async def say(self, text: str) -> bool:
-        return await self._told(self.ann.says(text))
+        to = f"@{self.telegram.account.me.username} " if self.room else ""
+        return await self._told(self.ann.says(f"{to}{text}", chat=self.room))
 
     async def redeliver(self) -> bool:
         assert self.newest is not None
@@ -153,7 +159,8 @@ class TelegramHarness:
         return [one for one in self.ann.chat.from_bot if one.reply_to is card]
 
     async def messages(self) -> tuple[Standing, ...]:
-        return tuple(standing(one) for one in self.ann.chat.from_bot if not one.thread)
+        chat = self.room or self.ann.chat
+        return tuple(standing(one) for one in chat.from_bot if not one.thread)
 
     async def sees_typing(self) -> bool:
         return bool(self.ann.chat.actions)

@@ -125,6 +125,9 @@ class TerminalHarness:
     async def turn_to(self, name: str) -> None:
         raise NotImplementedError
 
+    async def gather(self) -> str:
+        raise NotImplementedError
+
     async def cut(self) -> None:
         await self.lines.aclose()
         await self._come()

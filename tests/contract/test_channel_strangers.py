@@ -6,7 +6,7 @@ import pytest
 
 from tests.contract.channel_house import POKED, Home, living
 from tests.contract.channel_suite import Adapter
-from tests.contract.channel_words import WITH_STRANGERS, over
+from tests.contract.channel_words import WITH_GROUPS, WITH_STRANGERS, over
 from tests.fakes.scripted_model import says
 from zeroclaw.daemon.config_check import manifests_of
 from zeroclaw.inbound.approvals import strangers_of
@@ -42,6 +42,35 @@ async def test_a_stranger_meets_silence_and_leaves_a_number(
         assert [one for one in (LET_ME_IN, home.harness.person) if one in kept] == []
         assert [one for one in home.facts if LET_ME_IN in one] == []
         assert len(home.world.model.requests) == 2
+
+
+@over(WITH_GROUPS)
+async def test_a_stranger_in_a_group_is_told_alone_that_a_press_is_not_theirs_and_nothing_else(
+    adapter: Adapter, tmp_path: Path
+) -> None:
+    """Of what they write and command there, nothing is shown, kept or sent to a model. P4, S2-03."""
+    async with living(adapter, tmp_path) as home:
+        await home.gather("mallory")
+        async with home.running() as house:
+            asked = await home.asked()
+            await home.turn_to("mallory")
+            assert await home.harness.say(LET_ME_IN)
+            assert await home.harness.say("/whoami")
+            assert await home.answer("mallory", asked)
+            assert await home.answer("olga", asked)
+            said = await home.until_said("ann", POKED, "approved")
+            assert [one for one in said if "poke" not in one and POKED not in one] == []
+            if adapter.capabilities.has_buttons:
+                told, *_ = home.harness.toasts()
+                assert told == "this is not yours to answer"
+            await home.turn_to("mallory")
+            mine = [one for one in home.heard if one.sender.id == home.harness.person]
+            assert not any(one.address.direct for one in mine)
+            assert house.services.ingress.dropped == {home.name: len(mine)}
+            kept = repr((home.world.store.commits, home.world.model.requests))
+            assert [one for one in (LET_ME_IN, home.harness.person) if one in kept] == []
+            assert [one for one in home.facts if LET_ME_IN in one] == []
+            assert len(home.world.model.requests) == 2
 
 
 async def put_to_operators(home: Home) -> Stranger:

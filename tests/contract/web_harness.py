@@ -156,6 +156,9 @@ class WebHarness:
     async def turn_to(self, name: str) -> None:
         raise NotImplementedError
 
+    async def gather(self) -> str:
+        raise NotImplementedError
+
     async def cut(self) -> None:
         await self._there.aclose()
         await self._come()
