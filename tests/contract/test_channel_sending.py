@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.contract.channel_house import living
 from tests.contract.channel_suite import Adapter, Desk
 from tests.contract.channel_words import (
     AWKWARD,
@@ -14,8 +15,10 @@ from tests.contract.channel_words import (
     channels_without,
     every_channel,
     outgoing,
+    real_channels,
     texts,
 )
+from tests.fakes.scripted_model import says
 from zeroclaw import ChannelRejected, CheckedReceipt, NotSupported, ToolProgress
 from zeroclaw.value import replace
 
@@ -282,3 +285,22 @@ async def test_what_shows_no_typing_says_so(adapter: Adapter, tmp_path: Path) ->
     async with adapter.opened(Desk().admit, tmp_path) as harness:
         with pytest.raises(NotSupported):
             await harness.channel.typing(harness.address)
+
+
+@real_channels
+async def test_an_answer_that_no_message_holds_stands_whole_where_it_was_asked(
+    adapter: Adapter, tmp_path: Path
+) -> None:
+    """In several messages, which leave no block of code open; in no other chat. P6, S2-19, S2-20."""
+    count = adapter.capabilities.max_length // 40
+    lines = [f"line {number:05} of what is to be done" for number in range(2 * count)]
+    answer = "\n".join((*lines[: count // 2], "", "```", *lines[count // 2 :], "```"))
+    async with living(adapter, tmp_path) as home, home.running():
+        home.world.model.will(says(answer[: len(answer) // 3], answer[len(answer) // 3 :]))
+        assert await home.say("ann", "tell me all")
+        said = await home.until_said("ann", lines[-1])
+        assert len(said) > 1
+        assert [one for text in said for one in lines if one in text] == lines
+        assert [text.count("```") for text in said if text.count("```") % 2] == []
+        others = () if adapter.is_local else ("bob", "olga")
+        assert [text for one in others for text in await home.said_to(one)] == []

@@ -1,6 +1,6 @@
 """Which tests prove which promise on which channel: `python -m tests.spec.promises`, or `make promises`.
 
-A test counts for a channel that its parameters or its path name, and for the promises that its
+Beside the promises stand the behaviours that each channel has to show for itself. A test counts for a channel that its parameters or its path name, and for the promises that its
 docstring names. What every channel shares, such as the runtime, is tested once, and stands nowhere
 here. `test_promises` holds that no cell is empty but those that are excused.
 """
@@ -16,13 +16,17 @@ from pathlib import Path
 from tests.spec.behaviours import TESTS, find_tests
 
 CHANNELS = ("telegram", "discord", "slack", "email", "web", "terminal")
-PROMISES = tuple(f"P{number}" for number in range(1, 11))
+PROMISES = (
+    *(f"P{number}" for number in range(1, 11)),
+    *(f"S2-{number}" for number in ("01", "02", "03", "06", "10", "19", "20")),
+)
 EXCUSED = {
-    ("P4", "terminal"): "nobody is a stranger: its owner alone opens the socket",
+    (one, "terminal"): "nobody is a stranger: its owner alone opens the socket"
+    for one in ("P4", "S2-03")
 }
 """Cells without a test, and why."""
 PLACES = ("contract", "journeys", "faults", "soak", "unit/channels")
-_ID = re.compile(r"\bP(?:10|[1-9])\b")
+_ID = re.compile(r"\b(?:P(?:10|[1-9])|S2-\d\d)\b")
 _WORDS = re.compile(r"[^a-z]+")
 _USUAL_CHARS = 150
 
@@ -59,10 +63,10 @@ def proofs() -> dict[tuple[str, str], list[str]]:
 def main() -> None:
     """Print how many tests each cell has, then one of each by its name."""
     proved = proofs()
-    lines = [f"{'':4}" + "".join(f"{channel:>10}" for channel in CHANNELS)]
+    lines = [f"{'':6}" + "".join(f"{channel:>10}" for channel in CHANNELS)]
     for promise in PROMISES:
         counts = (len(proved.get((promise, channel), ())) for channel in CHANNELS)
-        lines.append(f"{promise:4}" + "".join(f"{count:>10}" for count in counts))
+        lines.append(f"{promise:6}" + "".join(f"{count:>10}" for count in counts))
     for promise in PROMISES:
         lines.append(f"\n{promise}")
         shown = ((channel, proved.get((promise, channel))) for channel in CHANNELS)

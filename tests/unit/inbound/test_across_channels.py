@@ -32,13 +32,16 @@ def asking(world: World, **settings: object) -> World:
 
 
 async def test_somebody_is_the_same_person_wherever_they_write(two: World) -> None:
-    """And reads which of their ids they used."""
+    """And reads which of their ids they used; where a login makes the operator, that too."""
+    two.add_channel("web")
+    two.local = ("web",)
+    at_the_page = two.config.people[0].model_copy(update={"ids": (*PEOPLE[0].ids, "web:operator")})
+    two.configure(people=(at_the_page, *PEOPLE[1:]))
     async with two.running() as house:
-        await house.say("/whoami")
-        await house.say("/whoami", "ada2", channel="mail")
         who = "You are `person:ada`, sender `{}` on `{}`. Roles: operator."
-        assert house.texts() == [who.format("ada", "chat")]
-        assert house.texts("ada2", channel="mail") == [who.format("ada2", "mail")]
+        for sender, channel in (("ada", "chat"), ("ada2", "mail"), ("operator", "web")):
+            await house.say("/whoami", sender, channel=channel)
+            assert house.texts(sender, channel=channel) == [who.format(sender, channel)]
 
 
 async def test_what_was_granted_in_one_place_is_asked_about_in_another(two: World) -> None:

@@ -27,6 +27,7 @@ from zeroclaw import (
     Outgoing,
     TranscriptItem,
 )
+from zeroclaw.host.local_listener import Listener
 from zeroclaw.value import replace
 
 # Each opens and closes real sockets.
@@ -44,6 +45,7 @@ class Running:
     transcript: Transcript
     clock: ManualClock
     desk: Desk
+    listener: Listener
 
     async def send(self, text: str, key: str, *, draft: bool = False) -> None:
         rendered = self.channel.render(text)
@@ -69,7 +71,12 @@ async def running(directory: Path) -> AsyncGenerator[Running]:
         channel = WebChannel(web_context(listener, transcript, clock))
         async with receiving(channel, desk.admit), visiting(listener) as client:
             yield Running(
-                channel=channel, client=client, transcript=transcript, clock=clock, desk=desk
+                channel=channel,
+                client=client,
+                transcript=transcript,
+                clock=clock,
+                desk=desk,
+                listener=listener,
             )
 
 
@@ -266,3 +273,40 @@ async def test_when_the_channel_ends_open_pages_end_and_posts_are_not_confirmed(
         assert late.status_code == 503
         assert (await client.get("/web/events")).status_code == 503
     assert desk.arrived == []
+
+
+DOORS = ("GET /", "GET /events", "GET /app.js", "GET /sent/key", "POST /messages", "POST /answers")
+
+
+@pytest.mark.parametrize("door", [*DOORS, "POST /files/made-by-page"])
+async def test_a_stranger_knocks_in_vain_and_learns_nothing(door: str, tmp_path: Path) -> None:
+    """Without a login each door gives one answer, whatever stands in the chat. P4, S2-03."""
+    method, _, path = door.partition(" ")
+    async with running(tmp_path) as here:
+        here.keep("the operator's own", "k1")
+        outside = {"cookie": "zeroclaw_session=guessed"}
+        async with visiting(here.listener, logged_in=False) as stranger:
+            nowhere = await stranger.get("/nothing")
+            for headers in ({}, outside):
+                answer = await stranger.request(
+                    method, f"/web{path}", content=b"{}", headers=headers
+                )
+                assert (answer.status_code, answer.content) == (401, nowhere.content)
+        assert "operator's own" not in nowhere.text
+        assert here.desk.arrived == []
+
+
+async def test_a_page_of_another_site_says_nothing_in_the_name_of_who_is_logged_in(
+    tmp_path: Path,
+) -> None:
+    """The browser sends the login along, and says where it is told to. P4, S2-03."""
+    async with running(tmp_path) as here:
+        for site in ("cross-site", "same-site"):
+            for path in ("messages", "answers"):
+                answer = await here.client.post(
+                    f"/web/{path}",
+                    json={"id": KEY, "text": "let me in"},
+                    headers={"sec-fetch-site": site},
+                )
+                assert answer.status_code == 403
+        assert here.desk.arrived == []
