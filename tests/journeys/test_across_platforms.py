@@ -6,7 +6,7 @@ codes and ids of real adapters meet.
 
 import asyncio
 import tomllib
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from email.message import EmailMessage
@@ -49,32 +49,46 @@ class Both:
 
 
 @asynccontextmanager
-async def both(directory: Path) -> AsyncGenerator[Both]:
+async def on_discord() -> AsyncGenerator[tuple[DiscordServer, Person]]:
+    """Start a Discord with one person."""
     async with DiscordServer(clock=SystemClock()) as discord:
         discord.patience_s = PATIENCE_S
-        cara = discord.person("cara")
-        token = directory / "token"
-        token.write_text(discord.token)
-        token.chmod(0o600)
-        async with bot(directory, start=False) as here:
-            people = [
-                {"name": "olga", "ids": [f"slack:{here.olga.id}"], "roles": ["operator"]},
-                {"name": "cara", "ids": [f"discord:{cara.id}", f"slack:{here.ann.id}"]},
-            ]
-            own = {
-                "allowed_users": [str(cara.id)],
-                "token": {"file": str(token)},
-                "api_base_url": discord.url,
-                "limits": "off",
-            }
-            path = directory / "zeroclaw.toml"
-            before = tomllib.loads(path.read_text(encoding="utf-8"))
-            tables = merged(before, {"people": people, "channels": {"discord": own}})
-            path.write_text(toml(tables), encoding="utf-8")
-            await here.daemon.start()
-            await here.until(lambda: here.slack.connections)
-            await discord.until(lambda: discord.identifies)
-            yield Both(here=here, discord=discord, cara=cara)
+        yield discord, discord.person("cara")
+
+
+def discord_settings(directory: Path, discord: DiscordServer, cara: Person) -> dict[str, object]:
+    """The table of a bot there, to whom that person may write."""
+    token = directory / "token"
+    token.write_text(discord.token)
+    token.chmod(0o600)
+    return {
+        "allowed_users": [str(cara.id)],
+        "token": {"file": str(token)},
+        "api_base_url": discord.url,
+        "limits": "off",
+    }
+
+
+def configure(directory: Path, own: Mapping[str, object]) -> None:
+    """Lay tables over the configuration that is there."""
+    path = directory / "zeroclaw.toml"
+    before = tomllib.loads(path.read_text(encoding="utf-8"))
+    path.write_text(toml(merged(before, own)), encoding="utf-8")
+
+
+@asynccontextmanager
+async def both(directory: Path) -> AsyncGenerator[Both]:
+    async with on_discord() as (discord, cara), bot(directory, start=False) as here:
+        people = [
+            {"name": "olga", "ids": [f"slack:{here.olga.id}"], "roles": ["operator"]},
+            {"name": "cara", "ids": [f"discord:{cara.id}", f"slack:{here.ann.id}"]},
+        ]
+        own = discord_settings(directory, discord, cara)
+        configure(directory, {"people": people, "channels": {"discord": own}})
+        await here.daemon.start()
+        await here.until(lambda: here.slack.connections)
+        await discord.until(lambda: discord.identifies)
+        yield Both(here=here, discord=discord, cara=cara)
 
 
 async def test_the_operator_on_slack_approves_what_was_asked_on_discord(tmp_path: Path) -> None:
@@ -95,15 +109,18 @@ async def test_the_operator_on_slack_approves_what_was_asked_on_discord(tmp_path
 
 @dataclass(frozen=True, kw_only=True)
 class Posted:
-    """One daemon on Slack and on a mail account.
+    """One daemon on Slack, on Discord and on a mail account.
 
     Attributes:
         here: Its Slack; Olga, Bob and the bot are in the channel `operators`.
+        discord: Where Cara is.
         ann: An address; on Slack she is nobody.
         olga: An address of Olga's, who answers by mail where `operators` is not asked.
     """
 
     here: Bot
+    discord: DiscordServer
+    cara: Person
     mail: Servers
     operators: str
     bot: str
@@ -130,7 +147,10 @@ async def posted(directory: Path, *, asks_on_slack: bool) -> AsyncGenerator[Post
     mail = await asyncio.to_thread(servers)
     address, ann, olga = map(mail.new_address, ("bot", "ann", "olga"))
     password = {"JOURNEY_MAIL_PASSWORD": PASSWORD}
-    async with bot(directory, start=False, environment=password) as here:
+    async with (
+        on_discord() as (discord, cara),
+        bot(directory, start=False, environment=password) as here,
+    ):
         operators = await here.slack.channel(here.olga, here.bob)
         ids = [f"slack:{here.olga.id}"] if asks_on_slack else [f"email:{olga}"]
         settings = email_settings(mail, address).model_dump(exclude_defaults=True, mode="json")
@@ -140,22 +160,32 @@ async def posted(directory: Path, *, asks_on_slack: bool) -> AsyncGenerator[Post
                 {"name": "olga", "ids": ids, "roles": ["operator"]},
                 {"name": "ann", "ids": [f"email:{ann}", f"slack:{here.ann.id}"]},
                 {"name": "bob", "ids": [f"slack:{here.bob.id}"]},
+                {"name": "cara", "ids": [f"discord:{cara.id}"]},
             ],
             "channels": {
+                "discord": discord_settings(directory, discord, cara),
                 "email": {
                     **settings,
                     "password": {"env": "JOURNEY_MAIL_PASSWORD"},
                     "allowed_users": [ann, olga],
-                }
+                },
             },
         }
-        path = directory / "zeroclaw.toml"
-        before = tomllib.loads(path.read_text(encoding="utf-8"))
-        path.write_text(toml(merged(before, own)), encoding="utf-8")
+        configure(directory, own)
         await here.daemon.start()
         await here.until(lambda: here.slack.connections)
+        await discord.until(lambda: discord.identifies)
         await asyncio.to_thread(read_from, directory)
-        yield Posted(here=here, mail=mail, operators=operators, bot=address, ann=ann, olga=olga)
+        yield Posted(
+            here=here,
+            discord=discord,
+            cara=cara,
+            mail=mail,
+            operators=operators,
+            bot=address,
+            ann=ann,
+            olga=olga,
+        )
 
 
 @pytest.mark.needs("dovecot", "postfix")
@@ -185,7 +215,7 @@ async def test_what_is_asked_by_mail_is_answered_in_a_channel_of_operators_on_sl
 
 
 @pytest.mark.needs("dovecot", "postfix")
-async def test_what_is_asked_on_slack_is_answered_by_mail(tmp_path: Path) -> None:
+async def test_what_is_asked_on_slack_or_discord_is_answered_by_mail(tmp_path: Path) -> None:
     """By a code that counts in the mail of the operator alone, across a kill. S2-10, S2-19, P5."""
     async with posted(tmp_path, asks_on_slack=False) as stage:
         here = stage.here
@@ -200,6 +230,18 @@ async def test_what_is_asked_on_slack_is_answered_by_mail(tmp_path: Path) -> Non
         await here.until(lambda: "So be it." in here.texts(here.ann.direct))
         await stage.until(stage.olga, lambda mails: "approved by olga" in "".join(map(body, mails)))
         assert here.bench.ran("knock") == ["on wood"]
+        here.model.call("knock", {"what": "on glass"}, key="and you", round=0)
+        here.model.say("So be it.", key="and you", round=1)
+        stage.cara.says(stage.cara.direct, "and you")
+        card = await stage.until(
+            stage.olga, lambda mails: [one for one in mails if links(one) and "cara" in body(one)]
+        )
+        await stage.says(stage.olga, "", subject=links(card[0])[0])
+        place = stage.cara.direct
+        await stage.discord.until(
+            lambda: [one for one in stage.discord.from_bot(place) if "So be it." in one.content]
+        )
+        assert here.bench.ran("knock") == ["on wood", "on glass"]
 
 
 async def test_one_person_on_two_platforms_is_one_person(tmp_path: Path) -> None:
