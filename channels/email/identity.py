@@ -11,7 +11,7 @@ somebody else's, as `attacker.hosting.example` is under `hosting.example`.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Mapping
 
 import idna
 
@@ -21,8 +21,13 @@ MOST_ADDRESS_CHARS = 254
 """RFC 5321, 4.5.3.1.3, without its angle brackets."""
 _LOCAL = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~.-]{1,64}")
 _LABELS = re.compile(r"(?!-)[a-z0-9-]{1,63}(?:\.(?!-)[a-z0-9-]{1,63})+")
-_WORD = re.compile(r'[^\s=;"]+')
-_SPACE = re.compile(r"\s+")
+_OUTSIDE = re.compile(r'"(?P<said>(?:[^"\\]|\\.)*)\\?"?|[()]|[^"()]+', re.DOTALL)
+_COMMENT = re.compile(r"[()]|(?:[^()\\]|\\.)+|\\", re.DOTALL)
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+_WORD = re.compile(r"[=;]|[^\s=;]+")
+
+Piece = tuple[str, bool]
+"""What stands in a header, and whether it stands in quotes."""
 
 
 class Author(Value):
@@ -41,18 +46,9 @@ def author(values: tuple[str, ...], *, plus_tags: bool = True) -> Author | None:
     """
     if len(values) != 1:
         return None
-    line = _without_comments(values[0])
-    if line is None:
-        return None
-    names: list[str] = []
-    signs, at = "", 0
-    while at < len(line):
-        if line[at] == '"':
-            quoted, at = _quoted(line, at)
-            names.append(quoted)
-            continue
-        signs += line[at]
-        at += 1
+    pieces = _pieces(values[0])
+    names = [text for text, is_quoted in pieces if is_quoted]
+    signs = "".join(text for text, is_quoted in pieces if not is_quoted)
     before, bracket, rest = signs.partition("<")
     spec, closed, after = rest.partition(">")
     if bracket and (not closed or after.strip() or any(sign in before for sign in ",;:")):
@@ -90,46 +86,37 @@ def is_vouched_for(address: str, results: Iterable[str], authserv_id: str) -> bo
         authserv_id: The name under which our own server writes; empty for none, and then nobody is.
     """
     for value in results if authserv_id else ():
-        if not (line := _without_comments(value)):
+        if not (pieces := _pieces(value)):
             return False  # it may be our own server's, and is not to be read
-        first, *methods = _statements(line)
+        first, *methods = _statements(pieces)
         if first[:1] and first[0].lower() == authserv_id.lower():
-            return _is_proven(address.rpartition("@")[2], [_method(one) for one in methods])
+            return _is_proven(address.rpartition("@")[2], [_result(one) for one in methods])
     return False
 
 
 class _Result(Value):
-    method: str
-    result: str
-    properties: tuple[tuple[str, str], ...]
-
-    def property(self, name: str) -> str:
-        return next((value for key, value in self.properties if key == name), "")
+    method: str = ""
+    is_pass: bool = False
+    properties: Mapping[str, str] = {}
 
 
 def _is_proven(domain: str, results: list[_Result]) -> bool:
-    dmarc = [one for one in results if one.method == "dmarc" and one.result != "none"]
+    dmarc = [one for one in results if one.method == "dmarc"]
     if dmarc:  # whatever else passed: this is the verdict over it
         return all(
-            one.result == "pass" and _domain(one.property("header.from")) in {"", domain}
+            one.is_pass and _domain(one.properties.get("header.from", "")) in {"", domain}
             for one in dmarc
         )
-    return any(
-        one.result == "pass"
-        and (
-            (
-                one.method == "dkim"
-                and _is_aligned(domain, one.property("header.d") or one.property("header.i"))
-            )
-            or (one.method == "spf" and _is_aligned(domain, one.property("smtp.mailfrom")))
-        )
-        for one in results
-    )
+    found = (_proven(one) for one in results if one.is_pass)
+    return any("." in one and f".{domain}".endswith(f".{one}") for one in found)
 
 
-def _is_aligned(domain: str, proven: str) -> bool:
-    over = _domain(proven)
-    return "." in over and (domain == over or domain.endswith(f".{over}"))
+def _proven(result: _Result) -> str:
+    """Return the domain that a method other than DMARC has proven, empty for none."""
+    properties = result.properties
+    if result.method == "dkim":
+        return _domain(properties.get("header.d") or properties.get("header.i", ""))
+    return _domain(properties.get("smtp.mailfrom", "")) if result.method == "spf" else ""
 
 
 def _domain(value: str) -> str:
@@ -139,71 +126,43 @@ def _domain(value: str) -> str:
 # --- the grammar, read once from left to right -----------------------------------------------------
 
 
-def _without_comments(value: str) -> str | None:
-    """Return a header with a space for each comment; None where one does not end."""
-    if "(" not in value:
-        return value
-    kept: list[str] = []
+def _pieces(value: str) -> list[Piece]:
+    """Return a header in pieces, with a blank for each comment; none where one does not end."""
+    found: list[Piece] = []
     depth = at = 0
-    while at < len(value):
-        sign = value[at]
-        if sign == "\\" and at + 1 < len(value):
-            kept += [] if depth else value[at : at + 2]
-            at += 2
-            continue
-        if sign == '"' and not depth:
-            _, after = _quoted(value, at)
-            kept.append(value[at:after])
-            at = after
-            continue
+    while piece := (_COMMENT if depth else _OUTSIDE).match(value, at):
+        at = piece.end()
+        sign = piece[0]
         depth += (sign == "(") - (sign == ")" and depth > 0)
-        kept.append(" " if depth or sign == ")" else sign)
-        at += 1
-    return None if depth else "".join(kept)
+        if sign in {"(", ")"}:
+            found.append((" ", False))
+        elif not depth:
+            is_quoted = sign[0] == '"'
+            found.append((_ESCAPED.sub(r"\1", piece["said"]) if is_quoted else sign, is_quoted))
+    return [] if depth else found
 
 
-def _quoted(value: str, at: int) -> tuple[str, int]:
-    """Return what stands in quotes from there on, and where it is over."""
-    said: list[str] = []
-    at += 1
-    while at < len(value) and value[at] != '"':
-        at += value[at] == "\\"
-        said.append(value[at : at + 1])
-        at += 1
-    return "".join(said), min(at + 1, len(value))
+def _statements(pieces: Iterable[Piece]) -> list[list[str]]:
+    """Return the words of each statement, `=` being one; what stands in quotes is one word."""
+    found: list[list[str]] = [[]]
+    for text, is_quoted in pieces:
+        for word in [text] if is_quoted else _WORD.findall(text):
+            if word == ";" and not is_quoted:
+                found.append([])
+            else:
+                found[-1].append(word)
+    return found
 
 
-def _statements(line: str) -> Iterator[list[str]]:
-    """Yield the words of each statement, `=` being one; a word in quotes is one word."""
-    words: list[str] = []
-    at = 0
-    while at < len(line):
-        if line[at] == ";":
-            yield words
-            words = []
-        elif line[at] == '"':
-            said, at = _quoted(line, at)
-            words.append(said)
-            continue
-        elif line[at] == "=":
-            words.append("=")
-        elif found := _WORD.match(line, at):
-            words.append(found.group())
-            at = found.end()
-            continue
-        at += 1
-    yield words
-
-
-def _method(words: list[str]) -> _Result:
-    pairs = [
-        (words[at - 1].lower(), words[at + 1])
-        for at in range(1, len(words) - 1)
-        if words[at] == "="
-    ]
-    method, result = pairs[0] if pairs and pairs[0][0] == words[0].lower() else ("", "")
+def _result(words: list[str]) -> _Result:
+    """Return what came of a method; `none` is as good as no such method."""
+    triples = zip(words, words[1:], words[2:], strict=False)
+    pairs = [(before.lower(), after) for before, sign, after in triples if sign == "="]
+    if not pairs or pairs[0][0] != words[0].lower() or pairs[0][1].lower() == "none":
+        return _Result()
+    method, result = pairs[0]
     return _Result(
-        method=_SPACE.sub("", method.partition("/")[0]),
-        result=result.lower(),
-        properties=tuple(pairs[1:]),
+        method=method.partition("/")[0],
+        is_pass=result.lower() == "pass",
+        properties=dict(reversed(pairs[1:])),  # the first of a name counts
     )

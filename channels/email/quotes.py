@@ -67,18 +67,14 @@ def own_words(text: str) -> str:
     lines = text.split("\n")[:MOST_LINES]
     kept: list[str] = []
     at = 0
-    while at < len(lines):
-        line = lines[at].strip()
-        if _ends_all(lines, at):
-            break
-        if line.startswith(">"):
-            _drop_lead(kept)
-            at = _after_quoted(lines, at)
-            continue
-        if (after := _after_lead(lines, at)) and not _is_quoted_next(lines, after):
-            break
-        kept.append(lines[at])
-        at += 1
+    while at < len(lines) and not _ends_all(lines, at):
+        if lines[at].lstrip().startswith(">"):
+            at += 1
+        elif after := _after_lead(lines, at):
+            at = _quoted_below(lines, after)
+        else:
+            kept.append(lines[at])
+            at += 1
     return _without_device("\n".join(kept)).strip()
 
 
@@ -112,12 +108,6 @@ def _words(text: str) -> list[str]:
 def _runs(words: Sequence[str]) -> Iterator[tuple[int, str]]:
     for first in range(len(words) - RUN_WORDS + 1):
         yield first, " ".join(words[first : first + RUN_WORDS])
-
-
-def _after_quoted(lines: Sequence[str], at: int) -> int:
-    while at < len(lines) and lines[at].lstrip().startswith(">"):
-        at += 1
-    return at
 
 
 def _ends_all(lines: Sequence[str], at: int) -> bool:
@@ -178,20 +168,11 @@ def _leads(said: str) -> bool:
     )
 
 
-def _is_quoted_next(lines: Sequence[str], at: int) -> bool:
-    below = (one.lstrip() for one in lines[at : at + _LEAD_LINES] if one.strip())
-    return next(below, "").startswith(">")
-
-
-def _drop_lead(kept: list[str]) -> None:
-    """Take the line that leads a quotation in from the end of what was kept."""
-    blank = len(kept)
-    while blank and not kept[blank - 1].strip():
-        blank -= 1
-    for first in range(max(0, blank - _LEAD_LINES), blank):
-        if _after_lead(kept, first) == blank:
-            del kept[first:]
-            return
+def _quoted_below(lines: Sequence[str], at: int) -> int:
+    """Return where the marked lines begin that are led in here; the end where none is marked."""
+    below = (line for line in range(at, min(at + _LEAD_LINES, len(lines))) if lines[line].strip())
+    first = next(below, len(lines))
+    return first if first < len(lines) and lines[first].lstrip().startswith(">") else len(lines)
 
 
 def _without_device(text: str) -> str:

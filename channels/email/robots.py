@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Literal
 
-from zeroclaw import Recent, Sentence
+from zeroclaw import Sentence
 
 HOUR_S = 3600.0
 SENDER_CAPPED = Sentence(
@@ -20,8 +20,6 @@ SENDER_CAPPED = Sentence(
     "antwortet. Was jetzt noch kommt, bleibt ungelesen liegen; `sender_per_hour` sagt, wie viele beantwortet "
     "werden.",
 )
-MOST_SENDERS = 1_000
-"""Of whom is remembered when they were answered; those longest ago go first."""
 
 _ROBOTS = frozenset(
     {"mailer-daemon", "postmaster", "bounce", "bounces", "no-reply", "noreply", "donotreply"}
@@ -79,36 +77,37 @@ class Caps:
     def __init__(self, *, of_sender: int, of_all: int) -> None:
         """Count nothing yet."""
         self._of_sender = of_sender
-        self._all: deque[float] = deque(maxlen=of_all)
-        self._senders: Recent[str, deque[float]] = Recent(MOST_SENDERS)
+        self._answered: deque[tuple[float, str]] = deque(maxlen=of_all)
         self._told: set[str] = set()
 
     def remember(self, kept: str, at: float) -> None:
         """Count what an earlier process counted; a time that is yet to come counts as now."""
-        counted = [line.split() for line in kept.splitlines() if line.strip()]
-        found = ((float(time), who) for who, *times in counted for time in times if _is_time(time))
-        for time, who in sorted(found):
-            self._count(who, min(time, at))
-        self._told = {who for who, *times in counted if _TOLD in times}
+        found: list[tuple[float, str]] = []
+        for who, *words in filter(None, map(str.split, kept.splitlines())):
+            found += [(min(float(one), at), who) for one in words if _is_time(one)]
+            if _TOLD in words:
+                self._told.add(who)
+        self._answered.extend(sorted(found))
 
     def kept(self, at: float) -> str:
-        """Return what still counts, a line a sender: a digest, when each was answered, whether it is told."""
+        """Return what still counts, a line an answer: the sender's digest, when, whether it is told."""
         return "".join(
-            f"{who} {' '.join(map(str, times))}{f' {_TOLD}' * (who in self._told)}\n"
-            for who, times in self._senders.items()
-            if at - times[-1] < HOUR_S
+            f"{who} {time}{f' {_TOLD}' * (who in self._told)}\n"
+            for time, who in self._answered
+            if at - time < HOUR_S
         )
 
     def state(self, sender: str, at: float) -> Literal["free", "capped", "stopped"]:
         """Return whether one more of a sender may be answered now."""
-        if _is_full(self._all, at):
+        within = [who for time, who in self._answered if at - time < HOUR_S]
+        if len(within) == self._answered.maxlen:
             return "stopped"
-        return "capped" if _is_full(self._senders.get(_digest(sender), deque()), at) else "free"
+        return "free" if within.count(_digest(sender)) < self._of_sender else "capped"
 
     def count(self, sender: str, at: float) -> None:
         """Take note of one that will be answered."""
         self._told.discard(_digest(sender))
-        self._count(_digest(sender), at)
+        self._answered.append((at, _digest(sender)))
 
     def is_told(self, sender: str) -> bool:
         """Return whether operators know that a sender is capped, since they were last answered."""
@@ -116,13 +115,8 @@ class Caps:
 
     def note_told(self, sender: str) -> None:
         """Take note that they know."""
-        self._told = {one for one in self._told if one in self._senders} | {_digest(sender)}
-
-    def _count(self, who: str, at: float) -> None:
-        times = self._senders.get(who, deque(maxlen=self._of_sender))
-        times.append(at)
-        self._senders[who] = times
-        self._all.append(at)
+        self._told &= {who for _, who in self._answered}
+        self._told.add(_digest(sender))
 
 
 def _digest(sender: str) -> str:
@@ -131,7 +125,3 @@ def _digest(sender: str) -> str:
 
 def _is_time(text: str) -> bool:
     return text.replace(".", "", 1).isdecimal() and text.isascii()
-
-
-def _is_full(times: deque[float], at: float) -> bool:
-    return len(times) == times.maxlen and at - times[0] < HOUR_S

@@ -2,7 +2,7 @@
 
 import pytest
 
-from channels.email.robots import HOUR_S, MOST_SENDERS, Caps, why_none
+from channels.email.robots import HOUR_S, Caps, why_none
 
 ROBOTS = {
     "auto-submitted": "auto-replied",
@@ -74,12 +74,12 @@ def test_more_than_the_account_answers_in_an_hour_stops_it() -> None:
     assert caps.state("ann", HOUR_S) == "free"
 
 
-def test_senders_are_forgotten_beyond_a_bound() -> None:
-    caps = Caps(of_sender=1, of_all=10 * MOST_SENDERS)
-    for number in range(MOST_SENDERS + 1):
-        caps.count(f"sender-{number}", 0.0)
-    assert caps.state("sender-0", 0.0) == "free"
-    assert caps.state("sender-1", 0.0) == "capped"
+def test_what_is_remembered_is_no_more_than_the_account_answers() -> None:
+    caps = Caps(of_sender=1, of_all=3)
+    for number in range(5):
+        caps.count(f"sender-{number}", HOUR_S * number)
+    assert caps.kept(4 * HOUR_S).count("\n") == 1
+    assert caps.kept(0.0).count("\n") == 3
 
 
 def test_what_was_counted_counts_on_after_a_restart() -> None:
@@ -117,12 +117,23 @@ def test_that_a_sender_is_capped_is_told_once_until_they_are_answered_again() ->
 
 def test_who_is_forgotten_is_told_of_once_more() -> None:
     """What is remembered of senders stays bounded."""
-    caps = Caps(of_sender=1, of_all=10 * MOST_SENDERS)
-    for number in range(MOST_SENDERS + 1):
+    caps = Caps(of_sender=1, of_all=3)
+    for number in range(4):
         caps.count(f"sender-{number}", 0.0)
         caps.note_told(f"sender-{number}")
     caps.note_told("sender-1")
     assert [caps.is_told(f"sender-{number}") for number in (0, 1)] == [False, True]
+
+
+def test_what_an_earlier_release_has_kept_counts() -> None:
+    """A line a sender, with all the times at which they were answered."""
+    caps = Caps(of_sender=2, of_all=100)
+    before = Caps(of_sender=2, of_all=100)
+    before.count("ann", 1.0)
+    ann = before.kept(1.0).split()[0]
+    caps.remember(f"{ann} 1.0 2.5 told\nother 3.0\n", 4.0)
+    assert (caps.state("ann", 5.0), caps.is_told("ann")) == ("capped", True)
+    assert caps.kept(5.0) == f"{ann} 1.0 told\n{ann} 2.5 told\nother 3.0\n"
 
 
 def test_a_note_that_is_none_and_a_clock_that_was_set_back_block_nobody_for_long() -> None:
