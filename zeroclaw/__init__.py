@@ -130,6 +130,7 @@ from zeroclaw.text.language import (
     Localized as Localized,
     Sentence as Sentence,
 )
+from zeroclaw.text.page import readable_page as readable_page
 from zeroclaw.tool import (
     Arguments as Arguments,
     Spawned as Spawned,

@@ -11,19 +11,16 @@ want there. In a reply it says nothing new.
 """
 
 import base64
-import binascii
 import hashlib
 import hmac
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-
-from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from channels._remote.cards import carried, read_carried
 from channels._remote.said import Passed
 from channels.email import identity, mime, quotes, robots
-from channels.email.mime import Mail, Part
+from channels.email.mime import Mail
 from zeroclaw import (
     Address,
     Attachment,
@@ -40,6 +37,7 @@ from zeroclaw import (
     Value,
     command_of,
     field,
+    readable_page,
 )
 
 MOST_CHARS = 100_000
@@ -52,7 +50,8 @@ MOST_ID_CHARS = 120
 _ID = re.compile(r"<\s*([^<>\s]{1,900})\s*>")
 # Visible signs but for those that end a quotation or an id: it is searched for by IMAP.
 _SAFE = re.compile(r"[!#-;=?-\[\]-~]+@[!#-;=?-\[\]-~]+")
-_CARRIED = re.compile(r"[A-Za-z0-9_-]*")
+_OURS = re.compile(r"zc\.([A-Za-z0-9_-]*)\.[^.@]*@([^@]*)")
+_REFERENCE = re.compile(r"(\d{1,20}):(\d{1,20}):(\d{1,20}):(.*)", re.ASCII)
 _PRESS = re.compile(
     r"\[zc:(([otd]:[^\s:\[\]]{1,200}):([0-9a-f]{20}):([A-Za-z0-9_-]{0,200}):[0-9a-f]{8})"
     r":([0-9a-f]{32})\]"
@@ -67,34 +66,15 @@ _FORWARDED = re.compile(
     re.IGNORECASE,
 )
 _LED_IN = re.compile("\\A[^:：]{1,30}[:：](?!//)")  # noqa: RUF001  as above
-_BLOCKS = (
-    "address,article,blockquote,div,dd,dt,footer,form,h1,h2,h3,h4,h5,h6,header,hr,li,ol,pre,section,"
-    "table,tr,ul"
+# What mails say invisibly beyond what web pages do: only machines are to read it.
+_HIDES = re.compile(r"mso-hide:all|(?:opacity|max-height):0(?:\.0*)?(?:px|;|!|$)")
+_QUOTED = frozenset(
+    {"gmail_quote", "moz-cite-prefix", "yahoo_quoted", "protonmail_quote", "zmail_extra"}
+    | {"mail-editor-reference-message-container", "moz-signature", "gmail_signature"}
 )
-_UNREAD = "head,script,style,template,noscript,title,[hidden],[aria-hidden=true]"
-# As mails hide what only machines are to read.
-_HIDES = re.compile(
-    r"display:none|visibility:hidden|mso-hide:all|(?:opacity|max-height):0(?:\.0*)?(?:px|;|!|$)"
-)
-_QUOTED = (
-    ".gmail_quote,blockquote,.moz-cite-prefix,.yahoo_quoted,.protonmail_quote,"
-    "#mail-editor-reference-message-container,"
-    ".moz-signature,.gmail_signature,.zmail_extra"
-)
-_QUOTED_FROM = "#divRplyFwdMsg,#appendonsend"
-"""Outlook's: with all that follows. A selector of siblings takes minutes where there are many."""
-_TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9]{0,20})")
-_FLAT = frozenset(
-    {"area", "base", "br", "col", "dd", "dt", "hr", "img", "input", "li", "link", "meta", "option"}
-    | {"p", "tbody", "td", "th", "tr", "wbr"}
-)
-"""Tags that need no end, or are ended by others, and so open no level of their own."""
-MOST_HTML_TAGS = 20_000
-MOST_HTML_LEVELS = 300
-"""The parser's time grows with the levels at each tag; programs that write mail nest some dozens."""
-_ANY_TAG = re.compile(r"<[^<>]{0,2000}>")
-_GAPS = re.compile(r"[ \t\f\v\xa0]+")
-_BREAK, _GAP = "\ue00a", "\ue00b"  # stand for ends of lines, for private use
+"""Classes and ids."""
+# Outlook's, with all that follows.
+_QUOTED_FROM = re.compile(r"<[^<>]{0,500}\bid\s*=\s*[\"']?(?:divRplyFwdMsg|appendonsend)\b")
 
 
 class Me(Value):
@@ -282,15 +262,12 @@ def own_thread(message_id: str, domain: str) -> str | None:
 
     Anybody can write such an id. It names a thread of their own chat and nothing else.
     """
-    local, _, at = message_id.rpartition("@")
-    parts = local.split(".")
-    if at.lower() != domain or len(parts) != 3 or parts[0] != "zc":  # noqa: PLR2004  as `own_id` has
-        return None
-    if _CARRIED.fullmatch(parts[1]) is None:
+    found = _OURS.fullmatch(message_id)
+    if found is None or found[2].lower() != domain:
         return None
     try:
-        carried = base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)).decode()
-    except (binascii.Error, ValueError):
+        carried = base64.urlsafe_b64decode(found[1] + "===").decode()
+    except ValueError:
         return None
     return carried if not carried or carried.startswith("#") or is_plain_id(carried) else None
 
@@ -367,79 +344,40 @@ def _pressed(press: re.Match[str], own: str, me: Me, sender: str) -> Body | None
 
 
 def _words(mail: Mail) -> tuple[str, str]:
-    """Return all the words of a mail, and those that its sender wrote."""
-    whole: list[str] = []
-    own: list[str] = []
-    chosen = _chosen(mail)
-    for part, said in chosen:
-        if part.kind == "text/html":
-            text, mine = _html(said)
-        else:
-            text = mine = said
-        whole.append(text.strip())
-        own.append(quotes.own_words(mine[:MOST_CHARS]))
-    return "\n\n".join(filter(None, whole))[:MOST_CHARS], "\n\n".join(filter(None, own))
+    """Return all the words of a mail, and those that its sender wrote.
 
-
-def _chosen(mail: Mail) -> list[tuple[Part, str]]:
-    """Return the parts that are read: of those that say the same the plain one, if it says anything."""
+    Of parts that say the same the plain one is read, if it says anything.
+    """
     parts = [(one, mail.text(one)) for one in mail.parts if not one.is_file]
     plain = {one.choice for one, said in parts if one.kind == "text/plain" and said.strip()}
-    return [
-        (one, said)
+    read = [
+        _html(said) if one.kind == "text/html" else (said, said)
         for one, said in parts
         if not one.choice or (one.kind == "text/plain") == (one.choice in plain)
     ]
+    whole = (text.strip() for text, _ in read)
+    own = (quotes.own_words(mine[:MOST_CHARS]) for _, mine in read)
+    return "\n\n".join(filter(None, whole))[:MOST_CHARS], "\n\n".join(filter(None, own))
 
 
 def _html(source: str) -> tuple[str, str]:
-    """Return the words of HTML, and those without what it marks as quoted; none where it is too deep."""
+    """Return the words of HTML, and those without what it marks as quoted."""
     source = source[:MOST_HTML_CHARS]
-    if _is_hostile(source):
-        return _lines(_ANY_TAG.sub(_BREAK, source)), ""
-    tree = LexborHTMLParser(source)
-    for node in (*tree.css(_UNREAD), *filter(_is_hidden, tree.css("[style]"))):
-        node.decompose()
-    for node in tree.css("br"):
-        node.insert_before(_BREAK)
-    for node in tree.css("p"):
-        node.insert_before(_GAP)
-        node.insert_after(_GAP)
-    for node in tree.css(_BLOCKS):
-        node.insert_before(_BREAK)
-        node.insert_after(_BREAK)
-    whole = _lines(tree.body.text() if tree.body else "")
-    for node in tree.css(_QUOTED_FROM):
-        while (after := node.next) is not None:
-            after.decompose()
-        node.decompose()
-    for node in tree.css(_QUOTED):
-        node.decompose()
-    return whole, _lines(tree.body.text() if tree.body else "")
+    quoted = _QUOTED_FROM.search(source)
+    own = source[: quoted.start()] if quoted else source
+    return (
+        readable_page(source, leaves_out=_is_hidden).text,
+        readable_page(own, leaves_out=_is_quoted).text,
+    )
 
 
-def _is_hidden(node: LexborNode) -> bool:
-    return _HIDES.search("".join((node.attributes["style"] or "").lower().split())) is not None
+def _is_hidden(_tag: str, attributes: Mapping[str, str]) -> bool:
+    return _HIDES.search("".join(attributes.get("style", "").lower().split())) is not None
 
 
-def _is_hostile(source: str) -> bool:
-    """Tell HTML that would take long from what programs write for people."""
-    level = 0
-    for number, tag in enumerate(_TAG.finditer(source)):
-        if tag[2].lower() not in _FLAT:
-            level = max(0, level + (-1 if tag[1] else 1))
-        if level > MOST_HTML_LEVELS or number > MOST_HTML_TAGS:
-            return True
-    return False
-
-
-def _lines(text: str) -> str:
-    """Return text whose lines are where they are seen, without those that are empty by chance."""
-    parts: list[str] = []
-    for part in text.split(_GAP):
-        lines = (_GAPS.sub(" ", one.replace("\n", " ")).strip() for one in part.split(_BREAK))
-        parts.append("\n".join(filter(None, lines)))
-    return "\n\n".join(filter(None, parts))
+def _is_quoted(tag: str, attributes: Mapping[str, str]) -> bool:
+    named = {attributes.get("id", ""), *attributes.get("class", "").split()}
+    return tag == "blockquote" or not _QUOTED.isdisjoint(named) or _is_hidden(tag, attributes)
 
 
 # --- files ---------------------------------------------------------------------------------------
@@ -468,7 +406,5 @@ def _files(mail: Mail, place: str, message_id: str) -> list[Attachment]:
 
 def read_reference(reference: str) -> tuple[int, int, int, str] | None:
     """Return the UIDVALIDITY, UID, part and Message-ID of a file, None for what is none of ours."""
-    validity, uid, number, message_id = (*reference.split(":", 3), "", "", "", "")[:4]
-    if not all(one.isascii() and one.isdecimal() for one in (validity, uid, number)):
-        return None
-    return int(validity), int(uid), int(number), message_id
+    found = _REFERENCE.fullmatch(reference)
+    return (int(found[1]), int(found[2]), int(found[3]), found[4]) if found else None

@@ -17,6 +17,7 @@ from zeroclaw.host import resolver
 from zeroclaw.host.executors import FairShare
 from zeroclaw.host.http import USER_AGENT, HttpClient
 from zeroclaw.text import catalogue
+from zeroclaw.text.page import readable_page
 from zeroclaw.tool import Tool, ToolContext, ToolOutput, ToolSpec
 from zeroclaw.tools import (
     ModelSchema,
@@ -35,7 +36,6 @@ from zeroclaw.tools.fetch.following import (
     Resolve,
     limits,
 )
-from zeroclaw.tools.fetch.page import readable_page
 from zeroclaw.tools.fetch.target import Target, TargetRefused, read_target
 
 __all__ = ["limits", "tools"]

@@ -386,7 +386,7 @@ ODD: dict[str, Odd] = {
         raw=html(
             'hello<blockquote type="cite">On 1 May 2026, Bob &lt;b@a.example&gt; wrote: old</blockquote>'
         ),
-        comes_to="ann@a.example: 'hello\\nOn 1 May 2026, Bob <b@a.example> wrote: old' own 'hello'",
+        comes_to="ann@a.example: 'hello\\n\\nOn 1 May 2026, Bob <b@a.example> wrote: old' own 'hello'",
     ),
     "a command above a quotation": Odd(
         why="people answer a card with a word on top",

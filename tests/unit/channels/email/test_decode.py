@@ -233,11 +233,11 @@ def test_a_word_that_ends_as_a_reply_begins_is_whole() -> None:
     assert said(letter("", head=HEAD.replace("the sums", "Software: old"))).text == "Software: old"
 
 
-def test_no_words_of_html_that_can_not_be_read_are_its_senders_own() -> None:
-    """Where its quotations are is not known either."""
-    body = f"{'<div>' * 1_000}Yes<blockquote>rm -rf x</blockquote>"
+@pytest.mark.parametrize("quoted", ["rm -rf x", f"{'<div>' * 1_000}rm -rf x", "</b>rm -rf x"])
+def test_no_words_that_html_quotes_are_its_senders_own_however_it_nests(quoted: str) -> None:
+    body = f"{'<div>' * 1_000}Yes<blockquote><b><p>{quoted}</blockquote>"
     told = said(letter(body, head=HTML, more="References: <root@a.example>"))
-    assert ("rm -rf x" in told.text, told.own) == (True, "")
+    assert ("rm -rf x" in told.text, told.own) == (True, "Yes")
 
 
 def test_words_beyond_a_bound_are_left_out() -> None:
@@ -271,7 +271,7 @@ def test_a_mail_of_html_alone_is_read() -> None:
         "<div class=gmail_quote>On 1 Jan <blockquote>Shall I?</blockquote></div></body></html>"
     )
     assert said(letter(body, head=HTML, more="References: <root@a.example>")) == Said(
-        text="Yes, do it.\n\n2\n3\nOn 1 Jan\nShall I?", own="Yes, do it.\n\n2\n3"
+        text="Yes, do it.\n\n2\n3\nOn 1 Jan\n\nShall I?", own="Yes, do it.\n\n2\n3"
     )
     assert said(letter("", head=HTML)).text == "the sums"
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zeroclaw.tools.fetch.page import End, Page, Start, Words, pieces, readable_page
+from zeroclaw.text.page import End, Page, Start, Words, pieces, readable_page
 
 
 @pytest.mark.parametrize(
@@ -37,6 +37,19 @@ from zeroclaw.tools.fetch.page import End, Page, Start, Words, pieces, readable_
         ("<p hidden>no</p>yes", "yes"),
         ("<p hidden>a<p hidden>b<p>yes", "yes"),
         ("<input hidden>yes", "yes"),
+        ("<div hidden/>no</div>yes", "yes"),
+        ("<div hidden><div/>no</div>no</div>yes", "yes"),
+        ("<li hidden>no<ul><li>no</ul>no</li>yes", "yes"),
+        ("<ul><li hidden>no<ul></li>no</ul><li>yes</ul>", "- yes"),
+        ("<td hidden><table><td>no</table>no</td>yes", "yes"),
+        ("<span hidden><div></span>no</div></span>yes", "yes"),
+        ("<div hidden><table><td></div>no</table></div>yes", "yes"),
+        ("<div hidden><p>no<p>no</div>yes", "yes"),
+        ("<table hidden><tr><td>no</table>yes", "yes"),
+        ("<i hidden><i>no</i>no</i>yes", "yes"),
+        ("<svg><svg/>no</svg>yes", "yes"),
+        (f"<div hidden>{'<div>' * 300}</div>no", ""),
+        (f"<div hidden>{'<div>' * 290}{'</div>' * 291}yes", "yes"),
         ("<span style='color:red; DISPLAY : none'>no</span>yes", "yes"),
         ("<span style=visibility:hidden>no</span>yes", "yes"),
         ("<span aria-hidden=true>no</span>yes", "yes"),

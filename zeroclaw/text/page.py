@@ -1,4 +1,4 @@
-"""Turns an HTML page into text that can be read: headings, paragraphs, lists, links.
+"""Turns HTML, of a page or of a mail, into text that can be read: headings, paragraphs, lists, links.
 
 A page is cut into tags and texts first, in time that grows with its length and with nothing else.
 No tree is built: text needs none, and building one as browsers do takes time in the square of how
@@ -146,6 +146,14 @@ _EMPTY = frozenset(
 )  # fmt: skip
 # Ended by the next of their kind, so a hidden one hides no more than itself.
 _OPEN_ENDED = frozenset({"p", "li", "dt", "dd", "tr", "td", "th", "option"})
+_HOLDERS = frozenset({"ul", "ol", "dl", "table"})
+_FOREIGN = frozenset({"svg", "math"})  # whose tags alone close themselves
+# What an end tag ends nothing beyond, while it is open (HTML standard, 13.2.4.2 and 13.2.6.4.7).
+_ROWS = frozenset({"caption", "tbody", "td", "tfoot", "th", "thead", "tr"})
+_CELLS = frozenset({"table", "caption", "td", "th"})
+_SPECIAL = _BLOCKS | _ROWS | {"center", "button", "object"}
+_MOST_LEVELS = 300
+"""Below an element that is left out; deeper than that, all the rest is left out with it."""
 _HEADINGS = {f"h{level}": "#" * level + " " for level in range(1, 7)}
 _SPACES = re.compile(r"[ \t\n\f\r\u00a0]+")
 _LONGEST_LINK_CHARS = 500
@@ -163,14 +171,26 @@ class Page(Value):
     text: str
 
 
-def readable_page(page: str, link: Callable[[str], str] | None = None) -> Page:
+def _nothing(_tag: str, _attributes: Mapping[str, str]) -> bool:
+    """Leave nothing out."""
+    return False
+
+
+def readable_page(
+    page: str,
+    link: Callable[[str], str] | None = None,
+    *,
+    leaves_out: Callable[[str, Mapping[str, str]], bool] = _nothing,
+) -> Page:
     """Return a page's title and text; whatever it is, it is read as something.
 
     Args:
         page: The page.
         link: Returns what is shown behind the text of a link, empty for nothing; None shows none.
+        leaves_out: Tells of a tag and its attributes whether what stands in it is left out, beside
+            what nobody sees.
     """
-    reader = _Reader(link=link)
+    reader = _Reader(link=link, leaves_out=leaves_out)
     for piece in pieces(page):
         match piece:
             case Words(text=text):
@@ -188,14 +208,14 @@ class _Reader(Struct, kw_only=True):
     """The text so far; what stands between two pieces is decided when the second comes.
 
     Attributes:
-        skipped: The element that is passed over, empty for none; `depth` is how many of its kind
-            are open.
+        skipped: The element that is passed over, and what is open within it; empty for none.
         lead: Stands before the next text of this block, such as the dash of a list.
         verbatim: How many `pre` are open.
         leads_to: Where the open link leads.
     """
 
     link: Callable[[str], str] | None
+    leaves_out: Callable[[str, Mapping[str, str]], bool]
     title: str = ""
     written: list[str] = field(default_factory=list[str])
     newlines: int = 0
@@ -204,8 +224,7 @@ class _Reader(Struct, kw_only=True):
     verbatim: int = 0
     in_title: bool = False
     leads_to: str = ""
-    skipped: str = ""
-    depth: int = 0
+    skipped: list[str] = dataclasses.field(default_factory=list[str])
 
     def words(self, text: str) -> None:
         """Take the text between two tags."""
@@ -225,16 +244,20 @@ class _Reader(Struct, kw_only=True):
     def start(self, found: Start) -> None:
         """Take a start tag."""
         tag = found.tag
+        is_closed = found.is_closed and tag in _FOREIGN
         if self.skipped:
-            if tag != self.skipped:
+            first, *within = self.skipped
+            if tag != first or tag not in _OPEN_ENDED or not _HOLDERS.isdisjoint(within):
+                if not is_closed and (tag in _SPECIAL or tag == first):
+                    self.skipped.append(tag)
+                    self.skipped = self.skipped if len(within) < _MOST_LEVELS else [""]
                 return
-            if tag not in _OPEN_ENDED:
-                self.depth += not found.is_closed
-                return
-            self.skipped = ""
-        if tag in _LEFT_OUT or (tag not in _EMPTY and _is_hidden(found.attributes)):
-            if not found.is_closed or tag in RAW:
-                self.skipped, self.depth = tag, 1
+            self.skipped = []
+        if tag in _LEFT_OUT or (
+            tag not in _EMPTY
+            and (_is_hidden(found.attributes) or self.leaves_out(tag, found.attributes))
+        ):
+            self.skipped = [] if is_closed else [tag]
             return
         self._block(tag)
         self._begin(tag, found.attributes)
@@ -242,9 +265,7 @@ class _Reader(Struct, kw_only=True):
     def end(self, tag: str) -> None:
         """Take an end tag."""
         if self.skipped:
-            if tag == self.skipped:
-                self.depth -= 1
-                self.skipped = tag if self.depth else ""
+            self._end_skipped(tag)
             return
         match tag:
             case "title":
@@ -285,6 +306,18 @@ class _Reader(Struct, kw_only=True):
             self.newlines = max(self.newlines, 2 if tag in _APART else 1)
             self.space = False
             self.lead = "" if tag in _APART else self.lead
+
+    def _end_skipped(self, tag: str) -> None:
+        """End what ends with a tag, so that no end tag that people's programs pass over shows anything."""
+        bounds = _CELLS if tag in _SPECIAL else _SPECIAL
+        if tag in _ROWS or tag == "table":
+            bounds = frozenset({"table"})
+        for at in reversed(range(len(self.skipped))):
+            if self.skipped[at] == tag:
+                del self.skipped[at:]
+                return
+            if self.skipped[at] in bounds or (tag == "li" and self.skipped[at] in _HOLDERS):
+                return
 
     def _end_link(self) -> None:
         address, self.leads_to = self.leads_to, ""
