@@ -224,7 +224,7 @@ class _Reader(Struct, kw_only=True):
     verbatim: int = 0
     in_title: bool = False
     leads_to: str = ""
-    skipped: list[str] = dataclasses.field(default_factory=list[str])
+    skipped: list[str] = field(default_factory=list[str])
 
     def words(self, text: str) -> None:
         """Take the text between two tags."""
