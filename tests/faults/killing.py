@@ -15,7 +15,8 @@ from zeroclaw.store import DurablePoint
 
 ONCE_MORE = pytest.mark.long("walks a point once more, elsewhere")
 """Of a kill like another one: each kind of instant that it stands for is killed in every check."""
-Places = Mapping[DurablePoint, tuple[tuple[str, int], ...]]
+_Places = tuple[tuple[str, int], ...]
+Places = Mapping[DurablePoint, _Places] | Mapping[str, _Places]
 
 
 def walked(walk: Places, *, further: str = "") -> list[object]:

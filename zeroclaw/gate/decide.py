@@ -37,7 +37,6 @@ from zeroclaw.gate.action import (
     normal_order,
     parse_arguments,
     propose,
-    to_put,
 )
 from zeroclaw.gate.approval import ALL_CHOICES, Approval
 from zeroclaw.gate.audit import Entry, Kind
@@ -179,7 +178,7 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
             verdicts=tuple(one.verdict for one in gated),
             approvals=tuple(one.approval for one in gated if one.approval is not None),
             audited=tuple(entry for one in gated for entry in one.audited),
-            writes=tuple(to_put(one.frozen) for one in gated if one.frozen is not None),
+            frozen=tuple(one.frozen for one in gated if one.frozen is not None),
         )
 
     async def recheck(

@@ -9,6 +9,7 @@ from zeroclaw.envelope import ActionId, ApprovalId, ConversationId, Principal, T
 from zeroclaw.errors import ToolArgumentsInvalid
 from zeroclaw.foreign import Raised
 from zeroclaw.gate import receipt
+from zeroclaw.gate.action import Frozen, to_put
 from zeroclaw.gate.approval import Approval
 from zeroclaw.gate.audit import Entry
 from zeroclaw.gate.grant import Grant
@@ -16,7 +17,7 @@ from zeroclaw.gate.receipt import Fields, Key
 from zeroclaw.gate.taint import Taint
 from zeroclaw.message import ToolCall, ToolMessage
 from zeroclaw.redact import LONGEST_VALUE, LONGEST_WORD, Redaction, Redactor
-from zeroclaw.store import Write
+from zeroclaw.store import Put
 from zeroclaw.text.escape import escape_invisible
 from zeroclaw.tool import Tool, ToolContext
 from zeroclaw.value import Value
@@ -103,13 +104,18 @@ class GatedBatch(Value):
         verdicts: In request order.
         approvals: The questions in request order, for the caller to number and put.
         audited: To be chained in this order.
-        writes: One row for each call that was frozen.
+        frozen: The calls that were well-formed, in request order.
     """
 
     verdicts: tuple[Verdict, ...]
     approvals: tuple[Approval, ...]
     audited: tuple[Entry, ...]
-    writes: tuple[Write, ...]
+    frozen: tuple[Frozen, ...]
+
+    @property
+    def writes(self) -> tuple[Put, ...]:
+        """One row for each call that was frozen."""
+        return tuple(map(to_put, self.frozen))
 
 
 class Cleared(Value):

@@ -19,6 +19,7 @@ from zeroclaw.text import catalogue
 from zeroclaw.text.language import Language
 from zeroclaw.turn.context import TurnServices
 from zeroclaw.turn.entries import AnswerTaken
+from zeroclaw.turn.results import frozen_call
 from zeroclaw.turn.session import Transition
 from zeroclaw.turn.tool_calls import refused
 from zeroclaw.value import replace
@@ -141,9 +142,9 @@ class ApprovalRequests:
         done = (item_put(item, "answered"),) if item else ()
         entry = AnswerTaken(approval=one.id, how="approved", at=now, by=one.by)
         if one.state != "approved":
-            denied = await refused(
+            denied = refused(
                 self._services,
-                one.action,
+                await frozen_call(self._services.store, one.action),
                 call,
                 wording.told_the_model(one),
                 outcome="denied",
@@ -158,7 +159,7 @@ class ApprovalRequests:
                 receipt=denied.finished.receipt,
             )
         return Transition(
-            event=entry,
+            events=(entry,),
             point=DurablePoint.ANSWERED,
             journal=(entry,),
             audited=tuple(audited),

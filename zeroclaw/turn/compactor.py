@@ -49,7 +49,7 @@ async def compact(turn: TurnContext, notes: FactNotes, cause: CompactionCause) -
         record.breaker = record.breaker.failed(services.clock.monotonic())
         services.log("compaction_failed", why=why, level="warning")
         return Transition(
-            event=CompactionFailed(text=catalogue.NO_SUMMARY.to(language), usage=usage),
+            events=(CompactionFailed(text=catalogue.NO_SUMMARY.to(language), usage=usage),),
             point=DurablePoint.HOUSEKEEPING,
             journal=(RequestLost(usage=usage, at=services.clock.now()),),
         )
@@ -71,7 +71,7 @@ async def compact(turn: TurnContext, notes: FactNotes, cause: CompactionCause) -
         if keeps.count:
             services.log("facts_kept", count=keeps.count)
         return Transition(
-            event=compacted,
+            events=(compacted,),
             point=DurablePoint.COMPACTED,
             journal=(compacted,),
             audited=keeps.audited,
@@ -83,4 +83,4 @@ async def compact(turn: TurnContext, notes: FactNotes, cause: CompactionCause) -
 
 
 def _failed(why: str) -> Transition:
-    return Transition(event=CompactionFailed(text=why))
+    return Transition(events=(CompactionFailed(text=why),))

@@ -16,8 +16,9 @@ from zeroclaw.conversation.turn_row import TurnRow
 from zeroclaw.delivery.live import Live
 from zeroclaw.delivery.outbox import Outbox
 from zeroclaw.delivery.rows import Text, notice_row, outbox_row
-from zeroclaw.envelope import Address, ConversationId, Principal, Reader
+from zeroclaw.envelope import ActionId, Address, ConversationId, Principal, Reader
 from zeroclaw.events import Publish
+from zeroclaw.gate.action import Frozen
 from zeroclaw.gate.decide import Gate
 from zeroclaw.gate.policy import PolicySet
 from zeroclaw.gate.receipt_keys import Keys
@@ -27,10 +28,10 @@ from zeroclaw.store import Put, Store
 from zeroclaw.text.language import Language, Localized
 from zeroclaw.tool import Tool
 from zeroclaw.turn.entries import TurnOpened
-from zeroclaw.turn.results import Results
+from zeroclaw.turn.results import Results, frozen_call
 from zeroclaw.turn.session import ConversationSession
 from zeroclaw.turn.states import Limits
-from zeroclaw.value import Value
+from zeroclaw.value import Value, field
 
 
 class Failure(Value):
@@ -108,6 +109,7 @@ class TurnContext(Value):
         composer: Composes its requests.
         news: Set when the control lane has something new.
         why: Why it fails, for operators, where that is not what its person reads.
+        gated: Its calls, as far as this process has gated them; see `frozen`.
     """
 
     services: TurnServices
@@ -117,6 +119,7 @@ class TurnContext(Value):
     composer: Composer
     news: asyncio.Event
     why: Localized | None = None
+    gated: dict[ActionId, Frozen] = field(default_factory=dict[ActionId, Frozen])
 
     @property
     def conversation(self) -> ConversationId:
@@ -127,6 +130,10 @@ class TurnContext(Value):
     def address(self) -> Address:
         """Where it is answered."""
         return self.row.address
+
+    async def frozen(self, action: ActionId) -> Frozen:
+        """Return a gated call, which need not be on record yet."""
+        return self.gated.get(action) or await frozen_call(self.services.store, action)
 
     def says(self, text: str) -> Put:
         """Return the row that says something in the chat, beside the answer."""

@@ -157,7 +157,7 @@ class ControlLane:
                     return
                 by = item.principal.display if cause == "revoked" else item.principal.label
                 stopped = AbortRequested(cause=cause, by=by)
-                await tell(Transition(event=stopped, writes=(item_put(item, "answered"),)))
+                await tell(Transition(events=(stopped,), writes=(item_put(item, "answered"),)))
             case Answer(approval=approval):
                 call = call_of(approval)
                 if call is None:

@@ -4,7 +4,9 @@ A task writes nothing of the conversation itself; it hands over what must be dur
 its event.
 """
 
+import asyncio
 import hashlib
+from collections.abc import Mapping
 
 from zeroclaw.context.composer import apart
 from zeroclaw.context.history import files_of
@@ -12,7 +14,7 @@ from zeroclaw.context.tokens import of_message
 from zeroclaw.delivery.rows import File, notice_row, outbox_row
 from zeroclaw.envelope import ActionId, ApprovalId, Reader, is_off_the_record
 from zeroclaw.gate.conditions import facts_of
-from zeroclaw.gate.verdict import Stopped
+from zeroclaw.gate.verdict import Allowed, Stopped
 from zeroclaw.limits import loops
 from zeroclaw.message import ToolCall, ToolMessage, Usage
 from zeroclaw.provider import ModelRequest
@@ -30,7 +32,7 @@ from zeroclaw.turn.machine import nearing
 from zeroclaw.turn.model_call import ModelCall
 from zeroclaw.turn.receipts import ReceiptLookup
 from zeroclaw.turn.results import Settled
-from zeroclaw.turn.session import Tell, Transition
+from zeroclaw.turn.session import NOTHING, Tell, Transition
 from zeroclaw.turn.signals import (
     BudgetReached,
     ContextOverflowed,
@@ -82,7 +84,7 @@ class EffectExecutor:
         spent = await self._services.budget.reached(whose, here)
         if spent is not None:
             reached = BudgetReached(text=spent.to(self._turn.language))
-            await self._tell(Transition(event=reached))
+            await self._tell(Transition(events=(reached,)))
         return spent is not None
 
     async def _request(self) -> ModelRequest:
@@ -103,7 +105,7 @@ class EffectExecutor:
 
     async def _answered(self, event: RequestEvent) -> None:
         composer, now = self._composer, self._services.clock.now()
-        happened = Transition(event=event)
+        happened = Transition(events=(event,))
         match event:
             case ResponseReceived(message=message, usage=usage):
                 composer.answered(usage)
@@ -111,19 +113,19 @@ class EffectExecutor:
                 if not usage.total_tokens:
                     # What costs something counts, though the endpoint keeps silent about it.
                     usage = sent + Usage(output_tokens=of_message(message))
-                happened = Transition(event=replace(event, usage=usage))
+                happened = Transition(events=(replace(event, usage=usage),))
                 if message.tool_calls:
                     received = entries.AssistantReceived(
                         message=message, usage=usage, at=now, shown=event.shown
                     )
-                    point = DurablePoint.ASSISTANT_RECEIVED
-                    happened = replace(happened, point=point, journal=(received,))
+                    # Nothing is done about it before the gate has spoken, and that is on record.
+                    happened = replace(happened, journal=(received,))
             case StreamCut(usage=usage) | RequestFailed(usage=usage):
                 sent = composer.untold()
                 if usage.total_tokens:
                     usage = usage if usage.input_tokens else usage + sent
                     happened = Transition(
-                        event=replace(event, usage=usage),
+                        events=(replace(event, usage=usage),),
                         point=DurablePoint.HOUSEKEEPING,
                         journal=(entries.RequestLost(usage=usage, at=now),),
                     )
@@ -145,19 +147,22 @@ class EffectExecutor:
     # --- the gate ------------------------------------------------------------------------------
 
     async def gate_batch(self, calls: tuple[ToolCall, ...]) -> None:
-        """Gate a batch; its verdicts, rows and questions are one commit."""
-        setting = await self.calls.setting()
-        gated = await self._services.gate.gate_batch(calls, setting)
-        writes = gated.writes
+        """Gate a batch; its verdicts, rows and questions are one commit.
+
+        Where nothing is asked that is the commit of the calls that start.
+        """
+        gated = await self.calls.gate(calls)
+        writes: tuple[Write, ...] = gated.writes
         if gated.approvals:
             here = Reader(address=self._turn.address, language=self._turn.language)
             chats = self._services.gate.approvers(self._opened.principal, here.address)
             writes += await self._asks.put(gated.approvals, chats, here)
         spoken = entries.Gated(verdicts=gated.verdicts, at=self._services.clock.now())
+        starts = any(isinstance(one, Allowed) for one in gated.verdicts) and not gated.approvals
         await self._tell(
             Transition(
-                event=spoken,
-                point=DurablePoint.GATED,
+                events=(spoken,),
+                point=None if starts else DurablePoint.GATED,
                 journal=(spoken,),
                 audited=gated.audited,
                 writes=writes,
@@ -176,33 +181,38 @@ class EffectExecutor:
 
     # --- the calls -----------------------------------------------------------------------------
 
-    async def check(self, action: ActionId, call: ToolCall, approval: ApprovalId | None) -> None:
-        """Check a call for the last time; that it starts is on record before it does."""
-        stopped, writes = await self.calls.check(action, call, approval)
+    async def check(self, slots: Mapping[ActionId, batch.Slot]) -> None:
+        """Check calls for the last time; that they start is on record before the first does."""
+        async with asyncio.TaskGroup() as group:
+            checks = [group.create_task(self._check(*one)) for one in slots.items()]
+        happened = NOTHING
+        for one in checks:
+            happened = happened.then(one.result())
+        await self._tell(happened)
+
+    async def _check(self, action: ActionId, slot: batch.Slot) -> Transition:
+        """Return the start of a call, or its end when it may not run after all."""
+        call = slot.call
+        frozen = await self._turn.frozen(action)
+        stopped, writes = await self.calls.check(frozen, call, slot.approval)
         if isinstance(stopped, Stopped):
             reason = f"`{call.name}` did not run: {stopped.reason}"
             people = catalogue.CALL_DID_NOT_RUN.to(
                 self._turn.language, tool=call.name, why=stopped.for_people
             )
-            ended = await refused(
+            ended = refused(
                 self._services,
-                action,
+                frozen,
                 call,
                 reason,
                 outcome="denied",
                 by=stopped.by,
                 for_people=people,
             )
-            await self._tell(self._call_ended(ended))
-            return
+            return self._call_ended(ended)
         started = entries.CallStarted(action=action, at=self._services.clock.now())
-        await self._tell(
-            Transition(
-                event=started,
-                point=DurablePoint.CALL_STARTED,
-                journal=(started,),
-                writes=writes,
-            )
+        return Transition(
+            events=(started,), point=DurablePoint.CALL_STARTED, journal=(started,), writes=writes
         )
 
     async def run(self, action: ActionId) -> None:
@@ -217,9 +227,9 @@ class EffectExecutor:
             tool=call.name, who=whose.label, where=self._turn.address.channel
         )
         told = notice_row(self._services.ids.ulid(), says)
-        ended = await refused(
+        ended = refused(
             self._services,
-            action,
+            await self._turn.frozen(action),
             call,
             batch.MAY_HAVE_RUN,
             outcome="unknown",
@@ -240,7 +250,7 @@ class EffectExecutor:
             blob, file = self._sent(one)
             writes += (blob, outbox_row(self._services.ids.ulid(), file, here))
         return Transition(
-            event=finished,
+            events=(finished,),
             point=DurablePoint.CALL_FINISHED,
             journal=(finished,),
             audited=(settled.audited,),
@@ -287,11 +297,14 @@ class EffectExecutor:
             # A person who says something has news for a model that goes in circles.
             is_steered = bool(edits or words)
             complete = plain if is_steered else self._judged(plain)
+            said = (*told, *map(self._turn.says, notes), *marks)
+            point = DurablePoint.HOUSEKEEPING if said else None
             return Transition(
-                event=complete,
-                point=DurablePoint.STEERED if is_steered else DurablePoint.BATCH_APPENDED,
+                events=(complete,),
+                # Made up of results that are on record, it may be made anew.
+                point=DurablePoint.STEERED if is_steered else point,
                 journal=(complete, *edits, *words),
-                writes=(*edited, *told, *map(self._turn.says, notes), *marks, *joined),
+                writes=(*edited, *said, *joined),
                 again=planned,
             )
 

@@ -19,7 +19,7 @@ from zeroclaw.foreign import Raised
 from zeroclaw.gate import audit
 from zeroclaw.gate.verdict import Allowed, Asked, Setting
 from zeroclaw.message import Message, ToolCall
-from zeroclaw.store import Put, Write
+from zeroclaw.store import Write
 from zeroclaw.tools.notes import REMEMBER, note_of
 from zeroclaw.tools.notes.note import Note, owner_of
 from zeroclaw.turn.context import TurnContext
@@ -96,7 +96,7 @@ class FactNotes:
         services, setting = self._services, await self._setting()
         gated = await services.gate.gate_batch([_call(one) for one in facts], setting)
         asked = {one.action for one in gated.verdicts if isinstance(one, Asked)}
-        writes = [one for one in gated.writes if not (isinstance(one, Put) and one.key in asked)]
+        writes: list[Write] = [one for one in gated.writes if one.key not in asked]
         ends: dict[str, audit.Kind] = {}
         notes: list[tuple[ActionId, Note]] = []
         for fact, verdict in zip(facts, gated.verdicts, strict=True):

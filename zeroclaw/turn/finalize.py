@@ -147,9 +147,9 @@ class Finalizer:
             if fill.action is None:
                 fills.append(fill)
                 continue
-            settled = await refused(
+            settled = refused(
                 self._services,
-                fill.action,
+                await self._turn.frozen(fill.action),
                 _call_of(fill),
                 fill.result.content,
                 outcome=fill.outcome,

@@ -24,7 +24,7 @@ from zeroclaw.turn.context import TurnContext
 from zeroclaw.turn.control import ControlLane
 from zeroclaw.turn.executor import EffectExecutor
 from zeroclaw.turn.machine import step
-from zeroclaw.turn.session import Transition
+from zeroclaw.turn.session import NOTHING, Transition
 from zeroclaw.turn.signals import AbortCause, AbortRequested, Effect, Event
 from zeroclaw.turn.states import Calling, Confirming, Done, State, Streaming, stages
 from zeroclaw.value import Value, replace
@@ -83,7 +83,7 @@ class TurnLoop:
         self._shown = ""
         self._state: State | None = None
         self._counted = NO_USAGE
-        self._abort: Transition | None = None
+        self._abort = NOTHING
 
     @property
     def conversation(self) -> ConversationId:
@@ -118,7 +118,7 @@ class TurnLoop:
 
     async def abort(self, cause: AbortCause, by: str) -> None:
         """End the turn from outside."""
-        await self._queue.put(Transition(event=AbortRequested(cause=cause, by=by)))
+        await self._queue.put(Transition(events=(AbortRequested(cause=cause, by=by),)))
 
     async def drive(
         self,
@@ -138,7 +138,7 @@ class TurnLoop:
         was: State | None = None
         if first is not None:
             approvals, was = _pending(state), state
-            state, effects = await self._after(state, Transition(event=first))
+            state, effects = await self._after(state, Transition(events=(first,)))
         async with asyncio.TaskGroup() as group:
             watching = group.create_task(
                 self._controls.watch(self._turn.news, self._opened, self._call_of, self._queue.put)
@@ -163,28 +163,28 @@ class TurnLoop:
         return Ended(
             done=state,
             approvals=approvals,
-            writes=abort.writes if abort else (),
-            by=abort.event.by if abort and isinstance(abort.event, AbortRequested) else "",
+            writes=abort.writes,
+            by=next((one.by for one in abort.events if isinstance(one, AbortRequested)), ""),
         )
 
     async def _after(self, state: State, happened: Transition) -> tuple[State, tuple[Effect, ...]]:
         """Write down what happened, then decide."""
-        event = happened.event
-        if isinstance(event, AbortRequested):
+        if isinstance(aborted := next(iter(happened.events), None), AbortRequested):
             self._abort = happened
             # What a request took that is cut off; of its answer, what was shown.
             usage = self._turn.composer.untold()
             if usage.total_tokens and isinstance(state, Streaming):
                 usage += Usage(output_tokens=of_text(state.shown))
-            event = replace(event, usage=usage)
+            happened = Transition(events=(replace(aborted, usage=usage),))
         else:
             happened = await self._session.transact(happened)
             self._services.outbox.announce_written(happened.writes)
-            event = happened.event
-        if event is None:
-            return state, ()
-        self._publish(state, event)
-        return step(state, event)
+        effects: list[Effect] = []
+        for event in happened.events:
+            self._publish(state, event)
+            state, more = step(state, event)
+            effects += more
+        return state, tuple(effects)
 
     def _count(self, state: State) -> None:
         """Let the budgets know what the turn used so far, once it is more."""
@@ -226,9 +226,7 @@ class TurnLoop:
                     if call is not None:
                         self._start(group, tasks.deadline(approval, call))
             case signals.CheckCalls(actions=actions):
-                for action in actions:
-                    slot = self._slot(action)
-                    self._start(group, tasks.check(action, slot.call, slot.approval))
+                self._start(group, tasks.check({one: self._slot(one) for one in actions}))
             case signals.RunCall(action=action):
                 self._start(group, tasks.run(action), action)
             case signals.RecordUnknown(action=action):

@@ -9,6 +9,7 @@ without getting further ends as failed, and is told (S4-19).
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from typing import TypeGuard
 
 from zeroclaw.context.composer import Composer, Whose
 from zeroclaw.conversation import message_text
@@ -44,7 +45,6 @@ from zeroclaw.turn.finalize import Finalizer
 from zeroclaw.turn.journal import begun
 from zeroclaw.turn.loop import TurnLoop, is_parked
 from zeroclaw.turn.machine import paid, resume
-from zeroclaw.turn.results import frozen_call
 from zeroclaw.turn.session import ConversationSession, Transition
 from zeroclaw.turn.signals import AbortCause, AbortRequested, Effect, Event, TurnFailed
 from zeroclaw.turn.states import Asking, Calling, Done
@@ -138,10 +138,11 @@ class TurnRunner:
             # Waiting for a person crashes nothing, however often the process is restarted.
             again = TurnResumed(at=self._services.clock.now())
             await session.commit(Transition(point=DurablePoint.HOUSEKEEPING, journal=(again,)))
-        if isinstance(state, Asking):
+        if isinstance(state, Asking) or _is_asked_again(state):
             # No commit goes before a request, so one that was cut off may not have been sent yet;
             # what it takes counts all the same, rather too much than too little.
-            usage = await context.composer.expected(session.history.spoken())
+            results = batch.results(state.batch) if isinstance(state, Calling) else ()
+            usage = await context.composer.expected(session.history.spoken(*results))
             lost = RequestLost(usage=usage, at=self._services.clock.now())
             await session.commit(Transition(point=DurablePoint.HOUSEKEEPING, journal=(lost,)))
             state = paid(state, usage)
@@ -369,11 +370,18 @@ class TurnRunner:
                     await draft.close()
 
 
+def _is_asked_again(state: MachineState) -> TypeGuard[Calling]:
+    """Tell whether the model may have been sent the results of a batch: that it was is not on record."""
+    return (
+        isinstance(state, Calling) and batch.is_complete(state.batch) and state.progress.asks_again
+    )
+
+
 async def _rerun(turn: TurnContext, state: MachineState) -> frozenset[batch.ActionId]:
     """Return the calls that a restart cut off and that may be run again all the same (P3)."""
     found: set[batch.ActionId] = set()
     for action in batch.active(state.batch) if isinstance(state, Calling) else ():
-        frozen = await frozen_call(turn.services.store, action)
+        frozen = await turn.frozen(action)
         tool = turn.services.tools.get(frozen.action.tool)
         if tool is not None and tool.spec.idempotent:
             found.add(action)

@@ -32,7 +32,7 @@ from zeroclaw.turn import entries
 from zeroclaw.turn.entries import Entry
 from zeroclaw.turn.journal import History, extend, folded, folded_end
 from zeroclaw.turn.signals import Event
-from zeroclaw.value import Value
+from zeroclaw.value import Value, replace
 
 T = TypeVar("T")
 MOST_KEPT = 64
@@ -86,11 +86,13 @@ class Leases:
 
 
 class Transition(Value):
-    """An event, and the commit that goes before it.
+    """Events, and the commit that goes before them.
 
     Attributes:
-        event: For the machine; None when there is something to write and nothing to decide.
-        point: What the commit makes durable; None for nothing to write.
+        events: For the machine, in order; none when there is something to write and nothing to
+            decide.
+        point: What the commit makes durable; None for no commit of its own. What is written then
+            waits for the next one, because nothing is done before that which a kill could repeat.
         journal: Entries of the journal.
         audited: Entries of the audit.
         writes: Everything else.
@@ -98,14 +100,25 @@ class Transition(Value):
             empty, where another writer was first and says so too. None: a conflict is a fault.
     """
 
-    event: Event | None = None
+    events: tuple[Event, ...] = ()
     point: DurablePoint | None = None
     journal: tuple[Entry, ...] = ()
     audited: tuple[audit.Entry, ...] = ()
     writes: tuple[Write, ...] = ()
     again: Callable[[], Awaitable["Transition"]] | None = None
 
+    def then(self, later: "Transition") -> "Transition":
+        """Return this and what came after it as one, committed as the later is."""
+        return replace(
+            later,
+            events=(*self.events, *later.events),
+            journal=(*self.journal, *later.journal),
+            audited=(*self.audited, *later.audited),
+            writes=(*self.writes, *later.writes),
+        )
 
+
+NOTHING = Transition()
 Tell = Callable[[Transition], Awaitable[None]]
 """Hands a transition to the turn that it happens to; may wait while the turn is busy."""
 
@@ -115,7 +128,7 @@ class ConversationSession:
 
     Attributes:
         fence: Proof of holding; others that write for this conversation need it.
-        history: What its journal comes to.
+        history: What its journal comes to, with what waits for the next commit.
         verdicts: The receipts of the history that were checked so far, by their text.
         recorded: Those of them that only the audit has told of.
         audit_is_longer: The audit knows more receipts than the history, of what left the journal or
@@ -139,6 +152,7 @@ class ConversationSession:
         self._store = store
         self.fence = fence
         self._lock = asyncio.Lock()
+        self._waiting = NOTHING
         self._audit_head = audit_head
         self._first = first
         self.history = history
@@ -158,7 +172,9 @@ class ConversationSession:
         return self._first == _number(await _first(self._store, self.conversation))
 
     async def commit(self, happened: Transition) -> None:
-        """Make everything durable that goes with an event, then let the history have its entries.
+        """Make everything durable that goes with events, then let the history have its entries.
+
+        What waits for a commit goes with it, and before it.
 
         Raises:
             Fenced: A newer lease has the conversation.
@@ -166,16 +182,19 @@ class ConversationSession:
             StoreUnusable: Nothing was written.
         """
         if happened.point is None:
+            self._waiting = self._waiting.then(happened)
+            self._extend(happened)
             return
         # The lock is held across the store's write and nothing else: the chain and the journal
         # have one order, and the next writer needs this one's outcome to know it.
         async with self._lock:
             head = self._audit_head
-            bodies = [entries.encode(entry) for entry in happened.journal]
+            whole = self._waiting.then(happened)
+            bodies = [entries.encode(entry) for entry in whole.journal]
             appended: list[Write] = [
                 Append(log=LogKind.JOURNAL, stream=self.conversation, body=body) for body in bodies
             ]
-            for entry in happened.audited:
+            for entry in whole.audited:
                 body, head = audit.link(head, entry)
                 appended.append(Append(log=LogKind.AUDIT, stream=self.conversation, body=body))
             await self._store.commit(
@@ -183,15 +202,19 @@ class ConversationSession:
                     point=happened.point,
                     conversation=self.conversation,
                     fence=self.fence,
-                    writes=(*appended, *happened.writes),
+                    writes=(*appended, *whole.writes),
                 )
             )
+            self._waiting = NOTHING
             self._audit_head = head
             self.journal_bytes += sum(map(len, bodies))
-            if happened.journal and self._first is None:
+            if bodies and self._first is None:
                 self._first = 1
-            for entry in happened.journal:
-                self.history = extend(self.history, entry)
+            self._extend(happened)
+
+    def _extend(self, happened: Transition) -> None:
+        for entry in happened.journal:
+            self.history = extend(self.history, entry)
 
     async def transact(self, happened: Transition) -> Transition:
         """Commit as `commit` does, planned anew as long as other writers were first.

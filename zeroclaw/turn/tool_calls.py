@@ -18,7 +18,7 @@ from zeroclaw.gate.conditions import facts_of
 from zeroclaw.gate.grant import GRANTS
 from zeroclaw.gate.outgoing_files import judged
 from zeroclaw.gate.taint import Files, Source, Taint, files_after, of_result
-from zeroclaw.gate.verdict import Cleared, Setting, Stopped
+from zeroclaw.gate.verdict import Cleared, GatedBatch, Setting, Stopped
 from zeroclaw.message import ToolCall
 from zeroclaw.store import Commit, DurablePoint, Put, RowKind, Rows, Write
 from zeroclaw.table import Codec, Column, Stays, Table, Words, json_codec
@@ -26,7 +26,7 @@ from zeroclaw.text.language import LANGUAGES, Language
 from zeroclaw.tool import Spawned, Tool, ToolContext, ToolOutput, line_of
 from zeroclaw.turn.context import TurnContext, TurnServices
 from zeroclaw.turn.entries import CallFinished
-from zeroclaw.turn.results import Settled, TimedOut, end_entry, frozen_call
+from zeroclaw.turn.results import Settled, TimedOut, end_entry
 from zeroclaw.value import replace
 
 _ULID = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}")
@@ -92,9 +92,9 @@ def _marks(conversation: ConversationId, workspace: Path, files: Files) -> tuple
     return (mark, *(WORKSPACES.put(one, None, place=place) for one in (_SHARED, *owners)))
 
 
-async def refused(
+def refused(
     services: TurnServices,
-    action: ActionId,
+    frozen: Frozen,
     call: ToolCall,
     text: str,
     *,
@@ -106,26 +106,26 @@ async def refused(
 
     Args:
         services: Sign it.
-        action: Which.
+        frozen: Which.
         call: As the model wrote it.
         text: Why, for the model.
         outcome: What is known of it.
         by: Who or what ended it.
         for_people: Why, in the language of its person; empty where `text` is for people, too.
     """
-    frozen, at = await frozen_call(services.store, action), services.clock.now()
+    action, at = frozen.action, services.clock.now()
     result, token = services.gate.refusals.refuse(
         call,
         text,
-        conversation=frozen.action.conversation,
-        action=action,
-        arguments=frozen.action.canonical_arguments,
+        conversation=action.conversation,
+        action=action.id,
+        arguments=action.canonical_arguments,
         outcome=outcome,
         at=at,
         for_people=for_people,
     )
-    ended = CallFinished(action=action, result=result, outcome=outcome, at=at, receipt=token)
-    entry = end_entry(ended, frozen.action.tool, frozen.hash, by=by)
+    ended = CallFinished(action=action.id, result=result, outcome=outcome, at=at, receipt=token)
+    entry = end_entry(ended, action.tool, frozen.hash, by=by)
     return Settled(finished=ended, audited=entry)
 
 
@@ -181,25 +181,31 @@ class ToolCalls:
             files=files,
         )
 
+    async def gate(self, calls: tuple[ToolCall, ...]) -> GatedBatch:
+        """Gate a batch; what waits for no person runs as it was gated, and is not read again."""
+        gated = await self._services.gate.gate_batch(calls, await self.setting())
+        if not gated.approvals:
+            self._turn.gated.update({one.action.id: one for one in gated.frozen})
+        return gated
+
     async def check(
-        self, action: ActionId, written: ToolCall, approval: ApprovalId | None
+        self, frozen: Frozen, written: ToolCall, approval: ApprovalId | None
     ) -> tuple[Cleared | Stopped, tuple[Write, ...]]:
         """Check a call for the last time; return whether it may run, and what its start records.
 
         Args:
-            action: Which.
+            frozen: As it was gated.
             written: As the model wrote it.
             approval: The question that let it through, None for none.
         """
-        frozen = await frozen_call(self._services.store, action)
-        setting = await self.setting(action)
+        setting = await self.setting(frozen.action.id)
         asked = None if approval is None else await APPROVALS.get(self._services.store, approval)
         verdict = await self._services.gate.recheck(
             frozen, setting, asked, written=written.arguments
         )
         if not isinstance(verdict, Cleared):
             return verdict, ()
-        self._cleared[action] = (frozen, verdict)
+        self._cleared[frozen.action.id] = (frozen, verdict)
         facts, own = facts_of(verdict.tool.spec), verdict.in_message
         after = files_after(facts, setting.taint, is_in_message=own)
         marks = _marks(self._session.conversation, setting.context.workspace, after)

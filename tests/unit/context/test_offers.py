@@ -173,11 +173,8 @@ def test_commands_find_the_folders_that_policy_lets_them_have(
     ("point", "left"),
     [
         (DurablePoint.TURN_STARTED, (LOAD, says("done"))),
-        (DurablePoint.ASSISTANT_RECEIVED, (says("done"),)),
-        (DurablePoint.GATED, (says("done"),)),
         (DurablePoint.CALL_STARTED, (says("done"),)),
         (DurablePoint.CALL_FINISHED, (says("done"),)),
-        (DurablePoint.BATCH_APPENDED, (says("done"),)),
     ],
 )
 async def test_a_kill_between_loading_and_use_leaves_what_was_loaded(

@@ -318,7 +318,7 @@ async def test_a_restart_counts_on(world: World, killed: int) -> None:
 
     async def look(_context: ToolContext) -> ToolOutput:
         if len(world.look.runs) == killed:
-            world.store.cut_after(DurablePoint.BATCH_APPENDED)
+            world.store.cut_after(DurablePoint.CALL_FINISHED)
         return ToolOutput(text="nothing")
 
     world.look.does = look

@@ -6,10 +6,12 @@ import pytest
 
 from tests.fakes.house import World
 from tests.fakes.scripted_model import asks_for, says
+from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import ChannelUnavailable, StoreRefused
-from zeroclaw.message import ToolMessage
+from zeroclaw.message import NO_USAGE, AssistantMessage, ToolCall, ToolMessage
 from zeroclaw.store import Append, Commit, DurablePoint, RowKind
-from zeroclaw.turn.entries import TurnResumed, decode
+from zeroclaw.turn.entries import AssistantReceived, TurnResumed, decode
+from zeroclaw.turn.session import Leases, Transition, open_session
 
 LOOK = asks_for(("look", "{}"), saying="looking ")
 POKE = asks_for(("poke", '{"a": 1}'), saying="let me ")
@@ -143,11 +145,20 @@ async def test_a_call_that_brings_the_process_down_each_time_is_given_up(world: 
 
 async def test_a_batch_that_was_not_gated_is_asked_about_after_the_restart(world: World) -> None:
     """Its approver is found, because the channels are there before any turn goes on (P5)."""
-    world.model.will(POKE)
     async with world.running() as house:
-        world.store.cut_after(DurablePoint.ASSISTANT_RECEIVED)
+        world.store.cut_after(DurablePoint.TURN_STARTED)
         await house.say_and_die("poke it")
+        [turn] = await house.rows(RowKind.TURN)
     world.store.heal()
+    # As an earlier release wrote it down, and a control item that comes before the gate has spoken.
+    poke = ToolCall(id="call_0", name="poke", arguments='{"a": 1}')
+    received = AssistantReceived(
+        message=AssistantMessage(tool_calls=(poke,)), usage=NO_USAGE, at=world.clock.now()
+    )
+    session = await open_session(
+        world.store, Leases(world.store), ConversationId(str(turn.conversation))
+    )
+    await session.commit(Transition(point=DurablePoint.HOUSEKEEPING, journal=(received,)))
     async with world.running() as house:
         assert house.card().calls[0].tool == "poke"
         await house.press()

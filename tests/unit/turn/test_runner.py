@@ -56,11 +56,8 @@ async def test_a_tool_turn_is_written_down_step_by_step(world: World) -> None:
         assert points == [
             DurablePoint.ADMITTED,
             DurablePoint.TURN_STARTED,
-            DurablePoint.ASSISTANT_RECEIVED,
-            DurablePoint.GATED,
             DurablePoint.CALL_STARTED,
             DurablePoint.CALL_FINISHED,
-            DurablePoint.BATCH_APPENDED,
             DurablePoint.FINISHED,
             DurablePoint.DELIVERED,
         ]

@@ -1,5 +1,7 @@
 """The run phase: the last check, the run, and what it came to."""
 
+import asyncio
+
 import pytest
 
 from tests.fakes.house import World
@@ -7,10 +9,12 @@ from tests.fakes.house_parts import SECRET
 from tests.fakes.scripted_model import asks_for, says
 from zeroclaw.config.model import ApprovalSettings
 from zeroclaw.errors import Conflict, ToolFailed
+from zeroclaw.events import Event, ToolDecided
 from zeroclaw.gate.receipt import find_tokens
 from zeroclaw.store import Commit, DurablePoint, Query, RowKind
 from zeroclaw.tool import Spawned, ToolContext, ToolOutput
 from zeroclaw.turn.batch import DID_NOT_RUN
+from zeroclaw.turn.entries import AssistantReceived, Gated, TurnFinished, TurnOpened
 
 LOOK = asks_for(("look", "{}"))
 POKE = asks_for(("poke", '{"a": 1}'))
@@ -121,6 +125,28 @@ async def test_a_call_that_did_not_start_is_said_not_to_have_run(world: World) -
         assert results(world) == [DID_NOT_RUN]
 
 
+async def test_what_the_gate_said_is_on_record_though_the_turn_ends_before_a_call_starts(
+    world: World,
+) -> None:
+    """It waits for the commit of the start, and goes with whichever comes first (P3)."""
+
+    def hold(event: Event) -> None:
+        if isinstance(event, ToolDecided):
+            world.look.resolving = asyncio.Event()
+
+    world.model.will(LOOK)
+    async with world.running() as house:
+        house.services.bus.subscribe(hold)
+        await house.say("look")
+        assert await house.audited() == []
+        await house.say("/stop")
+        assert await house.audited() == ["proposed", "evaluated", "cancelled"]
+        kinds = [type(one) for one in await house.journal()]
+        assert kinds == [TurnOpened, AssistantReceived, Gated, TurnFinished]
+        await house.say("what happened?")
+        assert (results(world), world.look.runs) == ([DID_NOT_RUN], [])
+
+
 async def test_a_process_group_is_on_record_while_it_runs(world: World) -> None:
     """So that a start after a crash can end it, and gone when it was reaped (P3)."""
     group = Spawned(pgid=1, start_ticks=2, boot="b")
@@ -162,7 +188,8 @@ async def test_a_conflict_that_nobody_expected_is_not_swallowed(world: World) ->
             message = "raced"
             raise Conflict(message)
 
-    world.model.will(LOOK, says("done"))
+    # What the model asked for was to be written down with that; it asks once more.
+    world.model.will(LOOK, LOOK, says("done"))
     async with world.running() as house:
         world.store.before = clash
         await house.say("look")

@@ -69,11 +69,8 @@ async def used(house: House) -> tuple[int, int]:
     ("point", "is_asked"),
     [
         (DurablePoint.TURN_STARTED, True),
-        (DurablePoint.ASSISTANT_RECEIVED, False),
-        (DurablePoint.GATED, False),
         (DurablePoint.CALL_STARTED, False),
-        (DurablePoint.CALL_FINISHED, False),
-        (DurablePoint.BATCH_APPENDED, True),
+        (DurablePoint.CALL_FINISHED, True),
         (DurablePoint.FINISHED, False),
         (DurablePoint.DELIVERED, False),
     ],
