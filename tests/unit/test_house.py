@@ -197,6 +197,12 @@ def test_a_daemon_starts_without_the_page_that_its_operator_may_never_open() -> 
     assert (pages, "starlette" in loaded) == ({"zeroclaw.console.notifier"}, False)
 
 
+def test_a_daemon_starts_without_what_only_some_calls_need() -> None:
+    """A search in files, a page that was fetched, a name that nothing has: each loads what it needs."""
+    unused = {"re2", "difflib", "html.parser", "zeroclaw.tools.fetch.page"}
+    assert modules_after("import zeroclaw.daemon") & unused == set()
+
+
 def test_listing_the_channels_imports_no_sdk() -> None:
     """A manifest names its adapter; it does not import it."""
     names = PYPROJECT["project"]["entry-points"]["zeroclaw.channels"].values()

@@ -55,7 +55,8 @@ _HOST = re.compile(r"([A-Za-z0-9_-]{1,63}\.)*(?![0-9]+\.?$)[A-Za-z0-9_-]{1,63}\.
 class Settings(BaseModel):
     """A table of the configuration: frozen, and unknown keys are faults."""
 
-    # Built with the whole, not one by one: a third of what this module takes at every start.
+    # Built with the whole, not one by one: a third of what this module takes at every start. So a
+    # default that is a table is constructed of its own defaults, which a validator would be built for.
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
@@ -331,12 +332,12 @@ class ResultsSettings(Settings):
 class ToolsSettings(Settings):
     """`[tools]`: what the model may ask for, before any policy."""
 
-    attachments: AttachmentToolSettings = AttachmentToolSettings()
-    fetch: FetchSettings = FetchSettings()
-    files: FilesSettings = FilesSettings()
-    shell: ShellSettings = ShellSettings()
-    notes: NotesSettings = NotesSettings()
-    results: ResultsSettings = ResultsSettings()
+    attachments: AttachmentToolSettings = AttachmentToolSettings.model_construct()
+    fetch: FetchSettings = FetchSettings.model_construct()
+    files: FilesSettings = FilesSettings.model_construct()
+    shell: ShellSettings = ShellSettings.model_construct()
+    notes: NotesSettings = NotesSettings.model_construct()
+    results: ResultsSettings = ResultsSettings.model_construct()
 
 
 class PersonSettings(Settings):
@@ -387,7 +388,7 @@ class ChannelSettings(Settings):
     collect_s: Live[float] = Field(default=2.0, ge=0, le=60)
     max_age_s: Live[float] = Field(default=86_400.0, ge=0)
     stream: Live[bool] = True
-    rate: RateSettings = RateSettings()
+    rate: RateSettings = RateSettings.model_construct()
 
     def own(self) -> dict[str, object]:
         """Return the keys that belong to the channel's kind."""
@@ -402,21 +403,21 @@ class Config(Settings):
     skills_dir: str = ""
     autonomy: Live[Literal["readonly", "supervised", "full"]] = "supervised"
     language: Live[Language] = "en"
-    provider: ProviderSettings = ProviderSettings()
-    runtime: RuntimeSettings = RuntimeSettings()
-    approvals: ApprovalSettings = ApprovalSettings()
-    compaction: CompactionSettings = CompactionSettings()
-    context: ContextSettings = ContextSettings()
-    receipts: ReceiptSettings = ReceiptSettings()
-    retention: RetentionSettings = RetentionSettings()
-    limits: LimitsSettings = LimitsSettings()
-    budget: BudgetSettings = BudgetSettings()
-    attachments: AttachmentSettings = AttachmentSettings()
-    listener: ListenerSettings = ListenerSettings()
-    public: PublicSettings = PublicSettings()
-    tools: ToolsSettings = ToolsSettings()
+    provider: ProviderSettings = ProviderSettings.model_construct()
+    runtime: RuntimeSettings = RuntimeSettings.model_construct()
+    approvals: ApprovalSettings = ApprovalSettings.model_construct()
+    compaction: CompactionSettings = CompactionSettings.model_construct()
+    context: ContextSettings = ContextSettings.model_construct()
+    receipts: ReceiptSettings = ReceiptSettings.model_construct()
+    retention: RetentionSettings = RetentionSettings.model_construct()
+    limits: LimitsSettings = LimitsSettings.model_construct()
+    budget: BudgetSettings = BudgetSettings.model_construct()
+    attachments: AttachmentSettings = AttachmentSettings.model_construct()
+    listener: ListenerSettings = ListenerSettings.model_construct()
+    public: PublicSettings = PublicSettings.model_construct()
+    tools: ToolsSettings = ToolsSettings.model_construct()
     people: Live[Annotated[tuple[PersonSettings, ...], AfterValidator(_apart)]] = ()
-    policy: PolicySettings = PolicySettings()
+    policy: PolicySettings = PolicySettings.model_construct()
     channels: dict[ChannelName, ChannelSettings] = Field(
         default_factory=lambda: {"web": ChannelSettings(), "terminal": ChannelSettings()}
     )

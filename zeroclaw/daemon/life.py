@@ -96,6 +96,8 @@ def run(
     watch = LoopWatch(EventLog("watchdog"))
 
     def ready(facts: ReadyFacts) -> None:
+        # Not while half of it is loaded in a thread: to and fro between the two takes longer.
+        sys.setswitchinterval(SWITCH_S)
         on_ready(facts)
         watch.start()
 
@@ -113,7 +115,6 @@ def run(
             loop.add_reader(lifeline, _stop_at_the_end, lifeline, stop)
         await serve(start, hooks, openers or Openers())
 
-    sys.setswitchinterval(SWITCH_S)
     try:
         with asyncio.Runner(loop_factory=watch.new_loop) as runner:
             runner.run(main())

@@ -1,6 +1,5 @@
 """What the gate is told, what it answers, and what stands in the place of a result (pure)."""
 
-import difflib
 from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Literal
@@ -216,8 +215,10 @@ class Refusals:
 
 def unknown_tool(name: str, tools: Iterable[str]) -> str:
     """Return what the model reads about a tool that does not exist."""
+    from difflib import get_close_matches
+
     known = sorted(tools)
-    near = difflib.get_close_matches(name[:NAME_CHARS], known, n=_NEAR_NAMES)
+    near = get_close_matches(name[:NAME_CHARS], known, n=_NEAR_NAMES)
     if near:
         hint = f"did you mean {_listed(near)}"
     else:

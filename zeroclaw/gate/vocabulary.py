@@ -7,7 +7,6 @@ nobody is may still come, and is a warning, as is a wildcard that matches nothin
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
-from difflib import get_close_matches
 from typing import cast
 
 from zeroclaw.envelope import Principal
@@ -208,6 +207,8 @@ def _principals(principals: Iterable[str], path: str, known: Vocabulary) -> Iter
 
 def _meant(name: str, names: Iterable[str]) -> str:
     """Return which name was meant, if one is near; else all that there are."""
+    from difflib import get_close_matches
+
     listed = sorted(names)
     near = get_close_matches(name.casefold(), listed, n=1, cutoff=0.7)
     if near:

@@ -37,6 +37,7 @@ _DYING_MS = 2_000
 _KILLS = 5
 _WATCH_S = 0.1
 _JOIN_SESSION_KEYRING = 1  # linux/keyctl.h
+_STAT_BYTES = 4096  # of a line of some 50 numbers and a name of 64 bytes at most
 _NICE = 10
 """A program gets a tenth of a processor that the daemon wants as well; sched(7)."""
 
@@ -416,15 +417,23 @@ def _is_rest(seen: _Process, left: Spawned) -> bool:
 
 
 def _all() -> Iterator[tuple[int, _Process]]:
-    for entry in PROC.iterdir():
-        if entry.name.isdigit() and (seen := _look(int(entry.name))) is not None:
-            yield int(entry.name), seen
+    with os.scandir(PROC) as entries:
+        pids = [int(entry.name) for entry in entries if entry.name.isdigit()]
+    for pid in pids:
+        if (seen := _look(pid)) is not None:
+            yield pid, seen
 
 
 def _look(pid: int) -> _Process | None:
     """Read what the kernel says about a process, None when there is none."""
+    # Every process of the machine is looked at ten times a second while a command runs: a `Path` and
+    # a buffer for each were most of it.
     try:
-        stat = (PROC / str(pid) / "stat").read_bytes()
+        descriptor = os.open(f"{PROC}/{pid}/stat", os.O_RDONLY)
+        try:
+            stat = os.read(descriptor, _STAT_BYTES)
+        finally:
+            os.close(descriptor)
     except OSError:
         return None
     # The name in parentheses is the program's own choice and may hold anything.
