@@ -9,7 +9,7 @@ from urllib.request import getproxies
 import aiohttp
 
 from channels._remote.fields import Json, as_object, parsed
-from channels._remote.limits import TOO_MANY
+from channels._remote.limits import FAILED, FIRST_FAILURE, NO_TIME, TOO_MANY
 from channels._remote.servers import is_near, trust
 from zeroclaw import ChannelRejected, ChannelUnavailable, DeliveryUnknown, Value
 
@@ -18,7 +18,6 @@ SLOWEST_BYTES_PER_S = 100_000
 """A body that is sent more slowly counts as stuck."""
 MOST_ANSWER_BYTES = 16 * 1024 * 1024
 MOST_CONNECTIONS = 64
-FIRST_FAILURE, FAILED, NO_TIME = 300, 500, 408
 BROKEN: tuple[type[Exception], ...] = (aiohttp.ClientError, OSError, TimeoutError)
 """What a connection raises that has ended."""
 Websocket = aiohttp.ClientWebSocketResponse

@@ -9,7 +9,8 @@ LONGEST_WAIT_S = 24 * 3600.0
 """What a server asks for beyond a day is no wait, but a fault of it."""
 UNSTATED_WAIT_S = 1.0
 """What is waited where a server refuses a call as one too many, and does not say for how long."""
-TOO_MANY = 429
+FIRST_FAILURE, FAILED, NO_TIME, TOO_MANY = 300, 500, 408, 429
+"""Statuses of answers."""
 
 
 def units(text: str) -> int:

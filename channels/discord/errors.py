@@ -7,7 +7,7 @@ of a refusal is told; what stands in an address is not, for some of them hold an
 from collections.abc import Mapping
 
 from channels._remote.fields import as_object, number, parsed, text, whole
-from channels._remote.limits import TOO_MANY, wait_s
+from channels._remote.limits import FAILED, NO_TIME, TOO_MANY, wait_s
 from zeroclaw import (
     ChannelRejected,
     ChannelUnauthorized,
@@ -18,7 +18,7 @@ from zeroclaw import (
 )
 
 MOST_CHARS = 200
-UNAUTHORIZED, FAILED, NO_TIME = 401, 500, 408
+UNAUTHORIZED = 401
 
 UNKNOWN_MESSAGE, NOT_OURS, ARCHIVED, THREAD_EXISTS = 10008, 50005, 50083, 160004
 _GONE = frozenset({UNKNOWN_MESSAGE, NOT_OURS, ARCHIVED})

@@ -1,6 +1,6 @@
 """Telegram: one bot account, received by long polling or by webhook.
 
-Nothing of the libraries of the extra `telegram` is imported before it is known to be there.
+Nothing of the library of the extra `telegram` is imported before it is known to be there.
 
 What an account may do is what Telegram publishes, taken a little short: two clocks lie between a
 call and its count, some calls are not paced, such as a question for a reason, and a call that comes
@@ -125,7 +125,7 @@ MANIFEST = ChannelManifest(
     kind="telegram",
     adapter="channels.telegram.adapter:TelegramChannel",
     settings="channels.telegram:TelegramSettings",
-    needs=("telegram", "telegramify_markdown"),
+    needs=("telegramify_markdown",),
     prepare="channels._remote.servers:trust",
     check="channels.telegram.webhook:check",
     sender=r"-?[0-9]{1,20}",

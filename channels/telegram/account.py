@@ -1,18 +1,21 @@
-"""One bot account at the Bot API: who it is, how its updates come, and what its calls raise."""
+"""One bot account at the Bot API: its calls, who it is, how its updates come, and its files.
+
+One call is one POST, and what came of it is told. Methods and parameters are those of the Bot API 10.1
+of 2026-06-11, https://core.telegram.org/bots/api, read 2026-11.
+"""
 
 import json
-from collections.abc import Awaitable, Callable, Mapping
-from typing import TypeVar
-from urllib.parse import urlencode
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import cast
 
-from telegram import Bot, Message, User, WebhookInfo
-from telegram.error import ChatMigrated, TelegramError
-
-from channels._remote.http import Http
+from channels._remote.fields import Json, as_object, parsed, text, whole
+from channels._remote.http import READ_S, SLOWEST_BYTES_PER_S, Form, Http, form_name
+from channels._remote.limits import FIRST_FAILURE
 from channels.telegram import TelegramSettings
-from channels.telegram.connection import Connection
 from channels.telegram.decode import ALLOWED_UPDATES
-from channels.telegram.errors import about_the_token, is_as_wanted, translated
+from channels.telegram.errors import AsWanted, MethodUnknown, Moved, TokenRefused, refused
+from channels.telegram.styled import File
 from zeroclaw import (
     Address,
     ChannelRejected,
@@ -20,12 +23,8 @@ from zeroclaw import (
     ChannelUnavailable,
     DeliveryUnknown,
     MessageRef,
-    ZeroclawError,
     replace,
 )
-
-T = TypeVar("T")
-Told = Callable[[str, TelegramError], ZeroclawError]
 
 POLL_S = 25
 """Seconds that Telegram holds a poll open; routers forget connections that are silent for longer."""
@@ -35,14 +34,19 @@ _POLL_SLACK_S = 10.0
 LONGEST_POLL_S = POLL_S + 3 * _POLL_SLACK_S
 """Seconds after which a poll has died that no other time-out has ended: each byte starts those anew."""
 
+# So that a small body does not become a large one.
+_UNPACKED: Mapping[str, str] = {"Accept-Encoding": "identity"}
+_JSON: Mapping[str, str] = {**_UNPACKED, "Content-Type": "application/json"}
+_NOTHING: Json = {}
+
 
 class Account:
     """One bot account; its calls are safe to make concurrently.
 
     Attributes:
         name: The channel's, for errors.
+        token: Of the bot.
         id: The account's, which its token begins with.
-        bot: Makes the calls; what it raises is translated by `called` and its like.
     """
 
     def __init__(self, name: str, settings: TelegramSettings, secrets: Mapping[str, str]) -> None:
@@ -51,37 +55,117 @@ class Account:
         Raises:
             ChannelUnauthorized: The token has another form than Telegram's.
         """
-        token, url = secrets.get("token", "").strip(), settings.api_base_url
         self.name = name
-        self.id, colon, _ = token.partition(":")
+        self.token = secrets.get("token", "").strip()
+        self.id, colon, _ = self.token.partition(":")
         if not self.id.isdecimal() or not colon:
             message = (
                 f"`{name}`: that is no bot's token; @BotFather gives one such as `123456:ABC…`"
             )
             raise ChannelUnauthorized(message)
-        self._http = Http(name, "Telegram", agent=Connection.USER_AGENT)
-        self._request = Connection(self._http)
-        self.bot = Bot(
-            token,
-            base_url=f"{url}/bot",
-            base_file_url=f"{url}/file/bot",
-            request=self._request,
-            get_updates_request=self._request,  # one pool, one set of certificates
-        )
+        self._methods = f"{settings.api_base_url}/bot{self.token}/"
+        self._files = f"{settings.api_base_url}/file/bot{self.token}/"
+        self._http = Http(name, "Telegram")
 
     async def aclose(self) -> None:
         """Close every connection; safe twice."""
         await self._http.aclose()
 
-    async def me(self) -> User:
-        """Return the bot."""
-        return await self.read(self.bot.get_me, told=about_the_token)
+    # --- its calls -------------------------------------------------------------------------------
 
-    # --- its updates -----------------------------------------------------------------------------
+    async def call(
+        self, method: str, parameters: Json, *, file: File | None = None, more_s: float = 0.0
+    ) -> object:
+        """Make one call and return its result.
 
-    async def webhook(self) -> WebhookInfo:
-        """Return where updates are sent to, if they are."""
-        return await self.read(self.bot.get_webhook_info)
+        Args:
+            method: Of the Bot API.
+            parameters: Those that are None are left out.
+            file: The document that is sent along.
+            more_s: Seconds for which the server may hold the answer back.
+
+        Raises:
+            RateLimited: Too many calls.
+            ChannelUnavailable: Nothing arrived.
+            ChannelRejected: Telegram refuses it; see `errors.py` for the kinds.
+            DeliveryUnknown: It may have arrived.
+        """
+        asked = {key: value for key, value in parameters.items() if value is not None}
+        headers, data = _JSON, json.dumps(asked).encode() if file is None else _form(asked, file)
+        if file is not None:
+            headers, more_s = _UNPACKED, len(file.content) / SLOWEST_BYTES_PER_S
+        answer = await self._http.call(
+            "POST", self._methods + method, headers=headers, data=data, more_s=more_s
+        )
+        said = as_object(parsed(answer.content))
+        if answer.status >= FIRST_FAILURE or said.get("ok") is not True or "result" not in said:
+            raise refused(self.name, answer.status, said)
+        return said["result"]
+
+    async def posted(
+        self, to: Address, method: str, parameters: Json, *, file: File | None = None
+    ) -> MessageRef:
+        """Post into a chat, or into the one that it has become."""
+        try:
+            found = await self.call(method, {"chat_id": int(to.chat), **parameters}, file=file)
+        except Moved as moved:
+            to = replace(to, chat=str(moved.chat))
+            found = await self.call(method, {"chat_id": moved.chat, **parameters}, file=file)
+        number = whole(as_object(found), "message_id")
+        if number is None:
+            raise DeliveryUnknown(self._unreadable)
+        return MessageRef(address=to, message=str(number))
+
+    async def changed(self, method: str, parameters: Json) -> None:
+        """Make a call that changes what stands; the same again is no error."""
+        with suppress(AsWanted):
+            await self.call(method, parameters)
+
+    async def read(
+        self, method: str, parameters: Json = _NOTHING, *, more_s: float = 0.0
+    ) -> object:
+        """Make a call that changes nothing, or nothing more the second time."""
+        try:
+            return await self.call(method, parameters, more_s=more_s)
+        except DeliveryUnknown as error:
+            raise ChannelUnavailable(str(error)) from error
+
+    async def _about_the_token(
+        self, method: str, parameters: Json = _NOTHING, *, more_s: float = 0.0
+    ) -> object:
+        """Read by a method that every server knows, so that a refusal is about the token."""
+        try:
+            return await self.read(method, parameters, more_s=more_s)
+        except (TokenRefused, MethodUnknown) as error:
+            message = f"`{self.name}`: Telegram does not accept the token; get a valid one from @BotFather"
+            raise ChannelUnauthorized(message) from error
+
+    def _object(self, found: object) -> Json:
+        if not isinstance(found, dict):
+            raise ChannelUnavailable(self._unreadable)
+        return as_object(cast("object", found))
+
+    @property
+    def _unreadable(self) -> str:
+        return f"`{self.name}`: an answer that can't be read"
+
+    # --- who it is, and its updates --------------------------------------------------------------
+
+    async def me(self) -> Json:
+        """Return the bot's User, as the token says it is.
+
+        Raises:
+            ChannelUnauthorized: The token is not accepted.
+        """
+        found = self._object(await self._about_the_token("getMe"))
+        if str(whole(found, "id")) != self.id:
+            message = f"`{self.name}`: the server says that the token is of another bot"
+            raise ChannelUnavailable(message)
+        return found
+
+    async def webhook(self) -> Json:
+        """Return where updates are sent to, if they are: a WebhookInfo."""
+        return self._object(await self.read("getWebhookInfo"))
 
     async def set_webhook(self, url: str, *, secret: str) -> None:
         """Let updates be posted to an address; what waits stays.
@@ -94,41 +178,31 @@ class Account:
             ChannelUnavailable: Telegram does not post there, now or at all: it says alike that a
                 name does not exist and that it could not look it up.
         """
+        asked = {
+            "url": url,
+            "secret_token": secret,
+            "allowed_updates": ALLOWED_UPDATES,
+            "max_connections": MOST_POSTED,
+            "drop_pending_updates": False,
+        }
         try:
-            await self.read(
-                lambda: self.bot.set_webhook(
-                    url,
-                    secret_token=secret,
-                    allowed_updates=ALLOWED_UPDATES,
-                    max_connections=MOST_POSTED,
-                    drop_pending_updates=False,
-                )
-            )
+            await self.read("setWebhook", asked)
         except ChannelRejected as error:
             message = f"Telegram does not call `webhook_url`, `{url}`: {error}"
             raise ChannelUnavailable(message) from error
 
     async def forget_webhook(self) -> None:
         """Let updates be polled for; what waits stays."""
-        await self.read(lambda: self.bot.delete_webhook(drop_pending_updates=False))
+        await self.read("deleteWebhook", {"drop_pending_updates": False})
 
     async def updates(self, offset: int | None) -> list[object]:
-        """Wait for updates from `offset` on, and confirm those before it.
-
-        They are left as JSON: what the library can't read yet must not stop all that follows it.
-        """
-        asked = {"timeout": POLL_S, "allowed_updates": json.dumps(ALLOWED_UPDATES)}
-        if offset is not None:
-            asked["offset"] = offset
-        url = f"{self.bot.base_url}/getUpdates?{urlencode(asked)}"
-        answer: object = await self.read(
-            lambda: self._request.post(url, read_timeout=POLL_S + _POLL_SLACK_S),
-            told=about_the_token,
-        )
-        if not isinstance(answer, list):
-            message = f"`{self.name}`: an answer that can't be read"
-            raise ChannelUnavailable(message)
-        return list(answer)
+        """Wait for updates from `offset` on, and confirm those before it."""
+        asked = {"offset": offset, "timeout": POLL_S, "allowed_updates": ALLOWED_UPDATES}
+        more_s = POLL_S + _POLL_SLACK_S - READ_S
+        found = await self._about_the_token("getUpdates", asked, more_s=more_s)
+        if not isinstance(found, list):
+            raise ChannelUnavailable(self._unreadable)
+        return cast("list[object]", found)
 
     # --- its files -------------------------------------------------------------------------------
 
@@ -138,47 +212,24 @@ class Account:
         Raises:
             ChannelRejected: It is larger, gone, or no file of this account.
         """
-        file = await self.read(lambda: self.bot.get_file(file_id))
-        path = file.file_path or ""
-        if not path.startswith(("http://", "https://")):
+        path = text(self._object(await self.read("getFile", {"file_id": file_id})), "file_path")
+        if not path or path.startswith("/"):
             message = (
                 f"`{self.name}`: the server keeps its files to itself; start it without --local"
             )
             raise ChannelRejected(message)
-        return await self._http.download(path, max_bytes=max_bytes)
+        return await self._http.download(self._files + path, max_bytes=max_bytes)
 
-    # --- what may go wrong -----------------------------------------------------------------------
 
-    async def posted(self, to: Address, post: Callable[[int], Awaitable[Message]]) -> MessageRef:
-        """Post into a chat, or into the one that it has become."""
-        try:
-            message = await post(int(to.chat))
-        except ChatMigrated as moved:
-            chat = moved.new_chat_id
-            message = await self.called(lambda: post(chat))
-            to = replace(to, chat=str(chat))
-        except TelegramError as error:
-            raise translated(self.name, error) from error
-        return MessageRef(address=to, message=str(message.message_id))
-
-    async def changed(self, call: Callable[[], Awaitable[object]]) -> None:
-        """Make a call that changes what stands; the same again is no error."""
-        try:
-            await call()
-        except TelegramError as error:
-            if not is_as_wanted(error):
-                raise translated(self.name, error) from error
-
-    async def called(self, call: Callable[[], Awaitable[T]], *, told: Told = translated) -> T:
-        """Make any other call."""
-        try:
-            return await call()
-        except TelegramError as error:
-            raise told(self.name, error) from error
-
-    async def read(self, call: Callable[[], Awaitable[T]], *, told: Told = translated) -> T:
-        """Make a call that changes nothing, or nothing more the second time."""
-        try:
-            return await self.called(call, told=told)
-        except DeliveryUnknown as error:
-            raise ChannelUnavailable(str(error)) from error
+def _form(parameters: Json, file: File) -> Form:
+    """Return a call with its document."""
+    form = Form(quote_fields=False)
+    for name, value in parameters.items():
+        form.add_field(name, value if isinstance(value, str) else json.dumps(value))
+    form.add_field(
+        "document",
+        file.content,
+        filename=form_name(file.name),
+        content_type="application/octet-stream",  # Telegram goes by the name
+    )
+    return form

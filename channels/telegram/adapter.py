@@ -6,6 +6,7 @@ from contextlib import suppress
 from zlib import crc32
 
 from channels._remote.cards import unmarked
+from channels._remote.fields import text
 from channels._remote.limits import check_size
 from channels.telegram import (
     CAPABILITIES,
@@ -112,11 +113,8 @@ class TelegramChannel:
     async def _meet(self) -> None:
         """Learn who we are, and see that updates come here."""
         user = await self._account.me()
-        if str(user.id) != self._account.id:
-            message = f"`{self.name}`: the server says that the token is of another bot"
-            raise ChannelUnavailable(message)
-        self._me = replace(self._me, username=user.username or "")
-        if self._settings.receive == "polling" and (await self._account.webhook()).url:
+        self._me = replace(self._me, username=text(user, "username"))
+        if self._settings.receive == "polling" and text(await self._account.webhook(), "url"):
             # Polling is what the configuration says; while a webhook is set every poll is refused.
             await self._account.forget_webhook()
             self._context.log("webhook_removed", level="warning")
@@ -178,12 +176,12 @@ class TelegramChannel:
 
     async def edit(self, ref: MessageRef, outgoing: Outgoing) -> None:
         """Replace a message's text, or what stands with a file."""
-        text = from_outgoing(outgoing)
+        shown = from_outgoing(outgoing)
         with suppress(OtherKind):
-            if text.text:
-                await self._messages.edit(self._known(ref), text)
+            if shown.text:
+                await self._messages.edit(self._known(ref), shown)
                 return
-        await self._messages.edit(self._known(ref), Styled(text=text.text), is_caption=True)
+        await self._messages.edit(self._known(ref), Styled(text=shown.text), is_caption=True)
 
     async def delete(self, ref: MessageRef) -> None:
         """Remove a message."""

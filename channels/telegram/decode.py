@@ -331,7 +331,11 @@ def _sender(event: Json) -> Sender | None:
 
 
 def _at(event: Json) -> datetime | None:
-    seconds = whole(event, "edit_date") or whole(event, "date")
+    return moment(whole(event, "edit_date") or whole(event, "date"))
+
+
+def moment(seconds: int | None) -> datetime | None:
+    """Return a time as Telegram writes it, None for none."""
     if seconds is None or not 0 < seconds <= _LAST_SECOND:
         return None
     return datetime.fromtimestamp(seconds, tz=UTC)

@@ -4,17 +4,9 @@ In groups it shows none: there a command needs the bot's name behind it, and mos
 """
 
 from collections.abc import Sequence
-from functools import partial
-from urllib.parse import urlencode
+from typing import cast
 
-from telegram import (
-    BotCommand,
-    BotCommandScope,
-    BotCommandScopeAllPrivateChats,
-    BotCommandScopeChat,
-)
-
-from channels._remote.fields import as_object, text
+from channels._remote.fields import Json, as_object, text
 from channels.telegram.account import Account
 from zeroclaw import ChannelLog, ChannelRejected, Language, Menu, MenuEntry, ZeroclawError
 
@@ -48,17 +40,17 @@ async def offer(account: Account, menu: Menu, log: ChannelLog) -> None:
 
 async def _set(account: Account, chat: str, entries: Sequence[MenuEntry], log: ChannelLog) -> None:
     """Set the menu of one private chat, or of all where none is named."""
-    bot = account.bot
-    scope = BotCommandScopeChat(int(chat)) if chat else BotCommandScopeAllPrivateChats()
+    scope: Json = {"type": "all_private_chats"}
+    if chat:
+        scope = {"type": "chat", "chat_id": int(chat)}
     try:
         for code, language in LANGUAGE_CODES:
+            asked: Json = {"scope": scope, "language_code": code or None}
             wanted = listed(entries, language)
-            if await _standing(account, scope, code) == wanted:
+            if await _standing(account, asked) == wanted:
                 continue
-            commands = [BotCommand(name, does) for name, does in wanted]
-            await account.read(
-                partial(bot.set_my_commands, commands, scope, language_code=code or None)
-            )
+            commands = [{"command": name, "description": does} for name, does in wanted]
+            await account.read("setMyCommands", {**asked, "commands": commands})
             log("menu_set", chat=chat or "every", language=language)
     except ChannelRejected as refused:
         # An operator who has not opened the chat yet; the others have theirs.
@@ -72,12 +64,10 @@ def listed(entries: Sequence[MenuEntry], language: Language) -> Listed:
     )
 
 
-async def _standing(account: Account, scope: BotCommandScope, code: str) -> Listed:
+async def _standing(account: Account, asked: Json) -> Listed:
     """Return what Telegram shows; nothing where its answer can't be read."""
-    asked, bot = urlencode({"scope": scope.to_json(), "language_code": code}), account.bot
-    # Left as JSON, for what the library can't read would stop the channel.
-    answer: object = await account.read(
-        lambda: bot.request.post(f"{bot.base_url}/getMyCommands?{asked}")
+    answer = await account.read("getMyCommands", asked)
+    found = (
+        [as_object(one) for one in cast("list[object]", answer)] if isinstance(answer, list) else []
     )
-    found = [as_object(one) for one in answer] if isinstance(answer, list) else []
     return tuple((text(one, "command"), text(one, "description")) for one in found)

@@ -13,18 +13,17 @@ and what it says of deliveries that failed is logged.
 import asyncio
 import hmac
 from collections.abc import Callable, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
 from urllib.parse import urlsplit
 
-from telegram import WebhookInfo
-
-from channels._remote.fields import parsed
+from channels._remote.fields import Json, flag, parsed, text, whole
 from channels._remote.webhooks import Refusals
 from channels.telegram import TelegramSettings
 from channels.telegram.account import Account
-from channels.telegram.decode import chat_of
+from channels.telegram.decode import chat_of, moment
 from channels.telegram.updates import Take
 from zeroclaw import ChannelLog, ChannelUnavailable, Clock, HookAnswer, HookRequest, Mount
 
@@ -68,7 +67,7 @@ class Webhook:
         """
         self._account = account
         self._url = url
-        self._secret = secret(account.bot.token, url, clock.now())
+        self._secret = secret(account.token, url, clock.now())
         self._take = take
         self._clock = clock
         self._log = log
@@ -125,18 +124,18 @@ class Webhook:
 
     async def _watch(self) -> None:
         missed = moved = 0
-        told = (await self._account.webhook()).last_error_date
+        told = whole(await self._account.webhook(), "last_error_date")
         await self._clock.sleep(FIRST_LOOK_S)
         while True:
             try:
                 found = await self._account.webhook()
-                missed = 0
-                moved = 0 if found.url == self._url else moved + 1
+                failed_at, missed = whole(found, "last_error_date"), 0
+                moved = 0 if text(found, "url") == self._url else moved + 1
                 if moved:
-                    await self._put_right(found, moved)
-                elif found.last_error_date != told:
+                    await self._put_right(text(found, "url"), moved)
+                elif failed_at != told:
                     await self._tell(found)
-                told = found.last_error_date
+                told = failed_at
             except ChannelUnavailable as error:
                 missed += 1
                 if missed == MOST_MISSED or moved > 1:
@@ -144,23 +143,23 @@ class Webhook:
                 self._log("webhook_not_looked_at", why=str(error), level="warning")
             await self._clock.sleep(LOOK_S)
 
-    async def _put_right(self, found: WebhookInfo, times: int) -> None:
+    async def _put_right(self, url: str, times: int) -> None:
         if times > 1:
             message = (
                 f"`{self._account.name}`: another program sets or removes the webhook of the same token "
                 "again and again; stop it, or give this daemon a bot of its own"
             )
             raise ChannelUnavailable(message)
-        to = urlsplit(found.url).hostname if found.url else "nowhere"  # a path may hold a secret
+        to = urlsplit(url).hostname if url else "nowhere"  # a path may hold a secret
         self._log("webhook_set_again", it_went=to, level="warning")
         await self._account.set_webhook(self._url, secret=self._secret)
 
-    async def _tell(self, found: WebhookInfo) -> None:
+    async def _tell(self, found: Json) -> None:
         """Log why a delivery failed; where the secret is another by now, this sets ours again."""
-        waiting = found.pending_update_count
+        waiting = whole(found, "pending_update_count") or 0
         self._log(
             "webhook_not_delivered",
-            why=(found.last_error_message or "")[:MOST_CHARS],
+            why=text(found, "last_error_message")[:MOST_CHARS],
             waiting=waiting,
             level="error" if waiting else "info",
         )
@@ -178,22 +177,20 @@ def secret(token: str, url: str, since: datetime) -> str:
     return hmac.new(token.encode(), said.encode(), sha256).hexdigest()
 
 
-def deliveries(own: TelegramSettings, found: WebhookInfo) -> list[str]:
-    """Say in a few words where updates go, and what has become of them."""
+def deliveries(own: TelegramSettings, found: Json) -> list[str]:
+    """Say in a few words where updates go, and what has become of them; of a WebhookInfo."""
     facts: list[str] = []
+    url, why = text(found, "url"), text(found, "last_error_message")[:MOST_CHARS]
     if own.receive == "webhook":
-        is_ours = found.url == own.webhook_url
-        when = "" if is_ours else ", once the daemon starts"
+        when = "" if url == own.webhook_url else ", once the daemon starts"
         facts.append(f"Telegram calls {own.webhook_url}{when}")
-        if found.last_error_date and found.last_error_message:
-            at = found.last_error_date.strftime("%Y-%m-%d %H:%M UTC")
-            facts.append(
-                f"its last call that failed, at {at}: {found.last_error_message[:MOST_CHARS]}"
-            )
-    elif found.url:
+        failed_at = moment(whole(found, "last_error_date"))
+        if failed_at and why:
+            facts.append(f"its last call that failed, at {failed_at:%Y-%m-%d %H:%M} UTC: {why}")
+    elif url:
         facts.append("a webhook is set, and is removed when the daemon starts")
-    if found.pending_update_count:
-        facts.append(f"{found.pending_update_count} updates wait")
+    if waiting := whole(found, "pending_update_count"):
+        facts.append(f"{waiting} updates wait")
     return facts
 
 
@@ -204,15 +201,11 @@ async def check(settings: TelegramSettings, secrets: Mapping[str, str]) -> str:
         ChannelUnauthorized: The token is not accepted.
         ChannelUnavailable: Telegram can't be reached.
     """
-    account = Account("telegram", settings, secrets)
-    try:
-        user = await account.me()
-        hook = await account.webhook()
-    finally:
-        await account.aclose()
-    hears = "every message" if user.can_read_all_group_messages else "what is meant for it"
-    facts = [f"@{user.username} answers; in groups it hears {hears}"]
-    if settings.groups == "all" and not user.can_read_all_group_messages:
+    async with aclosing(Account("telegram", settings, secrets)) as account:
+        user, hook = await account.me(), await account.webhook()
+    hears_all = flag(user, "can_read_all_group_messages")
+    hears = "every message" if hears_all else "what is meant for it"
+    facts = [f"@{text(user, 'username')} answers; in groups it hears {hears}"]
+    if settings.groups == "all" and not hears_all:
         facts.append('`groups = "all"` needs privacy mode off (@BotFather, /setprivacy)')
-    facts += deliveries(settings, hook)
-    return "; ".join(facts)
+    return "; ".join([*facts, *deliveries(settings, hook)])

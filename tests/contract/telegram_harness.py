@@ -1,4 +1,4 @@
-"""Telegram under the contract suite: the real library against our own Bot API server."""
+"""Telegram under the contract suite: the adapter against our own Bot API server."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence

@@ -188,7 +188,7 @@ def test_a_channel_that_nobody_emulates_is_told() -> None:
 @pytest.mark.parametrize(
     ("platform", "missing", "extras"),
     [
-        ("telegram", "telegram", "telegram"),
+        ("telegram", "telegramify_markdown", "telegram"),
         ("discord", "discord", "discord,try-discord"),
         ("slack", "slack_bolt", "slack,try-slack"),
         ("email", "aiosmtplib", "email"),

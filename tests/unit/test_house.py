@@ -211,7 +211,7 @@ def test_listing_the_channels_imports_no_sdk() -> None:
 
 
 SDKS = {
-    "telegram": {"telegram"},
+    "telegram": set[str](),
     "discord": {"discord"},
     "slack": {"slack_sdk"},
     "email": {"aiosmtplib"},

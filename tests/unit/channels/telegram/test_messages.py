@@ -3,10 +3,10 @@
 import pytest
 
 from channels.telegram.emulator import BadGateway, Chat, Lose, Refuse, TooMany
+from channels.telegram.errors import TokenRefused
 from tests.unit.channels.telegram.stage import Stage, stage
 from zeroclaw import (
     ChannelRejected,
-    ChannelUnavailable,
     DeliveryUnknown,
     LookupResult,
     MessageRef,
@@ -231,7 +231,7 @@ async def shown(on: Stage, method: str, ref: MessageRef) -> None:
 @pytest.mark.parametrize(
     ("fault", "kind"),
     [
-        (Refuse(code=401, description="Unauthorized"), ChannelUnavailable),
+        (Refuse(code=401, description="Unauthorized"), TokenRefused),
         (TooMany(retry_after_s=7), RateLimited),
         (BadGateway(carried_out=True), DeliveryUnknown),
         (Lose(carried_out=False), DeliveryUnknown),

@@ -14,13 +14,13 @@ from channels.telegram.errors import MethodUnknown
 from channels.telegram.messages import Messages
 from channels.telegram.styled import Styled
 from tests.contract.loopback_harness import no_log
+from tests.fakes.hang_up import saying
 from zeroclaw import (
     Address,
     ChannelRejected,
     ChannelUnauthorized,
     ChannelUnavailable,
     DeliveryUnknown,
-    RateLimited,
     SecretReference,
     ZeroclawError,
 )
@@ -70,6 +70,8 @@ async def odd_server(
 @pytest.mark.parametrize(
     "body",
     [b"", b"null", b"[]", b"7", b"{}", b'{"ok": true}', b"\xff\xfe", b"[" * 100_000]
+    + [b'{"result": []}', b'{"ok": "yes", "result": []}', b'{"ok": false, "result": []}']
+    + [b'{"ok": true, "result": [%s' % (b"{}," * 100), b"7" * 5000]
     + [b'{"ok": true, "result": %s}' % odd for odd in (b"null", b"7", b'{"a": 1}')],
 )
 async def test_a_poll_that_is_answered_with_nonsense_has_failed(body: bytes) -> None:
@@ -79,16 +81,40 @@ async def test_a_poll_that_is_answered_with_nonsense_has_failed(body: bytes) -> 
             await account.updates(None)
 
 
-@pytest.mark.parametrize(
-    ("said", "wait_s"),
-    [("2.5", 2.5), ("-3", 1), ("0", 1), ('"x"', 1), ("1e300", 86_400), ("[]", 1)],
-)
-async def test_any_wait_that_is_asked_for_is_read(said: str, wait_s: float) -> None:
-    body = b'{"ok": false, "error_code": 429, "parameters": {"retry_after": %s}}' % said.encode()
-    async with odd_server((429, body)) as account:
-        with pytest.raises(RateLimited) as caught:
-            await account.updates(None)
-    assert caught.value.retry_after_s == wait_s
+@pytest.mark.parametrize("result", [b"true", b"7", b"[]", b"{}", b'{"message_id": "7"}'])
+async def test_a_message_without_a_number_may_have_arrived(result: bytes) -> None:
+    """There is nothing by which it could be edited, so it is looked for (P1)."""
+    async with odd_server((200, b'{"ok": true, "result": %s}' % result)) as account:
+        with pytest.raises(DeliveryUnknown):
+            await Messages(account, SETTINGS, no_log).post(HERE, Styled(text="a"))
+
+
+@pytest.mark.parametrize("body", [b"true", b"7", b"[]", b'{"id": 7}', b'{"id": "123"}'])
+async def test_a_bot_that_is_another_or_none_is_not_met(body: bytes) -> None:
+    async with odd_server((200, b'{"ok": true, "result": %s}' % body)) as account:
+        with pytest.raises(ChannelUnavailable):
+            await account.me()
+
+
+async def test_the_token_follows_no_redirect() -> None:
+    """Whoever may answer for the server must not have the token sent on (P8)."""
+    asked: list[bytes] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.append(await reader.readline())
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as elsewhere:
+        port = elsewhere.sockets[0].getsockname()[1]
+        head = b"HTTP/1.1 307 Go\r\nContent-Length: 0\r\nLocation: http://127.0.0.1:%d/a\r\n\r\n"
+        async with saying(head % port, after=b"\r\n\r\n") as url:
+            settings = SETTINGS.model_copy(update={"api_base_url": url})
+            account = Account("telegram", settings, {"token": TOKEN})
+            with pytest.raises(ChannelUnavailable) as caught:
+                await account.me()
+            await account.aclose()
+    assert asked == []
+    assert TOKEN not in str(caught.value)
 
 
 @pytest.mark.parametrize("parameters", [b"[]", b"7", b'{"migrate_to_chat_id": "x"}'])
@@ -113,7 +139,7 @@ async def test_nothing_of_an_answer_that_can_not_be_read_is_logged_or_told(
     for said in (caplog.text, str(told.value), str(unknown.value)):
         assert "hunter2" not in said
         assert TOKEN not in said
-    assert ("bad gateway (502)" in str(unknown.value)) is (status == 502)
+    assert ("Telegram failed (502)" in str(unknown.value)) is (status == 502)
 
 
 def _file(path: str) -> bytes:
@@ -129,6 +155,13 @@ async def test_of_a_file_that_is_larger_than_it_says_only_the_start_is_read() ->
         with pytest.raises(ChannelRejected, match="larger than 100 bytes"):
             await account.download("a", max_bytes=100)
         await hung_up.wait()
+
+
+@pytest.mark.parametrize("path", ["", "/var/lib/telegram-bot-api/a"])
+async def test_a_file_that_stays_with_the_server_is_said_to(path: str) -> None:
+    async with odd_server((200, _file(path))) as account:
+        with pytest.raises(ChannelRejected, match="start it without --local"):
+            await account.download("a", max_bytes=100)
 
 
 @pytest.mark.parametrize(
@@ -203,7 +236,7 @@ async def test_a_method_that_a_server_does_not_know_is_told_as_that() -> None:
 async def test_what_is_said_of_the_token_or_by_a_proxy_is_not_said_of_rich_messages(
     answer: tuple[int, bytes],
 ) -> None:
-    """The library words all of them alike; they are shown again when the server is back."""
+    """They are shown again when the server is back."""
     async with odd_server(answer) as account:
         messages = Messages(account, SETTINGS, no_log)
         with pytest.raises(ChannelUnavailable):

@@ -3,7 +3,7 @@
 import pytest
 
 from channels.telegram.emulator import BadGateway, BadMarkup, Lose, Refuse, TooMany
-from channels.telegram.errors import MethodUnknown
+from channels.telegram.errors import MethodUnknown, TokenRefused
 from tests.contract.channel_suite import Desk, receiving
 from tests.contract.channel_words import APPROVED, CARD, DENIED
 from tests.unit.channels.telegram.stage import stage
@@ -37,7 +37,7 @@ pytestmark = pytest.mark.slow
         (Refuse(code=500, description="Internal Server Error"), DeliveryUnknown),
         (Refuse(code=403, description="Forbidden: bot was blocked by the user"), ChannelRejected),
         (Refuse(code=400, description="Bad Request: chat not found"), ChannelRejected),
-        (Refuse(code=401, description="Unauthorized"), ChannelUnavailable),
+        (Refuse(code=401, description="Unauthorized"), TokenRefused),
         (Refuse(code=404, description="Not Found"), MethodUnknown),
         (Refuse(code=404, description="Not Found: method not found"), MethodUnknown),
     ],
@@ -168,7 +168,7 @@ async def test_links_are_not_looked_behind_unless_it_is_asked_for(
         ann = on.telegram.person("Ann")
         await on.channel.send(on.place(ann.id), on.outgoing("https://example.org"))
         (call,) = on.telegram.called("sendMessage")
-        assert ('"is_disabled": true' in call.parameters.text("link_preview_options")) is is_off
+        assert call.parameters.json("link_preview_options") == {"is_disabled": is_off}
 
 
 # --- files ---------------------------------------------------------------------------------------

@@ -7,8 +7,8 @@ from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 
 import pytest
-from telegram import WebhookInfo
 
+from channels._remote.fields import Json
 from channels.telegram.account import Account
 from channels.telegram.lookup import Numbers
 from channels.telegram.updates import Intake
@@ -46,6 +46,14 @@ class Post:
         return self._body
 
 
+def info(url: str, waiting: int = 0, failed: tuple[datetime, str] | None = None) -> Json:
+    """A WebhookInfo."""
+    told: dict[str, object] = {"url": url, "pending_update_count": waiting}
+    if failed is not None:
+        told |= {"last_error_date": int(failed[0].timestamp()), "last_error_message": failed[1]}
+    return told
+
+
 class Telegram(Account):
     """Says where it posts to as it is told; remembers what it was asked for."""
 
@@ -58,16 +66,13 @@ class Telegram(Account):
         self.faults = 0
         self.looks = 0
 
-    async def webhook(self) -> WebhookInfo:
+    async def webhook(self) -> Json:
         self.looks += 1
         if self.faults:
             self.faults -= 1
             message = "Telegram can't be reached"
             raise ChannelUnavailable(message)
-        at, why = self.failed or (None, None)
-        return WebhookInfo(
-            self.url, False, self.waiting, last_error_date=at, last_error_message=why
-        )
+        return info(self.url, self.waiting, self.failed)
 
     async def set_webhook(self, url: str, *, secret: str) -> None:
         self.url = url
@@ -326,16 +331,14 @@ async def test_a_look_that_fails_ends_nothing_and_three_in_a_row_do() -> None:
 def test_where_updates_go_and_what_became_of_them_is_said() -> None:
     called = SETTINGS.model_copy(update={"receive": "webhook", "webhook_url": URL})
     at = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
-    failing = WebhookInfo(URL, False, 2, last_error_date=at, last_error_message="timed out")
+    failing = info(URL, 2, (at, "timed out"))
     assert deliveries(called, failing) == [
         f"Telegram calls {URL}",
         "its last call that failed, at 2026-01-02 03:04 UTC: timed out",
         "2 updates wait",
     ]
-    assert deliveries(called, WebhookInfo("", False, 0)) == [
-        f"Telegram calls {URL}, once the daemon starts"
-    ]
-    assert deliveries(SETTINGS, WebhookInfo(URL, False, 0)) == [
+    assert deliveries(called, info("")) == [f"Telegram calls {URL}, once the daemon starts"]
+    assert deliveries(SETTINGS, info(URL)) == [
         "a webhook is set, and is removed when the daemon starts"
     ]
-    assert deliveries(SETTINGS, WebhookInfo("", False, 0)) == []
+    assert deliveries(SETTINGS, info("")) == []

@@ -1,0 +1,146 @@
+"""Who acts next, for each answer that is no success."""
+
+import pytest
+
+from channels._remote.fields import Json
+from channels.telegram.errors import (
+    MOST_CHARS,
+    AsWanted,
+    MethodUnknown,
+    Moved,
+    NotOurs,
+    NotThere,
+    OtherKind,
+    TokenRefused,
+    refused,
+)
+from zeroclaw import (
+    ChannelRejected,
+    ChannelUnavailable,
+    DeliveryUnknown,
+    RateLimited,
+    ZeroclawError,
+)
+
+
+def answer(status: int, description: object = None, **parameters: object) -> ZeroclawError:
+    """What is raised for a Bot API server's refusal."""
+    said: Json = {"ok": False, "description": description, "parameters": parameters}
+    return refused("t", status, said)
+
+
+@pytest.mark.parametrize(
+    ("status", "description", "kind", "says"),
+    [
+        (400, "Bad Request: chat not found", ChannelRejected, "chat not found"),
+        (403, "Forbidden: bot was blocked", ChannelRejected, "forbidden: bot was blocked"),
+        (413, "Request Entity Too Large", ChannelRejected, "request entity too large"),
+        (400, "Bad Request: message is not modified: x", AsWanted, "message is not modified: x"),
+        (400, "Bad Request: message to delete not found", AsWanted, "message to delete not found"),
+        (400, "Bad Request: message to edit not found", NotThere, "message to edit not found"),
+        (400, "Bad Request: MESSAGE_ID_INVALID", NotThere, "message_id_invalid"),
+        (400, "Bad Request: message can't be edited", NotOurs, "message can't be edited"),
+        (
+            400,
+            "Bad Request: there is no text in the message to edit",
+            OtherKind,
+            "there is no text in the message to edit",
+        ),
+        (401, "Unauthorized", TokenRefused, "unauthorized"),
+        (404, "Not Found", MethodUnknown, "the server does not know the method"),
+        (500, "Internal Server Error", DeliveryUnknown, "Telegram failed (internal server error)"),
+        (502, None, DeliveryUnknown, "Telegram failed (502)"),
+    ],
+)
+def test_each_refusal_says_who_acts_next(
+    status: int, description: object, kind: type[ZeroclawError], says: str
+) -> None:
+    error = answer(status, description)
+    assert (type(error), str(error)) == (kind, f"`t`: {says}")
+
+
+def test_a_second_program_with_the_same_token_is_no_refusal_of_the_token() -> None:
+    """And the text says what to do (P10)."""
+    error = answer(409, "Conflict: terminated by other getUpdates request")
+    assert type(error) is ChannelUnavailable
+    assert "give this daemon a bot of its own" in str(error)
+
+
+def test_what_is_gone_and_what_is_no_markup_is_marked() -> None:
+    """A new message may do in place of the one, plain text in place of the other."""
+    descriptions = ("message to edit not found", "can't parse entities: no", "chat not found")
+    found = [answer(400, f"Bad Request: {one}") for one in descriptions]
+    rejected = [one for one in found if isinstance(one, ChannelRejected)]
+    assert [(one.gone, one.markup) for one in rejected] == [
+        (True, False),
+        (False, True),
+        (False, False),
+    ]
+
+
+def test_a_group_that_became_another_says_which() -> None:
+    error = answer(400, "Bad Request: group chat was upgraded", migrate_to_chat_id=-1001)
+    assert isinstance(error, Moved)
+    assert (error.chat, error.gone) == (-1001, True)
+
+
+@pytest.mark.parametrize("chat", ["-1001", None, True, 1.5, 2**70])
+def test_a_group_that_became_nothing_was_refused(chat: object) -> None:
+    error = answer(400, "Bad Request: no", migrate_to_chat_id=chat)
+    assert (type(error), str(error)) == (ChannelRejected, "`t`: no")
+
+
+@pytest.mark.parametrize(
+    ("stated", "wait_s"),
+    [
+        *((7, 7), (2.5, 2.5), ("5", 5), (-1, 1), (0, 1), (None, 1), ("x", 1), ([], 1), ({}, 1)),
+        *((1e300, 86_400), (10**400, 1), (float("nan"), 1), ("9" * 5000, 86_400)),
+    ],
+    ids=lambda one: str(one)[:8],
+)
+def test_any_wait_is_read(stated: object, wait_s: float) -> None:
+    error = answer(429, "Too Many Requests", retry_after=stated)
+    assert isinstance(error, RateLimited)
+    assert error.retry_after_s == wait_s
+
+
+def test_a_refusal_as_one_too_many_needs_no_wait_and_no_body() -> None:
+    """A proxy may count as well, and takes nothing in."""
+    assert isinstance(answer(429), RateLimited)
+    assert isinstance(refused("t", 429, {}), RateLimited)
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "kind"),
+    [
+        (200, {}, DeliveryUnknown),
+        (200, {"ok": True}, DeliveryUnknown),
+        (200, {"ok": "yes", "result": {}, "error_code": 400}, DeliveryUnknown),
+        (200, {"ok": False}, DeliveryUnknown),
+        (200, {"ok": False, "error_code": "400"}, DeliveryUnknown),
+        (200, {"ok": False, "error_code": 400}, ChannelRejected),
+        (504, {"ok": False, "error_code": 400}, DeliveryUnknown),
+        (408, {}, DeliveryUnknown),
+        (302, {}, ChannelUnavailable),
+        (400, {}, ChannelUnavailable),
+        (401, {"description": "Unauthorized"}, ChannelUnavailable),
+        (404, {"ok": True, "result": 7}, ChannelUnavailable),
+    ],
+)
+def test_what_is_no_answer_of_a_bot_api_server_refuses_nothing(
+    status: int, said: Json, kind: type[ZeroclawError]
+) -> None:
+    """Whether it arrived is open where the server itself may have failed (P1)."""
+    assert type(refused("t", status, said)) is kind
+
+
+def test_what_others_than_a_bot_api_server_say_is_not_told() -> None:
+    error = refused("t", 403, {"description": "hunter2"})
+    assert "hunter2" not in str(error)
+
+
+def test_of_a_long_description_the_beginning_is_told() -> None:
+    """Odd letters are none that could not be stored."""
+    assert len(str(answer(400, "é" * 1_000_000))) < 2 * MOST_CHARS
+    assert str(answer(400, "a\ud800")) == "`t`: a\ufffd"
+    assert str(answer(400, ["x"])) == "`t`: 400"

@@ -1,0 +1,219 @@
+"""Each call means to a Bot API server what python-telegram-bot sends for the same."""
+
+import json
+import re
+from collections.abc import Awaitable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from telegram import (
+    Bot,
+    BotCommand,
+    BotCommandScope,
+    BotCommandScopeAllPrivateChats,
+    BotCommandScopeChat,
+    CopyTextButton,
+    ForceReply,
+    InlineKeyboardButton,
+    InlineKeyboardMarkup,
+    InputFile,
+    LinkPreviewOptions,
+    MessageEntity,
+    ReplyParameters,
+)
+from telegram.error import TelegramError
+
+from channels import telegram as product
+from channels.telegram.account import MOST_POSTED, POLL_S, Account
+from channels.telegram.decode import ALLOWED_UPDATES
+from channels.telegram.emulator import Emulator, TooMany
+from channels.telegram.emulator.faults import Call
+from channels.telegram.menus import offer
+from channels.telegram.messages import Messages
+from channels.telegram.styled import Button, File, Mark, Styled
+from tests.contract.loopback_harness import no_log
+from tests.contract.telegram_harness import SETTINGS
+from tests.emulators.telegram.bots import bot_of
+from tests.fakes.manual_clock import ManualClock
+from zeroclaw import Address, Menu, MenuEntry, MessageRef, ZeroclawError, replace
+
+# All open real sockets.
+pytestmark = pytest.mark.slow
+
+METHOD = r'"((?:get|set|send|edit|delete|answer)[A-Z]\w+)"'
+ANN, TOPIC = 77, 4
+TEXT, RICH, LINK = "é “b” 7", "<p>é</p>", "https://example.org/?a=b&c"
+FILE = File(name="a “b”.csv", content=b"1,2\r\n--\r\n")
+SHOWN = Styled(
+    text=TEXT,
+    marks=(
+        Mark(kind="bold", offset=0, length=1),
+        Mark(kind="text_link", offset=2, length=3, url=LINK),
+        Mark(kind="pre", offset=6, length=1, language="python"),
+    ),
+    rows=((Button(label="✓", data="o:1"), Button(label="copy", copied="zc-1")),),
+)
+ENTITIES = [
+    MessageEntity("bold", 0, 1),
+    MessageEntity("text_link", 2, 3, url=LINK),
+    MessageEntity("pre", 6, 1, language="python"),
+]
+ROW = [
+    InlineKeyboardButton("✓", callback_data="o:1"),
+    InlineKeyboardButton("copy", copy_text=CopyTextButton("zc-1")),
+]
+BUTTONS = InlineKeyboardMarkup([ROW])
+HIDDEN, SEEN = LinkPreviewOptions(is_disabled=True), LinkPreviewOptions(is_disabled=False)
+BELOW = ReplyParameters(3, allow_sending_without_reply=True)
+MENU = Menu(
+    everyone=(MenuEntry(name="stop", does={"en": "Stop", "de": "Halt"}),),
+    operators=(MenuEntry(name="halt", does={"en": "Stop all", "de": "Alles anhalten"}),),
+    operator_senders=(str(ANN),),
+)
+
+
+def ours(account: Account) -> list[Awaitable[object]]:
+    here = Address(channel="telegram", account="1", chat=str(ANN), direct=True)
+    topic, ref = replace(here, thread=str(TOPIC)), MessageRef(address=here, message="5")
+    messages = Messages(account, SETTINGS.model_copy(update={"link_previews": True}), no_log)
+    plain, rich = Styled(text=TEXT), replace(SHOWN, rich=RICH)
+    return [
+        account.me(),
+        account.webhook(),
+        account.updates(None),
+        account.updates(1),
+        account.set_webhook(LINK, secret="s"),
+        account.forget_webhook(),
+        account.download("f1", max_bytes=1),
+        offer(account, MENU, no_log),
+        messages.post(here, plain),
+        messages.post(topic, SHOWN, reply_to="3"),
+        messages.post(here, replace(plain, asks=True)),
+        messages.post(topic, replace(SHOWN, file=FILE), reply_to="3"),
+        messages.post(here, Styled(text="", file=FILE)),
+        messages.post(topic, rich, reply_to="3"),
+        messages.edit(ref, plain),
+        messages.edit(ref, SHOWN),
+        messages.edit(ref, SHOWN, is_caption=True),
+        messages.delete(ref),
+        messages.preview(here, plain, draft=6),
+        messages.preview(topic, SHOWN, draft=6),
+        messages.preview(topic, rich, draft=6),
+        messages.toast("q1", TEXT),
+        messages.toast("q1", ""),
+        messages.typing(here),
+        messages.typing(topic),
+    ]
+
+
+def theirs(bot: Bot) -> list[Awaitable[object]]:
+    rich = {"chat_id": ANN, "message_thread_id": TOPIC, "rich_message": {"html": RICH}}
+    below, ask = {**rich, "reply_markup": BUTTONS, "reply_parameters": BELOW}, ForceReply(True)
+    document, allowed = InputFile(FILE.content, filename=FILE.name), list(ALLOWED_UPDATES)
+    return [
+        bot.get_me(),
+        bot.get_webhook_info(),
+        bot.get_updates(timeout=POLL_S, allowed_updates=allowed),
+        bot.get_updates(1, timeout=POLL_S, allowed_updates=allowed),
+        bot.set_webhook(
+            LINK,
+            secret_token="s",
+            allowed_updates=allowed,
+            max_connections=MOST_POSTED,
+            drop_pending_updates=False,
+        ),
+        bot.delete_webhook(drop_pending_updates=False),
+        bot.get_file("f1"),
+        *menu(bot, BotCommandScopeAllPrivateChats(), None, "stop", "Stop"),
+        *menu(bot, BotCommandScopeAllPrivateChats(), "de", "stop", "Halt"),
+        *menu(bot, BotCommandScopeChat(ANN), None, "halt", "Stop all"),
+        *menu(bot, BotCommandScopeChat(ANN), "de", "halt", "Alles anhalten"),
+        bot.send_message(ANN, TEXT, link_preview_options=SEEN),
+        bot.send_message(
+            ANN,
+            TEXT,
+            message_thread_id=TOPIC,
+            entities=ENTITIES,
+            reply_markup=BUTTONS,
+            reply_parameters=BELOW,
+            link_preview_options=SEEN,
+        ),
+        bot.send_message(ANN, TEXT, reply_markup=ask, link_preview_options=HIDDEN),
+        bot.send_document(
+            ANN,
+            document,
+            TEXT,
+            message_thread_id=TOPIC,
+            caption_entities=ENTITIES,
+            reply_markup=BUTTONS,
+            reply_parameters=BELOW,
+            disable_content_type_detection=True,
+        ),
+        bot.send_document(ANN, document, disable_content_type_detection=True),
+        bot.do_api_request("sendRichMessage", below),
+        bot.edit_message_text(TEXT, ANN, 5, link_preview_options=SEEN),
+        bot.edit_message_text(
+            TEXT, ANN, 5, entities=ENTITIES, reply_markup=BUTTONS, link_preview_options=SEEN
+        ),
+        bot.edit_message_caption(
+            ANN, 5, caption=TEXT, caption_entities=ENTITIES, reply_markup=BUTTONS
+        ),
+        bot.delete_message(ANN, 5),
+        bot.send_message_draft(ANN, 6, TEXT),
+        bot.send_message_draft(ANN, 6, TEXT, message_thread_id=TOPIC, entities=ENTITIES),
+        bot.do_api_request("sendRichMessageDraft", {**rich, "draft_id": 6}),
+        bot.answer_callback_query("q1", TEXT),
+        bot.answer_callback_query("q1"),
+        bot.send_chat_action(ANN, "typing"),
+        bot.send_chat_action(ANN, "typing", message_thread_id=TOPIC),
+    ]
+
+
+def menu(
+    bot: Bot, scope: BotCommandScope, language: str | None, name: str, does: str
+) -> tuple[Awaitable[object], Awaitable[object]]:
+    wanted = [BotCommand(name, does)]
+    return (
+        bot.get_my_commands(scope, language_code=language),
+        bot.set_my_commands(wanted, scope, language_code=language),
+    )
+
+
+async def made(telegram: Emulator, calls: list[Awaitable[object]]) -> list[tuple[object, ...]]:
+    """Make calls, of which many are refused, and return what arrived."""
+    before = len(telegram.calls)
+    for one in calls:
+        with suppress(ZeroclawError, TelegramError):
+            await one
+    return [meant(call) for call in telegram.calls[before:]]
+
+
+def meant(call: Call) -> tuple[object, ...]:
+    """What a server reads; of a file's part it does not read the type."""
+    values = {name: decoded(value) for name, value in call.parameters.values.items()}
+    files = {name: (one.name, one.content) for name, one in call.parameters.files.items()}
+    return call.method, values, files
+
+
+def decoded(value: object) -> object:
+    try:
+        return json.loads(value) if isinstance(value, str) else value
+    except ValueError:
+        return value
+
+
+async def test_each_call_says_what_the_library_says() -> None:
+    """And there is no call of ours that is not among these."""
+    async with Emulator(clock=ManualClock()) as telegram, bot_of(telegram) as bot:
+        # So that no webhook is called, and nothing is tried in a second form.
+        for method in ("setWebhook", "sendRichMessage", "sendRichMessageDraft"):
+            telegram.will(method, TooMany(retry_after_s=1), times=None)
+        telegram.person("Ann", id_=ANN).says("hi")
+        settings = SETTINGS.model_copy(update={"api_base_url": telegram.url})
+        account = Account("telegram", settings, {"token": telegram.token})
+        said = await made(telegram, ours(account))
+        await account.aclose()
+        assert said == await made(telegram, theirs(bot))
+    source = "".join(one.read_text() for one in Path(product.__file__).parent.glob("*.py"))
+    assert {method for method, *_ in said} == set(re.findall(METHOD, source))
