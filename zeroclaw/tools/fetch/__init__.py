@@ -168,8 +168,6 @@ def _shown(found: Fetched, asked: Target, *, links: bool) -> str:
         text = described(found.data, len(found.data))
     elif found.type.kind == "html":
         base = found.target.url
-        from zeroclaw.tools.fetch.page import readable_page  # which brings a parser
-
         page = readable_page(text, (lambda address: _whole(base, address)) if links else None)
         head += [f"title: {page.title}"] if page.title else []
         text = page.text
