@@ -190,7 +190,6 @@ def test_a_channel_that_nobody_emulates_is_told() -> None:
     [
         ("telegram", "telegramify_markdown", "telegram"),
         ("discord", "discord", "discord,try-discord"),
-        ("slack", "slack_bolt", "slack,try-slack"),
         ("email", "aiosmtplib", "email"),
     ],
 )
