@@ -5,6 +5,8 @@ that was fetched a little later: by then it stands in the store, or is asked for
 
     on record ──► disk ── the record is left before a message names it ──┐
     off the record ──────────────────────────────────────────────────────┴──► memory
+
+One that a message on record has named is read-only from then on: that outlasts a kill, as the message does.
 """
 
 import asyncio
@@ -13,6 +15,7 @@ import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from stat import S_IMODE
 
 from zeroclaw import Clock
 
@@ -20,6 +23,8 @@ KEPT = timedelta(days=1)
 KEPT_AFTER = timedelta(minutes=10)
 MOST_BYTES = 100_000_000
 """Of all files that wait, and of all that are on their way; a page that uploads more is told to wait."""
+NAMED = 0o400
+"""The mode of a file that a message on record has named."""
 _ID = re.compile(r"[0-9A-Za-z_-]{8,64}")
 
 
@@ -53,7 +58,6 @@ class Uploads:
         """Keep them there, each of at most `most_bytes`; off the record in memory."""
         self._is_off_the_record = is_off_the_record
         self._held: dict[str, tuple[datetime, bytes]] = {}
-        self._named: set[str] = set()
         self._directory = directory
         self._clock = clock
         self._most_bytes = most_bytes
@@ -119,9 +123,7 @@ class Uploads:
         """
         async with self._disk:
             is_off = await self._is_off_the_record()
-            if not is_off:
-                self._named.update(named)
-            await asyncio.to_thread(self._sweep, is_off=is_off)
+            await asyncio.to_thread(self._sweep, () if is_off else named, is_off=is_off)
 
     def _path(self, name: str) -> Path | None:
         if self._directory is None or _ID.fullmatch(name) is None:
@@ -164,19 +166,22 @@ class Uploads:
         self._date(path, KEPT - KEPT_AFTER)
         return body
 
-    def _sweep(self, *, is_off: bool) -> None:
+    def _sweep(self, named: Iterable[str], *, is_off: bool) -> None:
         if self._directory is None:
             return
+        for path in filter(None, map(self._path, named)):
+            if path.exists():
+                path.chmod(NAMED)
         before = self._clock.now() - KEPT
         self._held = {name: one for name, one in self._held.items() if one[0] >= before}
         for path in self._directory.iterdir():
-            kept_at = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+            found = path.stat()
+            kept_at = datetime.fromtimestamp(found.st_mtime, UTC)
             if kept_at >= before:
-                if not is_off or path.name in self._named:
+                if not is_off or S_IMODE(found.st_mode) == NAMED:
                     continue
                 self._held.setdefault(path.name, (kept_at, path.read_bytes()))
             path.unlink()
-        self._named &= {path.name for path in self._directory.iterdir()}
 
     def _date(self, path: Path, age: timedelta) -> None:
         """Let a file count as this old; one that is gone meanwhile is asked for in vain."""

@@ -264,7 +264,10 @@ async def test_what_is_uploaded_off_the_record_is_on_no_disk(tmp_path: Path) -> 
 
 
 async def test_files_of_before_leave_the_disk_with_the_record(tmp_path: Path) -> None:
-    """Those that no message on record has named; whatever a kill left is taken by the next process."""
+    """Those that no message on record has named, before a kill and after it.
+
+    The others' messages may still wait for them, however many processes are killed meanwhile.
+    """
     record = Record(off=False)
     uploads = Uploads(tmp_path, ManualClock(), 100, record.is_left)
     for name in ("named-file", "unnamed-file"):
@@ -274,10 +277,14 @@ async def test_files_of_before_leave_the_disk_with_the_record(tmp_path: Path) ->
     await uploads.sweep()
     assert names_in(tmp_path) == ["named-file"]
     assert await uploads.content("unnamed-file", 9) == b"milk"
-    later = Uploads(tmp_path, ManualClock(), 100, record.is_left)
-    await later.sweep()
-    assert names_in(tmp_path) == []
-    assert await later.content("named-file", 9) == b"milk"
+    record.off = False
+    await uploads.take("another-file", _chunks(b"milk"))
+    record.off = True
+    for _ in range(2):
+        later = Uploads(tmp_path, ManualClock(), 100, record.is_left)
+        await later.sweep()
+        assert names_in(tmp_path) == ["named-file"]
+        assert await later.content("named-file", 9) == b"milk"
 
 
 async def test_a_file_that_comes_as_the_record_is_left_is_taken_from_the_disk(
