@@ -3,7 +3,7 @@
 `SEEN` were written before the thresholds of `limits/loops.py` were fixed, `UNSEEN` afterwards. Of those
 two were missed, and one honest one was stopped, the ten words; since then a near-equal call counts
 half. `FRESH` followed, with a miss and a stop; since then a second look is free and a time-out is no
-difference. `LATER` was written behind that. A script is what the model asks for, round by round; whatever it reads, it goes on.
+difference. `LATER` was written behind that, and `NOISY` before numbers in results counted little. A script is what the model asks for, round by round; whatever it reads, it goes on.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -481,3 +481,98 @@ LATER = Scripts(
     },
 )  # fmt: skip
 """Written when nothing of the rule was to change any more, and played once: one more sample."""
+NOISY = Scripts(
+    looping={
+        "runs tests whose output is timed": round_and_round(
+            (shell("python3 t.py 2>&1 | tail -n 1; echo took $(date +%N) ns"),),
+            after=[(write("t.py", PROGRAM),)],
+        ),
+        "runs timed tests and reads them": round_and_round(
+            (shell("python3 t.py 2>&1 | tail -n 1; echo took $(date +%N) ns"),),
+            (read("t.py"),),
+            after=[(write("t.py", PROGRAM),)],
+        ),
+        "starts a process that dies": round_and_round((shell("echo started as $$; false"),)),
+        "makes a name and forgets it": round_and_round(
+            (shell("cat /proc/sys/kernel/random/uuid"),)
+        ),
+        "looks who else is there": round_and_round(
+            (shell("ls -l --time-style=full-iso /proc/self/stat"),), (shell("id -un"),)
+        ),
+        "asks how long the machine is up": round_and_round((shell("cat /proc/uptime"),)),
+        "edits what is not there in new ways": [
+            HELLO, *each(edit("a.txt", f"goodbye {number}", "farewell") for number in range(LENGTH))
+        ],
+        "plans and plans": [
+            (write("plan.md", f"The plan, as of step {number}.\n"),) for number in range(LENGTH)
+        ],
+        "writes a note of each look": [
+            HELLO,
+            *(
+                one
+                for number in range(22)
+                for one in ((shell("wc -c a.txt"),), (remember(f"looked at it, time {number}"),))
+            ),
+        ],
+        "two commands that fail, with a clock": round_and_round(
+            (shell("date +%T.%N; cat nothing-here"),), (shell("date +%T.%N; ls nothing-there"),)
+        ),
+    },
+    honest={
+        "waits for a job by its percentage": each(
+            shell("echo >> p; echo $(( $(wc -l < p) * 5 )) %") for _ in range(20)
+        ),
+        "watches a job and its log": [
+            one
+            for _ in range(8)
+            for one in (
+                (shell("echo RUNNING"),),
+                (shell("echo x >> q; echo step $(wc -l < q) of 8"),),
+            )
+        ],
+        "runs timed tests after each change": [
+            (write("t.py", PROGRAM),),
+            *(
+                one
+                for number in range(8)
+                for one in (
+                    (edit("t.py", f"n = {number}\n", f"n = {number + 1}\n"),),
+                    (shell("python3 t.py; echo took $(date +%N) ns"),),
+                )
+            ),
+        ],
+        "measures ten times": each(shell("date +%s%N") for _ in range(10)),
+        "throws dice": each(shell("echo $(( $(date +%N) % 6 + 1 ))") for _ in range(12)),
+        "takes jobs from a queue": [
+            (write("queue", "".join(f"job {number}\n" for number in range(15))),),
+            *each(shell("head -n 1 queue; sed -i 1d queue") for _ in range(15)),
+        ],
+        "reads its plan before each step": [
+            (write("plan.md", POEM[:200]),),
+            *(
+                one
+                for number in range(12)
+                for one in ((read("plan.md"),), (write(f"step{number}.txt", f"{number}\n"),))
+            ),
+        ],
+        "counts up a version": [
+            one
+            for number in range(9)
+            for one in ((write("VERSION", f"1.{number}\n"),), (read("VERSION"),))
+        ],
+        "retries a flaky command": [
+            *each(shell("echo x >> r; echo try $(wc -l < r); test $(wc -l < r) -ge 6") for _ in range(6)),
+            (read("r"),),
+        ],
+        "makes five passwords and keeps them": [
+            one
+            for number in range(5)
+            for one in (
+                (shell("cat /proc/sys/kernel/random/uuid"),),
+                (shell(f"echo {number} >> kept"),),
+            )
+        ],
+    },
+)  # fmt: skip
+"""Written before results that differ in numbers alone were counted, and played behind that: three were
+missed, of ten before. Since then calls that fail again are near-equal whatever the error says."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import tomli_w
 
-from tests.journeys.circles import FRESH, LATER, SEEN, UNSEEN, Round, Scripts
+from tests.journeys.circles import FRESH, LATER, NOISY, SEEN, UNSEEN, Round, Scripts
 from tests.journeys.world import world
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("bwrap")]
@@ -71,20 +71,22 @@ async def test_a_few_of_each(tmp_path: Path) -> None:
     assert [STOPPED in told[name] for name in (*looping, *honest)] == [True, True, False, False]
 
 
-@pytest.mark.long("plays eighty conversations")
+@pytest.mark.long("plays a hundred and forty conversations")
 @pytest.mark.parametrize(
     ("scripts", "when", "wrong"),
     [
         pytest.param(SEEN, "before", ((), ()), id="seen"),
-        # Each of their rounds tells something new; the bound of rounds ends them.
-        pytest.param(
-            UNSEEN,
-            "after",
-            (("reads one file and writes a diary", "asks for the time"), ()),
-            id="unseen",
-        ),
+        # It does something new in each second round; the bound of rounds ends it.
+        pytest.param(UNSEEN, "after", (("reads one file and writes a diary",), ()), id="unseen"),
         pytest.param(FRESH, "before", ((), ()), id="fresh"),
         pytest.param(LATER, "after", ((), ()), id="later"),
+        # So do these.
+        pytest.param(
+            NOISY,
+            "before",
+            (("makes a name and forgets it", "plans and plans", "writes a note of each look"), ()),
+            id="noisy",
+        ),
     ],
 )
 async def test_false_stops_and_misses_are_counted(

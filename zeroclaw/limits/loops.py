@@ -16,9 +16,14 @@ anew.
 A second look is no circle: who reads ten files and then all of them once more, or turns pages back,
 checks something. So an equal call counts from its third time on, or where it follows upon itself.
 
+An equal call whose result differs in nothing but digits, such as the time that tests took or the number
+of the process that died, is stale as well. But a job that gets on reads like that too: while there is
+such a round among them, four times as many are let be.
+
 A round with a near-equal call counts half: a model that looks for ten words that are nowhere reads
-`nothing found` ten times. And one that changed something is new though its result reads like the
-others': a model that labels twenty issues reads `done` twenty times.
+`nothing found` ten times. Of two that failed the errors may differ, for they quote the calls. And one
+that changed something is new though its result reads like the others': a model that labels twenty issues
+reads `done` twenty times.
 
 What is counted is folded from the journal, and what follows from it is an entry of it
 (`BatchAppended`): a restart finds both, and a later release that counts otherwise reads no old turn
@@ -50,6 +55,8 @@ MOST_ROUNDS = 64
 """Rounds of the log; a turn has 50 unless configured otherwise."""
 MOST_CALLS = 32
 """Of one round; what a model asks for beyond them is not looked at."""
+PATIENCE = 4
+"""How many times as many rounds may repeat where numbers change, which may be a job that gets on."""
 MOST_SHOWN, SHOWN_CHARS = 3, 160
 """Calls that the model is reminded of, and characters of each one's arguments."""
 
@@ -79,17 +86,19 @@ class Made(Value):
     Attributes:
         values: A digest of each argument, by name.
         result: A digest of what the model read.
+        gist: The same, but for digits.
         did_run: It ran and did not fail, so it may have changed something.
         shown: The beginning of its arguments.
-        repeats: What it is to an earlier call with the same result.
+        repeats: What it is to an earlier call with the same result; `noisy` with the same gist alone.
     """
 
     tool: str
     values: tuple[tuple[str, str], ...]
     result: str
+    gist: str
     did_run: bool
     shown: str
-    repeats: Literal["", "equal", "near"] = ""
+    repeats: Literal["", "equal", "near", "noisy"] = ""
 
 
 class Round(Value):
@@ -133,17 +142,22 @@ def judged(log: Log, *, most: int, warn: int, changes: Callable[[str], bool]) ->
         changes: Tells whether calls of a tool may change something.
     """
     stale: list[Round] = []
+    # In halves, see above; the two are for what the first of them repeats.
+    count, patience, reached = 2, 1, 0.0
     for made in reversed(log):
         if not all(_is_stale(one, changes) for one in made.calls):
             break
         stale.append(made)
-    # In halves, see above; the two are for what the first of them repeats.
-    count = 2 + sum(2 if _is_equal(made) else 1 for made in stale)
+        kinds = {one.repeats for one in made.calls}
+        count += 1 if "near" in kinds else 2
+        if "noisy" in kinds:
+            patience = PATIENCE
+        reached = max(reached, count / patience)
     calls = Counter((one.tool, one.shown) for made in stale for one in made.calls)
-    if stale and 0 < 2 * most <= count:
+    if 0 < 2 * most <= reached:
         return Judgement(loop=tuple(dict.fromkeys(tool for tool, _ in calls)))
-    is_due = most and 0 < 2 * warn <= count
-    if stale and is_due and not any(made.warned for made in stale):
+    is_due = most and 0 < 2 * warn <= reached
+    if is_due and not any(made.warned for made in stale):
         lines = "".join(
             f"\n- `{tool}` with {shown} ({times} times)"
             for (tool, shown), times in calls.most_common(MOST_SHOWN)
@@ -154,38 +168,39 @@ def judged(log: Log, *, most: int, warn: int, changes: Callable[[str], bool]) ->
 
 _WORD = (
     "[From the runtime, not from a person: the last {count} rounds of calls told you nothing new. "
-    "You repeated, with the same result:{lines}\n"
+    "You repeated, with the same result but for numbers at most:{lines}\n"
     "Do something else, or answer with what you have and say what is missing. If it goes on like "
     "this, the turn is ended.]"
 )
 
 
-def _is_equal(made: Round) -> bool:
-    return all(one.repeats == "equal" for one in made.calls)
-
-
 def _is_stale(one: Made, changes: Callable[[str], bool]) -> bool:
     if one.repeats == "near":
         return not (one.did_run and changes(one.tool))
-    return one.repeats == "equal"
+    return bool(one.repeats)
 
 
 def _made(slot: Ended, earlier: Iterable[Made], last: Iterable[Made]) -> Made:
     call, result = slot.call, slot.result
     text, _ = detach("" if result is None else result.content)
     shown = escape_invisible(" ".join(call.arguments.split())) or "{}"
+    said = text.encode(errors="surrogatepass")
     made = Made(
         tool=call.name,
         values=_values(call.arguments),
-        result=_digest(text),
+        result=_digest(said),
+        gist=_digest(said.translate(None, b"0123456789")),
         did_run=slot.outcome == "ok",
         shown=shown if len(shown) <= SHOWN_CHARS else f"{shown[:SHOWN_CHARS]}…",
     )
-    alike = [one for one in earlier if (one.tool, one.result) == (made.tool, made.result)]
-    if equal := [one for one in alike if one.values == made.values]:
-        is_second_look = len(equal) == 1 and not any(one is equal[0] for one in last)
-        return made if is_second_look else replace(made, repeats="equal")
-    if any(_is_near(one.values, made.values) for one in alike):
+    like = [one for one in earlier if (one.tool, one.gist) == (made.tool, made.gist)]
+    alike = [one for one in like if one.result == made.result]
+    for kind, found in (("equal", alike), ("noisy", like)):
+        if equal := [one for one in found if one.values == made.values]:
+            is_second_look = len(equal) == 1 and not any(one is equal[0] for one in last)
+            return made if is_second_look else replace(made, repeats=kind)
+    failed = (one for one in earlier if one.tool == made.tool and not (one.did_run or made.did_run))
+    if any(_is_near(one.values, made.values) for one in (*alike, *failed)):
         return replace(made, repeats="near")
     return made
 
@@ -194,9 +209,9 @@ def _values(arguments: str) -> tuple[tuple[str, str], ...]:
     try:
         parsed = parse_arguments(arguments)
     except ToolArgumentsInvalid:
-        return (("", _digest(arguments)),)
+        return (("", _digest(arguments.encode(errors="surrogatepass"))),)
     keys = sorted(parsed.keys() - BOUNDS)
-    return tuple((key, _digest(canonical_json(parsed[key]))) for key in keys)
+    return tuple((key, _digest(canonical_json(parsed[key]).encode())) for key in keys)
 
 
 def _is_near(one: tuple[tuple[str, str], ...], other: tuple[tuple[str, str], ...]) -> bool:
@@ -207,5 +222,5 @@ def _is_near(one: tuple[tuple[str, str], ...], other: tuple[tuple[str, str], ...
     return not all(same) and 2 * sum(same) >= len(same)
 
 
-def _digest(text: str) -> str:
-    return hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=12).hexdigest()
+def _digest(text: bytes) -> str:
+    return hashlib.blake2b(text, digest_size=12).hexdigest()

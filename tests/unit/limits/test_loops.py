@@ -90,6 +90,32 @@ def test_a_turn_that_goes_round_ends(slots: tuple[Slot, ...], rounds: int) -> No
     assert ends(each(repeat(*slots, rounds=rounds)))
 
 
+@pytest.mark.parametrize(
+    ("others", "told", "ended"),
+    [
+        pytest.param((), 20, 32, id="one"),
+        pytest.param((search("code", "n = 1"),), 23, 35, id="two that alternate"),
+    ],
+)
+def test_numbers_in_a_result_are_little_news(
+    others: tuple[Slot, ...], told: int, ended: int
+) -> None:
+    """They may be the time that tests took, or how far a job is, so four times as many are let be."""
+    timed = (search("tests", f"failed, 0.{number} s") for number in range(ended))
+    slots = [one for run in timed for one in (run, *others)]
+    assert judgement(each(slots[: told - 1])) == Judgement()
+    assert judgement(each(slots[:told])).word
+    assert not ends(each(slots[: ended - 1]))
+    assert ends(each(slots[:ended]))
+
+
+def test_numbers_of_before_do_not_make_the_same_result_news() -> None:
+    """What repeats to the letter ends the turn as early as without them."""
+    noisy = [search("a", f"after {n} s") for n in range(3)]
+    assert ends(each([*noisy, *[search("b")] * 8]))
+    assert not ends(each([*noisy, *[search("b")] * 7]))
+
+
 def test_calls_that_differ_in_half_or_less_are_near_equal() -> None:
     """The same question in other words, with the same answer; it counts half."""
     asked = [search(f"words {number}", lang="en") for number in range(15)]
@@ -107,6 +133,22 @@ def test_a_refused_write_changes_nothing() -> None:
     assert ends(each(asked))
 
 
+def test_what_fails_again_is_near_whatever_the_error_says() -> None:
+    """Errors quote what was asked; fifteen of nearly the same call in a row lead nowhere."""
+    asked = [
+        slot(
+            json.dumps({"path": "a.py", "old": str(number), "new": "x"}),
+            f"`{'x' * number}` is not in a.py",
+            "write",
+            outcome="failed",
+        )
+        for number in range(15)
+    ]
+    assert ends(each(asked))
+    assert not ends(each(asked[:14]))
+    assert not ends(each((*asked[:14], search("a"), asked[14])))
+
+
 def test_a_round_is_stale_when_all_of_it_is() -> None:
     """Calls that are made side by side count once."""
     both = (search("a"), search("b"))
@@ -121,7 +163,10 @@ def test_a_round_is_stale_when_all_of_it_is() -> None:
 @pytest.mark.parametrize(
     "slots",
     [
-        pytest.param([search("a", f"{n} %") for n in range(30)], id="a job that gets on"),
+        pytest.param([search("a", f"{n} %") for n in range(19)], id="a job that gets on"),
+        pytest.param(
+            [search("a", "#" * n) for n in range(30)], id="a job that gets on and shows it"
+        ),
         pytest.param(
             [slot(json.dumps({"words": "a", f"key_{n}": 1})) for n in range(30)], id="other keys"
         ),
