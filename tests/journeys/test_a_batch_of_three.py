@@ -104,3 +104,24 @@ async def test_a_call_that_must_be_alone_makes_its_batch_go_one_by_one(tmp_path:
         assert here.bench.ran() == ["first", "meanwhile", "last"]
         (written,) = (tmp_path / "workspaces").rglob("found.txt")
         assert written.read_text(encoding="utf-8") == "a star"
+
+
+async def test_an_operator_has_every_batch_go_one_by_one(tmp_path: Path) -> None:
+    """Though no tool asks for it. S1-22."""
+    async with world(tmp_path, runtime={"tool_execution": "sequential"}) as here:
+        hold = Holds(text="found")
+        here.bench.will("peek", hold)
+        here.model.calls(
+            ("peek", {"what": "first"}), ("peek", {"what": "last"}), round=0, key="look"
+        )
+        here.model.say("All seen.", round=1, key="look")
+        await here.say("ann", "look")
+        await hold.reached()
+        here.model.call("peek", {"what": "meanwhile"}, round=0, key="meanwhile")
+        here.model.say("Bob has seen it.", round=1, key="meanwhile")
+        await here.say("bob", "meanwhile")
+        await here.answered("bob", "Bob has seen it.")
+        assert here.bench.ran() == ["first", "meanwhile"]
+        hold.release()
+        await here.answered("ann", "All seen.")
+        assert here.bench.ran() == ["first", "meanwhile", "last"]

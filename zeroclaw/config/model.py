@@ -102,6 +102,7 @@ class RuntimeSettings(Settings):
     max_repeats: Live[int] = Field(default=8, ge=0, le=60)
     warn_repeats: Live[int] = Field(default=5, ge=0, le=60)
     eager_tools: Live[int] = Field(default=20, ge=0, le=1_000)
+    tool_execution: Live[Literal["parallel", "sequential"]] = "parallel"
     model_concurrency: int = Field(default=64, ge=1)
     backlog: Live[int] = Field(default=100, ge=1, le=10_000)
     result_chars: Live[int] = Field(default=20_000, ge=1_000)

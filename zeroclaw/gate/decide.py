@@ -250,7 +250,8 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
         query = self._query(ready, case.setting, at)
         ruled = self._rule(ready, case.setting, query)
         frozen, approval = freeze(ready.action), None
-        sequential = ready.tool.spec.execution == "sequential"
+        execution = self.settings.config.runtime.tool_execution
+        sequential = "sequential" in {ready.tool.spec.execution, execution}
         match ruled.decision.effect:
             case "allow":
                 verdict = Allowed(action=case.id, sequential=sequential)

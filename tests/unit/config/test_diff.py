@@ -101,6 +101,7 @@ TAKEN_UP = frozenset(
         "runtime.prompt",
         "runtime.result_chars",
         "runtime.titles",
+        "runtime.tool_execution",
         "runtime.warn_repeats",
     }
 )
