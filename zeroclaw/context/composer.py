@@ -3,7 +3,6 @@
 The session keeps what its requests have taught; how the model counts is known to all of them.
 """
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from operator import attrgetter
@@ -35,6 +34,7 @@ from zeroclaw.envelope import Address, ConversationId, Principal, TurnId
 from zeroclaw.errors import ContextMissing, ContextOverflow
 from zeroclaw.events import ContextLeftOut, Publish
 from zeroclaw.foreign import Raised, call
+from zeroclaw.host.executors import FairShare
 from zeroclaw.message import NO_USAGE, Message, SystemMessage, ToolDefinition, Usage
 from zeroclaw.provider import Counting, ModelRequest
 from zeroclaw.value import Struct, Value, field
@@ -92,6 +92,7 @@ class RequestSources(Value):
         files: How much of files a request shows.
         reader: The tool that reads a result again, empty for none.
         settings: When and how older messages are summarised.
+        share: Of what is done to long histories.
     """
 
     model: Model
@@ -103,6 +104,7 @@ class RequestSources(Value):
     clock: Clock
     publish: Publish
     log: ChannelLog
+    share: FairShare
 
     async def gathered(
         self, whose: Whose, place: Place, skills: tuple[str, ...], notes: tuple[int, ...] = ()
@@ -135,7 +137,11 @@ class RequestSources(Value):
         return self.offers.definitions(whose.principal, whose.address, loaded, whose.conversation)
 
     async def scene(
-        self, spoken: Spoken, parts: tuple[Part, ...], tools: tuple[ToolDefinition, ...]
+        self,
+        here: ConversationId,
+        spoken: Spoken,
+        parts: tuple[Part, ...],
+        tools: tuple[ToolDefinition, ...],
     ) -> Scene:
         """Return all that a request is made of."""
         facts = self.model.provider.facts
@@ -148,7 +154,7 @@ class RequestSources(Value):
         )
         return Scene(
             parts=parts,
-            messages=await apart(spoken.messages, shown),
+            messages=await self.apart(here, spoken.messages, shown),
             summary=spoken.summary,
             start=spoken.start,
             tools=tools,
@@ -172,23 +178,28 @@ class RequestSources(Value):
 
         return count
 
-    async def counted(self, scene: Scene, known: Weighed) -> Weighed:
+    async def counted(self, here: ConversationId, scene: Scene, known: Weighed) -> Weighed:
         """Let the model's own tokenizer count what is new of a request, where one is at hand."""
         if (count := self.count) is None:
             return known
         learned = self.model.record.learned
-        messages, texts = await apart(scene.messages, lambda: _uncounted(scene, known, learned))
+        messages, texts = await self.apart(
+            here, scene.messages, lambda: _uncounted(scene, known, learned)
+        )
         sizes = await count(texts) if texts else ()
         if sizes is None:
             return known
         found = dict(zip(texts, sizes, strict=True))
-        return await apart(messages, lambda: tokens.counted(known, messages, scene.tools, found))
+        return await self.apart(
+            here, messages, lambda: tokens.counted(known, messages, scene.tools, found)
+        )
 
     async def filled(self, spoken: Spoken, whose: Whose) -> Filled:
         """Look at what the next request of a conversation would hold."""
         gathered = await self.gathered(whose, "system", spoken.loaded.skills)
-        scene = await self.scene(spoken, gathered.parts, self.definitions(whose, spoken.loaded))
-        known = await self.counted(scene, Weighed())
+        here, tools = whose.conversation, self.definitions(whose, spoken.loaded)
+        scene = await self.scene(here, spoken, gathered.parts, tools)
+        known = await self.counted(here, scene, Weighed())
         learned = self.model.record.learned
         reserve = reserve_of(scene.window) if scene.window else 0
 
@@ -198,14 +209,17 @@ class RequestSources(Value):
                 shares=shares(scene, made), tokens=made.tokens, window=scene.window, reserve=reserve
             )
 
-        return await apart(scene.messages, look)
+        return await self.apart(here, scene.messages, look)
 
-
-async def apart(messages: Sequence[Message], work: Callable[[], T]) -> T:
-    """Do work on each of some messages; in a thread where they are many, or long (P9)."""
-    # Without a step of Python for each: a turn asks this some six times of all that was said.
-    is_much = len(messages) > MANY_MESSAGES or sum(map(len, map(_CONTENT, messages))) > MUCH_CHARS
-    return await asyncio.to_thread(work) if is_much else work()
+    async def apart(
+        self, here: ConversationId, messages: Sequence[Message], work: Callable[[], T]
+    ) -> T:
+        """Do work on each of some messages; where they are many, or long, in a thread (P9)."""
+        # Without a step of Python for each: a turn asks this some six times of all that was said.
+        is_much = (
+            len(messages) > MANY_MESSAGES or sum(map(len, map(_CONTENT, messages))) > MUCH_CHARS
+        )
+        return await self.share.run(here, work) if is_much else work()
 
 
 def _uncounted(
@@ -301,10 +315,16 @@ class Composer:
         made = await self._assembled(await self.scene(spoken))
         return Usage(input_tokens=made.tokens)
 
+    async def apart(self, messages: Sequence[Message], work: Callable[[], T]) -> T:
+        """Do work on each of some messages; see `RequestSources.apart`."""
+        return await self._sources.apart(self._whose.conversation, messages, work)
+
     async def _assembled(self, scene: Scene) -> Assembled:
         record, learned = self._record, self.learned
-        record.weighed = known = await self._sources.counted(scene, record.weighed)
-        made = await apart(scene.messages, lambda: assemble(scene, known, learned))
+        record.weighed = known = await self._sources.counted(
+            self._whose.conversation, scene, record.weighed
+        )
+        made = await self.apart(scene.messages, lambda: assemble(scene, known, learned))
         record.weighed = made.weighed
         return made
 
@@ -325,8 +345,10 @@ class Composer:
             return False
         scene, learned = await self.scene(spoken), self.learned
         threshold = self._sources.settings.config.compaction.threshold
-        self._record.weighed = known = await self._sources.counted(scene, self._record.weighed)
-        return await apart(
+        self._record.weighed = known = await self._sources.counted(
+            self._whose.conversation, scene, self._record.weighed
+        )
+        return await self.apart(
             scene.messages, lambda: is_heavy(scene, known, learned, threshold=threshold)
         )
 
@@ -349,7 +371,7 @@ class Composer:
                 model=self._sources.settings.config.compaction.model,
                 correlation=self._correlation,
             )
-            request = await apart(gone, made)
+            request = await self.apart(gone, made)
             answer = await self.complete(request)
             if not isinstance(answer, Raised) or not isinstance(answer.error, ContextOverflow):
                 break
@@ -376,7 +398,8 @@ class Composer:
     async def _scene(self, spoken: Spoken, parts: tuple[Part, ...]) -> Scene:
         if self._tools is None or self._tools[0] != spoken.loaded:
             self._tools = (spoken.loaded, self._sources.definitions(self._whose, spoken.loaded))
-        return await self._sources.scene(spoken, parts, self._tools[1])
+        here = self._whose.conversation
+        return await self._sources.scene(here, spoken, parts, self._tools[1])
 
     async def _gathered(
         self, place: Place, skills: tuple[str, ...], notes: tuple[int, ...] = ()

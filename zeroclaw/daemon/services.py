@@ -31,6 +31,7 @@ from zeroclaw.gate.decide import Gate
 from zeroclaw.gate.receipt_screen import screen_shown
 from zeroclaw.gate.verdict import Refusals
 from zeroclaw.host.answers import ChannelSeen, Status
+from zeroclaw.host.executors import FairShare
 from zeroclaw.host.logs import EventLog
 from zeroclaw.host.places import make_workspace
 from zeroclaw.inbound.anchors import Anchors
@@ -254,6 +255,7 @@ class Services:
                 clock=foundation.clock,
                 publish=self.bus.publish,
                 log=log,
+                share=FairShare("long histories", at_once=2),
             ),
             gate=Gate(
                 tools=self.tools,

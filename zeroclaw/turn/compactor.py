@@ -7,7 +7,6 @@ a while, and requests are cut instead (K13).
 
 from zeroclaw.context.assembly import reserve_of, room_of
 from zeroclaw.context.compaction import UNKNOWN_WINDOW, Breaker, is_little, kept, kept_summary
-from zeroclaw.context.composer import apart
 from zeroclaw.envelope import is_off_the_record
 from zeroclaw.foreign import Raised
 from zeroclaw.store import DurablePoint
@@ -27,14 +26,14 @@ async def compact(turn: TurnContext, notes: FactNotes, cause: CompactionCause) -
     record, language, is_asked = session.requests, turn.language, cause == "asked"
     scene = await composer.scene(session.history.spoken())
     known, learned = record.weighed, composer.learned
-    tail = await apart(scene.messages, lambda: kept(scene, known, learned, least=is_asked))
+    tail = await composer.apart(scene.messages, lambda: kept(scene, known, learned, least=is_asked))
     if tail is None:
         return _failed(catalogue.NOTHING_TO_COMPACT.to(language))
     if not is_asked and not composer.summarises():
         return _failed("")
     messages, start = scene.messages, tail.start
     gone = [one for at, one in enumerate(messages[:start]) if at != tail.pinned]
-    if is_asked and await apart(gone, lambda: is_little(gone)):
+    if is_asked and await composer.apart(gone, lambda: is_little(gone)):
         return _failed(catalogue.NOTHING_TO_COMPACT.to(language))
     room = room_of(scene, composer.learned) or UNKNOWN_WINDOW
     if (window := services.model.summariser.facts.context_tokens) is not None:

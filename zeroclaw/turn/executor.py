@@ -8,7 +8,6 @@ import asyncio
 import hashlib
 from collections.abc import Mapping
 
-from zeroclaw.context.composer import apart
 from zeroclaw.context.history import files_of
 from zeroclaw.context.tokens import of_message
 from zeroclaw.delivery.rows import File, notice_row, outbox_row
@@ -90,7 +89,7 @@ class EffectExecutor:
     async def _request(self) -> ModelRequest:
         session = self._session
         request, is_cut = await self._composer.request(session.history.spoken(), self._opened.notes)
-        shown = await apart(request.messages, lambda: files_of(request.messages))
+        shown = await self._composer.apart(request.messages, lambda: files_of(request.messages))
         files = await self._services.arrivals.bytes_of(shown)
         request = replace(request, files=files)
         if is_cut and not session.requests.is_cut:

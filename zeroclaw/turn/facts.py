@@ -10,7 +10,6 @@ from functools import partial
 
 from msgspec.json import encode
 
-from zeroclaw.context.composer import apart
 from zeroclaw.context.facts import facts_of, facts_request
 from zeroclaw.context.notes import added
 from zeroclaw.envelope import ActionId
@@ -77,7 +76,7 @@ class FactNotes:
             model=services.sources.settings.config.compaction.model,
             correlation=self._turn.opened.correlation,
         )
-        request = await apart(gone, made)
+        request = await self._turn.composer.apart(gone, made)
         answer = await self._turn.composer.complete(request)
         if isinstance(answer, Raised):
             services.log("facts_failed", why=answer.line, level="warning")

@@ -10,7 +10,6 @@ without waiting.
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-from zeroclaw.context.composer import apart
 from zeroclaw.envelope import ActionId, CheckedReceipt, ConversationId
 from zeroclaw.errors import StoreUnusable
 from zeroclaw.foreign import Raised, call_now
@@ -88,12 +87,15 @@ class ReceiptLookup:
     ) -> dict[str, CheckedReceipt | None]:
         receipts = [*receipts]
         sought = frozenset(one.token for one in receipts)
-        results = await apart(history.messages, lambda: signed_results(history.messages, sought))
+        here, messages = self._session.conversation, history.messages
+        results = await self._services.sources.apart(
+            here, messages, lambda: signed_results(messages, sought)
+        )
         return {
             one.token: await verdict_of(
                 self._services.store,
                 self._services.keys,
-                self._session.conversation,
+                here,
                 one,
                 results,
                 summary=self._summary,

@@ -1,6 +1,9 @@
 """A conversation that is too long for its model: a summary, or a request that leaves its oldest out."""
 
+import asyncio
+import threading
 from collections.abc import AsyncGenerator, Sequence
+from functools import partial
 
 import pytest
 
@@ -10,9 +13,11 @@ from tests.fakes.scripted_model import Answer, ScriptedModel, asks_for, says
 from tests.unit.turn.test_facts import with_notes
 from zeroclaw.config.model import CompactionSettings
 from zeroclaw.context.compaction import CLOSED_S
+from zeroclaw.context.composer import MUCH_CHARS
 from zeroclaw.context.tokens import of_message
+from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import ContextOverflow, ProviderUnreachable
-from zeroclaw.message import SystemMessage, Usage
+from zeroclaw.message import SystemMessage, Usage, UserMessage
 from zeroclaw.provider import ModelRequest, ProviderFacts, StreamEvent
 from zeroclaw.turn import entries
 from zeroclaw.turn.session import KEPT_S, LOOK_S
@@ -20,6 +25,7 @@ from zeroclaw.turn.session import KEPT_S, LOOK_S
 TOO_LONG: Answer = (ContextOverflow("too long"),)
 AWAY: Answer = (ProviderUnreachable("`h:9` can't be reached"),)
 LOOK = asks_for(("look", "{}"))
+HELD_S = 10.0
 WORDS = "and more words that take their room " * 12
 
 
@@ -244,6 +250,25 @@ async def test_what_fills_the_window_is_counted_by_the_models_own_tokenizer(worl
         shown = {name.strip(): int(tokens.replace(",", "")) for name, tokens in rows}
         assert shown["instructions"] == pytest.approx(len(system(world)), rel=0.02)
         assert shown["messages"] == pytest.approx(len(WORDS * 20), rel=0.02)
+
+
+async def test_looks_at_long_histories_are_shared_out(world: World) -> None:
+    """One conversation has one at a time, however often it asks; another one's goes between. P9."""
+    began: asyncio.Queue[str] = asyncio.Queue()
+    loop, release = asyncio.get_running_loop(), threading.Event()
+
+    def look(name: str) -> None:
+        loop.call_soon_threadsafe(began.put_nowait, name)
+        release.wait(HELD_S)
+
+    async with world.running() as house, asyncio.TaskGroup() as group:
+        apart = house.services.sources.apart
+        long = (UserMessage(content="a" * (MUCH_CHARS + 1)),)
+        for here in ("crowd", "crowd", "other"):
+            group.create_task(apart(ConversationId(here), long, partial(look, here)))
+        assert [await began.get(), await began.get()] == ["crowd", "other"]
+        release.set()
+        assert await began.get() == "crowd"
 
 
 async def test_a_window_that_is_not_known_is_said_so(world: World) -> None:
