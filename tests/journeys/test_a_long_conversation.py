@@ -114,7 +114,9 @@ async def test_a_conversation_goes_on_when_the_window_is_full(tmp_path: Path) ->
             f"turn {number}" for number in range(15 - len(told), 15)
         ]
         assert 1 < len(told) < 14
-        assert f"State: {FACT}." in str(prompt["content"])
+        rules, _, summary = str(prompt["content"]).partition("[Previous conversation summary: ")
+        assert "You talk to `ann`" in rules
+        assert summary.startswith(f"State: {FACT}.")
         await is_whole(here, 14)
 
 
@@ -337,16 +339,25 @@ async def test_a_thousand_turns_end_well(tmp_path: Path) -> None:
 
 @pytest.mark.needs("llama", "model")
 @pytest.mark.long("has a small model answer thirty times")
-@pytest.mark.timeout(1_200)
+@pytest.mark.timeout(2_400)
+@pytest.mark.parametrize(
+    ("asked", "window"),
+    [
+        pytest.param({}, 4_096, id="as much of its window as is usual"),
+        # No more than it was trained on, which its file says.
+        pytest.param({"context_tokens": 100_000}, 8_192, id="all of it"),
+    ],
+)
 async def test_thirty_turns_with_a_model_on_this_machine_end_well(
-    tmp_path: Path, small_model: Path
+    tmp_path: Path, small_model: Path, asked: Mapping[str, int], window: int
 ) -> None:
     """Longer than the window that it has, and within it by its own count. S0-16, S3-09."""
-    window, turns = 4_096, 30
-    provider = {"kind": "local", "model_file": str(small_model), "max_output_tokens": 40}
+    turns = 30
+    small = {"kind": "local", "model_file": str(small_model), "max_output_tokens": 40}
+    provider = {**small, "stall_s": 300, **asked}
     tools = dict.fromkeys(("attachments", "fetch", "files", "notes", "shell"), OFF)
     async with world(tmp_path, provider=provider, tools=tools) as here:
-        here.platform.patience_s = 180
+        here.platform.patience_s = 300
         for number in range(1, turns + 1):
             await here.say("ann", f"Question {number}. {FILLING * 2}What do you say?")
             await here.until(lambda n=number: len(answers(here)) == n)
@@ -358,6 +369,7 @@ async def test_thirty_turns_with_a_model_on_this_machine_end_well(
         for one in await journal(here):
             if isinstance(one, entries.Compacted):
                 summaries, paid = summaries + 1, one.usage.input_tokens
+                assert one.usage.input_tokens <= window * 3 // 4
             elif isinstance(one, entries.TurnFinished):
                 assert one.reason == "model_stop"
                 told.append(one.usage.input_tokens - paid)

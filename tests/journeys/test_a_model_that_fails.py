@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.emulators.model_scripts import delta
+from tests.journeys.test_a_long_conversation import journal
 from tests.journeys.world import World, world
 
 pytestmark = pytest.mark.slow
@@ -154,6 +155,10 @@ async def test_reasoning_is_never_shown_and_goes_back_only_with_calls(tmp_path: 
         assert "hmm, look first" in str(here.model.requests[2].body)
         assert "that was it" not in str(here.model.requests[2].body)
         assert "hmm" not in here.chat("ann").ever
+        assert await here.daemon.terminate() == 0
+        kept = str(await journal(here))
+        assert "that was it" in kept
+        assert "hmm, look first" in kept
 
 
 async def test_a_stream_is_read_wherever_its_bytes_are_split(tmp_path: Path) -> None:

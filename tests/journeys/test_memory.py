@@ -50,6 +50,30 @@ async def test_what_was_told_is_known_later_by_its_person_until_it_is_forgotten(
         assert FACT not in await asked(here, "ann", "and now")
 
 
+async def test_what_fits_the_message_goes_along_where_not_all_has_room(tmp_path: Path) -> None:
+    """All of it while it fits, in its order; the oldest fact, where the message is about it. K25."""
+    notes = {"recalled_chars": 400}
+    async with world(tmp_path, autonomy="full", tools={"notes": notes}) as here:
+
+        async def remembered(*facts: str) -> None:
+            calls = [("remember", {"text": one}) for one in facts]
+            here.model.calls(*calls, round=0, key=facts[0])
+            here.model.say(f"Noted {facts[0]}", round=1, key=facts[0])
+            await here.say("ann", facts[0])
+            await here.until(lambda: f"Noted {facts[0]}" in here.chat("ann").answers)
+
+        await remembered("The boat is called Erna.", "The cat is called Momo.")
+        told = await asked(here, "ann", "good morning")
+        assert ("Erna" in told, "Momo" in told) == (True, True)
+        await remembered(*(f"Meeting {number} was long{', so long' * 9}." for number in range(6)))
+        await here.say("ann", "/new")
+        told = await asked(here, "ann", "how is the boat called")
+        assert ("Erna" in told, "Meeting 5" in told, "Meeting 0" in told) == (True, True, False)
+        await here.say("ann", "/new")
+        told = await asked(here, "ann", "anything new")
+        assert ("Erna" in told, "Meeting 5" in told, "Meeting 0" in told) == (False, True, False)
+
+
 async def test_facts_outlive_the_words_that_a_summary_stands_for(tmp_path: Path) -> None:
     """In another conversation too, after a kill; nobody asked for them to be kept. S3-11."""
     async with world(tmp_path, autonomy="full") as here:
