@@ -380,7 +380,7 @@ def _without_late_calls(state: Pacing, at: float) -> Pacing:
 def _serve(state: Pacing, at: float) -> tuple[Pacing, tuple[Effect, ...]]:
     """Grant what may be granted at this instant."""
     effects: list[Effect] = []
-    for rank in Rank:
+    for rank in _ranks(state):
         # Asked first: when the account is spent, no waiting caller is looked at, however many there are.
         if _account_ready_at(state, rank, at) > at + TOLERANCE_S:
             break
@@ -398,7 +398,7 @@ def _serve(state: Pacing, at: float) -> tuple[Pacing, tuple[Effect, ...]]:
 def _wake_at(state: Pacing, at: float) -> float:
     """Return when the first of those who wait will be ready if no call ends before."""
     soonest = inf
-    for rank in Rank:
+    for rank in _ranks(state):
         account_at = _account_ready_at(state, rank, at)
         if soonest <= account_at:
             break
@@ -407,6 +407,12 @@ def _wake_at(state: Pacing, at: float) -> float:
             if soonest <= account_at:
                 break
     return soonest
+
+
+def _ranks(state: Pacing) -> list[Rank]:
+    """Return the ranks of those who wait, in order; after most calls nobody does."""
+    waits = ((Rank.FINAL, state.finals), (Rank.DRAFT, state.drafts))
+    return [rank for rank, some in waits if some]
 
 
 def _in_order(state: Pacing, rank: Rank) -> list[Request]:
