@@ -135,6 +135,7 @@ class People:
         self.spelled = spelled
         self._chosen: dict[str, Language] = {}
         self._stored: dict[str, Known] = {}
+        self._revoked: dict[str, Known] | None = None
         self.version = 0
         self.configured(people, allowed=allowed, language=language)
 
@@ -159,6 +160,7 @@ class People:
         """Take in what is stored about a person."""
         self.version += 1
         self._stored[known.id] = known
+        self._revoked = None
 
     def chose(self, chosen: Chosen) -> None:
         """Take in the language that a person chose."""
@@ -187,6 +189,7 @@ class People:
                 case Delete(kind=RowKind.PERSON):
                     self.version += 1
                     self._stored.pop(write.key, None)
+                    self._revoked = None
                     changed = True
                 case _:
                     pass
@@ -200,8 +203,7 @@ class People:
     @property
     def revoked(self) -> frozenset[str]:
         """The ids of all who were revoked."""
-        out = (one for one in self._stored.values() if one.state == "revoked")
-        return frozenset(id_ for one in out for id_ in (one.id, *one.ids))
+        return frozenset(self._decisions())
 
     def revoked_by(self, id: str) -> str:  # noqa: A002  as `Principal.id`
         """Return the name of who revoked this person; empty when they are not revoked."""
@@ -215,8 +217,14 @@ class People:
 
     def _out(self, id: str) -> Known | None:  # noqa: A002  as `Principal.id`
         """Return the decision that keeps a person out: about them, or whose id this was then."""
-        out = (one for one in self._stored.values() if one.state == "revoked")
-        return next((one for one in out if id in (one.id, *one.ids)), None)
+        return self._decisions().get(id)
+
+    def _decisions(self) -> Mapping[str, Known]:
+        """Return what keeps people out, by each of their ids; the oldest of several."""
+        if self._revoked is None:
+            out = [one for one in self._stored.values() if one.state == "revoked"]
+            self._revoked = {id_: one for one in reversed(out) for id_ in (one.id, *one.ids)}
+        return self._revoked
 
     def ids_of(self, id: str) -> tuple[str, ...]:  # noqa: A002  as `Principal.id`
         """Return the ids that the configuration gives to a person of its own, else none."""
