@@ -77,6 +77,9 @@ class AiohttpClient:
         await self._session.close()
 
     async def _take_place(self) -> None:
+        if not self._free.locked():
+            await self._free.acquire()  # at once, so nothing needs to end it
+            return
         try:
             async with asyncio.timeout(self._limits.pool_s):
                 await self._free.acquire()

@@ -52,7 +52,11 @@ class EventLog:
     def __call__(self, event: str, /, **fields: object) -> None:
         """Record one fact; never waits, never raises."""
         level = _LEVELS.get(str(fields.pop("level", "info")), logging.INFO)
-        self._logger.log(level, event, extra={_FIELDS: fields})
+        logger, extra = self._logger, {_FIELDS: fields}
+        if logger.isEnabledFor(level):
+            # Not by `log`, which looks for its caller's file and line.
+            record = logger.makeRecord(logger.name, level, "", 0, event, (), None, extra=extra)
+            logger.handle(record)
 
 
 def set_up(

@@ -7,6 +7,7 @@ from threading import Thread
 import pytest
 
 from tests.fakes.manual_clock import EPOCH, ManualClock
+from zeroclaw.clock import made_at
 from zeroclaw.host.ids import SystemIds
 
 ULID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
@@ -103,3 +104,9 @@ def test_tokens_are_32_random_bytes() -> None:
 
     assert len(made) == 1000
     assert all(re.fullmatch(r"[A-Za-z0-9_-]{43}", token) for token in made)
+
+
+def test_a_ulid_tells_when_it_was_made() -> None:
+    """Its first ten characters are the milliseconds, so rows go by the age that their ids tell."""
+    made = SystemIds(ManualClock()).ulid()
+    assert made_at(made) == EPOCH
