@@ -54,8 +54,9 @@ class WorkspaceFiles(Value):
         """Return the files that there are, the operator's first."""
 
         def read() -> tuple[dict[str, str], Path, dict[str, str]]:
-            workspace = (self.workspaces / request.conversation).resolve()
-            return _read(self.directory), workspace, _read(workspace)
+            workspace = self.workspaces / request.conversation
+            own = _read(workspace)
+            return _read(self.directory), workspace.resolve() if own else workspace, own
 
         theirs, workspace, own = await asyncio.to_thread(read)
         untrusted = bool(own) and await self.is_untrusted(request.conversation, workspace)
@@ -87,6 +88,8 @@ def _found(directory: Path) -> Iterator[tuple[str, str]]:
     try:
         with opened_directory(directory, ()) as here:
             for name, _, _ in FILES:
+                if not os.access(name, os.F_OK, dir_fd=here, follow_symlinks=False):
+                    continue  # as most often, and ten times as quick as an error
                 try:
                     file = open_at(here, (name,))
                 except ToolFailed:
