@@ -20,6 +20,8 @@ class ModelRequest(Value):
         files: The bytes of the messages' files in base64, by digest; a line stands for each file
             that is not here.
         model: Another one of the same endpoint, empty for the one that it is opened for.
+        kept: What providers keep of the conversation's messages until its next request, each under
+            a name of its own; such as what it has written for the endpoint.
     """
 
     messages: tuple[Message, ...]
@@ -28,6 +30,9 @@ class ModelRequest(Value):
     correlation: str = ""
     files: Hidden[Mapping[str, bytes]] = field(default_factory=dict[str, bytes])
     model: str = ""
+    kept: Hidden[dict[str, dict[Message, bytes]]] = field(
+        default_factory=dict[str, dict[Message, bytes]]
+    )
 
 
 class TextDelta(Value):

@@ -52,11 +52,13 @@ class RequestRecord(Struct):
         weighed: What is known of the newest request.
         is_cut: Its person was told that a request leaves something out.
         breaker: Whether older messages are summarised.
+        kept: By providers, see `ModelRequest.kept`.
     """
 
     weighed: Weighed = field(default_factory=Weighed)
     is_cut: bool = False
     breaker: Breaker = field(default_factory=Breaker)
+    kept: dict[str, dict[Message, bytes]] = field(default_factory=dict[str, dict[Message, bytes]])
 
 
 class Filled(Value):
@@ -291,6 +293,7 @@ class Composer:
             tools=scene.tools,
             max_output_tokens=answer_tokens(scene, made),
             correlation=self._correlation,
+            kept=self._record.kept,
         )
         return request, made.is_cut
 

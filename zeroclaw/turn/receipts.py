@@ -9,6 +9,8 @@ without waiting.
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import compress
+from operator import attrgetter, not_
 
 from zeroclaw.envelope import ActionId, CheckedReceipt, ConversationId
 from zeroclaw.errors import StoreUnusable
@@ -29,6 +31,7 @@ from zeroclaw.turn.journal import History, Issued
 from zeroclaw.turn.results import OUTCOMES
 from zeroclaw.turn.session import ConversationSession, read_history
 
+_TOKEN = attrgetter("token")
 MOST_SUMMARY_CHARS = 160
 MANY_ENTRIES = 128
 """Of an audit, which take about a millisecond; more are looked through off the event loop."""
@@ -61,7 +64,8 @@ class ReceiptLookup:
             self._session.recorded |= recorded.keys() - self._known.keys()
             self._known.update(recorded | self._known)
         history = self._session.history
-        fresh = [one for one in history.receipts if one.token not in self._known]
+        tokens = map(_TOKEN, history.receipts)
+        fresh = [*compress(history.receipts, map(not_, map(self._known.__contains__, tokens)))]
         if fresh:
             self._known.update(await self._checked(fresh, history))
 

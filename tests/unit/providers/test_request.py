@@ -2,6 +2,8 @@
 
 import json
 
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec import Raw, Struct
 from msgspec.json import decode
 
@@ -17,6 +19,7 @@ from zeroclaw.message import (
 )
 from zeroclaw.provider import ModelRequest
 from zeroclaw.providers.openai.request import encode_request
+from zeroclaw.value import replace
 
 # The reference transcript of the wire-format document (featherless-ai/open-agent-loops), as the
 # second request of its example sends it.
@@ -272,3 +275,50 @@ def test_the_requests_own_bound_wins_over_the_operators() -> None:
         return body["max_tokens"]
 
     assert (bound(None), bound(3)) == (7, 3)
+
+
+odd_texts = st.text(st.sampled_from('a\n"é\ud800\udc00'), max_size=3)
+any_call = st.builds(ToolCall, id=odd_texts, name=odd_texts, arguments=odd_texts)
+any_file = st.builds(
+    FilePart,
+    digest=st.sampled_from("pq"),
+    media_type=st.just("image/png"),
+    name=st.just("n"),
+    number=st.just(1),
+    size_bytes=st.just(1),
+)
+any_message = (
+    st.builds(SystemMessage, content=odd_texts)
+    | st.builds(UserMessage, content=odd_texts, files=st.lists(any_file, max_size=1).map(tuple))
+    | st.builds(
+        AssistantMessage,
+        content=odd_texts,
+        tool_calls=st.lists(any_call, max_size=2).map(tuple),
+        reasoning=odd_texts,
+        reasoning_details=st.sampled_from([(), ('{"a":1.0}',)]),
+    )
+    | st.builds(ToolMessage, content=odd_texts, tool_call_id=odd_texts)
+)
+
+
+@given(
+    pool=st.lists(any_message, min_size=1, max_size=5),
+    requests=st.lists(
+        st.tuples(
+            st.lists(st.integers(0, 4), min_size=1, max_size=8),
+            st.dictionaries(st.sampled_from("pq"), st.just(b"AAAA")),
+        ),
+        max_size=6,
+    ),
+)
+def test_what_was_written_for_an_earlier_request_changes_no_later_one(
+    pool: list[Message], requests: list[tuple[list[int], dict[str, bytes]]]
+) -> None:
+    """Whatever messages are the same, come and go, and whichever files are shown."""
+    kept: dict[str, dict[Message, bytes]] = {}
+    for places, shown in requests:
+        messages = tuple(pool[at % len(pool)] for at in places)
+        plain = ModelRequest(messages=messages, files=shown)
+        anew = encode_request(plain, model="m", options={})
+        assert encode_request(replace(plain, kept=kept), model="m", options={}) == anew
+        assert sum(map(len, kept.values())) <= 4 * len(messages)

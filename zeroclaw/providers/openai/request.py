@@ -12,7 +12,8 @@ between two messages.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import compress, count, pairwise, repeat
+from operator import not_
 from typing import assert_never, cast
 
 from msgspec import Raw
@@ -28,6 +29,7 @@ from zeroclaw.message import (
 )
 from zeroclaw.provider import ModelRequest
 
+_KEPT = "chat completions"
 # What an operator's `options` may not set, because the rest of the program relies on it.
 RESERVED = frozenset({"messages", "tools", "stream", "stream_options", "n"})
 _UNSAID: tuple[tuple[str, object], ...] = (("additionalProperties", False), ("required", []))
@@ -59,8 +61,7 @@ def encode_request(
         max_output_tokens: The operator's bound, None for the endpoint's own.
         tools: The request's, where they are written already; see `encode_tools`.
     """
-    messages = [_message(message, request.files) for message in alternating(request.messages)]
-    body: dict[str, object] = {"model": model, "messages": messages}
+    body: dict[str, object] = {"model": model, "messages": _encoded_messages(request)}
     if request.tools:
         body["tools"] = encode_tools(request.tools) if tools is None else tools
     bound = request.max_output_tokens or max_output_tokens
@@ -74,6 +75,22 @@ def encode_request(
 def encode_tools(tools: Iterable[ToolDefinition]) -> Raw:
     """Write tools as a body holds them; most requests of a daemon hold the same ones."""
     return Raw(_encoded([_tool(one) for one in tools]))
+
+
+def _encoded_messages(request: ModelRequest) -> Raw:
+    """Write the messages; what an earlier request of the conversation held is written already."""
+    kept = request.kept.setdefault(_KEPT, {})
+    messages = tuple(alternating(request.messages))
+    # Without a step of Python for each of them: a conversation has hundreds.
+    written = [*map(kept.get, messages, repeat(b""))]
+    for at in [*compress(count(), map(not_, written))]:
+        one = messages[at]
+        written[at] = _encoded(_message(one, request.files))
+        if not isinstance(one, UserMessage) or not one.files:  # which are shown for a while only
+            kept[one] = written[at]
+    if len(kept) > 2 * len(messages):
+        kept.clear()  # most of it was left out since
+    return Raw(b"[%b]" % b",".join(written))
 
 
 def _encoded(body: object) -> bytes:
