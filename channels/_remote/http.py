@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import ssl
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 from urllib.request import getproxies
@@ -59,7 +60,9 @@ class Http:
         self.closed = asyncio.Event()
         self._platform = platform
         self._agent = agent
-        self._trusted = trust()  # here, so that no call has to wait while they are read
+        # It reads a file in a thread for each call, so only where there is a proxy to find.
+        self._asks_proxies = bool(getproxies())
+        self._trusted: ssl.SSLContext | None = None
         self._session: aiohttp.ClientSession | None = None
 
     async def aclose(self) -> None:
@@ -75,13 +78,28 @@ class Http:
             raise ChannelUnavailable(message)
         if self._session is None:
             self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=MOST_CONNECTIONS, ssl=self._trusted),
+                connector=aiohttp.TCPConnector(limit=MOST_CONNECTIONS),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 headers={"User-Agent": self._agent},
-                # It reads a file in a thread for each call, so only where there is a proxy to find.
-                trust_env=bool(getproxies()),
+                trust_env=self._asks_proxies,
             )
         return self._session
+
+    async def _authorities(self, url: str) -> ssl.SSLContext | bool:
+        """Return who is trusted; read with the first call that needs it, in a thread.
+
+        Raises:
+            ChannelUnavailable: It can't be read.
+        """
+        if url.startswith(("http:", "ws:")) and not self._asks_proxies:
+            return True  # nobody is asked; a server of one's own on this machine never needs them
+        if self._trusted is None:
+            try:
+                self._trusted = await asyncio.to_thread(trust)
+            except OSError as error:
+                message = f"`{self.name}`: no certificates can be read ({type(error).__name__})"
+                raise ChannelUnavailable(message) from None
+        return self._trusted
 
     async def call(
         self,
@@ -109,9 +127,16 @@ class Http:
         """
         times = aiohttp.ClientTimeout(total=None, connect=CONNECT_S, sock_read=READ_S + more_s)
         read = bytearray()
+        trusted = await self._authorities(url)
         try:
             async with self._opened().request(
-                method, url, headers=headers, data=data, timeout=times, allow_redirects=False
+                method,
+                url,
+                headers=headers,
+                data=data,
+                timeout=times,
+                ssl=trusted,
+                allow_redirects=False,
             ) as answer:
                 async for piece in answer.content.iter_any():
                     read += piece
@@ -172,10 +197,16 @@ class Http:
             ChannelUnavailable: It does not stand.
         """
         ends = aiohttp.ClientWSTimeout(ws_close=CONNECT_S)  # pyright: ignore[reportCallIssue]  of attrs
+        trusted = await self._authorities(url)
         try:
             async with asyncio.timeout(2 * CONNECT_S):
                 return await self._opened().ws_connect(
-                    url, max_msg_size=most, autoclose=autoclose, heartbeat=heartbeat_s, timeout=ends
+                    url,
+                    max_msg_size=most,
+                    autoclose=autoclose,
+                    heartbeat=heartbeat_s,
+                    timeout=ends,
+                    ssl=trusted,
                 )
         except BROKEN as error:
             message = f"`{self.name}`: the gateway can't be reached ({type(error).__name__})"

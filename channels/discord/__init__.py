@@ -102,7 +102,6 @@ MANIFEST = ChannelManifest(
     adapter="channels.discord.adapter:DiscordChannel",
     settings="channels.discord:DiscordSettings",
     needs=("discord",),
-    prepare="channels._remote.servers:trust",
     sender=r"[0-9]{1,20}",
     check="channels.discord.rest:check",
 )

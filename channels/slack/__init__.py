@@ -103,7 +103,6 @@ MANIFEST = ChannelManifest(
     kind="slack",
     adapter="channels.slack.adapter:SlackChannel",
     settings="channels.slack:SlackSettings",
-    prepare="channels._remote.servers:trust",
     check="channels.slack.calls:check",
     sender=r"[A-Z0-9]{2,30}",
     public="channels.slack:is_public",

@@ -126,7 +126,6 @@ MANIFEST = ChannelManifest(
     adapter="channels.telegram.adapter:TelegramChannel",
     settings="channels.telegram:TelegramSettings",
     needs=("telegramify_markdown",),
-    prepare="channels._remote.servers:trust",
     check="channels.telegram.webhook:check",
     sender=r"-?[0-9]{1,20}",
     public="channels.telegram:is_public",

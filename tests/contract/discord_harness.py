@@ -10,7 +10,6 @@ from typing import cast
 
 from simcord.backend.models import Message
 
-from channels._remote.servers import trust
 from channels.discord import DiscordSettings, cards
 from channels.discord.adapter import DiscordChannel
 from channels.discord.emulator.server import Deed, DiscordServer, Fault, Person
@@ -43,7 +42,6 @@ from zeroclaw import (
     replace,
 )
 
-trust()  # as the daemon does before it opens a channel
 SETTINGS = DiscordSettings(token=SecretReference(env="TOKEN"), api_base_url="http://127.0.0.1:1")
 AGAIN_S = 1.0
 _ESCAPE = re.compile(r"\\([\\*_~`|>#\[\]()<@-])")

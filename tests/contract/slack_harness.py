@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
-from channels._remote.servers import trust
 from channels.slack import SlackSettings
 from channels.slack.adapter import SlackChannel
 from channels.slack.decode import ACTIONS
@@ -40,7 +39,6 @@ from zeroclaw import (
     ZeroclawError,
 )
 
-trust()  # as the daemon does before it opens a channel
 SETTINGS = SlackSettings(
     bot_token=SecretReference(env="BOT"),
     app_token=SecretReference(env="APP"),

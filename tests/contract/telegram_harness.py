@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
-from channels._remote.servers import trust
 from channels.telegram import TelegramSettings, cards
 from channels.telegram.adapter import TelegramChannel
 from channels.telegram.emulator import Actor, Chat, Deed, Emulator, Limits, Lose, Message
@@ -41,7 +40,6 @@ from zeroclaw import (
     replace,
 )
 
-trust()  # as the daemon does before it opens a channel
 SETTINGS = TelegramSettings(token=SecretReference(env="TOKEN"), api_base_url="http://127.0.0.1:1")
 AGAIN_S = 1.0
 

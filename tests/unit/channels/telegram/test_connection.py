@@ -179,6 +179,27 @@ async def test_certificates_are_read_once_for_all_starts_of_a_channel() -> None:
         await one.aclose()
 
 
+async def test_certificates_are_read_for_the_first_encrypted_call() -> None:
+    """They take 15 ms of a start, and a server of one's own on this machine needs none."""
+    trust.cache_clear()
+    async with saying(CUT["no body"], after=b"\r\n\r\n") as url:
+        account = made(url)
+        with pytest.raises(DeliveryUnknown):
+            await tell(account)
+        assert trust.cache_info().currsize == 0
+        await account.aclose()
+        await (await tried(url.replace("http:", "https:"))).aclose()
+    assert trust.cache_info().currsize == 1
+
+
+async def test_without_certificates_nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the environment names may be gone; the message waits until it is there again (P1)."""
+    trust.cache_clear()
+    monkeypatch.setenv("SSL_CERT_FILE", "/nowhere.pem")
+    await (await tried("https://127.0.0.1:1")).aclose()
+    assert trust.cache_info().currsize == 0
+
+
 @pytest.mark.parametrize("name", ["SSL_CERT_FILE", "SSL_CERT_DIR"])
 def test_an_operator_says_whom_to_trust(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -3,8 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from channels._remote.servers import trust
-from channels.telegram import MANIFEST, TelegramSettings
+from channels.telegram import TelegramSettings
 from channels.telegram.adapter import TelegramChannel
 from channels.telegram.emulator import Emulator
 from channels.telegram.webhook import check
@@ -84,11 +83,3 @@ def test_settings_of_another_channel_are_a_fault_in_the_code() -> None:
     context = telegram_context(Emulator(clock=ManualClock()), ManualClock())
     with pytest.raises(TypeError):
         TelegramChannel(replace(context, settings=object()))
-
-
-def test_certificates_are_read_before_a_channel_is_opened() -> None:
-    """They take tens of milliseconds, so the daemon has them read in a thread (P9)."""
-    assert MANIFEST.prepare == f"{trust.__module__}:{trust.__name__}"
-    trust.cache_clear()
-    trust()
-    assert trust.cache_info().currsize == 1
