@@ -124,7 +124,7 @@ MANIFEST = ChannelManifest(
     kind="email",
     adapter="channels.email.adapter:EmailChannel",
     settings="channels.email:EmailSettings",
-    needs=("aiosmtplib", "nh3", "markdown_it"),
+    needs=("aioimaplib", "aiosmtplib", "nh3", "markdown_it"),
     check="channels.email.account:check",
     sender=r"[a-z0-9!#$%&'*+/=?^_`{|}~.-]{1,64}@[a-z0-9-]+(\.[a-z0-9-]+)+",  # `identity.normalised`
     may_pair=False,  # an answer to whoever is not known goes to an address that may be forged

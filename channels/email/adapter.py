@@ -159,7 +159,7 @@ class EmailChannel:
 
     async def _read_on(self, mailbox: Mailbox, read: Read, admit: Admit) -> Read:
         """Read what is new, one mail at a time; return how far that is."""
-        mailbox.has_news = False
+        mailbox.look()
         # `*` is the newest mail, so that one that was read may be found again.
         for uid in await mailbox.search(f"UID {read.uid + 1}:*"):
             if uid <= read.uid:

@@ -1,44 +1,46 @@
-"""One connection to a mailbox: the few commands of IMAP by which new mail is read (RFC 3501, 2177).
+"""One connection to a mailbox, of which every wait ends when the connection does.
 
-No library stands below this. aioimaplib waits for ever once a connection is lost, starts tasks that
-nobody owns, drops what a server tells within the answer to another command, sends no user name that
-has to be quoted, and is under the GPL (2.0.3, read 2026-11); what was left of it was its parser. Here
-one user says a command and reads until the answer to it has come, so the end of a connection ends
-the reading, and what the server tells meanwhile is heard.
+aioimaplib leaves waits open for ever when a connection is lost (2.0.3: `connection_lost` only calls
+a callback, which `IMAP4_SSL` does not even take; read 2026-11). So each call runs under a time limit
+that the callback moves to now. Where the library starts tasks that nobody owns, this goes below it:
+to connect, and for IDLE. Its own log shows mails and tokens at DEBUG, so it is kept at WARNING.
+
+Errors of the server are values there (`Response.result`), here they are this house's errors.
 """
 
 import asyncio
+import logging
 import re
 import ssl
-from base64 import b64encode
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Awaitable
+from contextlib import suppress
 from datetime import datetime
+from typing import TypeVar
+
+from aioimaplib import AioImapException
+from aioimaplib.aioimaplib import Command, IdleCommand, IMAP4ClientProtocol, Response
 
 from channels.email.decode import Fetched
 from channels.email.oauth import Login
 from zeroclaw import ChannelUnauthorized, ChannelUnavailable, Value
 
 CALL_S = 60.0
-"""Within which some of an answer has to come."""
-ANSWER_S = 3_600.0
-"""For all of it: with less, a large mail on a slow line would be begun again and again."""
+MAIL_S = 3_600.0
+"""For the whole of a mail, of which some has to come within each `CALL_S`."""
 CONNECT_S = 30.0
 CLOSE_S = 2.0
-MOST_LINE_BYTES = 2**21
-"""A search that finds a quarter of a million mails is told in one line."""
-_LITERAL = re.compile(rb"\{(\d{1,10})\}\r\n\Z")
-_NEWS = re.compile(rb"\* \d+ EXISTS", re.IGNORECASE)
-_FOUND = re.compile(rb"\* SEARCH((?: \d+)*)", re.IGNORECASE)
 _UID = re.compile(rb"[( ]UID (\d+)")
 _SIZE = re.compile(rb"RFC822\.SIZE (\d+)")
 _DATE = re.compile(rb'INTERNALDATE "([^"]{10,40})"')
 _OPENED = re.compile(rb"\[(UIDVALIDITY|UIDNEXT) (\d+)\]")
-_SAYABLE = re.compile(r"[ -~]*")
+_NEWS = re.compile(rb"\* \d+ EXISTS", re.IGNORECASE)
 # RFC 5530: what says that the operator must act; without a code it is a refusal as well.
 _REFUSED = re.compile(
-    r"(?!\[)|\[(?:AUTHENTICATIONFAILED|AUTHORIZATIONFAILED|EXPIRED|PRIVACYREQUIRED|CONTACTADMIN)\]"
+    rb"^(?!\[)|\[(?:AUTHENTICATIONFAILED|AUTHORIZATIONFAILED|EXPIRED|PRIVACYREQUIRED|CONTACTADMIN)\]"
 )
+T = TypeVar("T")
+
+logging.getLogger("aioimaplib").setLevel(logging.WARNING)
 
 
 class Opened(Value):
@@ -48,37 +50,107 @@ class Opened(Value):
     next_uid: int
 
 
-class Answer(Value):
-    """What came of a command.
+class Protocol(IMAP4ClientProtocol):
+    """The library's, which also hears of new mail in the answers to other commands.
+
+    A server tells of each mail once, within whatever it says next. The library drops that unless it
+    is idle, and the mail would lie there until the next one comes.
+
+    A server that refuses an access token asks for one line more before it says so (Google, "XOAUTH2
+    Mechanism", read 2026-11). The library sends none, and both would wait.
 
     Attributes:
-        is_ok: It was done.
-        words: What the server says of that.
-        said: What it said before: lines, each with the bytes within it whose number it told.
+        news: Set when the server tells of new mail; its user clears it.
+        idling: Set when the server has begun to wait; the library's own stays set for ever.
+        is_lost: The connection has ended, perhaps before there was anybody to call back.
     """
 
-    is_ok: bool
-    words: str
-    said: Sequence[tuple[bytes, bytes]]
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(loop)
+        self.news = asyncio.Event()
+        self.idling = asyncio.Event()
+        self.is_lost = False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Note that it is over; called by the transport, once."""
+        self.is_lost = True
+        super().connection_lost(exc)
+
+    def _untagged_response(self, line: bytes) -> Command | None:
+        if _NEWS.match(line):
+            self.news.set()
+        return super()._untagged_response(line)
+
+    def _continuation(self, line: bytes) -> None:
+        waiting = self.pending_sync_command
+        if waiting is not None and waiting.name == "AUTHENTICATE":
+            self.send("")
+        elif waiting is not None and waiting.name == "IDLE":
+            self.idling.set()
+        super()._continuation(line)
+
+
+class _NoQueue:
+    """Keeps nothing of what a server says while it is idle; the library's own queue has no bound."""
+
+    def put_nowait(self, _lines: list[bytes]) -> None:
+        """Drop it: what matters was heard already."""
 
 
 class Mailbox:
-    """One connection, for one user at a time.
+    """One connection, for one user at a time."""
 
-    Attributes:
-        has_news: The server has told of new mail; its user takes it back before a search.
-    """
-
-    def __init__(
-        self, channel: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
+    def __init__(self, protocol: Protocol, channel: str) -> None:
         """Hold a connection that `connected` has made."""
+        self._protocol = protocol
         self._channel = channel
-        self._reader = reader
-        self._writer = writer
-        self._commands = 0
-        self._can = b""
-        self.has_news = False
+        self._limits: set[asyncio.Timeout] = set()
+        self._gone = asyncio.Event()
+        protocol.conn_lost_cb = self._lost
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the connection has ended, and nothing more comes."""
+        return self._protocol.is_lost
+
+    def _lost(self, _error: Exception | None) -> None:
+        self._gone.set()
+        for one in self._limits:
+            one.reschedule(0)
+
+    async def _within(self, call: Awaitable[T], limit_s: float) -> T:
+        """Wait for a call, while the connection holds, and no longer than it may take.
+
+        Raises:
+            ChannelUnavailable: It is lost, or does not answer; it is of no use then.
+        """
+        try:
+            async with asyncio.timeout(0 if self.is_lost else limit_s) as limit:
+                self._limits.add(limit)
+                try:
+                    return await call
+                finally:
+                    self._limits.discard(limit)
+        except TimeoutError as error:
+            lost = self.is_lost
+            self.close()
+            why = "was lost" if lost else f"gave no answer within {limit_s:g} s"
+            message = f"`{self._channel}`: the connection to the mailbox {why}"
+            raise ChannelUnavailable(message) from error
+        except (AioImapException, OSError) as error:
+            self.close()
+            message = f"`{self._channel}`: the connection to the mailbox failed"
+            raise ChannelUnavailable(message) from error
+
+    async def _asked(
+        self, call: Awaitable[Response], limit_s: float = 0
+    ) -> list[bytes | bytearray]:
+        """Return the lines of an answer that must be `OK`."""
+        response = await self._within(call, limit_s or CALL_S)
+        if response.result != "OK":
+            message = f"`{self._channel}`: the mailbox refused a command ({_words(response)})"
+            raise ChannelUnavailable(message)
+        return response.lines
 
     async def login(self, login: Login) -> None:
         """Log in, once the server is ready for it.
@@ -86,25 +158,27 @@ class Mailbox:
         Raises:
             ChannelUnauthorized: The server does not accept it.
         """
-        if not _SAYABLE.fullmatch(login.username + login.secret):
+        await self._within(self._protocol.wait("AUTH|NONAUTH"), CONNECT_S)
+        # The library quotes the password, and the name not.
+        name = login.username.replace("\\", "\\\\").replace('"', '\\"')
+        try:
+            if login.is_token:
+                call = self._protocol.xoauth2(login.username, login.secret)
+            else:
+                call = self._protocol.login(f'"{name}"', login.secret)
+            response = await self._within(call, CONNECT_S)
+        except ValueError as error:  # an end of a line in one of them, or what is not ASCII
             message = (
                 f"`{self._channel}`: the {login.called} can't be sent, for a line break or another "
                 "sign in it"
             )
-            raise ChannelUnauthorized(message)
-        command = f"LOGIN {_quoted(login.username)} {_quoted(login.secret)}"
-        if login.is_token:
-            proof = f"user={login.username}\x01auth=Bearer {login.secret}\x01\x01"
-            command = f"AUTHENTICATE XOAUTH2 {b64encode(proof.encode()).decode()}"
-        await self._next(CONNECT_S)
-        answer = await self._answer(self._say(command), CONNECT_S)
-        if answer.is_ok:
-            self._can = b"".join(line for line, _ in await self._asked("CAPABILITY"))
+            raise ChannelUnauthorized(message) from error
+        if response.result == "OK":
             return
         message = f"`{self._channel}`: the mailbox does not accept the {login.called}"
-        if _REFUSED.match(answer.words):
+        if _REFUSED.search(bytes(response.lines[-1]) if response.lines else b""):
             raise ChannelUnauthorized(message)
-        message = f"`{self._channel}`: the mailbox lets nobody in now ({_short(answer.words)})"
+        message = f"`{self._channel}`: the mailbox lets nobody in now ({_words(response)})"
         raise ChannelUnavailable(message)
 
     async def open(self, mailbox: str) -> Opened:
@@ -113,131 +187,91 @@ class Mailbox:
         Raises:
             ChannelUnauthorized: There is none of this name.
         """
-        answer = await self._answer(self._say(f'SELECT "{mailbox}"'), CALL_S)
-        if not answer.is_ok:
-            why = _short(answer.words)
-            message = f"`{self._channel}`: there is no mailbox `{mailbox}` ({why})"
+        response = await self._within(self._protocol.select(f'"{mailbox}"'), CALL_S)
+        if response.result != "OK":
+            message = f"`{self._channel}`: there is no mailbox `{mailbox}` ({_words(response)})"
             raise ChannelUnauthorized(message)
-        told = b"".join(line for line, _ in answer.said)
-        found = {key: int(value) for key, value in _OPENED.findall(told)}
+        found = {
+            key: int(value)
+            for line in response.lines
+            for key, value in _OPENED.findall(bytes(line))
+        }
         return Opened(validity=found.get(b"UIDVALIDITY", 0), next_uid=found.get(b"UIDNEXT", 1))
 
-    async def search(self, criteria: str) -> list[int]:
+    async def search(self, *criteria: str) -> list[int]:
         """Return the UIDs that a search finds, in order."""
-        said = await self._asked(f"UID SEARCH {criteria}")
-        found = b" ".join(one[1] for line, _ in said if (one := _FOUND.match(line)))
-        return sorted(set(map(int, found.split())))
+        lines = await self._asked(self._protocol.search(*criteria, charset=None, by_uid=True))
+        return sorted(
+            {int(one) for line in lines[:-1] for one in bytes(line).split() if one.isdigit()}
+        )
 
     async def fetch(self, validity: int, uid: int, *, most: int) -> Fetched | None:
         """Return a mail, or as much of it as may be read; None where it is gone.
 
-        `BODY.PEEK` sets no flag.
+        `BODY.PEEK` sets no flag. With one limit for the whole, a large mail on a slow line would be begun
+        again and again.
         """
         parts = f"(UID RFC822.SIZE INTERNALDATE BODY.PEEK[]<0.{most}>)"
-        for line, raw in await self._asked(f"UID FETCH {uid} {parts}"):
-            # Another client's changes come in between; only the answer about this mail has its bytes.
-            named, size, date = (one.search(line) for one in (_UID, _SIZE, _DATE))
-            if raw and named and int(named[1]) == uid:
-                return Fetched(
-                    validity=validity,
-                    uid=uid,
-                    raw=raw,
-                    size_bytes=int(size[1]) if size else len(raw),
-                    at=_instant(date[1].decode("ascii", "replace")) if date else None,
-                )
-        return None
+        call = self._protocol.fetch(str(uid), parts, by_uid=True, timeout=CALL_S)
+        lines = await self._asked(call, MAIL_S)
+        # Another client's changes come in between; only the answer about this mail has its bytes.
+        raw = next((bytes(one) for one in lines if isinstance(one, bytearray)), None)
+        about = b" ".join(one for one in lines[:-1] if isinstance(one, bytes))
+        known = {int(one) for one in _UID.findall(about)}
+        if raw is None or uid not in known:
+            return None
+        size, date = _SIZE.search(about), _DATE.search(about)
+        return Fetched(
+            validity=validity,
+            uid=uid,
+            raw=raw,
+            size_bytes=int(size[1]) if size else len(raw),
+            at=_instant(date[1].decode("ascii", "replace")) if date else None,
+        )
 
     async def flag(self, uid: int) -> None:
         """Mark a mail as seen."""
-        await self._asked(rf"UID STORE {uid} +FLAGS.SILENT (\Seen)")
+        await self._asked(self._protocol.store(str(uid), "+FLAGS.SILENT", r"(\Seen)", by_uid=True))
 
     @property
     def can_idle(self) -> bool:
         """Whether the server tells of new mail by itself."""
-        return b" IDLE" in self._can.upper()
+        return "IDLE" in self._protocol.capabilities
+
+    def look(self) -> None:
+        """Say that from now on new mail is news again; said before a search."""
+        self._protocol.news.clear()
 
     async def idle(self, limit_s: float) -> None:
-        """Wait until there is news, at most for a while."""
-        if self.has_news:
+        """Wait until there is news since the last look, at most for a while."""
+        protocol = self._protocol
+        if protocol.news.is_set():
             return
-        tag = self._say("IDLE")
-        while not (await self._next(CONNECT_S))[0].startswith(b"+"):
-            pass
+        # As `IMAP4.idle_start` does, without the three tasks that it leaves to nobody.
+        command = IdleCommand(protocol.new_tag(), _NoQueue())
+        protocol.pending_sync_command = command
+        protocol.idling.clear()
+        protocol.send(str(command))
+        await self._within(protocol.idling.wait(), CONNECT_S)
         with suppress(TimeoutError):
             async with asyncio.timeout(limit_s):
-                while not self.has_news:
-                    await self._next(limit_s + 1)
-        self._writer.write(b"DONE\r\n")
-        await self._answer(tag, CONNECT_S)
+                await self._within(protocol.news.wait(), limit_s + 1)
+        protocol.idle_done()
+        await self._within(command.wait(), CONNECT_S)
 
     async def aclose(self) -> None:
         """Cut the connection, and see it gone; safe twice."""
-        self._writer.transport.abort()
-        with suppress(OSError):  # of which that it takes too long is one
+        self.close()
+        with suppress(TimeoutError):
             async with asyncio.timeout(CLOSE_S):
-                await self._writer.wait_closed()
+                await self._gone.wait()
 
-    # --- what is said ----------------------------------------------------------------------------
-
-    async def _asked(self, command: str) -> Sequence[tuple[bytes, bytes]]:
-        """Say a command that no server refuses, and return what is said before its answer."""
-        answer = await self._answer(self._say(command), CALL_S)
-        if answer.is_ok:
-            return answer.said
-        why = _short(answer.words)
-        message = f"`{self._channel}`: the mailbox refused a command ({why})"
-        raise ChannelUnavailable(message)
-
-    def _say(self, command: str) -> bytes:
-        """Say a command; returns how its answer begins."""
-        self._commands += 1
-        self._writer.write(f"z{self._commands} {command}\r\n".encode())
-        return b"z%d " % self._commands
-
-    async def _answer(self, tag: bytes, limit_s: float) -> Answer:
-        """Read until a command is answered, some of it within each limit."""
-        said: list[tuple[bytes, bytes]] = []
-        async with self._within(ANSWER_S):
-            while not (one := await self._next(limit_s))[0].startswith(tag):
-                said.append(one)
-                if one[0].startswith(b"+"):
-                    # Google asks for one line more before it refuses an access token ("XOAUTH2
-                    # Mechanism", read 2026-11); nothing else that is said here has more to come.
-                    self._writer.write(b"\r\n")
-        how, _, words = one[0].removeprefix(tag).decode("utf-8", "replace").partition(" ")
-        return Answer(is_ok=how.upper() == "OK", words=words, said=said)
-
-    async def _next(self, limit_s: float) -> tuple[bytes, bytes]:
-        """Read what is said next, some of it within each limit."""
-        line, literal = b"", b""
-        while True:
-            async with self._within(limit_s):
-                line += await self._reader.readuntil(b"\r\n")
-            if (size := _LITERAL.search(line)) is None:
-                self.has_news = self.has_news or _NEWS.match(line) is not None
-                return line, literal
-            read = bytearray()
-            while left := int(size[1]) - len(read):
-                async with self._within(limit_s):
-                    read += await self._reader.read(left) or await self._reader.readexactly(1)
-            literal = bytes(read)
-
-    @asynccontextmanager
-    async def _within(self, limit_s: float) -> AsyncGenerator[None]:
-        """Wait while the connection holds, and no longer than a limit.
-
-        Raises:
-            ChannelUnavailable: It is lost, or says nothing; it is of no use then.
-        """
-        try:
-            async with asyncio.timeout(limit_s):
-                yield
-        except (EOFError, OSError, asyncio.LimitOverrunError) as error:
-            self._writer.transport.abort()
-            is_late = isinstance(error, TimeoutError)
-            why = f"gave no answer within {limit_s:g} s" if is_late else "was lost"
-            message = f"`{self._channel}`: the connection to the mailbox {why}"
-            raise ChannelUnavailable(message) from error
+    def close(self) -> None:
+        """Cut the connection; safe twice."""
+        self._protocol.is_lost = True
+        transport = self._protocol.transport
+        if transport is not None:
+            transport.abort()
 
 
 async def connected(channel: str, host: str, port: int, *, tls: ssl.SSLContext) -> Mailbox:
@@ -246,24 +280,23 @@ async def connected(channel: str, host: str, port: int, *, tls: ssl.SSLContext) 
     Raises:
         ChannelUnavailable: Nothing answers there, or it can't prove its name.
     """
+    loop = asyncio.get_running_loop()
     try:
         async with asyncio.timeout(CONNECT_S):
-            streams = await asyncio.open_connection(host, port, ssl=tls, limit=MOST_LINE_BYTES)
+            _, protocol = await loop.create_connection(lambda: Protocol(loop), host, port, ssl=tls)
     except ssl.SSLCertVerificationError as error:
         message = f"`{channel}`: `{host}` can't prove its name ({error.verify_message.lower()})"
         raise ChannelUnavailable(message) from error
-    except OSError as error:
+    except (OSError, TimeoutError) as error:
         message = f"`{channel}`: no mailbox answers at `{host}` port {port}"
         raise ChannelUnavailable(message) from error
-    return Mailbox(channel, *streams)
+    return Mailbox(protocol, channel)
 
 
-def _quoted(text: str) -> str:
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
-def _short(words: str) -> str:
-    return " ".join(words.split())[:120].lower()
+def _words(response: Response) -> str:
+    """Return what a server said of a refusal, in short."""
+    last = bytes(response.lines[-1]) if response.lines else b""
+    return " ".join(last.decode("utf-8", "replace").split())[:120].lower()
 
 
 def _instant(text: str) -> datetime | None:

@@ -103,6 +103,7 @@ MANIFEST = ChannelManifest(
     kind="slack",
     adapter="channels.slack.adapter:SlackChannel",
     settings="channels.slack:SlackSettings",
+    needs=("slack_bolt",),
     check="channels.slack.calls:check",
     sender=r"[A-Z0-9]{2,30}",
     public="channels.slack:is_public",

@@ -190,7 +190,8 @@ def test_a_channel_that_nobody_emulates_is_told() -> None:
     [
         ("telegram", "telegramify_markdown", "telegram"),
         ("discord", "discord", "discord,try-discord"),
-        ("email", "aiosmtplib", "email"),
+        ("slack", "slack_bolt", "slack,try-slack"),
+        ("email", "aioimaplib", "email"),
     ],
 )
 def test_what_is_to_be_installed_is_told_before_anything_opens(

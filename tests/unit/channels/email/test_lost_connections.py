@@ -170,22 +170,20 @@ class Wire(asyncio.Transport):
     def abort(self) -> None:
         """Say nothing of it."""
 
-    def is_closing(self) -> bool:
-        """Be over, so that nothing is left to close."""
-        return True
-
 
 async def fetched(pieces: int, every_s: float) -> decode.Fetched | None:
     """Fetch a mail that comes in so many pieces."""
-    loop, reader = asyncio.get_running_loop(), asyncio.StreamReader()
-    protocol = asyncio.StreamReaderProtocol(reader)
-    writer = asyncio.StreamWriter(Wire(), protocol, reader, loop)
+    loop = asyncio.get_running_loop()
+    protocol = imap.Protocol(loop)
+    protocol.connection_made(Wire())
+    protocol.state = "SELECTED"
+    tag = protocol.new_tag().replace("0", "1")
     mail = b"Subject: it\r\n\r\n".ljust(pieces)
     begun = f"* 1 FETCH (UID 7 RFC822.SIZE {len(mail)} BODY[]<0> {{{len(mail)}}}\r\n".encode()
-    said = [begun, *(mail[at : at + 1] for at in range(len(mail))), b")\r\nz1 OK done\r\n"]
+    said = [begun, *(mail[at : at + 1] for at in range(len(mail))), f")\r\n{tag} OK\r\n".encode()]
     for number, one in enumerate(said):
-        loop.call_later(number * every_s, reader.feed_data, one)
-    return await imap.Mailbox("email", reader, writer).fetch(1, 7, most=pieces)
+        loop.call_later(number * every_s, protocol.data_received, one)
+    return await imap.Mailbox(protocol, "email").fetch(1, 7, most=pieces)
 
 
 def test_a_large_mail_may_take_long_but_never_stand_still() -> None:
