@@ -27,7 +27,7 @@ from zeroclaw import (
     TranscriptItem,
 )
 from zeroclaw.clock import Clock
-from zeroclaw.host.local_listener import Listener, open_listener
+from zeroclaw.host.local_listener import Listener
 from zeroclaw.value import replace
 
 OK = 200
@@ -100,7 +100,8 @@ def web_context(
 @asynccontextmanager
 async def local_listener(directory: Path, clock: Clock) -> AsyncGenerator[Listener]:
     """A serving listener on a free port."""
-    listener = await open_listener(
+    listener = await asyncio.to_thread(
+        Listener,
         host="127.0.0.1",
         port=0,
         sessions_at=directory / "sessions",

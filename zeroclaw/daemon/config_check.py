@@ -143,7 +143,7 @@ def check(
     for path, provider in providers_of(config):
         try:
             if provider.tokenizer:
-                tokenizers[path] = FileTokenizer.read(expand(provider.tokenizer).absolute())
+                tokenizers[path] = FileTokenizer(expand(provider.tokenizer).absolute())
         except TokenizerUnusable as error:
             faults.append(f"{path}.tokenizer: {error}")
     redactor = Redactor(references=values_to_redact(every.values(), environment))

@@ -23,7 +23,7 @@ from zeroclaw.host import cgroups, places, plugins
 from zeroclaw.host.clock import SystemClock
 from zeroclaw.host.control import Control
 from zeroclaw.host.ids import SystemIds
-from zeroclaw.host.local_listener import SESSIONS, Listener, open_listener
+from zeroclaw.host.local_listener import SESSIONS, Listener
 from zeroclaw.host.logs import EventLog
 from zeroclaw.mount import Hook
 from zeroclaw.provider import Endpoint, Provider, ProviderContext
@@ -175,7 +175,8 @@ async def open_foundation(start: Start, openers: Openers, stack: AsyncExitStack)
     )
     listener = None
     if any(part.manifest.kind == "web" for part in start.checked.channels):
-        listener = await open_listener(
+        listener = await asyncio.to_thread(
+            Listener,
             host=config.listener.host,
             port=config.listener.port,
             sessions_at=data / SESSIONS,
@@ -244,10 +245,11 @@ async def _open_public(start: Start, stack: AsyncExitStack) -> Public | None:
     """Bind the public listener, where a channel is reached by it."""
     if not any(part.is_public for part in start.checked.channels):
         return None
-    from zeroclaw.host.public_listener import open_public
+    from zeroclaw.host.public_listener import PublicListener
 
     settings, log = start.config.public, EventLog("public")
-    public = await open_public(
+    public = await asyncio.to_thread(
+        PublicListener,
         host=settings.host,
         port=settings.port,
         cert_file=settings.cert_file,

@@ -30,7 +30,7 @@ from zeroclaw.foreign import Raised, call
 from zeroclaw.gate.decide import Gate
 from zeroclaw.gate.receipt_screen import screen_shown
 from zeroclaw.gate.verdict import Refusals
-from zeroclaw.host.answers import ChannelSeen, Status
+from zeroclaw.host.answers import Status
 from zeroclaw.host.executors import FairShare
 from zeroclaw.host.logs import EventLog
 from zeroclaw.host.places import make_workspace
@@ -462,10 +462,7 @@ class Services:
         return Status(
             version=self.foundation.start.version,
             model=self.foundation.provider.facts.model,
-            channels={
-                name: ChannelSeen(condition=one.condition, since=one.since, why=one.why)
-                for name, one in self.supervisor.states.items()
-            },
+            channels=dict(self.supervisor.states),
             busy=len(self.mailboxes),
             halted=self.policy.halted_by,
             restart_for=self.reloader.waiting,

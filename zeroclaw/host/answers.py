@@ -15,10 +15,11 @@ class Answer(Struct, frozen=True, kw_only=True):
 
 
 class ChannelSeen(Answer, frozen=True):
-    """A channel of the daemon, see `inbound.supervisor.ChannelState`.
+    """Where a channel of the daemon stands.
 
     Attributes:
-        since: None when the daemon did not say.
+        condition: `starting`, `up`, `waiting` or `down`.
+        since: When it came to this; None when the daemon did not say.
         why: What it last failed with; empty while all is well.
     """
 

@@ -39,7 +39,7 @@ class Bounds(Value):
         linger_bytes: Read and thrown away behind an early answer.
         linger_s: Likewise, and waited for.
         full_s: Until a connection is accepted again after the system had no room for one.
-        mount_s: From the opening, for a page that is yet to be mounted.
+        mount_s: From the start of serving, for a page that is yet to be mounted.
     """
 
     connections: int = 128

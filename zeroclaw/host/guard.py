@@ -12,12 +12,12 @@ machine (RFC 6265, 8.5). Its `Path` is what keeps it from there, for that is a s
 
 import hmac
 from base64 import b64encode
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from html import escape
 from urllib.parse import parse_qs, quote
 
-from zeroclaw.value import Value
+from zeroclaw.value import Value, field
 
 HTTP_PORT = 80
 ICON = "/favicon.ico"
@@ -48,29 +48,31 @@ HEADERS = (
 
 
 class Asked(Value):
-    """What the rules look at; a header that was not sent is empty.
+    """What the rules look at.
 
     Attributes:
         method: As sent.
         path: Decoded, without the query.
         query: As sent, without the question mark.
-        fetch_site: `Sec-Fetch-Site`.
-        fetch_mode: `Sec-Fetch-Mode`.
-        scheme: What the browser speaks: `https` where a proxy says that it does (it alone can
-            tell, and who lies about it changes only the cookie that is handed to them).
+        headers: By name in lower case.
     """
 
     method: str
     path: str
     query: str = ""
-    host: str = ""
-    origin: str = ""
-    fetch_site: str = ""
-    fetch_mode: str = ""
-    content_length: str = ""
-    transfer_encoding: str = ""
-    cookie: str = ""
-    scheme: str = "http"
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def header(self, name: str) -> str:
+        """Return a header; empty when it was not sent."""
+        return self.headers.get(name, "")
+
+    @property
+    def scheme(self) -> str:
+        """What the browser speaks: `https` where a proxy says that it does.
+
+        It alone can tell, and who lies about it changes only the cookie that is handed to them.
+        """
+        return "https" if self.header("x-forwarded-proto").lower() == "https" else "http"
 
 
 class Refusal(Value):
@@ -82,37 +84,25 @@ class Refusal(Value):
 
 def asked(method: str, path: str, query: str, headers: Iterable[tuple[bytes, bytes]]) -> Asked:
     """Collect what the rules look at; names of headers are in lower case."""
-    found: dict[bytes, str] = {}
-    for name, value in headers:
-        text = value.decode("latin-1")
-        joint = "; " if name == b"cookie" else ", "
+    found: dict[str, str] = {}
+    for key, value in headers:
+        name, text = key.decode("latin-1"), value.decode("latin-1")
+        joint = "; " if name == "cookie" else ", "
         found[name] = f"{found[name]}{joint}{text}" if name in found else text
-    return Asked(
-        method=method,
-        path=path,
-        query=query,
-        host=found.get(b"host", ""),
-        origin=found.get(b"origin", ""),
-        fetch_site=found.get(b"sec-fetch-site", ""),
-        fetch_mode=found.get(b"sec-fetch-mode", ""),
-        content_length=found.get(b"content-length", ""),
-        transfer_encoding=found.get(b"transfer-encoding", ""),
-        cookie=found.get(b"cookie", ""),
-        scheme="https" if found.get(b"x-forwarded-proto", "").lower() == "https" else "http",
-    )
+    return Asked(method=method, path=path, query=query, headers=found)
 
 
 def refusal(request: Asked, port: int, max_body_bytes: int) -> Refusal | None:
     """Return why a request is refused from any sender, None when it may go on to the login."""
-    if request.host.lower() not in _hosts(port):
+    if request.header("host").lower() not in _hosts(port):
         text = f"this listener answers only to 127.0.0.1:{port}, localhost:{port} and [::1]:{port}"
         return Refusal(status=421, text=text)
     if not _from_here(request):
         return Refusal(status=403, text="this request comes from another page")
-    if request.transfer_encoding:
+    if request.header("transfer-encoding"):
         return Refusal(status=411, text="say the length of the body")
-    if request.content_length:
-        return _too_large(request.content_length, max_body_bytes)
+    if length := request.header("content-length"):
+        return _too_large(length, max_body_bytes)
     return None
 
 
@@ -123,13 +113,15 @@ def _hosts(port: int) -> frozenset[str]:
 
 
 def _from_here(request: Asked) -> bool:
+    site = request.header("sec-fetch-site")
     if request.method in SAFE_METHODS:
         # A typed address or a link is `navigate`: it shows our page, and tells the other none of it.
-        elsewhere = request.fetch_site in {"cross-site", "same-site"}
-        return not elsewhere or request.fetch_mode == "navigate"
-    if request.fetch_site:
-        return request.fetch_site == "same-origin"
-    return request.origin.lower() == f"{request.scheme}://{request.host.lower()}"
+        elsewhere = site in {"cross-site", "same-site"}
+        return not elsewhere or request.header("sec-fetch-mode") == "navigate"
+    if site:
+        return site == "same-origin"
+    ours = f"{request.scheme}://{request.header('host')}"
+    return request.header("origin").lower() == ours.lower()
 
 
 def _too_large(content_length: str, max_body_bytes: int) -> Refusal | None:
@@ -153,7 +145,7 @@ def cookie_name(request: Asked, port: int) -> str:
 
 def sessions_of(request: Asked, port: int) -> tuple[str, ...]:
     """Return the sessions that a request carries: several where another port set one as well."""
-    pairs = (part.strip().partition("=") for part in request.cookie.split(";"))
+    pairs = (part.strip().partition("=") for part in request.header("cookie").split(";"))
     return tuple(value for name, _, value in pairs if name == cookie_name(request, port))
 
 

@@ -252,7 +252,7 @@ class HttpServer:
         self._log = log
         self._tls = tls
         self._open: dict[HttpConnection, None] = {}  # the oldest first
-        self._until = asyncio.timeout(None)
+        self._until = asyncio.Timeout(None)  # entered where it serves
         self._is_closed = False
         self._stopped = asyncio.Event()
         self._stopped.set()

@@ -3,7 +3,7 @@
     request ── secret path ── guard (host, origin, size) ── link ── session ── mounted application
         └── /health, else one and the same 404
 
-It binds when it is opened, so that a taken port is told before anything else starts, and answers
+It binds when it is made, so that a taken port is told before anything else starts, and answers
 from `serve` on; connections made in between wait. Applications are mounted while it runs, all of
 them below a random path that is made once and kept: a browser sends a cookie to every port of this
 machine, and only its path keeps it from other programs.
@@ -12,7 +12,6 @@ machine, and only its path keeps it from other programs.
 import asyncio
 import os
 import re
-import socket
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -69,43 +68,66 @@ Header = tuple[bytes, bytes]
 
 
 class Listener:
-    """The local listener, bound; `open_listener` makes one.
+    """The local listener; it is bound when it is made.
 
     Attributes:
         port: The port that it has, also when it was opened with 0.
-        serve: Answers requests until `aclose` or cancelled; once.
         aclose: Stops answering and frees the port; safe twice.
     """
 
     def __init__(
         self,
         *,
-        bound: socket.socket,
-        logins: Logins,
+        host: str,
+        port: int,
         sessions_at: Path,
         clock: Clock,
         ids: Ids,
         log: ChannelLog,
-        bounds: Bounds,
+        bounds: Bounds = BOUNDS,
     ) -> None:
-        """Hold what is needed; `bound` listens, and is closed by `aclose`."""
+        """Bind it; blocks on files, so call this in a thread.
+
+        Args:
+            host: A loopback address, or `localhost`.
+            port: 0 for any free one.
+            sessions_at: The file that keeps the secret path, and sessions over a restart, 0600; its
+                directory exists.
+            clock: For the ends of links and sessions.
+            ids: For links and sessions.
+            log: For facts.
+            bounds: What other programs of this machine can make grow, and how far.
+
+        Raises:
+            PortInUse: Another program has the port, or it may not be had.
+        """
         from zeroclaw.host.web_server import web_server
 
-        self.port: int = bound.getsockname()[1]
-        self._host = f"[{host}]" if ":" in (host := bound.getsockname()[0]) else host
-        self._logins = logins
         self._sessions_at = sessions_at
-        self._writing = asyncio.Lock()
         self._clock = clock
         self._ids = ids
         self._log = log
+        self._bounds = bounds
+        self._logins = _stored_logins(sessions_at)
+        self._writing = asyncio.Lock()
         self._streams: dict[asyncio.Timeout, guard.Asked] = {}
         self._mounted: dict[str, ASGIApp] = {}
         self._front: dict[str, None] = {}
         self._mounts = asyncio.Event()  # set at each, and made anew
-        self._mounted_by = asyncio.get_running_loop().time() + bounds.mount_s
-        server = web_server(bound, self._answer, bounds=bounds, log=log)
-        self.serve, self.aclose = server.serve, server.aclose
+        self._mounted_by = 0.0
+        bound = bind("127.0.0.1" if host == "localhost" else host, port, key="listener.port")
+        self.port: int = bound.getsockname()[1]
+        self._host = f"[{host}]" if ":" in (host := bound.getsockname()[0]) else host
+        self._server = web_server(bound, self._answer, bounds=bounds, log=log)
+        self.aclose = self._server.aclose
+        if not self._logins.path:
+            self._logins = Logins(path=ids.token()[:PATH_CHARS])
+            self._write(write_sessions(self._logins))
+
+    async def serve(self) -> None:
+        """Answer requests until `aclose` or cancelled; once."""
+        self._mounted_by = asyncio.get_running_loop().time() + self._bounds.mount_s
+        await self._server.serve()
 
     @property
     def root(self) -> str:
@@ -218,22 +240,24 @@ class Listener:
         return "set-cookie", made
 
     async def _take(self, logins: Logins) -> bool:
-        """Let these logins hold from now on, and end the streams of others; see `keep`."""
+        """Let these logins hold from now on, and end the streams of others; see `_keep`."""
         self._logins = logins
         for until, request in self._streams.items():
             if not self._is_open(request):
                 until.reschedule(0)
-        return await self.keep()
+        return await self._keep()
 
-    async def keep(self) -> bool:
+    async def _keep(self) -> bool:
         """Store path and sessions; False where they hold until the daemon ends."""
         async with self._writing:
-            body = write_sessions(self._logins)
-            try:
-                await asyncio.to_thread(_write_private, self._sessions_at, body)
-            except OSError as error:
-                self._log("sessions_not_kept", why=system_words(error), level="warning")
-                return False
+            return await asyncio.to_thread(self._write, write_sessions(self._logins))
+
+    def _write(self, body: bytes) -> bool:
+        try:
+            _write_private(self._sessions_at, body)
+        except OSError as error:
+            self._log("sessions_not_kept", why=system_words(error), level="warning")
+            return False
         return True
 
     async def _hand_over(
@@ -305,47 +329,6 @@ class Listener:
             await send(message)
 
         return sending
-
-
-async def open_listener(
-    *,
-    host: str,
-    port: int,
-    sessions_at: Path,
-    clock: Clock,
-    ids: Ids,
-    log: ChannelLog,
-    bounds: Bounds = BOUNDS,
-) -> Listener:
-    """Bind the listener.
-
-    Args:
-        host: A loopback address, or `localhost`.
-        port: 0 for any free one.
-        sessions_at: The file that keeps the secret path, and sessions over a restart, 0600; its
-            directory exists.
-        clock: For the ends of links and sessions.
-        ids: For links and sessions.
-        log: For facts.
-        bounds: What other programs of this machine can make grow, and how far.
-
-    Raises:
-        PortInUse: Another program has the port, or it may not be had.
-    """
-    logins = await asyncio.to_thread(_stored_logins, sessions_at)
-    bound = bind("127.0.0.1" if host == "localhost" else host, port, key="listener.port")
-    listener = Listener(
-        bound=bound,
-        logins=logins if logins.path else Logins(path=ids.token()[:PATH_CHARS]),
-        sessions_at=sessions_at,
-        clock=clock,
-        ids=ids,
-        log=log,
-        bounds=bounds,
-    )
-    if not logins.path:
-        await listener.keep()
-    return listener
 
 
 def log_out_stored(path: Path) -> int:

@@ -7,7 +7,6 @@ of a flood the first, the second, the fourth and so on are logged, and never wha
 """
 
 import asyncio
-import socket
 import ssl
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
@@ -70,7 +69,7 @@ class Request:
 
 
 class PublicListener:
-    """The public listener, bound; `open_public` makes one.
+    """The public listener; it is bound when it is made.
 
     Attributes:
         port: The port that it has, also when it was opened with 0.
@@ -80,12 +79,34 @@ class PublicListener:
     """
 
     def __init__(
-        self, *, bound: socket.socket, tls: ssl.SSLContext | None, bounds: Bounds, log: ChannelLog
+        self,
+        *,
+        host: str,
+        port: int,
+        cert_file: str,
+        key_file: str,
+        log: ChannelLog,
+        bounds: Bounds = DEFAULT_BOUNDS,
     ) -> None:
-        """Hold what is needed; `bound` listens, and is closed by `aclose`."""
+        """Bind it; blocks on files, so call this in a thread.
+
+        Args:
+            host: An address of this machine.
+            port: 0 for any free one.
+            cert_file: The certificate with its chain, PEM; empty to speak plain HTTP to a proxy.
+            key_file: Its key, PEM, without a password.
+            log: For facts.
+            bounds: What strangers can make grow, and how far.
+
+        Raises:
+            ConfigError: The certificate or its key can't be used.
+            PortInUse: Another program has the port, or it may not be had.
+        """
         self._bounds = bounds
         self._log = log
         self._hooks: dict[str, Hook] = {}
+        tls = _tls(cert_file, key_file) if cert_file else None
+        bound = bind(host, port, key="public.port")
         server = HttpServer(
             bound, self._answer, bounds=bounds, log=log, refused_as="public_refused", tls=tls
         )
@@ -155,37 +176,6 @@ class PublicListener:
             case _:
                 self._log("hook_failed", why=answer.line, level="error")
                 return HookAnswer(status=500)
-
-
-# --- opening -------------------------------------------------------------------------------------
-
-
-async def open_public(
-    *,
-    host: str,
-    port: int,
-    cert_file: str,
-    key_file: str,
-    log: ChannelLog,
-    bounds: Bounds = DEFAULT_BOUNDS,
-) -> PublicListener:
-    """Bind the public listener.
-
-    Args:
-        host: An address of this machine.
-        port: 0 for any free one.
-        cert_file: The certificate with its chain, PEM; empty to speak plain HTTP to a proxy.
-        key_file: Its key, PEM, without a password.
-        log: For facts.
-        bounds: What strangers can make grow, and how far.
-
-    Raises:
-        ConfigError: The certificate or its key can't be used.
-        PortInUse: Another program has the port, or it may not be had.
-    """
-    tls = await asyncio.to_thread(_tls, cert_file, key_file) if cert_file else None
-    bound = bind(host, port, key="public.port")
-    return PublicListener(bound=bound, tls=tls, bounds=bounds, log=log)
 
 
 def _tls(cert_file: str, key_file: str) -> ssl.SSLContext:

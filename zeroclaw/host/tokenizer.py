@@ -8,7 +8,7 @@ import os
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Protocol, Self, cast
+from typing import Protocol, cast
 
 from zeroclaw.errors import Refused, system_words
 from zeroclaw.foreign import Raised, call_now
@@ -44,12 +44,7 @@ class _Tokenizer(Protocol):
 class FileTokenizer:
     """A `Counting` that reads a file once."""
 
-    def __init__(self, tokenizer: _Tokenizer) -> None:
-        """Take one that cuts and fills nothing; `read` makes it."""
-        self._tokenizer = tokenizer
-
-    @classmethod
-    def read(cls, path: Path) -> Self:
+    def __init__(self, path: Path) -> None:
         """Read a file; blocks, a large one for half a second.
 
         Raises:
@@ -81,7 +76,7 @@ class FileTokenizer:
         found.no_truncation()
         found.no_padding()
         found.encode_special_tokens = True
-        return cls(found)
+        self._tokenizer = found
 
     async def count(self, texts: Sequence[str]) -> tuple[int, ...] | None:
         """Return how many tokens each text takes; see `Counting.count`."""

@@ -15,7 +15,6 @@ operator is told. A store that is away is no such fault: it is waited for.
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from datetime import datetime
 from pathlib import PurePath
 from traceback import walk_tb
 from typing import Literal
@@ -33,10 +32,10 @@ from zeroclaw.errors import (
     first_of,
 )
 from zeroclaw.foreign import Raised, call
+from zeroclaw.host.answers import ChannelSeen
 from zeroclaw.recent import Recent
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Localized
-from zeroclaw.value import Value
 
 AGAIN = BackOff(first_s=1.0, longest_s=15.0)
 """The channel is deaf meanwhile, so no longer than a person waits who has just written."""
@@ -48,19 +47,6 @@ TOLD_AFTER = 3
 """Failures in a row before the operator is told; one cut line is not news."""
 
 Condition = Literal["starting", "up", "waiting", "down"]
-
-
-class ChannelState(Value):
-    """Where a channel stands, for `status`.
-
-    Attributes:
-        since: When it came to this.
-        why: What it last failed with; empty while all is well.
-    """
-
-    condition: Condition
-    since: datetime
-    why: str = ""
 
 
 class PoisonMessages:
@@ -136,7 +122,7 @@ class Supervisor:
         self._clock = clock
         self._tell_operators = tell_operators
         self._log = log
-        self.states: dict[str, ChannelState] = {}
+        self.states: dict[str, ChannelSeen] = {}
 
     async def keep(
         self,
@@ -218,7 +204,7 @@ class Supervisor:
             self._log("channel_left_open", channel=name, why=closed.line)
 
     def _note(self, name: str, condition: Condition, why: str = "") -> None:
-        self.states[name] = ChannelState(condition=condition, since=self._clock.now(), why=why)
+        self.states[name] = ChannelSeen(condition=condition, since=self._clock.now(), why=why)
 
 
 async def contain(work: Callable[[], Awaitable[None]]) -> Exception | None:

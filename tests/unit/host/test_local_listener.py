@@ -25,7 +25,6 @@ from zeroclaw.host.local_listener import (
     Scope,
     Send,
     log_out_stored,
-    open_listener,
 )
 from zeroclaw.host.login import SESSION_KEPT
 from zeroclaw.host.web_server import web_server
@@ -50,7 +49,8 @@ async def opened(
     start: int = 0,
     bounds: Bounds = AT_ONCE,
 ) -> Listener:
-    return await open_listener(
+    return await asyncio.to_thread(
+        Listener,
         host="127.0.0.1",
         port=port,
         sessions_at=directory / "sessions",

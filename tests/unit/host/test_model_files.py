@@ -55,7 +55,7 @@ async def bring(
 
 def leave(target: Path, content: bytes, sha256: str) -> None:
     """Leave what an earlier try would have left."""
-    with Part.open(target, sha256) as part:
+    with Part(target, sha256) as part:
         part.write(content)
 
 
@@ -147,8 +147,8 @@ async def test_redirects_are_followed_but_not_for_ever(target: Path) -> None:
 
 
 def test_two_do_not_fetch_the_same(target: Path) -> None:
-    with Part.open(target, HASH), pytest.raises(ModelNotTaken, match="another zeroclaw"):
-        Part.open(target, HASH)
+    with Part(target, HASH), pytest.raises(ModelNotTaken, match="another zeroclaw"):
+        Part(target, HASH)
 
 
 def test_a_path_is_linked_or_copied(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 from tests.fakes.house_parts import Facts
 from zeroclaw.errors import ChannelUnavailable, ConfigError, PortInUse
 from zeroclaw.host.connections import Bounds
-from zeroclaw.host.public_listener import DEFAULT_BOUNDS, PublicListener, open_public
+from zeroclaw.host.public_listener import DEFAULT_BOUNDS, PublicListener
 from zeroclaw.mount import HookAnswer, HookRequest
 
 # All open real sockets.
@@ -118,7 +118,8 @@ async def public(
     bounds: Bounds = DEFAULT_BOUNDS, *, cert_file: str = "", key_file: str = ""
 ) -> AsyncGenerator[Rig]:
     log = Facts()
-    listener = await open_public(
+    listener = await asyncio.to_thread(
+        PublicListener,
         host="127.0.0.1",
         port=0,
         cert_file=cert_file,
@@ -411,8 +412,13 @@ async def test_a_path_is_one_channels_for_as_long_as_it_receives() -> None:
 
 
 async def bound(port: int = 0, cert_file: str = "", key_file: str = "") -> PublicListener:
-    return await open_public(
-        host="127.0.0.1", port=port, cert_file=cert_file, key_file=key_file, log=Facts()
+    return await asyncio.to_thread(
+        PublicListener,
+        host="127.0.0.1",
+        port=port,
+        cert_file=cert_file,
+        key_file=key_file,
+        log=Facts(),
     )
 
 

@@ -51,7 +51,7 @@ def words(directory: Path) -> Path:
 
 async def test_each_text_is_counted_by_itself(tmp_path: Path) -> None:
     """None is cut or filled, whatever the file asks for; a mark is the plain text that it is here."""
-    tokenizer = await asyncio.to_thread(FileTokenizer.read, words(tmp_path))
+    tokenizer = await asyncio.to_thread(FileTokenizer, words(tmp_path))
     texts = ("", "one", "one two three four five six", "<|im_start|>", "a \ud83d", "b " * 40_000)
     assert await tokenizer.count(texts) == (0, 1, 6, 3, 2, 40_000)
 
@@ -62,18 +62,18 @@ def test_a_file_that_is_no_tokenizer_is_told(tmp_path: Path, body: str) -> None:
     path = tmp_path / "tokenizer.json"
     path.write_text(body)
     with pytest.raises(TokenizerUnusable, match=r"is no tokenizer: name the `tokenizer\.json`"):
-        FileTokenizer.read(path)
+        FileTokenizer(path)
 
 
 def test_a_file_that_can_not_be_read_is_told(tmp_path: Path) -> None:
     """It may be away, or far too large to be one."""
     with pytest.raises(TokenizerUnusable, match="can't be read: no such file"):
-        FileTokenizer.read(tmp_path / "tokenizer.json")
+        FileTokenizer(tmp_path / "tokenizer.json")
     path = tmp_path / "model.gguf"
     with path.open("wb") as file:
         file.truncate(64 * 1024 * 1024 + 1)
     with pytest.raises(TokenizerUnusable, match="more than 67,108,864 bytes"):
-        FileTokenizer.read(path)
+        FileTokenizer(path)
 
 
 def test_without_the_package_the_extra_is_named(
@@ -82,7 +82,7 @@ def test_without_the_package_the_extra_is_named(
     """It is imported when a file is named, and never else."""
     monkeypatch.setitem(sys.modules, "tokenizers", None)
     with pytest.raises(TokenizerUnusable, match="install the extra `tokenizer`"):
-        FileTokenizer.read(words(tmp_path))
+        FileTokenizer(words(tmp_path))
 
 
 def test_a_bad_file_is_one_fault_of_the_configuration(tmp_path: Path) -> None:

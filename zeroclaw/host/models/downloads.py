@@ -27,7 +27,7 @@ async def fetch(http: HttpClient, url: str, target: Path, *, sha256: str, show: 
         ModelNotTaken: It could not be had; what has come is kept for the next try unless it was
             wrong.
     """
-    with await asyncio.to_thread(Part.open, target, sha256) as part:
+    with await asyncio.to_thread(Part, target, sha256) as part:
         await _fill(http, url, part, sha256, show)
         await asyncio.to_thread(part.finish, sha256)
 

@@ -17,7 +17,7 @@ import struct
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO, Self
+from typing import Self
 
 from zeroclaw.errors import Refused, system_words
 from zeroclaw.value import Value
@@ -115,7 +115,7 @@ def take(source: Path, target: Path, *, copies: bool, sha256: str, show: Show) -
                 raise _another_hash(str(source))
             target.symlink_to(source.absolute())
             return
-        with Part.open(target, sha256 or "copy") as part, source.open("rb") as file:
+        with Part(target, sha256 or "copy") as part, source.open("rb") as file:
             part.restart()
             total = source.stat().st_size
             part.needs(total)
@@ -128,17 +128,7 @@ def take(source: Path, target: Path, *, copies: bool, sha256: str, show: Show) -
 class Part:
     """A model that is still arriving; one process at a time works on it. All of it blocks."""
 
-    def __init__(self, path: Path, target: Path, file: BinaryIO) -> None:
-        """Take a file that is open and locked; `open` makes one."""
-        self._path = path
-        self._target = target
-        self._file = file
-        self._digest = hashlib.sha256()
-        self._begin = b""
-        self.size_bytes = 0
-
-    @classmethod
-    def open(cls, target: Path, tag: str) -> Self:
+    def __init__(self, target: Path, tag: str) -> None:
         """Open what an earlier try left, and read it once; a new file where none did.
 
         Args:
@@ -148,21 +138,23 @@ class Part:
         Raises:
             ModelNotTaken: Another process is at it, or the disk refuses.
         """
-        path = target.with_name(f".{target.name}.{tag[:16]}.part")
+        self._path = target.with_name(f".{target.name}.{tag[:16]}.part")
+        self._target = target
+        self._digest = hashlib.sha256()
+        self._begin = b""
+        self.size_bytes = 0
         with _told(target), ExitStack() as unless_ready:
             target.parent.mkdir(parents=True, exist_ok=True)
-            file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o644), "r+b")
-            unless_ready.callback(file.close)
+            self._file = os.fdopen(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644), "r+b")
+            unless_ready.callback(self._file.close)
             try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
                 message = f"`{target.name}` is being fetched by another zeroclaw; wait for it"
                 raise ModelNotTaken(message) from error
-            part = cls(path, target, file)
-            while data := file.read(CHUNK_BYTES):
-                part._take(data)
+            while data := self._file.read(CHUNK_BYTES):
+                self._take(data)
             unless_ready.pop_all()
-            return part
 
     @property
     def sha256(self) -> str:
