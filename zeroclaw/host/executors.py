@@ -10,10 +10,11 @@ until it has ended, even where its caller no longer waits.
 """
 
 import asyncio
-from collections import Counter, OrderedDict, deque
+from collections import Counter
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import TypeVar
+from weakref import WeakValueDictionary
 
 from zeroclaw.errors import ToolFailed
 
@@ -38,12 +39,11 @@ class FairShare:
             most_waiting: Calls of one conversation that may wait for one.
         """
         self._kind = kind
-        self._free = at_once
+        self._free = asyncio.Semaphore(at_once)
         self._each = each
         self._most_waiting = most_waiting
-        self._running: Counter[str] = Counter()
-        # INVARIANT: while a place is free, each conversation that waits has all it may have.
-        self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
+        self._own: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
+        self._waiting: Counter[str] = Counter()
 
     async def run(self, whose: str, work: Callable[[], Done]) -> Done:
         """Do work in a thread, when it is this conversation's turn.
@@ -51,9 +51,9 @@ class FairShare:
         Raises:
             ToolFailed: Too much of this conversation waits already.
         """
-        await self._take(whose)
+        own = await self._take(whose)
         doing = asyncio.get_running_loop().run_in_executor(None, work)
-        doing.add_done_callback(lambda done: self._ended(whose, done))
+        doing.add_done_callback(lambda done: self._ended(own, done))
         return await asyncio.shield(doing)
 
     @asynccontextmanager
@@ -63,53 +63,35 @@ class FairShare:
         Raises:
             ToolFailed: Too much of this conversation waits already.
         """
-        await self._take(whose)
+        own = await self._take(whose)
         try:
             yield
         finally:
-            self._give_back(whose)
+            self._give_back(own)
 
-    async def _take(self, whose: str) -> None:
-        if self._free and self._running[whose] < self._each:
-            self._seat(whose)
-            return
-        queue = self._waiting.setdefault(whose, deque())
-        if len(queue) >= self._most_waiting:
+    async def _take(self, whose: str) -> asyncio.Semaphore:
+        """Wait for a place of the conversation's own, and then, behind others, for a free one."""
+        if self._waiting[whose] >= self._most_waiting:
             message = f"too many {self._kind} of this conversation wait already: try again later"
             raise ToolFailed(message)
-        turn = asyncio.get_running_loop().create_future()
-        queue.append(turn)
+        own = self._own.setdefault(whose, asyncio.Semaphore(self._each))
+        self._waiting[whose] += 1
         try:
-            await turn
-        except asyncio.CancelledError:
-            if not turn.cancelled():
-                self._give_back(whose)  # its turn came at the same moment
-            elif turn in queue:
-                queue.remove(turn)
-            raise
+            await own.acquire()
+            try:
+                await self._free.acquire()
+            except asyncio.CancelledError:
+                own.release()
+                raise
         finally:
-            if not queue and self._waiting.get(whose) is queue:
-                del self._waiting[whose]
+            self._waiting -= Counter((whose,))  # which forgets who waits no more
+        return own
 
-    def _seat(self, whose: str) -> None:
-        self._free -= 1
-        self._running[whose] += 1
+    def _give_back(self, own: asyncio.Semaphore) -> None:
+        self._free.release()
+        own.release()
 
-    def _ended(self, whose: str, done: asyncio.Future[Done]) -> None:
-        self._give_back(whose)
+    def _ended(self, own: asyncio.Semaphore, done: asyncio.Future[Done]) -> None:
+        self._give_back(own)
         if not done.cancelled():
             done.exception()  # the caller has it, or was cancelled
-
-    def _give_back(self, whose: str) -> None:
-        self._free += 1
-        self._running[whose] -= 1
-        if not self._running[whose]:
-            del self._running[whose]
-        for one, queue in self._waiting.items():
-            while self._running[one] < self._each and queue:
-                turn = queue.popleft()
-                if not turn.cancelled():  # else it has yet to hear of that
-                    self._seat(one)
-                    turn.set_result(None)
-                    self._waiting.move_to_end(one)
-                    return
