@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zeroclaw.cli.chat.keyboard import Ended, Event, Interrupted, Lines, Typed, typed
+from zeroclaw.cli.chat.keyboard import Ended, Event, Interrupted, Typed, lines_in, typed
 
 
 @pytest.mark.parametrize(
@@ -24,17 +24,19 @@ from zeroclaw.cli.chat.keyboard import Ended, Event, Interrupted, Lines, Typed, 
 )
 def test_bytes_become_lines(chunks: tuple[bytes, ...], lines: tuple[str, ...]) -> None:
     """A backslash at the end goes on; a line without an end counts at the end of the input."""
-    cutter = Lines()
-    found = [line for chunk in chunks for line in cutter.feed(chunk)]
-    assert (*found, *cutter.end()) == lines
+    assert tuple(lines_in(chunks)) == lines
 
 
 @given(st.text(alphabet="aü\n", max_size=30), st.integers(0, 40))
 def test_the_cut_does_not_matter(text: str, at: int) -> None:
-    whole, halves, data = Lines(), Lines(), text.encode()
-    first = (*whole.feed(data), *whole.end())
-    second = (*halves.feed(data[:at]), *halves.feed(data[at:]), *halves.end())
-    assert first == second
+    data = text.encode()
+    assert list(lines_in([data])) == list(lines_in([data[:at], data[at:]]))
+
+
+def test_a_line_is_there_as_soon_as_it_is_whole() -> None:
+    """The next one is not waited for."""
+    found = lines_in(iter([b"one\ntw", b"o\n"]))
+    assert (next(found), next(found)) == ("one", "two")
 
 
 async def test_a_pipe_is_read_to_its_end() -> None:

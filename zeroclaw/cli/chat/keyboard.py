@@ -9,8 +9,9 @@ import codecs
 import os
 import signal
 import threading
-from collections.abc import AsyncGenerator, Callable, Generator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
 
 from zeroclaw.value import Value
 
@@ -35,32 +36,19 @@ class Ended(Value):
 Event = Typed | Interrupted | Ended
 
 
-class Lines:
-    """Cuts bytes into lines; a step at a time, so that it can be tested without a terminal."""
-
-    def __init__(self) -> None:
-        """Begin with nothing read."""
-        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
-        self._rest = ""
-        self._begun = ""
-
-    def feed(self, chunk: bytes) -> tuple[str, ...]:
-        """Return the lines that are whole now."""
-        *whole, self._rest = (self._rest + self._decoder.decode(chunk)).split("\n")
-        return tuple(text for line in whole if (text := self._joined(line)) is not None)
-
-    def end(self) -> tuple[str, ...]:
-        """Return what stands at the end without a line end."""
-        last = self._begun + self._rest + self._decoder.decode(b"", final=True)
-        return (last,) if last else ()
-
-    def _joined(self, line: str) -> str | None:
-        line = line.removesuffix("\r")
-        if line.endswith("\\"):
-            self._begun += line[:-1] + "\n"
-            return None
-        text, self._begun = self._begun + line, ""
-        return text
+def lines_in(chunks: Iterable[bytes]) -> Iterator[str]:
+    """Yield each line when it is whole, and at the end what stands there without a line end."""
+    rest = begun = ""
+    for text in codecs.iterdecode(chunks, "utf-8", errors="replace"):
+        *whole, rest = (rest + text).split("\n")
+        for line in (one.removesuffix("\r") for one in whole):
+            if line.endswith("\\"):
+                begun += line[:-1] + "\n"
+            else:
+                yield begun + line
+                begun = ""
+    if begun or rest:
+        yield begun + rest
 
 
 async def typed(descriptor: int) -> AsyncGenerator[Event, None]:
@@ -84,19 +72,11 @@ async def typed(descriptor: int) -> AsyncGenerator[Event, None]:
 
 
 def _read(descriptor: int, hand_over: Callable[[Event], None]) -> None:
-    lines = Lines()
-    try:
-        while chunk := os.read(descriptor, _CHUNK_BYTES):
-            for line in lines.feed(chunk):
-                hand_over(Typed(text=line))
-        for line in lines.end():
+    with suppress(OSError):  # a terminal that was closed
+        for line in lines_in(iter(partial(os.read, descriptor, _CHUNK_BYTES), b"")):
             hand_over(Typed(text=line))
-    except OSError:  # a terminal that was closed
-        lines.end()
-    try:
+    with suppress(RuntimeError, asyncio.CancelledError):  # the loop has ended before
         hand_over(Ended())
-    except (RuntimeError, asyncio.CancelledError):
-        return  # the loop has ended before
 
 
 @contextmanager

@@ -11,6 +11,7 @@ import secrets
 import shutil
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from zeroclaw.cli.chat.connection import Line, Link
@@ -39,42 +40,32 @@ class Unanswered(Refused):
     """Raised when a call waits for an approval and the input has ended."""
 
 
+@dataclass(kw_only=True, slots=True)
 class Session:
-    """Connects a link, a view and the person who types."""
+    """Connects a link, a view and the person who types.
 
-    def __init__(
-        self,
-        *,
-        link: Link,
-        view: View,
-        write: Callable[[str], None],
-        status: Callable[[], Awaitable[Status]],
-        clock: Clock,
-        approves: bool = False,
-    ) -> None:
-        """Hold what is needed.
+    Attributes:
+        link: To the daemon.
+        view: What stands on the screen.
+        write: Writes text to the screen and flushes it.
+        status: The daemon's answer to `status`.
+        clock: For waits.
+        approves: Every call is approved once, without asking; for the demo.
+    """
 
-        Args:
-            link: To the daemon.
-            view: What stands on the screen.
-            write: Writes text to the screen and flushes it.
-            status: The daemon's answer to `status`.
-            clock: For waits.
-            approves: Every call is approved once, without asking; for the demo.
-        """
-        self._link = link
-        self._view = view
-        self._write = write
-        self._status = status
-        self._clock = clock
-        self._approves = approves
-        self._pressed: set[str] = set()
-        self._live = asyncio.Event()
-        self._said = 0
-        self._awaited = 0
-        self._still = 0
-        self._gone = 0
-        self._interrupts = 0
+    link: Link
+    view: View
+    write: Callable[[str], None]
+    status: Callable[[], Awaitable[Status]]
+    clock: Clock
+    approves: bool = False
+    _pressed: set[str] = field(default_factory=set[str], init=False)
+    _live: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+    _said: int = field(default=0, init=False)
+    _awaited: int = field(default=0, init=False)
+    _still: int = field(default=0, init=False)
+    _gone: int = field(default=0, init=False)
+    _interrupts: int = field(default=0, init=False)
 
     async def run(self, events: AsyncIterator[Event], first: tuple[str, ...] = ()) -> None:
         """Say the first messages, then what is typed, until the person leaves.
@@ -86,13 +77,13 @@ class Session:
         """
         try:
             async with asyncio.TaskGroup() as group:
-                linked = group.create_task(self._link.run(self._heard, self._lost))
+                linked = group.create_task(self.link.run(self._heard, self._lost))
                 await self._live.wait()
                 for text in first:
-                    self._show(self._view.typed_for(text))
+                    self._show(self.view.typed_for(text))
                     self._say(text)
                 self._prompt()
-                if self._approves:
+                if self.approves:
                     await self.quiet(or_card=False)
                 else:
                     await self._listen(events)
@@ -106,7 +97,7 @@ class Session:
                 case Typed(text=text):
                     self._interrupts = 0
                     self._enter(text)
-                    if not self._view.ink.moves:
+                    if not self.view.ink.moves:
                         await self.quiet(or_card=True)
                 case Interrupted():
                     self._interrupts += 1
@@ -116,7 +107,7 @@ class Session:
                     self._interrupt()
                 case Ended():
                     break
-        if self._view.ink.moves:
+        if self.view.ink.moves:
             self._show("\n")
         else:
             await self.quiet(or_card=False)
@@ -124,14 +115,14 @@ class Session:
     async def quiet(self, *, or_card: bool) -> None:
         """Wait until all that was said is answered, or a card waits for a person."""
         idle = open_for = 0
-        while not (or_card and self._view.open_calls):
+        while not (or_card and self.view.open_calls):
             idle = idle + 1 if await self._is_idle() else 0
-            is_answered = self._view.answered >= self._said
+            is_answered = self.view.answered >= self._said
             if (idle and is_answered) or idle >= _IDLE_POLLS:
                 return
-            if is_answered and self._still >= _STILL_POLLS and not self._view.open_calls:
+            if is_answered and self._still >= _STILL_POLLS and not self.view.open_calls:
                 return
-            open_for = open_for + 1 if self._view.open_calls and not self._approves else 0
+            open_for = open_for + 1 if self.view.open_calls and not self.approves else 0
             if open_for >= _CARD_POLLS:
                 message = (
                     "a call waits for an approval, and nothing more can be typed here; answer it "
@@ -139,18 +130,18 @@ class Session:
                 )
                 raise Unanswered(message)
             self._still += 1
-            await self._clock.sleep(POLL_S)
+            await self.clock.sleep(POLL_S)
 
     async def _is_idle(self) -> bool:
         try:
-            told = await self._status()
+            told = await self.status()
         except ZeroclawError:
             self._gone += 1
             if self._gone >= _GONE_POLLS:
                 raise
             return False  # it restarts, and what was said is answered then
         self._gone = 0
-        if self._link.pending or self._view.is_drafting or not self._view.is_live:
+        if self.link.pending or self.view.is_drafting or not self.view.is_live:
             self._still = 0
             return False
         return not told.busy and (not told.waiting or bool(told.halted))
@@ -159,35 +150,35 @@ class Session:
 
     def _heard(self, line: Line) -> None:
         self._still = 0
-        added = self._view.take(line)
-        if self._view.is_live:
+        added = self.view.take(line)
+        if self.view.is_live:
             self._live.set()
         self._show(added)
-        if self._approves:
+        if self.approves:
             self._approve()
         if added:
             self._prompt()
 
     def _lost(self) -> None:
-        self._show(self._view.note("the daemon is gone; I go on when it is back"))
+        self._show(self.view.note("the daemon is gone; I go on when it is back"))
 
     def _approve(self) -> None:
-        for call in self._view.open_calls:
+        for call in self.view.open_calls:
             if call.approval not in self._pressed:
                 self._pressed.add(call.approval)
-                self._link.press(call.approval, "once", call.card)
+                self.link.press(call.approval, "once", call.card)
 
     # --- what is typed ---------------------------------------------------------------------------
 
     def _enter(self, text: str) -> None:
-        is_sure = self._view.entered()
-        word, calls = text.strip().lower(), self._view.open_calls
+        is_sure = self.view.entered()
+        word, calls = text.strip().lower(), self.view.open_calls
         choice = KEYS.get(word)
         if len(calls) == 1 and choice is not None and choice in calls[0].choices:
             if is_sure:
-                self._link.press(calls[0].approval, choice, calls[0].card)
+                self.link.press(calls[0].approval, choice, calls[0].card)
             else:
-                self._show(self._view.note("another call came up; type it again"))
+                self._show(self.view.note("another call came up; type it again"))
                 self._prompt()
         elif word:
             self._say(text)
@@ -197,27 +188,27 @@ class Session:
     def _say(self, text: str) -> None:
         self._said += 1
         is_for_model = not text.lstrip().startswith("/")
-        self._awaited = max(self._awaited, self._view.answered) + is_for_model
-        self._view.said(self._link.say(text))
+        self._awaited = max(self._awaited, self.view.answered) + is_for_model
+        self.view.said(self.link.say(text))
 
     def _interrupt(self) -> None:
-        if self._view.is_drafting or self._view.answered < self._awaited:
-            self._show(self._view.note("stopping it; Ctrl-C again leaves"))
-            self._view.said(self._link.say("/stop"))
+        if self.view.is_drafting or self.view.answered < self._awaited:
+            self._show(self.view.note("stopping it; Ctrl-C again leaves"))
+            self.view.said(self.link.say("/stop"))
         else:
-            self._show(self._view.note("Ctrl-C again leaves"))
+            self._show(self.view.note("Ctrl-C again leaves"))
         self._prompt()
 
     # --- the screen ------------------------------------------------------------------------------
 
     def _show(self, text: str) -> None:
         if text:
-            self._write(text)
+            self.write(text)
 
     def _prompt(self) -> None:
-        is_busy = self._view.is_drafting or self._view.answered < self._awaited
-        if (self._view.open_calls or not is_busy) and not self._approves:
-            self._show(self._view.prompt())
+        is_busy = self.view.is_drafting or self.view.answered < self._awaited
+        if (self.view.open_calls or not is_busy) and not self.approves:
+            self._show(self.view.prompt())
 
 
 async def sit(place: Path, *, first: tuple[str, ...] = (), approves: bool = False) -> None:
