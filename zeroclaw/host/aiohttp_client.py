@@ -7,7 +7,7 @@ arrived: `ClientConnectorError` before, `ServerDisconnectedError`, `SocketTimeou
 
 import asyncio
 import ssl
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 import aiohttp
@@ -23,6 +23,7 @@ from zeroclaw.host.http import (
     HttpPoolExhausted,
     HttpRequest,
     HttpTimedOut,
+    headers_of,
     reason_of,
     trust,
 )
@@ -64,7 +65,7 @@ class AiohttpClient:
             try:
                 yield HttpAnswer(
                     status=response.status,
-                    headers=_joined(response.raw_headers),
+                    headers=headers_of(response.raw_headers),
                     chunks=self._chunks(response.content),
                 )
             finally:
@@ -146,12 +147,3 @@ class AiohttpClient:
                 return HttpCut("the connection was closed too early", before_answer=before_answer)
             case _:
                 return HttpFailed(f"the request failed ({type(error).__name__})")
-
-
-def _joined(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
-    """Return headers as text, each name once (RFC 9110, 5.3)."""
-    found: dict[str, str] = {}
-    for name, value in headers:
-        key, text = name.decode("latin-1").lower(), value.decode("latin-1")
-        found[key] = f"{found[key]}, {text}" if key in found else text
-    return found

@@ -12,7 +12,7 @@ machine (RFC 6265, 8.5). Its `Path` is what keeps it from there, for that is a s
 
 import hmac
 from base64 import b64encode
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from hashlib import sha256
 from html import escape
 from urllib.parse import parse_qs, quote
@@ -80,16 +80,6 @@ class Refusal(Value):
 
     status: int
     text: str
-
-
-def asked(method: str, path: str, query: str, headers: Iterable[tuple[bytes, bytes]]) -> Asked:
-    """Collect what the rules look at; names of headers are in lower case."""
-    found: dict[str, str] = {}
-    for key, value in headers:
-        name, text = key.decode("latin-1"), value.decode("latin-1")
-        joint = "; " if name == "cookie" else ", "
-        found[name] = f"{found[name]}{joint}{text}" if name in found else text
-    return Asked(method=method, path=path, query=query, headers=found)
 
 
 def refusal(request: Asked, port: int, max_body_bytes: int) -> Refusal | None:

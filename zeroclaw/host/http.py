@@ -14,6 +14,7 @@ from collections.abc import (
     AsyncIterator,
     Callable,
     Generator,
+    Iterable,
     Mapping,
     MutableMapping,
 )
@@ -169,6 +170,16 @@ def load_library() -> Callable[[HttpLimits], HttpClient]:
 def http_client(limits: HttpLimits | None = None) -> HttpClient:
     """Return a client that has loaded and opened nothing yet."""
     return _Lazy(limits or HttpLimits())
+
+
+def headers_of(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
+    """Return headers as text, each name once, in lower case (RFC 9110, 5.3; of cookies 6265, 4.2)."""
+    found: dict[str, str] = {}
+    for name, value in raw:
+        key, text = name.decode("latin-1").lower(), value.decode("latin-1")
+        joint = "; " if key == "cookie" else ", "
+        found[key] = f"{found[key]}{joint}{text}" if key in found else text
+    return found
 
 
 @contextmanager

@@ -31,6 +31,7 @@ from zeroclaw.host.connections import (
     Send,
     bind,
 )
+from zeroclaw.host.http import headers_of
 from zeroclaw.host.login import (
     SESSION_KEPT,
     Logins,
@@ -181,11 +182,11 @@ class Listener:
     # --- one request -----------------------------------------------------------------------------
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request = guard.asked(
-            str(scope["method"]),
-            str(scope["path"]),
-            cast("bytes", scope["query_string"]).decode("latin-1"),
-            cast("Iterable[Header]", scope["headers"]),
+        request = guard.Asked(
+            method=str(scope["method"]),
+            path=str(scope["path"]),
+            query=cast("bytes", scope["query_string"]).decode("latin-1"),
+            headers=headers_of(cast("Iterable[Header]", scope["headers"])),
         )
         refused = guard.refusal(request, self.port, MAX_BODY_BYTES)
         rest = guard.below(request.path, self.root)
