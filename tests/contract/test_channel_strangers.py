@@ -8,7 +8,7 @@ from tests.contract.channel_house import POKED, Home, living
 from tests.contract.channel_suite import Adapter
 from tests.contract.channel_words import WITH_GROUPS, WITH_STRANGERS, over
 from tests.fakes.scripted_model import says
-from zeroclaw.daemon.config_check import manifests_of
+from zeroclaw.daemon.config_check import kinds_of
 from zeroclaw.inbound.approvals import strangers_of
 from zeroclaw.inbound.pairing import Stranger
 
@@ -16,7 +16,7 @@ from zeroclaw.inbound.pairing import Stranger
 pytestmark = pytest.mark.slow
 
 LET_ME_IN = "let me in, I am nobody's friend"
-MANIFESTS = manifests_of([])
+MANIFESTS = {kind: manifest for kind, (manifest, _) in kinds_of([]).items()}
 THAT_PAIR = [one for one in WITH_STRANGERS if MANIFESTS[one.name.partition(",")[0]].may_pair]
 
 

@@ -51,14 +51,24 @@ class NoSettings(BaseModel):
     """What a platform of these tests is configured with."""
 
 
+class MadePart(ChannelPart):
+    """A channel that is made by a function."""
+
+    maker: Callable[[ChannelContext], Channel]
+
+    def make(self, context: ChannelContext) -> Channel:
+        """Make it."""
+        return self.maker(context)
+
+
 def part_of(name: str, *, local: bool, make: Callable[[ChannelContext], Channel]) -> ChannelPart:
     """Return a channel that is ready to be made, of a kind of its own."""
-    return ChannelPart(
+    return MadePart(
         name=name,
         manifest=ChannelManifest(kind=name, adapter="", settings="", local_operator=local),
         settings=NoSettings(),
         secrets={"password": f"of {name}"},
-        make=make,
+        maker=make,
     )
 
 

@@ -31,7 +31,7 @@ from zeroclaw import (
 from zeroclaw.config.model import Config
 from zeroclaw.config.validate import channel_settings, parse
 from zeroclaw.context.providers import ContextProviders
-from zeroclaw.daemon.config_check import manifests_of
+from zeroclaw.daemon.config_check import kinds_of
 from zeroclaw.daemon.context import open_context_providers
 from zeroclaw.gate.conditions import CONDITIONS, Condition, Query, ToolFacts, facts_of
 from zeroclaw.gate.policy import PolicySet, Statement, configured
@@ -239,13 +239,13 @@ def test_the_lines_of_the_guide_are_a_configuration() -> None:
 def test_what_the_page_of_a_channel_shows_is_a_configuration(name: str) -> None:
     """Each example can be pasted as it stands, and the channel stands beside those by default."""
     kind = Path(name).stem
-    manifests = manifests_of([])
-    models = {one: plugins.resolve(manifests[one].settings, key=one) for one in (*BY_DEFAULT, kind)}
+    kinds = kinds_of([])
+    models = {one: kinds[one][1] for one in (*BY_DEFAULT, kind)}
     shown = configurations(CHANNELS[name])
     assert shown
     for config in shown:
         assert kind in config.channels
-        settings, faults = channel_settings(config, models)  # pyright: ignore[reportArgumentType]  resolved by name
+        settings, faults = channel_settings(config, models)
         assert (set(models) <= set(settings), faults) == (True, ())
 
 
@@ -275,7 +275,7 @@ def anchors(page: str) -> set[str]:
 def test_every_channel_has_a_page_that_is_found() -> None:
     """What is reached from elsewhere is told of; the two of this machine need nothing."""
     told = {Path(name).stem for name in CHANNELS}
-    assert told == {kind for kind in manifests_of([]) if kind not in {*BY_DEFAULT, "loopback"}}
+    assert told == {kind for kind in kinds_of([]) if kind not in {*BY_DEFAULT, "loopback"}}
     assert [one for one in told if f"](channels/{one}.md)" not in GUIDE] == []
     assert [one for one in told if f"](docs/channels/{one}.md)" not in README] == []
 

@@ -15,27 +15,29 @@ from pydantic import BaseModel, ValidationError
 from zeroclaw.config import table_of
 from zeroclaw.config.model import Config
 from zeroclaw.config.validate import config_of, faults_of, parse
-from zeroclaw.daemon.config_check import (
-    ChannelPart,
-    check,
-    check_extra,
-    manifests_of,
-    models_of,
-)
+from zeroclaw.daemon.config_check import ChannelPart, check, kinds_of
 from zeroclaw.daemon.foundation import Start
 from zeroclaw.errors import ConfigError, ZeroclawError
 from zeroclaw.foreign import Raised, call
-from zeroclaw.host import plugins
 from zeroclaw.host.places import Places, find_config, places_of, read_config
 from zeroclaw.manifest import ChannelManifest
 from zeroclaw.value import Value
 
 
 class Loaded(Value):
-    """A configuration and where everything is."""
+    """A configuration and where everything is.
+
+    Attributes:
+        data_dir: As given on the command line.
+        written: As the file says it, where `config` says more: which model was found.
+        why: One line about a model that was found; empty where the configuration names it.
+    """
 
     config: Config
     places: Places
+    data_dir: Path | None = None
+    written: Config | None = None
+    why: str = ""
 
 
 def load(config: Path | None, data_dir: Path | None = None) -> Loaded:
@@ -57,25 +59,12 @@ def read(path: Path | None, data_dir: Path | None = None) -> Loaded:
         raise ConfigError(in_file(path, faults_in(text, environment=os.environ))) from error
     data = parsed.data_dir if data_dir is None else str(data_dir)
     places = places_of(path, data, parsed.workspace_dir, parsed.skills_dir)
-    return Loaded(config=parsed, places=places)
+    return Loaded(config=parsed, places=places, data_dir=data_dir)
 
 
 def in_file(path: Path | None, faults: tuple[str, ...]) -> tuple[str, ...]:
     """Return faults with the file's name before each."""
     return faults if path is None else tuple(f"{path}: {fault}" for fault in faults)
-
-
-def rereading(
-    path: Path | None, data_dir: Path | None, environment: Mapping[str, str]
-) -> Callable[[], Start] | None:
-    """Return what reads a configuration again, None where it has no file.
-
-    Args:
-        path: As it was found at the start.
-        data_dir: As given on the command line.
-        environment: `os.environ`, for references to secrets.
-    """
-    return None if path is None else lambda: start_of(read(path, data_dir), environment)
 
 
 def start_of(
@@ -95,11 +84,14 @@ def start_of(
         checked = check(loaded.config, environment, needs_secrets=needs_secrets)
     except ConfigError as error:
         raise ConfigError(in_file(loaded.places.config, error.faults)) from error
+    path, data_dir = loaded.places.config, loaded.data_dir
     return Start(
         config=loaded.config,
         checked=checked,
         places=loaded.places,
         version=version("zeroclaw"),
+        reread=None if path is None else lambda: start_of(read(path, data_dir), environment),
+        written=loaded.written,
     )
 
 
@@ -144,17 +136,16 @@ def _readable(table: dict[str, object], faults: list[str]) -> Config:
 
 
 def channel_kinds() -> Mapping[str, tuple[ChannelManifest, type[BaseModel]]]:
-    """Return the manifest of each kind, and the model of its own keys; imports no SDK.
+    """Return the manifest of each kind, and the model of its own keys; see `kinds_of`.
 
     Raises:
         ConfigError: A channel is installed but can't be loaded.
     """
     faults: list[str] = []
-    manifests = manifests_of(faults)
-    models = models_of(manifests, faults)
+    kinds = kinds_of(faults)
     if faults:
         raise ConfigError(tuple(faults))
-    return {kind: (manifests[kind], model) for kind, model in models.items()}
+    return kinds
 
 
 def channel_models() -> Mapping[str, type[BaseModel]]:
@@ -168,10 +159,7 @@ async def ask_platform(part: ChannelPart, *, within_s: float) -> str | Raised:
     Raises:
         ConfigError: The check can't be loaded, or its extra is not installed.
     """
-    check_extra(part.manifest, f"channels.{part.name}")
-    target = await asyncio.to_thread(
-        plugins.resolve, part.manifest.check, key=f"channels.{part.name}"
-    )
+    target = await asyncio.to_thread(part.load_function, part.manifest.check)
     ask = cast("Callable[[BaseModel, Mapping[str, str]], Awaitable[str]]", target)
     try:
         async with asyncio.timeout(within_s):

@@ -10,7 +10,6 @@ from typing import Literal
 import click
 
 from zeroclaw.cli.options import with_places
-from zeroclaw.value import replace
 
 _STDIN = 0
 
@@ -57,25 +56,19 @@ def command(
     # Nothing that starting makes is garbage; looking through it was a tenth of the start.
     gc.disable()
     from zeroclaw import daemon
-    from zeroclaw.cli.configuration import load, rereading, start_of
+    from zeroclaw.cli.configuration import load, start_of
     from zeroclaw.cli.greeting import greeting
     from zeroclaw.host import logs
 
-    found = load(config, data_dir)
-    loaded, why = found, ""
+    loaded = load(config, data_dir)
     if loaded.config.provider.kind == "auto":  # else nothing of it is loaded
         from zeroclaw.cli.models.provider import at_the_terminal, take_model
 
-        taken = take_model(loaded, os.environ, ask=at_the_terminal())
-        loaded, why = taken.loaded, taken.why
-    start = replace(
-        start_of(loaded, os.environ),
-        reread=rereading(found.places.config, data_dir, os.environ),
-        written=found.config,
-    )
+        loaded = take_model(loaded, os.environ, ask=at_the_terminal())
+    start = start_of(loaded, os.environ)
     stop_logging = logs.set_up(redact=start.checked.redactor.redact, form=log_form, level=log_level)
 
-    if why:
+    if why := loaded.why:
         kind, model = loaded.config.provider.kind, loaded.config.provider.model
         logs.EventLog("daemon")("provider_chosen", kind=kind, model=model, why=why)
 

@@ -49,8 +49,36 @@ class ChannelPart(Value):
     manifest: ChannelManifest
     settings: BaseModel
     secrets: Hidden[Mapping[str, str]]
-    make: Callable[[ChannelContext], Channel]
     is_public: bool = False
+
+    def load(self) -> None:
+        """Import what makes it, and what its manifest names beside that; blocks, for half a second."""
+        self.load_function(self.manifest.adapter)
+        if self.manifest.prepare:
+            cast("Callable[[], None]", self.load_function(self.manifest.prepare))()
+
+    def make(self, context: ChannelContext) -> Channel:
+        """Make the adapter; its library is imported when the first one is made."""
+        # An adapter that is no channel fails at its first use, where the supervisor sees it.
+        opener = cast(
+            "Callable[[ChannelContext], Channel]", self.load_function(self.manifest.adapter)
+        )
+        return opener(context)
+
+    def load_function(self, target: str) -> object:
+        """Import what its manifest names, with the libraries of its kind.
+
+        Raises:
+            ConfigError: They are not installed, or it can't be imported.
+        """
+        key, kind = _key_path(self.name), self.manifest.kind
+        if not all(map(find_spec, self.manifest.needs)):
+            fault = (
+                f"{key}: {kind} needs more packages; install the extra `{kind}`: "
+                f".venv/bin/python -m pip install -e '.[{kind}]' in the checkout"
+            )
+            raise ConfigError((fault,))
+        return plugins.resolve(target, key=key)
 
 
 class CheckedConfig(Value):
@@ -104,9 +132,12 @@ def check(
         ConfigError: With all of them.
     """
     faults: list[str] = []
-    manifests = manifests_of(faults)
-    settings, unfit = channel_settings(config, models_of(manifests, faults))
+    kinds = kinds_of(faults)
+    settings, unfit = channel_settings(config, {kind: model for kind, (_, model) in kinds.items()})
     faults += unfit
+    manifests = {
+        name: kinds[kind][0] for name in config.channels if (kind := config.kind_of(name)) in kinds
+    }
     statements: tuple[Statement, ...] = ()
     try:
         statements = configured(config.policy.statement)
@@ -121,26 +152,31 @@ def check(
     needed, spare = _secrets(config, settings, environment)
     every, missing = {**spare.secrets, **needed.secrets}, needed.faults
     secrets = {key: one.value for key, one in needed.secrets.items()}
-    public = {
-        name: _is_public(manifests[config.kind_of(name)], found, _key_path(name), faults)
+    parts = [
+        ChannelPart(
+            name=name,
+            manifest=manifests[name],
+            settings=found,
+            secrets=_below(_key_path(name), secrets),
+            is_public=_is_public(manifests[name], found, _key_path(name), faults),
+        )
         for name, found in settings.items()
-    }
+    ]
     faults += [
         f'{_key_path(name)}.pairing: "code" would answer senders that are forged; name the people '
         "in `allowed_users` instead"
         for name in settings
-        if config.channels[name].pairing == "code" and not manifests[config.kind_of(name)].may_pair
+        if config.channels[name].pairing == "code" and not manifests[name].may_pair
     ]
-    kinds = (AUTO, *plugins.names(plugins.PROVIDERS))
     route, _, _ = config.approvals.chat.partition(":")
     if route and route not in config.channels:
         faults.append(f"approvals.chat: there is no channel `{route}`; it begins with one's name")
-    for path, provider in providers_of(config):
-        if provider.kind not in kinds:
-            known = ", ".join(f"`{name}`" for name in kinds)
-            faults.append(f"{path}.kind: `{provider.kind}` is not installed; use {known}")
+    providers = (AUTO, *plugins.names(plugins.PROVIDERS))
     tokenizers: dict[str, FileTokenizer] = {}
     for path, provider in providers_of(config):
+        if provider.kind not in providers:
+            known = ", ".join(f"`{name}`" for name in providers)
+            faults.append(f"{path}.kind: `{provider.kind}` is not installed; use {known}")
         try:
             if provider.tokenizer:
                 tokenizers[path] = FileTokenizer(expand(provider.tokenizer).absolute())
@@ -152,18 +188,7 @@ def check(
         raise ConfigError((*faults, *missing.values()))
     return CheckedConfig(
         statements=statements,
-        channels=tuple(
-            ChannelPart(
-                name=name,
-                manifest=manifests[config.kind_of(name)],
-                settings=found,
-                secrets=_below(_key_path(name), secrets),
-                make=_maker(manifests[config.kind_of(name)], _key_path(name)),
-                is_public=public[name],
-            )
-            for name, found in settings.items()
-            if config.channels[name].enabled
-        ),
+        channels=tuple(part for part in parts if config.channels[part.name].enabled),
         tokenizers=tokenizers,
         redactor=redactor,
         secrets=secrets,
@@ -288,8 +313,8 @@ def _nobodys(config: Config, manifests: Mapping[str, ChannelManifest]) -> Iterat
     )
     for path, identity in named:
         channel, _, sender = identity.partition(":")
-        kind = manifests.get(config.kind_of(channel)) if channel in config.channels else None
-        if kind is None or (spelled := kind.spelled(sender)) == sender:
+        manifest = manifests.get(channel)
+        if manifest is None or (spelled := manifest.spelled(sender)) == sender:
             continue
         meant = f"; did you mean `{spelled}`?" if spelled else ""
         yield f"{path}: `{sender}` is the id of no sender there{meant}"
@@ -312,7 +337,7 @@ def _taken_for_two(config: Config, manifests: Mapping[str, ChannelManifest]) -> 
     if config.approvals.requester_may_answer:
         return
     enabled = {name for name, settings in config.channels.items() if settings.enabled}
-    local = {name for name in enabled if manifests[config.kind_of(name)].local_operator}
+    local = {name for name in enabled if manifests[name].local_operator}
     used = [{one.partition(":")[0] for one in person.ids} for person in config.people]
     tied = set[str]().union(*(names for names in used if names & (enabled - local)))
     if (enabled - local) and (loose := sorted(local - tied)):
@@ -399,37 +424,27 @@ def _below(path: str, secrets: Mapping[str, str]) -> dict[str, str]:
 # --- what is installed ---------------------------------------------------------------------------
 
 
-def manifests_of(faults: list[str]) -> dict[str, ChannelManifest]:
-    """Return every channel that is installed, by kind; blocks on files and imports."""
-    found: dict[str, ChannelManifest] = {}
+def kinds_of(faults: list[str]) -> dict[str, tuple[ChannelManifest, type[BaseModel]]]:
+    """Return every kind of channel that is installed, and the model of its own keys.
+
+    Blocks on files and imports, but imports no SDK.
+    """
+    found: dict[str, tuple[ChannelManifest, type[BaseModel]]] = {}
     for name in plugins.names(plugins.CHANNELS):
+        key = f"channels.{name}"
         try:
-            manifest = plugins.load(plugins.CHANNELS, name, key=f"channels.{name}")
-        except ConfigError as error:
-            faults += error.faults
-            continue
-        if isinstance(manifest, ChannelManifest):
-            found[manifest.kind] = manifest
-        else:
-            faults.append(f"channels.{name}: its entry point is no channel manifest")
-    return found
-
-
-def models_of(
-    manifests: Mapping[str, ChannelManifest], faults: list[str]
-) -> dict[str, type[BaseModel]]:
-    """Return the model of each kind's own keys; imports no SDK."""
-    found: dict[str, type[BaseModel]] = {}
-    for kind, manifest in manifests.items():
-        try:
-            model = plugins.resolve(manifest.settings, key=f"channels.{kind}")
+            manifest = plugins.load(plugins.CHANNELS, name, key=key)
+            if not isinstance(manifest, ChannelManifest):
+                faults.append(f"{key}: its entry point is no channel manifest")
+                continue
+            model = plugins.resolve(manifest.settings, key=f"channels.{manifest.kind}")
         except ConfigError as error:
             faults += error.faults
             continue
         if isinstance(model, type) and issubclass(model, BaseModel):
-            found[kind] = model
+            found[manifest.kind] = (manifest, model)
         else:
-            faults.append(f"channels.{kind}: `{manifest.settings}` is no pydantic model")
+            faults.append(f"channels.{manifest.kind}: `{manifest.settings}` is no pydantic model")
     return found
 
 
@@ -447,39 +462,3 @@ def _is_public(manifest: ChannelManifest, settings: BaseModel, key: str, faults:
         faults.append(f"{key}: `{manifest.public}` {said.line}")
         return False
     return said
-
-
-def load(part: ChannelPart) -> None:
-    """Import what makes a channel, and what its manifest names beside it; blocks, for half a second."""
-    key, manifest = _key_path(part.name), part.manifest
-    check_extra(manifest, key)
-    plugins.resolve(manifest.adapter, key=key)
-    if manifest.prepare:
-        cast("Callable[[], None]", plugins.resolve(manifest.prepare, key=key))()
-
-
-def check_extra(manifest: ChannelManifest, key: str) -> None:
-    """See that the libraries of a kind of channel are installed.
-
-    Raises:
-        ConfigError: They are not; the line is of `key`.
-    """
-    if not all(map(find_spec, manifest.needs)):
-        kind = manifest.kind
-        fault = (
-            f"{key}: {kind} needs more packages; install the extra `{kind}`: "
-            f".venv/bin/python -m pip install -e '.[{kind}]' in the checkout"
-        )
-        raise ConfigError((fault,))
-
-
-def _maker(manifest: ChannelManifest, key: str) -> Callable[[ChannelContext], Channel]:
-    """Return what makes the adapter; its library is imported when it is first made."""
-
-    def make(context: ChannelContext) -> Channel:
-        check_extra(manifest, key)
-        open_channel = plugins.resolve(manifest.adapter, key=key)
-        # An adapter that is no channel fails at its first use, where the supervisor sees it.
-        return cast("Callable[[ChannelContext], Channel]", open_channel)(context)
-
-    return make

@@ -14,11 +14,10 @@ import ssl
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
-from functools import partial
 from typing import cast
 
 from zeroclaw.console.notifier import Notifier
-from zeroclaw.daemon.config_check import ChannelPart, load
+from zeroclaw.daemon.config_check import ChannelPart
 from zeroclaw.daemon.foundation import Foundation, Openers, ReadyFacts, Start, open_foundation
 from zeroclaw.daemon.operator_page import OperatorPage
 from zeroclaw.daemon.services import Services
@@ -341,7 +340,7 @@ def _load(channels: Sequence[ChannelPart]) -> None:
         with authorities_by_directory(os.environ, ssl.get_default_verify_paths()):
             load_library()
     for part in channels:
-        call_now(partial(load, part))
+        call_now(part.load)
 
 
 async def _clean_up(foundation: Foundation) -> None:

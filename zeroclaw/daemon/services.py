@@ -143,7 +143,9 @@ class Services:
         self.titles = Titles(self._turns)
         self.bus.subscribe(self.titles.hear)
         self.sources = self._turns.sources
-        self.runner = TurnRunner(self._turns, on_parked=self._look_again)
+        # A stop has to see that a turn has come to wait for a person; mailboxes are made below.
+        look_again = lambda: self.mailboxes.look_again()  # noqa: E731, PLW0108
+        self.runner = TurnRunner(self._turns, on_parked=look_again)
         self.conversations = Conversations(context)
         self.rate_limiter = RateLimiter(context, self.conversations)
         self.mailboxes = Mailboxes(
@@ -309,10 +311,6 @@ class Services:
         )
 
     # --- what turns ask for ----------------------------------------------------------------------
-
-    async def _look_again(self) -> None:
-        """Let a stop see that a turn has come to wait for a person."""
-        await self.mailboxes.look_again()
 
     def _limits(self) -> Limits:
         config = self.foundation.settings.config

@@ -465,10 +465,10 @@ def asked(monkeypatch: pytest.MonkeyPatch, token: str, check: str) -> Seen:
         check=f"{__name__}:{check}" if check else "",
     )
 
-    def manifests(_faults: list[str]) -> dict[str, ChannelManifest]:
-        return {"chat": manifest}
+    def kinds(_faults: list[str]) -> dict[str, tuple[ChannelManifest, type[BaseModel]]]:
+        return {"chat": (manifest, ChatSettings)}
 
-    monkeypatch.setattr("zeroclaw.daemon.config_check.manifests_of", manifests)
+    monkeypatch.setattr("zeroclaw.daemon.config_check.kinds_of", kinds)
     monkeypatch.setattr(flow, "CHECK_S", 5.0)
     own = {"server": "h", "token": {"env": "CHAT_TOKEN"}}
     monkeypatch.setenv("CHAT_TOKEN", token)

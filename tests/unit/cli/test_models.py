@@ -12,8 +12,8 @@ from tests.emulators.gguf_files import CHATS, gguf
 from tests.emulators.model_server import ModelServer
 from tests.emulators.pages import Page, Pages
 from zeroclaw.cli import root
-from zeroclaw.cli.configuration import load
-from zeroclaw.cli.models.provider import Taken, at_the_terminal, take_model
+from zeroclaw.cli.configuration import Loaded, load
+from zeroclaw.cli.models.provider import at_the_terminal, take_model
 from zeroclaw.cli.models.trial import TOOL
 from zeroclaw.host.models.files import model_files
 from zeroclaw.providers.local.provider import SHIPPED_FILE
@@ -230,7 +230,7 @@ async def test_a_local_model_is_tested_by_its_name(models: Path) -> None:
 # --- a model that is left open ---------------------------------------------------------------------
 
 
-async def taken(config: str, *addresses: str, says: bool | None = None, **keys: str) -> Taken:
+async def taken(config: str, *addresses: str, says: bool | None = None, **keys: str) -> Loaded:
     """What is taken; a person says yes or no, or nobody is there."""
 
     def ask(_question: str) -> bool:
@@ -248,10 +248,10 @@ async def test_what_is_found_stands_in_for_what_is_left_open(tmp_path: Path) -> 
     """A server on this machine; what the configuration names needs no reason."""
     async with ModelServer() as server:
         found = await taken(configured(tmp_path, 'kind = "auto"'), server.url)
-        assert found.loaded.config.provider.base_url == server.url
+        assert found.config.provider.base_url == server.url
         assert server.url in found.why
         fixed = await taken(configured(tmp_path, 'kind = "local"'), server.url)
-        assert (fixed.loaded.config.provider.kind, fixed.why) == ("local", "")
+        assert (fixed.config.provider.kind, fixed.why) == ("local", "")
 
 
 @pytest.mark.parametrize(("says", "kind"), [(None, "local"), (False, "local"), (True, "openai")])
@@ -260,7 +260,7 @@ async def test_a_key_is_taken_only_after_a_yes(
 ) -> None:
     """And where nobody can be asked, the reason says that it was left alone."""
     found = await taken(configured(tmp_path, 'kind = "auto"'), says=says, GROQ_API_KEY="gsk")
-    assert found.loaded.config.provider.kind == kind
+    assert found.config.provider.kind == kind
     assert "GROQ_API_KEY" in found.why
 
 

@@ -1,15 +1,19 @@
 """`zeroclaw reload`: what the running daemon reads again, and what the person is told."""
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 
 from zeroclaw.cli.client import read
-from zeroclaw.cli.configuration import rereading
+from zeroclaw.cli.configuration import Loaded, start_of
 from zeroclaw.cli.operator import reload_lines as lines
+from zeroclaw.config.model import Config
 from zeroclaw.daemon.config_check import ANSWERS
+from zeroclaw.daemon.foundation import Start
 from zeroclaw.errors import ConfigError
 from zeroclaw.host.answers import Reloaded
+from zeroclaw.host.places import places_of
 
 SCRIPTED = '[provider]\nkind = "scripted"\nscript = "s.toml"\n'
 
@@ -18,6 +22,14 @@ def written(directory: Path, text: str) -> Path:
     path = directory / "c.toml"
     path.write_text(text, encoding="utf-8")
     return path
+
+
+def rereading(
+    path: Path | None, data_dir: Path | None, environment: Mapping[str, str]
+) -> Callable[[], Start] | None:
+    """What a daemon is handed that was started before the file said what it says."""
+    loaded = Loaded(config=Config(), places=places_of(path), data_dir=data_dir)
+    return start_of(loaded, environment).reread
 
 
 def test_without_a_file_there_is_nothing_to_read(tmp_path: Path) -> None:

@@ -24,7 +24,6 @@ from zeroclaw.daemon.config_check import (
     SUMMARISES,
     ChannelPart,
     check,
-    load,
 )
 from zeroclaw.envelope import Address
 from zeroclaw.errors import ConfigError
@@ -226,7 +225,7 @@ def test_what_an_adapter_needs_is_loaded_before_it_is_made(
     )
     install(tmp_path, monkeypatch, "[zeroclaw.channels]\nheron = heron:MANIFEST\n")
     part = check(parse("[channels.heron]\n"), {}).channels[-1]
-    asyncio.run(asyncio.to_thread(load, part))
+    asyncio.run(asyncio.to_thread(part.load))
     assert made(part) == [False, False, True]
 
 
@@ -243,7 +242,7 @@ def test_without_its_extra_a_channel_says_what_to_install(
     with pytest.raises(ConfigError, match=says):
         made(part)
     with pytest.raises(ConfigError, match=says):
-        load(part)
+        part.load()
     with pytest.raises(ConfigError, match=says):
         asyncio.run(ask_platform(part, within_s=1))
 

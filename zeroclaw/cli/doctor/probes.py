@@ -111,7 +111,7 @@ def _configuration(
 ) -> tuple[tuple[Line, ...], Start | None]:
     """Return what is wrong with it, and where nothing is, what a daemon would start with."""
     try:
-        loaded = take_model(load(config, data_dir), os.environ, ask=None).loaded
+        loaded = take_model(load(config, data_dir), os.environ, ask=None)
         start = start_of(loaded, os.environ, needs_secrets=False)
     except ConfigError as error:
         return tuple(fail("configuration", fault) for fault in error.faults), None

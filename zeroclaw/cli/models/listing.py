@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msgspec.structs import asdict
 
-from zeroclaw.cli.models.provider import Taken
+from zeroclaw.cli.configuration import Loaded
 from zeroclaw.config.model import ProviderSettings
 from zeroclaw.host.models.files import ModelFile, model_files
 from zeroclaw.host.models.listing import USUAL, Server
@@ -31,7 +31,7 @@ class Listing(Value):
         silent: Why those that were named did not.
     """
 
-    taken: Taken
+    taken: Loaded
     files: tuple[ModelFile, ...]
     servers: tuple[Server, ...]
     silent: tuple[str, ...]
@@ -39,12 +39,12 @@ class Listing(Value):
     @property
     def directory(self) -> Path:
         """Of the model files."""
-        return self.taken.loaded.places.models
+        return self.taken.places.models
 
     @property
     def provider(self) -> ProviderSettings:
         """What is taken."""
-        return self.taken.loaded.config.provider
+        return self.taken.config.provider
 
     @property
     def file_taken(self) -> Path | None:
@@ -54,14 +54,14 @@ class Listing(Value):
         return Path(self.provider.model_file or self.directory / SHIPPED_FILE)
 
 
-async def listing(taken: Taken, *, url: str) -> Listing:
+async def listing(taken: Loaded, *, url: str) -> Listing:
     """Look at the models directory, and ask the usual servers, the configured one, and `url`.
 
     Args:
         taken: As `take_model` returned it.
         url: Another server, up to and with `/v1`; empty for none.
     """
-    settings, directory = taken.loaded.config.provider, taken.loaded.places.models
+    settings, directory = taken.config.provider, taken.places.models
     named = {url.rstrip("/"): ""} if url else {}
     silent: list[str] = []
     if settings.base_url:

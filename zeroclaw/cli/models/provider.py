@@ -18,19 +18,7 @@ from zeroclaw.host.models.listing import USUAL
 from zeroclaw.host.models.servers import NoOffer, offers_of, on_loopback, probing_client
 from zeroclaw.provider import Provider
 from zeroclaw.redact import without_credentials
-from zeroclaw.value import Value, replace
-
-
-class Taken(Value):
-    """A configuration that names its model.
-
-    Attributes:
-        loaded: As it was, but for a provider that was left open.
-        why: One line about what was taken; empty where the configuration names it.
-    """
-
-    loaded: Loaded
-    why: str
+from zeroclaw.value import replace
 
 
 def take_model(
@@ -39,8 +27,10 @@ def take_model(
     *,
     ask: Ask | None,
     addresses: tuple[str, ...] = tuple(USUAL),
-) -> Taken:
+) -> Loaded:
     """Find a model where the configuration leaves it open; blocks, and runs a loop of its own.
+
+    What is returned says why; it is as it was, but for a provider that was left open.
 
     Args:
         loaded: As read.
@@ -50,10 +40,10 @@ def take_model(
     """
     settings = loaded.config.provider
     if settings.kind != AUTO:
-        return Taken(loaded=loaded, why="")
+        return loaded
     choice = choose(settings, asyncio.run(look(settings, environment, addresses=addresses)), ask)
     config = loaded.config.model_copy(update={"provider": choice.settings})
-    return Taken(loaded=replace(loaded, config=config), why=choice.reason)
+    return replace(loaded, config=config, written=loaded.config, why=choice.reason)
 
 
 def at_the_terminal() -> Ask | None:
@@ -80,7 +70,7 @@ def open_model(loaded: Loaded, *, url: str, model: str) -> Provider:
     alone = replace(loaded, config=Config(provider=settings))
     taken = take_model(alone, os.environ, ask=at_the_terminal())
     clock = SystemClock()
-    return open_provider(start_of(taken.loaded, os.environ), clock, SystemIds(clock))
+    return open_provider(start_of(taken, os.environ), clock, SystemIds(clock))
 
 
 def _named(loaded: Loaded, *, url: str, model: str) -> ProviderSettings:

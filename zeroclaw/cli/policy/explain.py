@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 
 from zeroclaw.cli.configuration import Loaded
 from zeroclaw.config.model import Config
-from zeroclaw.daemon.config_check import manifests_of
+from zeroclaw.daemon.config_check import kinds_of
 from zeroclaw.daemon.foundation import protected_in
 from zeroclaw.daemon.live_config import LiveConfig, LivePolicy, learn_stored, people_of
 from zeroclaw.daemon.tools import by_name, open_tools
@@ -83,11 +83,11 @@ async def explain(
 
 
 def _people(config: Config) -> People:
-    manifests = manifests_of([])
+    kinds = kinds_of([])
     channels = {
-        name: manifest
+        name: kinds[kind][0]
         for name, settings in config.channels.items()
-        if settings.enabled and (manifest := manifests.get(config.kind_of(name))) is not None
+        if settings.enabled and (kind := config.kind_of(name)) in kinds
     }
     return people_of(config, channels)
 
