@@ -43,7 +43,6 @@ async def public_listener() -> AsyncGenerator[PublicListener]:
             yield listener
         finally:
             serving.cancel()
-    await listener.aclose()
 
 
 def called_context(

@@ -110,11 +110,11 @@ async def local_listener(directory: Path, clock: Clock) -> AsyncGenerator[Listen
         log=no_log,
     )
     async with asyncio.TaskGroup() as group:
-        group.create_task(listener.serve())
+        serving = group.create_task(listener.serve())
         try:
             yield listener
         finally:
-            await listener.aclose()
+            serving.cancel()
 
 
 @dataclass(kw_only=True)

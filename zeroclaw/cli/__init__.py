@@ -16,7 +16,8 @@ from zeroclaw.cli.invocation import harmless
 from zeroclaw.errors import ConfigError, ZeroclawError, system_words
 
 _STDERR = 2
-# Else pydantic asks every package that is installed for code to run on each model (5 ms).
+# Else pydantic asks every package that is installed for code to run on each model: a thirtieth of
+# the start, for strangers in a place where we want none.
 os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
 COMMANDS = {
@@ -175,7 +176,4 @@ def _open_standard_streams() -> None:
 def main() -> None:
     """Run the command line."""
     _open_standard_streams()
-    # To find plugins to its own validation, pydantic reads what every installed package says of
-    # itself: a thirtieth of the start, for strangers in a place where we want none.
-    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     root.main(prog_name="zeroclaw")

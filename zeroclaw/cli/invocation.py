@@ -39,8 +39,6 @@ def command(words: str) -> str:
     Args:
         words: The command with its own arguments, such as `config set KEY VALUE`.
     """
-    context = click.get_current_context(silent=True)
-    meta = cast("dict[str, object]", {} if context is None else context.meta)
     first, *_ = words.split()
     names = (
         ()
@@ -49,12 +47,17 @@ def command(words: str) -> str:
         if first in _CONFIG_ALONE
         else OPTIONS
     )
-    given = (
-        f" --{name.replace('_', '-')} {shlex.quote(str(value))}"
-        for name in names
-        if (value := meta.get(f"{NAME}.{name}")) is not None
+    return " ".join((program(), words, *map(shlex.quote, handed_on(names))))
+
+
+def handed_on(names: tuple[str, ...] = OPTIONS) -> tuple[str, ...]:
+    """Return the options that lead another command to the same daemon, as this one was given them."""
+    context = click.get_current_context(silent=True)
+    meta = cast("dict[str, str]", {} if context is None else context.meta)
+    given = {f"--{name.replace('_', '-')}": meta.get(f"{NAME}.{name}") for name in names}
+    return tuple(
+        part for name, value in given.items() if value is not None for part in (name, value)
     )
-    return f"{program()} {words}{''.join(given)}"
 
 
 def say(text: str) -> None:

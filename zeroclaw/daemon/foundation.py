@@ -184,7 +184,7 @@ async def open_foundation(start: Start, openers: Openers, stack: AsyncExitStack)
             ids=ids,
             log=log,
         )
-        stack.push_async_callback(listener.aclose)
+        stack.callback(listener.close)
     public = await _open_public(start, stack)
     providers: dict[str, Provider] = {}
     for path, _ in providers_of(config):
@@ -256,7 +256,7 @@ async def _open_public(start: Start, stack: AsyncExitStack) -> Public | None:
         key_file=settings.key_file,
         log=log,
     )
-    stack.push_async_callback(public.aclose)
+    stack.callback(public.close)
     tls = bool(settings.cert_file)
     log("public_listener_opened", host=settings.host, port=public.port, tls=tls)
     return public

@@ -245,43 +245,29 @@ class HttpServer:
         refused_as: str,
         tls: ssl.SSLContext | None = None,
     ) -> None:
-        """Serve `bound`, which listens, and is closed by `aclose`; refusals are logged by a name."""
+        """Serve `bound`, which listens; refusals are logged by a name."""
         self._socket = bound
         self._handle = handle
         self._bounds = bounds
         self._log = log
         self._tls = tls
         self._open: dict[HttpConnection, None] = {}  # the oldest first
-        self._until = asyncio.Timeout(None)  # entered where it serves
-        self._is_closed = False
-        self._stopped = asyncio.Event()
-        self._stopped.set()
         self.refused = Refusals(log, refused_as)
 
     async def serve(self) -> None:
-        """Answer requests until `aclose` or cancelled, which end every request; once."""
-        if self._is_closed:
-            return
-        self._stopped.clear()
+        """Answer requests until cancelled, which ends every request and frees the port; once."""
         try:
             # Not `start_server`, which shakes hands with any number before it tells of one.
-            async with self._until, asyncio.TaskGroup() as group:
+            async with asyncio.TaskGroup() as group:
                 while True:
                     accepted = await self._accepted()
                     group.create_task(self._connection(HttpConnection(accepted, self._bounds)))
                     await asyncio.sleep(0)  # in a flood accepting alone never lets go
-        except TimeoutError:
-            return  # it was closed
         finally:
-            self._socket.close()
-            self._stopped.set()
+            self.close()
 
-    async def aclose(self) -> None:
-        """Stop answering and free the port; safe twice."""
-        if not self._is_closed and not self._stopped.is_set():
-            self._until.reschedule(0)
-        self._is_closed = True
-        await self._stopped.wait()
+    def close(self) -> None:
+        """Free the port, where nothing is served; safe twice."""
         self._socket.close()
 
     async def _accepted(self) -> socket.socket:

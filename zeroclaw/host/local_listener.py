@@ -73,7 +73,7 @@ class Listener:
 
     Attributes:
         port: The port that it has, also when it was opened with 0.
-        aclose: Stops answering and frees the port; safe twice.
+        close: Frees the port where nothing is served; safe twice.
     """
 
     def __init__(
@@ -120,13 +120,13 @@ class Listener:
         self.port: int = bound.getsockname()[1]
         self._host = f"[{host}]" if ":" in (host := bound.getsockname()[0]) else host
         self._server = web_server(bound, self._answer, bounds=bounds, log=log)
-        self.aclose = self._server.aclose
+        self.close = self._server.close
         if not self._logins.path:
             self._logins = Logins(path=ids.token()[:PATH_CHARS])
             self._write(write_sessions(self._logins))
 
     async def serve(self) -> None:
-        """Answer requests until `aclose` or cancelled; once."""
+        """Answer requests until cancelled, which frees the port; once."""
         self._mounted_by = asyncio.get_running_loop().time() + self._bounds.mount_s
         await self._server.serve()
 

@@ -74,8 +74,8 @@ class PublicListener:
     Attributes:
         port: The port that it has, also when it was opened with 0.
         refused: How many requests and connections came to nothing, by the reason.
-        serve: Answers requests until closed or cancelled; once.
-        aclose: Frees the port; safe twice.
+        serve: Answers requests until cancelled, which frees the port; once.
+        close: Frees the port where nothing is served; safe twice.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class PublicListener:
             bound, self._answer, bounds=bounds, log=log, refused_as="public_refused", tls=tls
         )
         self.port: int = bound.getsockname()[1]
-        self.refused, self.serve, self.aclose = server.refused, server.serve, server.aclose
+        self.refused, self.serve, self.close = server.refused, server.serve, server.close
 
     @contextmanager
     def mount(self, path: str, hook: Hook) -> Generator[None]:

@@ -122,43 +122,51 @@ _NAMESPACES = 0x7E020000  # CLONE_NEW*, linux/sched.h
 _CREATES = 0x00400040  # O_CREAT or __O_TMPFILE, else `open` takes no mode
 
 
-class _Bits(Value):
-    """Denied when an argument has any of these bits; with `only_if`, when another has some too."""
+class _Rule(Value):
+    """How an argument decides: each value is tried, and the first that passes says what comes of it.
 
-    argument: int
-    bits: int
-    only_if: tuple[int, int] | None = None
-
-
-class _Only(Value):
-    """Refused unless an argument is one of these; with `is_denied`, refused if it is."""
+    Attributes:
+        test: Of the argument against a value.
+        passed: What comes of the first value that passes.
+        other: What comes of it where none does.
+        only_if: An argument, and bits of which it must have some; else `other` comes of it.
+    """
 
     argument: int
     values: tuple[int, ...]
-    refusal: int = DENY
-    is_denied: bool = False
+    test: int = _EQUAL
+    passed: int = ALLOW
+    other: int = DENY
+    only_if: tuple[int, int] | None = None
 
 
-LIMITED: dict[str, tuple[Numbers, _Bits | _Only]] = {
-    "chmod": ((90, None), _Bits(argument=1, bits=_SET_ID)),
-    "fchmod": ((91, 52), _Bits(argument=1, bits=_SET_ID)),
-    "fchmodat": ((268, 53), _Bits(argument=2, bits=_SET_ID)),
-    "fchmodat2": ((452, 452), _Bits(argument=2, bits=_SET_ID)),
-    "mknod": ((133, None), _Bits(argument=1, bits=_SET_ID | _DEVICE)),
-    "mknodat": ((259, 33), _Bits(argument=2, bits=_SET_ID | _DEVICE)),
-    "creat": ((85, None), _Bits(argument=1, bits=_SET_ID)),
-    "open": ((2, None), _Bits(argument=2, bits=_SET_ID, only_if=(1, _CREATES))),
-    "openat": ((257, 56), _Bits(argument=3, bits=_SET_ID, only_if=(2, _CREATES))),
-    "clone": ((56, 220), _Bits(argument=0, bits=_NAMESPACES)),
+def _without(bits: int, argument: int, *, only_if: tuple[int, int] | None = None) -> _Rule:
+    """Deny a call whose argument has any of these bits."""
+    return _Rule(
+        argument=argument, values=(bits,), test=_ANY_BIT, passed=DENY, other=ALLOW, only_if=only_if
+    )
+
+
+LIMITED: dict[str, tuple[Numbers, _Rule]] = {
+    "chmod": ((90, None), _without(_SET_ID, 1)),
+    "fchmod": ((91, 52), _without(_SET_ID, 1)),
+    "fchmodat": ((268, 53), _without(_SET_ID, 2)),
+    "fchmodat2": ((452, 452), _without(_SET_ID, 2)),
+    "mknod": ((133, None), _without(_SET_ID | _DEVICE, 1)),
+    "mknodat": ((259, 33), _without(_SET_ID | _DEVICE, 2)),
+    "creat": ((85, None), _without(_SET_ID, 1)),
+    "open": ((2, None), _without(_SET_ID, 2, only_if=(1, _CREATES))),
+    "openat": ((257, 56), _without(_SET_ID, 3, only_if=(2, _CREATES))),
+    "clone": ((56, 220), _without(_NAMESPACES, 0)),
     # TIOCSTI and TIOCLINUX put words into a terminal.
-    "ioctl": ((16, 29), _Only(argument=1, values=(0x5412, 0x541C), is_denied=True)),
+    "ioctl": ((16, 29), _Rule(argument=1, values=(0x5412, 0x541C), passed=DENY, other=ALLOW)),
     # The usual one, and asking which it is.
-    "personality": ((135, 92), _Only(argument=0, values=(0, 0xFFFFFFFF))),
+    "personality": ((135, 92), _Rule(argument=0, values=(0, 0xFFFFFFFF))),
     # AF_UNIX, AF_INET, AF_INET6, AF_NETLINK; others know no network namespace (vsock), or are rare.
-    "socket": ((41, 198), _Only(argument=0, values=(1, 2, 10, 16), refusal=NO_FAMILY)),
+    "socket": ((41, 198), _Rule(argument=0, values=(1, 2, 10, 16), other=NO_FAMILY)),
     # Punching holes gives room back; all else takes a whole disk in no time, before a watch looks.
     # Programs write instead, where a file system has no such call.
-    "fallocate": ((285, 47), _Only(argument=1, values=(3,), refusal=NO_ROOM_AHEAD)),
+    "fallocate": ((285, 47), _Rule(argument=1, values=(3,), other=NO_ROOM_AHEAD)),
 }
 """What a command may do with some arguments only; the low 32 bits of one are all that counts."""
 
@@ -184,36 +192,23 @@ def program(machine: str) -> bytes | None:
                 code += [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, refusal)]
     for numbers, rule in LIMITED.values():
         if (number := numbers[known.column]) is not None:
-            judged = _bits(rule) if isinstance(rule, _Bits) else _only(rule)
+            judged = _judged(rule)
             code += [(_EQUAL, 0, len(judged), number), *judged]
     code.append((_RETURN, 0, 0, ALLOW))
     return b"".join(struct.pack("<HBBI", *one) for one in code)
 
 
-_Code = list[tuple[int, int, int, int]]
-
-
-def _bits(rule: _Bits) -> _Code:
-    judged = [
-        (_LOAD, 0, 0, _ARGUMENTS_AT + 8 * rule.argument),
-        (_ANY_BIT, 0, 1, rule.bits),
-        (_RETURN, 0, 0, DENY),
-        (_RETURN, 0, 0, ALLOW),
-    ]
+def _judged(rule: _Rule) -> list[tuple[int, int, int, int]]:
+    code = [(_LOAD, 0, 0, _ARGUMENTS_AT + 8 * rule.argument)]
+    for value in rule.values:
+        code += [(rule.test, 0, 1, value), (_RETURN, 0, 0, rule.passed)]
+    code.append((_RETURN, 0, 0, rule.other))
     if rule.only_if is None:
-        return judged
+        return code
     argument, bits = rule.only_if
-    # Without these bits straight on to the last line, which allows.
+    # Without these bits straight on to the last line.
     return [
         (_LOAD, 0, 0, _ARGUMENTS_AT + 8 * argument),
-        (_ANY_BIT, 0, len(judged) - 1, bits),
-        *judged,
+        (_ANY_BIT, 0, len(code) - 1, bits),
+        *code,
     ]
-
-
-def _only(rule: _Only) -> _Code:
-    named, other = (rule.refusal, ALLOW) if rule.is_denied else (ALLOW, rule.refusal)
-    code: _Code = [(_LOAD, 0, 0, _ARGUMENTS_AT + 8 * rule.argument)]
-    for value in rule.values:
-        code += [(_EQUAL, 0, 1, value), (_RETURN, 0, 0, named)]
-    return [*code, (_RETURN, 0, 0, other)]

@@ -5,7 +5,7 @@ The package that reads it is imported when a configuration names such a file; no
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from importlib import import_module
 from pathlib import Path
 from typing import Protocol, cast
@@ -23,10 +23,6 @@ class TokenizerUnusable(Refused):
     """Raised when a file can't be counted by; the text says why and what to do."""
 
 
-class _Encoding(Protocol):
-    def __len__(self) -> int: ...
-
-
 class _Tokenizer(Protocol):
     """What is used of `tokenizers.Tokenizer`, which ships no types."""
 
@@ -38,7 +34,7 @@ class _Tokenizer(Protocol):
 
     def encode_batch_fast(
         self, texts: list[str], /, *, add_special_tokens: bool
-    ) -> list[_Encoding]: ...
+    ) -> list[Sized]: ...
 
 
 class FileTokenizer:

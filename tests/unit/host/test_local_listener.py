@@ -64,11 +64,11 @@ async def opened(
 @asynccontextmanager
 async def serving(listener: Listener) -> AsyncGenerator[Listener]:
     async with asyncio.TaskGroup() as group:
-        group.create_task(listener.serve())
+        task = group.create_task(listener.serve())
         try:
             yield listener
         finally:
-            await listener.aclose()
+            task.cancel()
 
 
 async def echo(scope: Scope, receive: Receive, send: Send) -> None:
@@ -117,7 +117,7 @@ async def test_a_stream_ends_though_its_client_had_begun_the_next_request() -> N
     bound = bind("127.0.0.1", 0, key="port")
     server = web_server(bound, stream, bounds=BOUNDS, log=no_log)
     async with asyncio.TaskGroup() as group:
-        group.create_task(server.serve())
+        serving = group.create_task(server.serve())
         reader, writer = await asyncio.open_connection(*bound.getsockname())
         writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
         await reader.readuntil(b".")
@@ -126,7 +126,7 @@ async def test_a_stream_ends_though_its_client_had_begun_the_next_request() -> N
             await reader.readuntil(b".")
         writer.transport.abort()
         await ended.wait()
-        await server.aclose()
+        serving.cancel()
 
 
 async def test_a_request_without_a_body_that_is_answered_makes_room_for_nobody() -> None:
@@ -145,7 +145,7 @@ async def test_a_request_without_a_body_that_is_answered_makes_room_for_nobody()
     bound = bind("127.0.0.1", 0, key="port")
     server = web_server(bound, slow, bounds=replace(BOUNDS, connections=1), log=no_log)
     async with asyncio.TaskGroup() as group:
-        group.create_task(server.serve())
+        serving = group.create_task(server.serve())
         reader, writer = await asyncio.open_connection(*bound.getsockname())
         writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
         await came.wait()
@@ -156,33 +156,8 @@ async def test_a_request_without_a_body_that_is_answered_makes_room_for_nobody()
         assert await reader.readline() == b"HTTP/1.1 200 OK\r\n"
         writer.close()
         flooding.close()
-        await server.aclose()
+        serving.cancel()
     assert bodies == [{"type": "http.request", "body": b"", "more_body": False}]
-
-
-async def test_a_server_that_is_closed_twice_at_once_ends_once() -> None:
-    server = web_server(bind("127.0.0.1", 0, key="port"), echo, bounds=BOUNDS, log=no_log)
-    async with asyncio.TaskGroup() as group:
-        serving = group.create_task(server.serve())
-        await asyncio.sleep(0)
-        for _ in range(4):
-            group.create_task(server.aclose())
-            await asyncio.sleep(0)
-    assert serving.done()
-
-
-async def test_a_server_that_is_closed_before_it_serves_serves_nobody() -> None:
-    told: list[str] = []
-
-    def note(event: str, /, **_fields: object) -> None:
-        told.append(event)
-
-    bound = bind("127.0.0.1", 0, key="port")
-    server = web_server(bound, echo, bounds=BOUNDS, log=note)
-    await server.aclose()
-    async with asyncio.timeout(0.5):
-        await server.serve()
-    assert told == []
 
 
 async def test_an_application_that_does_not_answer_is_answered_for(tmp_path: Path) -> None:
@@ -250,7 +225,7 @@ async def test_the_cookie_is_for_the_secret_path_alone(tmp_path: Path) -> None:
     assert (tmp_path / "sessions").stat().st_mode & 0o777 == 0o600
     again = await opened(tmp_path, start=100)
     assert again.root == root
-    await again.aclose()
+    again.close()
 
 
 async def test_a_login_replaces_the_session_that_the_browser_had(tmp_path: Path) -> None:
@@ -526,7 +501,7 @@ async def test_a_mount_is_one_name_and_an_application(
     listener = await opened(tmp_path)
     with pytest.raises(ValueError, match="ASGI application"):
         listener.web(prefix, application)
-    await listener.aclose()
+    listener.close()
 
 
 async def test_a_session_survives_a_restart_and_ends_by_itself(tmp_path: Path) -> None:
@@ -572,16 +547,7 @@ async def test_a_second_daemon_cannot_bind_before_the_first_serves(tmp_path: Pat
     listener = await opened(tmp_path)
     with pytest.raises(PortInUse):
         await opened(tmp_path, port=listener.port)
-    await listener.aclose()
-
-
-async def test_closing_frees_the_port_and_is_safe_twice(tmp_path: Path) -> None:
-    listener = await opened(tmp_path)
-    async with serving(listener), visiting(listener, logged_in=False) as client:
-        assert (await client.get("/")).status_code == 401
-    await listener.aclose()
-    again = await opened(tmp_path, port=listener.port)
-    await again.aclose()
+    listener.close()
 
 
 async def test_a_cancelled_listener_frees_its_port(tmp_path: Path) -> None:
@@ -592,8 +558,9 @@ async def test_a_cancelled_listener_frees_its_port(tmp_path: Path) -> None:
             assert (await client.get("/")).status_code == 401
         task.cancel()
     assert task.cancelled()
+    listener.close()  # safe twice
     again = await opened(tmp_path, port=listener.port)
-    await again.aclose()
+    again.close()
 
 
 async def test_a_request_that_never_ends_does_not_hold_up_the_end(tmp_path: Path) -> None:
@@ -610,12 +577,14 @@ async def test_a_request_that_never_ends_does_not_hold_up_the_end(tmp_path: Path
         finally:
             ended.set()
 
-    async with serving(await opened(tmp_path)) as listener:
-        listener.web("/chat", endless)
+    listener = await opened(tmp_path)
+    listener.web("/chat", endless)
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(listener.serve())
         async with visiting(listener) as client, client.stream("GET", "/chat/"):
             await began.wait()
-            await listener.aclose()
-    assert ended.is_set()
+            task.cancel()
+            await ended.wait()
 
 
 async def test_the_bare_address_never_leads_to_what_stands_beside(tmp_path: Path) -> None:

@@ -135,7 +135,6 @@ async def public(
                 yield rig
         finally:
             serving.cancel()
-    await listener.aclose()
 
 
 # --- what gets in --------------------------------------------------------------------------------
@@ -427,7 +426,7 @@ async def test_a_taken_port_is_told_in_a_line_with_its_key() -> None:
     listener = await bound()
     with pytest.raises(PortInUse, match=r"set `public\.port` to a free one, or stop that"):
         await bound(listener.port)
-    await listener.aclose()
+    listener.close()
 
 
 async def test_a_certificate_that_can_not_be_used_is_told_in_a_line(tmp_path: Path) -> None:
@@ -440,8 +439,8 @@ async def test_a_certificate_that_can_not_be_used_is_told_in_a_line(tmp_path: Pa
 
 async def test_what_was_opened_and_never_served_frees_its_port() -> None:
     listener = await bound()
-    await listener.aclose()
-    await (await bound(listener.port)).aclose()
+    listener.close()
+    (await bound(listener.port)).close()
 
 
 @pytest.mark.parametrize("path", ["", "/", "hook", "/a//b", "/a/", "/ä", "/a?b", "/a%20b"])
@@ -452,4 +451,4 @@ async def test_an_odd_path_is_refused(path: str) -> None:
     listener = await bound()
     with pytest.raises(ConfigError, match="can't be the path"), listener.mount(path, take):
         pass
-    await listener.aclose()
+    listener.close()

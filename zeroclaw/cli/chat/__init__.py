@@ -5,13 +5,13 @@ from pathlib import Path
 
 import click
 
-from zeroclaw.cli.options import with_places
-from zeroclaw.host.places import data_place
+from zeroclaw.cli.invocation import handed_on
+from zeroclaw.cli.options import at_place
 
 
 @click.command("chat")
-@with_places
-def command(config: Path | None, data_dir: Path | None) -> None:
+@at_place
+def command(place: Path) -> None:
     """Talk with the bot in this terminal.
 
     Joins the daemon that runs; when none runs, starts one that ends when you leave. Answers are
@@ -26,16 +26,10 @@ def command(config: Path | None, data_dir: Path | None) -> None:
     \b
     echo "What is on my list?" | zeroclaw chat
     """  # noqa: D301  the \b is click's
-    asyncio.run(_chat(data_place(config, data_dir), _handed_on(config, data_dir)))
+    asyncio.run(_chat(place))
 
 
-def _handed_on(config: Path | None, data_dir: Path | None) -> tuple[str, ...]:
-    """Return the options that a daemon of our own is started with."""
-    named = () if config is None else ("--config", str(config))
-    return named if data_dir is None else (*named, "--data-dir", str(data_dir))
-
-
-async def _chat(place: Path, arguments: tuple[str, ...]) -> None:
+async def _chat(place: Path) -> None:
     from zeroclaw.cli.chat.own_daemon import DidNotStart, with_own_daemon
     from zeroclaw.cli.chat.session import ink_of_stdout, sit
     from zeroclaw.cli.client import is_running
@@ -46,7 +40,7 @@ async def _chat(place: Path, arguments: tuple[str, ...]) -> None:
     if ink_of_stdout().moves:
         click.echo("no daemon runs, so I start one; it ends when you leave")
     try:
-        await with_own_daemon(place, arguments, lambda: sit(place))
+        await with_own_daemon(place, handed_on(), lambda: sit(place))
     except DidNotStart:
         # Another command may have started one at the same moment.
         if not await is_running(place):

@@ -62,7 +62,9 @@ class Interview(Value):
         chosen: list[ChosenChannel] = []
         operators: list[str] = []
         while not chosen:
-            for kind, (manifest, model) in sorted(self.channels.items(), key=_local_first):
+            for kind, (manifest, model) in sorted(
+                self.channels.items(), key=lambda one: (not one[1][0].local_operator, one[0])
+            ):
                 if click.confirm(f"Use the channel `{kind}`?", default=manifest.local_operator):
                     chosen.append(self._channel(manifest, model, operators))
             if not chosen:
@@ -73,14 +75,14 @@ class Interview(Value):
         click.echo("read, and ask before more (supervised), or all that no rule forbids (full)?")
         levels = click.Choice(["readonly", "supervised", "full"])
         autonomy = cast("Autonomy", click.prompt("Autonomy", type=levels, default="supervised"))
-        answers = Answers(
-            provider=provider,
-            channels=tuple(chosen),
-            operators=tuple(operators),
-            autonomy=autonomy,
+        return self._further(
+            Answers(
+                provider=provider,
+                channels=tuple(chosen),
+                operators=tuple(operators),
+                autonomy=autonomy,
+            )
         )
-        far = {kind for kind, (one, _) in self.channels.items() if _is_far(one)}
-        return ask_further(answers, far=frozenset(far))
 
     # --- the model ---
 
@@ -194,6 +196,50 @@ class Interview(Value):
             return None
         return SecretReference(file=str(path))
 
+    # --- more ---
+
+    def _further(self, answers: Answers) -> Answers:
+        """Return the answers with more of them; one question alone when the person wants no more."""
+        wanted = click.confirm(
+            "More questions (language, your name, what tools may reach)?", default=False
+        )
+        if not wanted:
+            return answers
+        known = ", ".join(f"{code} {NAMES[code]}" for code in LANGUAGES)
+        click.echo(
+            f"What are the bot's own sentences said in, as long as people choose no other: {known}?"
+        )
+        language = click.prompt("Language", type=click.Choice(LANGUAGES), default=LANGUAGES[0])
+        provider, owner = answers.provider, answers.owner
+        if provider.kind == "openai":
+            click.echo(
+                "How many tokens does the model read at once? 0 where its server says so itself."
+            )
+            tokens = int(click.prompt("Context", value_proc=_window, default="0"))
+            provider = provider.model_copy(update={"context_tokens": tokens or None})
+        if answers.operators:
+            owner = click.prompt(
+                "Your name, as policies call you", value_proc=_name, default=OWNER
+            ).lower()
+        channels = tuple(map(self._with_strangers, answers.channels))
+        return replace(
+            answers,
+            provider=provider,
+            channels=channels,
+            owner=owner,
+            language=language,
+            fetches=click.confirm("May tools read pages of the internet?", default=True),
+            shell_network=click.confirm("May commands reach the network?", default=False),
+        )
+
+    def _with_strangers(self, channel: ChosenChannel) -> ChosenChannel:
+        """Let strangers ask to be let in, where the person wants that and they could."""
+        manifest, _ = self.channels[channel.kind]
+        if channel.by_code or manifest.local_operator or not manifest.may_pair:
+            return channel
+        question = f"May strangers on {channel.kind} ask to be let in? You are asked about each."
+        return replace(channel, by_code=click.confirm(question, default=False))
+
 
 def address(given: str) -> str:
     """Take the address of an endpoint.
@@ -272,11 +318,6 @@ def _is_kept(seen: Seen) -> bool:
     return seen.is_well or click.confirm("Keep it all the same?", default=False)
 
 
-def _is_far(manifest: ChannelManifest) -> bool:
-    """Whether strangers on a channel could ask to be let in."""
-    return manifest.may_pair and not manifest.local_operator
-
-
 def _sender(manifest: ChannelManifest) -> str:
     """Ask for the operator's id on a channel; empty where a code is to show who they are."""
     if manifest.may_pair:
@@ -299,53 +340,3 @@ def _text(label: str, *, default: str | None = None) -> str:
 
 def _path(label: str, *, default: str | None = None) -> Path:
     return Path(_text(label, default=default)).expanduser().absolute()
-
-
-def _local_first(kind: tuple[str, tuple[ChannelManifest, type[BaseModel]]]) -> tuple[bool, str]:
-    name, (manifest, _) = kind
-    return (not manifest.local_operator, name)
-
-
-def ask_further(answers: Answers, *, far: frozenset[str]) -> Answers:
-    """Return the answers with more of them; one question alone when the person wants no more.
-
-    `far` are the channels on which strangers could ask to be let in.
-    """
-    wanted = click.confirm(
-        "More questions (language, your name, what tools may reach)?", default=False
-    )
-    if not wanted:
-        return answers
-    known = ", ".join(f"{code} {NAMES[code]}" for code in LANGUAGES)
-    click.echo(
-        f"What are the bot's own sentences said in, as long as people choose no other: {known}?"
-    )
-    language = click.prompt("Language", type=click.Choice(LANGUAGES), default=LANGUAGES[0])
-    provider, owner = answers.provider, answers.owner
-    if provider.kind == "openai":
-        click.echo(
-            "How many tokens does the model read at once? 0 where its server says so itself."
-        )
-        tokens = int(click.prompt("Context", value_proc=_window, default="0"))
-        provider = provider.model_copy(update={"context_tokens": tokens or None})
-    if answers.operators:
-        owner = click.prompt(
-            "Your name, as policies call you", value_proc=_name, default=OWNER
-        ).lower()
-    channels = tuple(_with_strangers(one, far) for one in answers.channels)
-    return replace(
-        answers,
-        provider=provider,
-        channels=channels,
-        owner=owner,
-        language=language,
-        fetches=click.confirm("May tools read pages of the internet?", default=True),
-        shell_network=click.confirm("May commands reach the network?", default=False),
-    )
-
-
-def _with_strangers(channel: ChosenChannel, far: frozenset[str]) -> ChosenChannel:
-    if channel.by_code or channel.kind not in far:
-        return channel
-    question = f"May strangers on {channel.kind} ask to be let in? You are asked about each."
-    return replace(channel, by_code=click.confirm(question, default=False))
