@@ -1,7 +1,7 @@
 """Asks the running daemon one thing, or opens its store where none runs."""
 
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import TypeVar
@@ -59,28 +59,24 @@ async def ask(place: Path, call: str, kind: type[A], **more: object) -> A:
 
 async def ask_if_running(place: Path, call: str, kind: type[A], **more: object) -> A | None:
     """Return the daemon's answer, None where none runs; see `ask`."""
-    try:
+    with suppress(Unreachable):
         return await ask(place, call, kind, **more)
-    except Unreachable:
-        return None
+    return None
 
 
 async def is_running(place: Path) -> bool:
     """Tell whether a daemon answers in this data directory."""
-    try:
-        lines = await connect(place)
-    except Unreachable:
-        return False
-    await lines.aclose()
-    return True
+    with suppress(Unreachable):
+        await (await connect(place)).aclose()
+        return True
+    return False
 
 
 async def held_by_daemon(place: Path) -> frozenset[str]:
     """Return the key paths of the secrets that the running daemon has; empty where none runs."""
-    try:
+    with suppress(Unreachable, DaemonRefused):
         return (await ask(place, "errors", Errors)).secrets
-    except (Unreachable, DaemonRefused):
-        return frozenset()
+    return frozenset()
 
 
 async def change(place: Path, call: str, *words: str) -> str:

@@ -137,21 +137,17 @@ def _explained(emulated: Emulated) -> str:
     import tomli_w
 
     variables = " ".join(f"{name}={value}" for name, value in emulated.environment.items())
-    return "\n".join(
-        (
-            f"open    {emulated.page}",
-            "",
-            "and let a daemon talk there: with these lines in its configuration",
-            "",
-            tomli_w.dumps(emulated.tables).rstrip(),
-            "",
-            "and this in its environment",
-            "",
-            f"    {variables}",
-            "",
-            "`--run` does all of that by itself; Ctrl-C ends it",
-        )
-    )
+    return f"""open    {emulated.page}
+
+and let a daemon talk there: with these lines in its configuration
+
+{tomli_w.dumps(emulated.tables).rstrip()}
+
+and this in its environment
+
+    {variables}
+
+`--run` does all of that by itself; Ctrl-C ends it"""
 
 
 async def _with_daemon(emulated: Emulated, config: Path | None) -> None:

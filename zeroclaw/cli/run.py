@@ -4,6 +4,7 @@ import gc
 import os
 import stat
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
@@ -77,11 +78,9 @@ def command(
         gc.enable()
         lines = greeting(facts, loaded.config, loaded.places, why=why)
         # A reader that has gone must not end the daemon.
-        try:
+        with suppress(BrokenPipeError):
             click.echo("\n".join(lines))
             sys.stdout.flush()
-        except BrokenPipeError:
-            return
 
     try:
         lifeline = _STDIN if until_stdin_ends else None

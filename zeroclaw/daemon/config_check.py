@@ -1,6 +1,7 @@
 """Finds every fault of a configuration at once, before anything is opened."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
@@ -265,10 +266,9 @@ def vocabulary_of(config: Config) -> Vocabulary:
 
 def _names_of(package: str) -> tuple[str, ...]:
     """Return what the tools of another package are called; none where it can't be opened."""
-    try:
+    with suppress(ZeroclawError):  # the start tells why
         return tuple(tool.spec.name for tool in tools_of(package))
-    except ZeroclawError:
-        return ()  # the start tells why
+    return ()
 
 
 def _names(config: Config, broken: Collection[str]) -> Findings:

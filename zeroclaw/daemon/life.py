@@ -107,9 +107,13 @@ def run(
             loop.add_signal_handler(number, stop.set)
         hooks = Hooks(on_ready=ready, stop=stop)
         heard = Hangup() if hangup is None else hangup
-        loop.add_signal_handler(signal.SIGHUP, _hung_up, heard, hooks)
-        if heard.early:
-            _hung_up(heard, hooks)
+        wishes = {"reload": hooks.reload.set, "stop": stop.set, "nothing": lambda: None}
+
+        def hung_up() -> None:
+            wishes[heard.means()]()
+
+        loop.add_signal_handler(signal.SIGHUP, hung_up)
+        heard.deliver()
         if lifeline is not None:
             loop.add_reader(lifeline, _stop_at_the_end, lifeline, stop)
         await serve(start, hooks, openers or Openers())
@@ -307,16 +311,6 @@ class Daemon:
         except TimeoutError:
             self._foundation.log("drafts_left", level="warning")
         await services.anchors.anchor()
-
-
-def _hung_up(hangup: Hangup, hooks: Hooks) -> None:
-    match hangup.means():
-        case "reload":
-            hooks.reload.set()
-        case "stop":
-            hooks.stop.set()
-        case "nothing":
-            pass
 
 
 def _stop_at_the_end(lifeline: int, stop: asyncio.Event) -> None:

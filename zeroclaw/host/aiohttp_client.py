@@ -90,11 +90,8 @@ class AiohttpClient:
 
     async def _send(self, request: HttpRequest) -> aiohttp.ClientResponse:
         try:
-            url, headers, name = (
-                URL(request.url, encoded=bool(request.address)),
-                request.headers,
-                None,
-            )
+            url, name = URL(request.url, encoded=bool(request.address)), None
+            headers = request.headers
             if request.address:
                 name = url.raw_host
                 headers = {"Host": url.raw_authority, **headers}

@@ -187,7 +187,7 @@ def _prepared(own: Path) -> Path | NoSubtree:
 
 def _own_place() -> Path | NoSubtree:
     """Return the directory of this process's cgroup in a hierarchy of version 2."""
-    try:
+    with suppress(OSError, StopIteration):
         own = next(
             line[3:] for line in _OWN.read_text("utf-8").splitlines() if line.startswith("0::")
         )
@@ -196,8 +196,6 @@ def _own_place() -> Path | NoSubtree:
             root, at = fields.split()[3:5]
             if kind.startswith("cgroup2 ") and Path(own).is_relative_to(root):
                 return Path(at) / Path(own).relative_to(root)
-    except (OSError, StopIteration):
-        pass
     return NoSubtree(reason="this machine has no cgroups of version 2")
 
 

@@ -53,13 +53,8 @@ class Lines:
         """Return the next object; None at the end, and for what is no JSON object."""
         try:
             line = await self._reader.readline()
+            found: object = json.loads(line) if line.endswith(b"\n") else None
         except (ValueError, ConnectionError):
-            return None
-        if not line.endswith(b"\n"):
-            return None
-        try:
-            found: object = json.loads(line)
-        except ValueError:
             return None
         # A JSON object has text keys only.
         return cast("Mapping[str, object]", found) if isinstance(found, dict) else None
@@ -70,8 +65,12 @@ class Lines:
         Raises:
             ConnectionError: The peer is gone.
         """
-        self._writer.write(written(line))
+        self.write(line)
         await self._writer.drain()
+
+    def write(self, line: Answer | Mapping[str, object]) -> None:
+        """Write one object, without waiting until there is room for more; what can't be sent is lost."""
+        self._writer.write(written(line))
 
     async def aclose(self) -> None:
         """Close the connection; see `close_stream`."""

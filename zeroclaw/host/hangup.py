@@ -7,17 +7,14 @@ terminal any more, which is when `/dev/tty` can't be opened (tty(4)).
 import os
 import signal
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Literal
 
 Meaning = Literal["reload", "stop", "nothing"]
 
 
 class Hangup:
-    """Remembers how the process began: with a terminal or not, and told to ignore it or not.
-
-    Attributes:
-        early: Whether one came before the daemon listened, see `keep`.
-    """
+    """Remembers how the process began: with a terminal or not, and told to ignore it or not."""
 
     def __init__(
         self, *, has_terminal: Callable[[], bool] | None = None, ignored: bool | None = None
@@ -34,17 +31,17 @@ class Hangup:
         self._ignored = (
             signal.getsignal(signal.SIGHUP) is signal.SIG_IGN if ignored is None else ignored
         )
-        self.early = False
 
     def keep(self) -> None:
-        """Keep one that comes before the daemon listens; it would end the process, without a word.
+        """Have the system keep one that comes before the daemon listens: it would end the process.
 
-        Until a handler is set; for the main thread.
+        For the thread that will be told, and those that it starts; `deliver` ends it.
         """
-        signal.signal(signal.SIGHUP, self._keep)
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
 
-    def _keep(self, *_: object) -> None:
-        self.early = True
+    def deliver(self) -> None:
+        """Let those through that were kept; once a handler is set."""
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})
 
     def means(self) -> Meaning:
         """Return what one that has just come means."""
@@ -56,8 +53,7 @@ class Hangup:
 
 def terminal() -> bool:
     """Whether the process has a controlling terminal now."""
-    try:
+    with suppress(OSError):
         os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC))
-    except OSError:
-        return False
-    return True
+        return True
+    return False

@@ -18,7 +18,7 @@ from collections.abc import (
     Mapping,
     MutableMapping,
 )
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from functools import cache
 from typing import Protocol
 
@@ -206,11 +206,9 @@ def authorities_by_directory(
 
 
 def _is_hashed(directory: str) -> bool:
-    try:
-        with os.scandir(directory) as found:
-            return any(_HASHED.fullmatch(one.name) for one in found)
-    except OSError:
-        return False
+    with suppress(OSError), os.scandir(directory) as found:
+        return any(_HASHED.fullmatch(one.name) for one in found)
+    return False
 
 
 @cache

@@ -7,7 +7,7 @@ of stderr that stands still costs lines, counted and told, never the daemon's ti
 import logging
 import sys
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import UTC, datetime
 from queue import SimpleQueue
 from threading import Thread
@@ -21,12 +21,7 @@ Fields = dict[str, object]
 LineForm = Literal["json", "lines"]
 Level = Literal["debug", "info", "warning", "error"]
 
-_LEVELS: Mapping[str, int] = {
-    "debug": logging.DEBUG,
-    "info": logging.INFO,
-    "warning": logging.WARNING,
-    "error": logging.ERROR,
-}
+_LEVELS = {name.lower(): level for name, level in logging.getLevelNamesMapping().items()}
 _FIELDS = "zeroclaw_fields"
 _LONGEST_SCANNED_CHARS = 65_536  # more is not even looked at; what is shown is far shorter
 _LONGEST_VALUE_CHARS = 2_000

@@ -285,11 +285,10 @@ def living(pgid: int) -> tuple[int, ...]:
 
     Zombies don't count.
     """
-    try:
+    with suppress(ProcessLookupError, PermissionError):
         os.killpg(pgid, 0)
-    except (ProcessLookupError, PermissionError):
-        return ()
-    return tuple(pid for pid, seen in _all() if seen.pgid == pgid and seen.state not in "ZX")
+        return tuple(pid for pid, seen in _all() if seen.pgid == pgid and seen.state not in "ZX")
+    return ()
 
 
 def tree(pid: int) -> tuple[int, ...]:
@@ -371,11 +370,9 @@ async def _clean_up(child: _Child, pgid: int, group: Group | None) -> Closed:
     closed = await asyncio.to_thread(_end, pgid, group)
     if closed.all_gone:
         await child.exited.wait()
-    try:
+    with suppress(TimeoutError):  # what was read until then is what there is
         async with asyncio.timeout(_LAST_OUTPUT_S):
             await child.closed.wait()
-    except TimeoutError:
-        return closed  # what was read until now is what there is
     return closed
 
 
@@ -450,10 +447,9 @@ def _look(pid: int) -> _Process | None:
 
 
 def _handle(pid: int) -> int | None:
-    try:
+    with suppress(ProcessLookupError):
         return os.pidfd_open(pid)
-    except ProcessLookupError:
-        return None
+    return None
 
 
 def _wait_for_ends(handles: Sequence[int]) -> None:

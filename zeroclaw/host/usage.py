@@ -19,7 +19,7 @@ from zeroclaw.errors import ToolFailed
 from zeroclaw.host import processes
 from zeroclaw.host.protected import Found, Rule
 from zeroclaw.secret_names import names_secrets
-from zeroclaw.value import Value, replace
+from zeroclaw.value import Struct, Value, replace
 
 MOST_ENTRIES = 200_000
 MOST_DEPTH = 64
@@ -131,37 +131,27 @@ class Quota:
             return True
 
 
-class Meter:
+class Meter(Struct, kw_only=True):
     """Watches one command; what it uses too much of ends it.
 
-    A workspace that held too much before must not grow.
+    Attributes:
+        most_bytes: What its workspace may hold; one that held more before must not grow.
+        held: What it held before.
+        memory_bytes: None where the kernel bounds memory and processes.
+        most_processes: None in a sandbox, whose processes all stay in one tree.
     """
 
-    def __init__(
-        self,
-        *,
-        most_bytes: int,
-        workspace: Path,
-        held: Held,
-        memory_bytes: int | None = None,
-        most_processes: int | None = None,
-    ) -> None:
-        """Watch a workspace that held so much before, the memory, and how many run.
-
-        `memory_bytes` is None where the kernel bounds memory and processes; `most_processes` is None
-        in a sandbox, whose processes all stay in one tree.
-        """
-        self._memory_bytes = memory_bytes
-        self._most_processes = most_processes
-        self._workspace = workspace
-        self._most = max(most_bytes, held.bytes_), max(MOST_ENTRIES, held.entries)
-        self._was_full = held.is_disk_full
-        self._calls_to_look = 0
+    most_bytes: int
+    workspace: Path
+    held: Held
+    memory_bytes: int | None = None
+    most_processes: int | None = None
+    _calls_to_look: int = 0
 
     def __call__(self, pid: int) -> str:
         """Return what a command, by its first process, uses too much of; empty for nothing."""
         pids = processes.tree(pid)
-        if self._most_processes is not None:
+        if self.most_processes is not None:
             # An orphan stays in the group, and is no child of ours.
             pids = tuple({*pids, *processes.living(pid)})
         if why := self._running(pids):
@@ -169,20 +159,21 @@ class Meter:
         self._calls_to_look -= 1
         if self._calls_to_look > 0:
             return ""
-        held = look_through(self._workspace)
-        held = replace(held, bytes_=held.bytes_ + nameless_bytes(pids, self._workspace))
+        held = look_through(self.workspace)
+        held = replace(held, bytes_=held.bytes_ + nameless_bytes(pids, self.workspace))
         self._calls_to_look = 1 + held.entries // _ENTRIES_A_CALL
-        return replace(held, is_disk_full=held.is_disk_full and not self._was_full).excess(
-            *self._most
-        )
+        before = self.held
+        held = replace(held, is_disk_full=held.is_disk_full and not before.is_disk_full)
+        most_bytes = max(self.most_bytes, before.bytes_)
+        return held.excess(most_bytes, max(MOST_ENTRIES, before.entries))
 
     def _running(self, pids: tuple[int, ...]) -> str:
-        if self._memory_bytes is None:
+        if self.memory_bytes is None:
             return ""
-        if self._most_processes is not None and len(pids) > self._most_processes:
-            return f"more than {self._most_processes} of its processes ran at once"
-        if memory_bytes(pids) > self._memory_bytes:
-            return f"its processes together used more than {self._memory_bytes:,} bytes of memory"
+        if self.most_processes is not None and len(pids) > self.most_processes:
+            return f"more than {self.most_processes} of its processes ran at once"
+        if memory_bytes(pids) > self.memory_bytes:
+            return f"its processes together used more than {self.memory_bytes:,} bytes of memory"
         return ""
 
 
@@ -331,12 +322,9 @@ class _Counted:
             self.largest_bytes = max(self.largest_bytes, found.st_size)
 
     def _give(self, name: str, directory: int) -> None:
-        try:
-            os.chown(
-                name, self._owner or 0, self._owner or 0, dir_fd=directory, follow_symlinks=False
-            )
-        except FileNotFoundError:
-            return
+        owner = self._owner or 0
+        with suppress(FileNotFoundError):
+            os.chown(name, owner, owner, dir_fd=directory, follow_symlinks=False)
 
     def _descend(
         self, name: str, directory: int, parts: tuple[str, ...], *, is_secret: bool
@@ -364,25 +352,19 @@ class _Mapped(Value):
 
 def _opened(name: str, directory: int | None) -> int | None:
     """Open a directory, unlocked where its owner, who is us, locked it."""
-    try:
-        return os.open(name, _OPENED, dir_fd=directory)
-    except PermissionError:
-        pass
-    except OSError:
-        return None  # it went, or became something else
-    try:
+    # It went, became something else, or is somebody else's, so no command of ours put anything there.
+    with suppress(OSError):
+        with suppress(PermissionError):
+            return os.open(name, _OPENED, dir_fd=directory)
         place = os.open(name, os.O_PATH | _OPENED, dir_fd=directory)
-    except OSError:
-        return None
-    try:
-        # A place that is open is changed, and none that took its name meanwhile.
-        at = Path(f"/proc/self/fd/{place}")
-        at.chmod(stat.S_IMODE(os.fstat(place).st_mode) | stat.S_IRWXU)
-        return os.open(at, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except OSError:
-        return None  # somebody else's, so no command of ours put anything there
-    finally:
-        os.close(place)
+        try:
+            # A place that is open is changed, and none that took its name meanwhile.
+            at = Path(f"/proc/self/fd/{place}")
+            at.chmod(stat.S_IMODE(os.fstat(place).st_mode) | stat.S_IRWXU)
+            return os.open(at, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        finally:
+            os.close(place)
+    return None
 
 
 def _opened_by(pid: int) -> Iterator[os.stat_result]:
@@ -416,7 +398,6 @@ def _mapped(pid: int) -> Iterator[_Mapped]:
 
 
 def _read(pid: int, name: str) -> list[str]:
-    try:
+    with suppress(OSError):  # it ended while we looked
         return (processes.PROC / str(pid) / name).read_text("utf-8", "replace").splitlines()
-    except OSError:
-        return []  # it ended while we looked
+    return []

@@ -27,7 +27,6 @@ from zeroclaw import (
     Pressed,
     Said,
 )
-from zeroclaw.cli.chat import connection as link_room
 from zeroclaw.cli.chat.connection import STREAM, Link, NoTerminal
 from zeroclaw.cli.chat.keyboard import Ended, Event, Interrupted, Typed
 from zeroclaw.cli.chat.screen import Ink, View
@@ -418,11 +417,8 @@ async def test_without_a_daemon_or_a_terminal_it_says_so(tmp_path: Path) -> None
             await Sitting(tmp_path, bot, PIPE).run()
 
 
-async def test_more_than_fits_waits_for_the_next_connection(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What has no room is kept; it is not forgotten."""
-    monkeypatch.setattr(link_room, "MOST_UNSENT", 2)
+async def test_what_finds_no_connection_waits_for_the_next_one(tmp_path: Path) -> None:
+    """It is kept; it is not forgotten."""
     link = Link(tmp_path, clock=QuickClock(), token=CountingIds().ulid)
     for number in range(5):
         link.say(str(number))

@@ -216,7 +216,8 @@ def test_a_reload_that_was_wished_while_it_started_is_made_good(tmp_path: Path) 
         raise ConfigError(("nothing is right",))
 
     hangup = Hangup(has_terminal=lambda: False, ignored=False)
-    hangup.early = True
+    hangup.keep()
+    signal.raise_signal(signal.SIGHUP)
     start = replace(start_in(tmp_path), reread=again)
     daemon.run(start, on_ready=lambda _facts: None, hangup=hangup)
     assert reread == ["again"]

@@ -18,7 +18,6 @@ STREAM = "chat"
 AGAIN = BackOff(first_s=0.2, longest_s=2.0)
 AGAIN_S = 1.0
 """Until an event is written again that the daemon could not store."""
-MOST_UNSENT = 1_000
 
 Line = Mapping[str, object]
 
@@ -45,7 +44,7 @@ class Link:
         self._place = place
         self._clock = clock
         self._token = token
-        self._unsent: asyncio.Queue[Line] = asyncio.Queue(MOST_UNSENT)
+        self._lines: Lines | None = None  # while they are open
         self._has_stood = False
         self.pending: dict[str, Line] = {}
 
@@ -94,20 +93,17 @@ class Link:
         return key
 
     def _send(self, line: Line) -> None:
-        # What has no room is still pending, and written with the next connection.
-        if not self._unsent.full():
-            self._unsent.put_nowait(line)
+        # What finds no connection is still pending, and written with the next one.
+        if self._lines is not None:
+            self._lines.write(line)
 
     async def _talk(self, lines: Lines, heard: Callable[[Line], None]) -> bool:
         """Talk until the connection ends; returns whether it ever stood."""
-        self._unsent = asyncio.Queue(MOST_UNSENT)
-        self._send({"open": STREAM})
-        self._send({"type": "hello", "after": ""})
-        for line in self.pending.values():
+        self._lines = lines
+        for line in ({"open": STREAM}, {"type": "hello", "after": ""}, *self.pending.values()):
             self._send(line)
         has_stood = False
         async with asyncio.TaskGroup() as group:
-            writer = group.create_task(self._write_all(lines))
             later: set[asyncio.Task[None]] = set()
             while (line := await lines.receive()) is not None:
                 if "type" not in line and self._has_stood:
@@ -122,7 +118,8 @@ class Link:
                 if late := self._settled(line):
                     later.add(group.create_task(self._send_later(late)))
                 heard(line)
-            for task in (writer, *later):
+            self._lines = None
+            for task in later:
                 task.cancel()
         return has_stood
 
@@ -138,10 +135,3 @@ class Link:
     async def _send_later(self, line: Line) -> None:
         await self._clock.sleep(AGAIN_S)
         self._send(line)
-
-    async def _write_all(self, lines: Lines) -> None:
-        try:
-            while True:
-                await lines.send(await self._unsent.get())
-        except ConnectionError:
-            return  # the reader sees the end as well

@@ -11,7 +11,6 @@ import secrets
 import shutil
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from zeroclaw.cli.chat.connection import Line, Link
@@ -22,6 +21,7 @@ from zeroclaw.clock import Clock
 from zeroclaw.errors import Refused, ZeroclawError, first_of
 from zeroclaw.host.answers import Status
 from zeroclaw.host.clock import SystemClock
+from zeroclaw.value import Struct, field
 
 HISTORY = 10
 """Earlier messages that are shown on a terminal."""
@@ -40,8 +40,7 @@ class Unanswered(Refused):
     """Raised when a call waits for an approval and the input has ended."""
 
 
-@dataclass(kw_only=True, slots=True)
-class Session:
+class Session(Struct, kw_only=True):
     """Connects a link, a view and the person who types.
 
     Attributes:
@@ -59,13 +58,13 @@ class Session:
     status: Callable[[], Awaitable[Status]]
     clock: Clock
     approves: bool = False
-    _pressed: set[str] = field(default_factory=set[str], init=False)
-    _live: asyncio.Event = field(default_factory=asyncio.Event, init=False)
-    _said: int = field(default=0, init=False)
-    _awaited: int = field(default=0, init=False)
-    _still: int = field(default=0, init=False)
-    _gone: int = field(default=0, init=False)
-    _interrupts: int = field(default=0, init=False)
+    _pressed: set[str] = field(default_factory=set[str])
+    _live: asyncio.Event = field(default_factory=asyncio.Event)
+    _said: int = 0
+    _awaited: int = 0
+    _still: int = 0
+    _gone: int = 0
+    _interrupts: int = 0
 
     async def run(self, events: AsyncIterator[Event], first: tuple[str, ...] = ()) -> None:
         """Say the first messages, then what is typed, until the person leaves.

@@ -1,6 +1,7 @@
 """What the store tells of trouble: what waits for a person, what did not arrive, who fails again."""
 
 from collections.abc import Iterable
+from contextlib import suppress
 from datetime import datetime, timedelta
 
 from zeroclaw.clock import made_at
@@ -145,8 +146,6 @@ def _times(ulids: Iterable[str]) -> list[datetime]:
     """Return when these were made; what is no ulid tells nothing."""
     found: list[datetime] = []
     for ulid in ulids:
-        try:
+        with suppress(ValueError):
             found.append(made_at(ulid))
-        except ValueError:
-            continue
     return found

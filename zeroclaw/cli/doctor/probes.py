@@ -6,7 +6,7 @@ import platform
 import sqlite3
 import stat
 from collections.abc import Iterator
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -123,10 +123,9 @@ def _configuration(
 
 def _data(config: Path | None, data_dir: Path | None, start: Start | None) -> Path | None:
     """Return the data directory; None where it can't be told."""
-    try:
+    with suppress(ConfigError):
         return data_place(config, data_dir) if start is None else start.places.data
-    except ConfigError:
-        return None
+    return None
 
 
 # --- the running daemon --------------------------------------------------------------------------
@@ -259,11 +258,9 @@ def _permissions(config: Path | None, data: Path | None) -> tuple[Line, ...]:
 
 def _secrets_faults(config: Path | None) -> Iterator[str]:
     """Tell what is wrong with the files that hold secrets, however broken the rest is."""
-    try:
+    with suppress(ConfigError):  # told as a fault of the configuration
         table = table_of(read_config(find_config(config)))
-    except ConfigError:
-        return  # told as a fault of the configuration
-    yield from resolve(dict(_files_named(table, "")), environment=os.environ).faults.values()
+        yield from resolve(dict(_files_named(table, "")), environment=os.environ).faults.values()
 
 
 def _files_named(value: object, path: str) -> Iterator[tuple[str, SecretReference]]:

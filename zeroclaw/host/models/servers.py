@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable
+from contextlib import suppress
 from urllib.parse import urlsplit
 
 from zeroclaw.errors import ZeroclawError
@@ -78,10 +79,8 @@ async def on_loopback(
     asked = tuple(addresses)
 
     async def ask(base_url: str) -> None:
-        try:
+        with suppress(NoOffer):
             found[base_url] = await offers_of(http, base_url, within_s=LOOPBACK_S)
-        except NoOffer:
-            return
 
     async with asyncio.TaskGroup() as group:
         for base_url in asked:
