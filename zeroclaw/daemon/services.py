@@ -71,7 +71,7 @@ from zeroclaw.turn.context import TurnServices
 from zeroclaw.turn.deliveries import Deliveries
 from zeroclaw.turn.results import Results
 from zeroclaw.turn.runner import TurnRunner
-from zeroclaw.turn.session import Leases
+from zeroclaw.turn.session import Leases, SessionCache
 from zeroclaw.turn.states import Limits
 from zeroclaw.turn.titles import Titles
 
@@ -149,7 +149,7 @@ class Services:
         self.conversations = Conversations(context)
         self.rate_limiter = RateLimiter(context, self.conversations)
         self.mailboxes = Mailboxes(
-            store=store,
+            sessions=SessionCache(store, self._leases, clock),
             leases=self._leases,
             turns=self.runner,
             group=group,

@@ -25,6 +25,7 @@ from zeroclaw.inbound.pairing import STRANGERS
 from zeroclaw.store import Claim, DurablePoint, Put, Reads, Row, RowKind, Write, scan
 from zeroclaw.text import catalogue
 from zeroclaw.turn.deliveries import Deliveries
+from zeroclaw.value import Struct, field
 
 LEAST_S = 10.0
 """With less time than this left, an approver would read a reminder too late."""
@@ -33,43 +34,39 @@ Look = tuple[tuple[Write, ...], float | None]
 """What to write now, and after how many seconds to look again; None for never."""
 
 
-class Deadlines:
-    """Watches the deadlines of all open requests; one for the whole daemon."""
+class Deadlines(Struct, eq=False):
+    """Watches the deadlines of all open requests; one for the whole daemon.
 
-    def __init__(
-        self,
-        context: InboundContext,
-        group: asyncio.TaskGroup,
-        *,
-        requests: Approvals,
-    ) -> None:
-        """Hold what is needed; `group` owns what waits."""
-        self._context = context
-        self._group = group
-        self._requests = requests
-        self._watched: set[str] = set()
+    Attributes:
+        group: Owns what waits.
+    """
+
+    context: InboundContext
+    group: asyncio.TaskGroup
+    requests: Approvals
+    _watched: set[str] = field(default_factory=set[str])
 
     async def resume(self) -> None:
         """End what was due while no daemon ran, and take up what waits; once, at a start."""
-        store, now = self._context.store, self._context.clock.now()
+        store, now = self.context.store, self.context.clock.now()
         async for row in scan(store, APPROVALS.where(state="pending", due_before=now)):
 
             async def ended(reads: Reads, key: str = row.key) -> Plan:
                 row = await reads.get(RowKind.APPROVAL, key)
                 if row is None or row.state != "pending":
                     return Plan(conversation=None)
-                return await self._requests.expired(row)
+                return await self.requests.expired(row)
 
-            await self._context.transact(ended, DurablePoint.ANSWERED)
+            await self.context.transact(ended, DurablePoint.ANSWERED)
         cards: dict[str, tuple[str, ...]] = {}
-        async for one in APPROVALS.all(self._context.store, state="pending"):
+        async for one in APPROVALS.all(self.context.store, state="pending"):
             cards[one.card] = (*cards.get(one.card, ()), one.id)
         for card, keys in cards.items():
             self._watch(card, partial(self._reminded, keys))
 
     async def resume_strangers(self) -> None:
         """Take up those about strangers; once, at a start."""
-        async for one in STRANGERS.all(self._context.store):
+        async for one in STRANGERS.all(self.context.store):
             self._watch(one.id, partial(self._stranger, one.id))
 
     def written(self, writes: Iterable[Write]) -> None:
@@ -81,7 +78,7 @@ class Deadlines:
     def shown(self, item: Ask) -> None:
         """Watch the calls of a card that stands now; one that is nearly over says so itself."""
         lead = timedelta(seconds=self._lead_s())
-        if self._context.clock.now() < item.card.deadline_at - lead:
+        if self.context.clock.now() < item.card.deadline_at - lead:
             self._watch(item.card.key, partial(self._reminded, item.approvals))
 
     # --- the keeper ----------------------------------------------------------------------------
@@ -90,7 +87,7 @@ class Deadlines:
         """Look now, and again when `look` says, until it says nothing more."""
         if key not in self._watched:
             self._watched.add(key)
-            self._group.create_task(self._wait(key, look), name=f"deadline {key}")
+            self.group.create_task(self._wait(key, look), name=f"deadline {key}")
 
     async def _wait(self, key: str, look: Callable[[Reads], Awaitable[Look]]) -> None:
         waits: list[float | None] = [0.0]
@@ -101,9 +98,9 @@ class Deadlines:
 
         try:
             while (wait_s := waits[0]) is not None:
-                await self._context.clock.sleep(wait_s)
+                await self.context.clock.sleep(wait_s)
                 try:
-                    await self._context.transact(planned, DurablePoint.HOUSEKEEPING)
+                    await self.context.transact(planned, DurablePoint.HOUSEKEEPING)
                 except Conflict:
                     waits[0] = 0.0  # others were first each time: look again
                 except AlreadyClaimed:
@@ -115,7 +112,7 @@ class Deadlines:
 
     async def _stranger(self, key: str, reads: Reads) -> Look:
         """End a request at its deadline; forget it, and what showed its code, a day after its end."""
-        row, now = await reads.get(RowKind.STRANGER, key), self._context.clock.now()
+        row, now = await reads.get(RowKind.STRANGER, key), self.context.clock.now()
         if row is None:
             return (), None
         one = STRANGERS.of(row)
@@ -124,7 +121,7 @@ class Deadlines:
         if one.is_open:
             ended = approvals.expire(one, now)
             put = pairing.to_put(ended, expect=row.version)
-            return (put, *await self._requests.settled(ended, ended.refs)), 0.0
+            return (put, *await self.requests.settled(ended, ended.refs)), 0.0
         return (STRANGERS.delete(key), *map(OUTBOX.delete, one.messages)), None
 
     # --- calls ---------------------------------------------------------------------------------
@@ -133,7 +130,7 @@ class Deadlines:
         """Remind of a card if it is time."""
         rows = [await reads.get(RowKind.APPROVAL, key) for key in keys]
         open_ = [APPROVALS.of(row) for row in rows if row and row.state == "pending"]
-        lead_s, now = self._lead_s(), self._context.clock.now()
+        lead_s, now = self._lead_s(), self.context.clock.now()
         if not open_ or lead_s < LEAST_S:
             return (), None
         deadline = min(one.deadline_at for one in open_)
@@ -150,7 +147,7 @@ class Deadlines:
         """Return what each approver who has the card is told."""
         places = {ref.address.key(): ref.address for one in open_ for ref in one.refs}
         return tuple(
-            self._context.note(
+            self.context.note(
                 catalogue.ABOUT_TO_EXPIRE.to(
                     approvals.language_in(open_[0], place),
                     calls=", ".join(_named(one, place) for one in open_),
@@ -164,7 +161,7 @@ class Deadlines:
 
     def _lead_s(self) -> float:
         """Return how long before a deadline its approvers are reminded, in seconds, by now."""
-        settings = self._context.settings.config.approvals
+        settings = self.context.settings.config.approvals
         return settings.timeout_s * settings.remind_share
 
 

@@ -17,43 +17,36 @@ from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import Fenced
 from zeroclaw.inbound.reassembly import Debounce
 from zeroclaw.inbound.supervisor import contain, fault_line, pause
-from zeroclaw.store import Store
 from zeroclaw.turn.runner import TurnRunner
 from zeroclaw.turn.session import Leases, SessionCache
+from zeroclaw.value import Struct, field
 
 AGAIN = BackOff(first_s=1.0, longest_s=60.0)
 
 
-class Mailboxes:
-    """All mailboxes that are open now."""
+class Mailboxes(Struct, kw_only=True, eq=False):
+    """All mailboxes that are open now.
 
-    def __init__(
-        self,
-        *,
-        store: Store,
-        leases: Leases,
-        turns: TurnRunner,
-        group: asyncio.TaskGroup,
-        clock: Clock,
-        log: ChannelLog,
-        predecessor: Callable[[ConversationId], Awaitable[ConversationId | None]],
-        debounce: Debounce,
-    ) -> None:
-        """Hold what mailboxes need; `group` owns their tasks."""
-        self._debounce = debounce
-        self._leases = leases
-        self._sessions = SessionCache(store, leases, clock)
-        self._turns = turns
-        self._group = group
-        self._clock = clock
-        self._log = log
-        self._predecessor = predecessor
-        self._open: dict[ConversationId, asyncio.Event] = {}
-        self._failing: set[ConversationId] = set()
-        self._changed = asyncio.Condition()
-        self._early: dict[ConversationId, None] | None = {}
-        self._admitting = True
-        self.held = False
+    Attributes:
+        group: Owns their tasks.
+    """
+
+    sessions: SessionCache
+    leases: Leases
+    turns: TurnRunner
+    group: asyncio.TaskGroup
+    clock: Clock
+    log: ChannelLog
+    predecessor: Callable[[ConversationId], Awaitable[ConversationId | None]]
+    debounce: Debounce
+    _open: dict[ConversationId, asyncio.Event] = field(
+        default_factory=dict[ConversationId, asyncio.Event]
+    )
+    _failing: set[ConversationId] = field(default_factory=set[ConversationId])
+    _changed: asyncio.Condition = field(default_factory=asyncio.Condition)
+    _early: dict[ConversationId, None] | None = field(default_factory=dict[ConversationId, None])
+    _admitting: bool = True
+    held: bool = False
 
     def __len__(self) -> int:
         """How many conversations have something to do."""
@@ -73,7 +66,7 @@ class Mailboxes:
             if not self._admitting:
                 return
             news = self._open[conversation] = asyncio.Event()
-            self._group.create_task(self._serve(conversation, news), name=f"mailbox {conversation}")
+            self.group.create_task(self._serve(conversation, news), name=f"mailbox {conversation}")
         news.set()
 
     def start(self) -> None:
@@ -87,7 +80,7 @@ class Mailboxes:
 
     async def keep(self) -> None:
         """Let go of what quiet conversations left in memory, until cancelled."""
-        await self._sessions.keep()
+        await self.sessions.keep()
 
     def hold(self, on: bool) -> None:  # noqa: FBT001  the switch's position
         """While held no turn starts; messages wait (`/halt`)."""
@@ -114,7 +107,7 @@ class Mailboxes:
         # What `/new` began starts nothing any more either, and need not wait for its turn.
         await self.look_again()
         async with self._changed:
-            await self._changed.wait_for(lambda: self._open.keys() <= self._turns.parked())
+            await self._changed.wait_for(lambda: self._open.keys() <= self.turns.parked())
 
     async def _serve(self, conversation: ConversationId, news: asyncio.Event) -> None:
         failures = 0
@@ -124,11 +117,11 @@ class Mailboxes:
                 if error is None or not self._admitting:
                     return
                 if isinstance(error, Fenced):
-                    self._leases.lost(conversation)
+                    self.leases.lost(conversation)
                     return
                 failures += 1
                 why, wait_s = fault_line(error), AGAIN.wait_s(failures)
-                self._log(
+                self.log(
                     "conversation_failed",
                     conversation=conversation,
                     why=why,
@@ -138,7 +131,7 @@ class Mailboxes:
                 # Others pass a conversation that can't go on now.
                 self._failing.add(conversation)
                 await self.look_again()
-                await pause(wait_s, clock=self._clock, group=self._group)
+                await pause(wait_s, clock=self.clock, group=self.group)
         finally:
             del self._open[conversation]
             self._failing.discard(conversation)
@@ -146,30 +139,30 @@ class Mailboxes:
 
     async def _work(self, conversation: ConversationId, news: asyncio.Event) -> None:
         """Serve until there is nothing left; returns without a pause after the last look."""
-        await self._turns.caught_up(conversation)
-        session = await self._sessions.take(conversation)
+        await self.turns.caught_up(conversation)
+        session = await self.sessions.take(conversation)
         if session.history.turn is not None:
-            await self._turns.resume(session, news)
+            await self.turns.resume(session, news)
         else:
             await self._wait_for_predecessor(conversation)
         while True:
             news.clear()
-            await self._turns.between(session)
+            await self.turns.between(session)
             items: tuple[Item, ...] = ()
             if self._may_start:
-                items = await self._debounce.next(conversation, news, lambda: self._may_start)
+                items = await self.debounce.next(conversation, news, lambda: self._may_start)
             if items and self._may_start:
                 # A halt lets it go on: the turn begins after it.
-                await self._turns.prepare(session, items, news, lambda: self._admitting)
+                await self.turns.prepare(session, items, news, lambda: self._admitting)
             # The switch may have been moved while it waited for a message more, or for a file.
             if items and self._may_start:
-                await self._turns.run(session, items, news)
+                await self.turns.run(session, items, news)
             elif news.is_set():
                 continue
             elif self.held and self._admitting:
                 await news.wait()
             else:
-                self._sessions.leave(session)
+                self.sessions.leave(session)
                 return
 
     @property
@@ -178,7 +171,7 @@ class Mailboxes:
 
     async def _wait_for_predecessor(self, conversation: ConversationId) -> None:
         """Let what `/new` ended be answered first, unless it can't be."""
-        before = await self._predecessor(conversation)
+        before = await self.predecessor(conversation)
         if before is not None:
             async with self._changed:
                 await self._changed.wait_for(

@@ -34,26 +34,18 @@ from zeroclaw.turn.context import Failure
 from zeroclaw.value import Struct, field, replace
 
 
-class Operators:
-    """Finds the chats of operators on the channels that are there now."""
+class Operators(Struct, eq=False):
+    """Finds the chats of operators on the channels that are there now.
 
-    def __init__(
-        self,
-        people: People,
-        channel_of: Callable[[str], Channel | None],
-        *,
-        settings: CurrentConfig,
-    ) -> None:
-        """Hold who they are.
+    Attributes:
+        people: Where they can be reached.
+        channel_of: Returns a channel that can send, by name.
+        settings: Who is asked by now, and whether the requester of a call may approve it.
+    """
 
-        Args:
-            people: Where they can be reached.
-            channel_of: Returns a channel that can send, by name.
-            settings: Who is asked by now, and whether the requester of a call may approve it.
-        """
-        self._people = people
-        self._channel_of = channel_of
-        self._settings = settings
+    people: People
+    channel_of: Callable[[str], Channel | None]
+    settings: CurrentConfig
 
     def approvers(self, principal: Principal, here: Address) -> tuple[Reader, ...]:
         """Return where a question is put: the best chats, and a group only where one is configured.
@@ -63,10 +55,10 @@ class Operators:
         machine.
         """
         own = {principal.id, *(f"role:{role}" for role in principal.roles)}
-        settings = self._settings.config.approvals
+        settings = self.settings.config.approvals
         may_answer, approvers = settings.requester_may_answer, settings.approvers
         if here.direct and may_answer and not own.isdisjoint(approvers):
-            return (Reader(address=here, language=self._people.language_of(principal.id)),)
+            return (Reader(address=here, language=self.people.language_of(principal.id)),)
         reached = self._who_may_answer(principal)
         return self._routed(reached) or self._nearest(reached, here)
 
@@ -82,27 +74,27 @@ class Operators:
             but_channel: The name of a channel that is left out.
         """
         contacts = (
-            contact for contact in self._people.operators() if contact.channel != but_channel
+            contact for contact in self.people.operators() if contact.channel != but_channel
         )
         reached = self._reached(contacts)
         return self._best(tuple(one for one in reached if one.address.key() != but))
 
     def _routed(self, reached: tuple[Reader, ...]) -> tuple[Reader, ...]:
         """Return the chat that is configured, where an approver is on its channel to answer there."""
-        channel, _, place = self._settings.config.approvals.chat.partition(":")
+        channel, _, place = self.settings.config.approvals.chat.partition(":")
         chat, _, thread = place.partition("/")
         return tuple(
             Reader(
                 address=replace(one.address, chat=chat, thread=thread or None, direct=False),
-                language=self._people.language,
+                language=self.people.language,
             )
             for one in reached
             if one.address.channel == channel
         )[:1]
 
     def _who_may_answer(self, principal: Principal) -> tuple[Reader, ...]:
-        settings = self._settings.config.approvals
-        contacts = self._people.contacts(settings.approvers)
+        settings = self.settings.config.approvals
+        contacts = self.people.contacts(settings.approvers)
         if not settings.requester_may_answer:
             contacts = tuple(
                 contact for contact in contacts if not _is_contact_of(principal, contact)
@@ -114,13 +106,13 @@ class Operators:
         return near or self._best(reached)
 
     def _best(self, reached: tuple[Reader, ...]) -> tuple[Reader, ...]:
-        far = tuple(one for one in reached if one.address.channel not in self._people.local)
+        far = tuple(one for one in reached if one.address.channel not in self.people.local)
         return far or reached[:1]
 
     def _reached(self, contacts: Iterable[Contact]) -> tuple[Reader, ...]:
         found: dict[str, Reader] = {}
         for contact in contacts:
-            channel = self._channel_of(contact.channel)
+            channel = self.channel_of(contact.channel)
             if channel is None:
                 continue
             # An adapter that breaks down here reaches no chat, and stops no other's turn.
@@ -161,32 +153,25 @@ class _Spell(Struct, kw_only=True):
     counted: int = 0
 
 
-class Notices:
+class Notices(Struct, eq=False):
     """Tells operators about trouble.
 
     Attributes:
+        group: Owns what waits.
         news: Set when a notice is on record, or when a channel has come up.
     """
 
-    def __init__(
-        self,
-        context: InboundContext,
-        operators: Operators,
-        group: asyncio.TaskGroup,
-        news: asyncio.Event,
-    ) -> None:
-        """Hold the way to them; `group` owns what waits."""
-        self._context = context
-        self._operators = operators
-        self._group = group
-        self.news = news
-        self._spell: _Spell | None = None
+    context: InboundContext
+    operators: Operators
+    group: asyncio.TaskGroup
+    news: asyncio.Event
+    _spell: _Spell | None = None
 
     async def tell(self, says: Localized, *, but_channel: str = "") -> None:
         """Have a sentence put into every operator's chat, but not by the channel it is about."""
-        notice = notice_row(self._context.ids.ulid(), says, but_channel=but_channel)
+        notice = notice_row(self.context.ids.ulid(), says, but_channel=but_channel)
         commit = Commit(point=DurablePoint.HOUSEKEEPING, writes=(notice,))
-        await self._context.store.commit(commit)
+        await self.context.store.commit(commit)
 
     async def keep(self) -> None:
         """Put notices into the outbox, those of an earlier process too, while operators are there."""
@@ -194,23 +179,23 @@ class Notices:
         while True:
             await self.news.wait()
             self.news.clear()
-            async for row in scan(self._context.store, NOTICES.where()):
+            async for row in scan(self.context.store, NOTICES.where()):
                 posted = partial(self._posted, row.key)
-                await self._context.transact(posted, DurablePoint.HOUSEKEEPING)
+                await self.context.transact(posted, DurablePoint.HOUSEKEEPING)
 
     async def _posted(self, key: str, reads: Reads) -> Plan:
         notice = await NOTICES.get(reads, key)
-        if notice is None or not self._operators.readers():
+        if notice is None or not self.operators.readers():
             return Plan(conversation=None)
         # Where this leaves out the only one, they were told as it came about.
         notes = (
-            self._context.note(
+            self.context.note(
                 translated(notice.text, notice.others, one.language),
                 one.address,
                 language=one.language,
                 quiet=True,
             )
-            for one in self._operators.readers(notice.but, notice.but_channel)
+            for one in self.operators.readers(notice.but, notice.but_channel)
         )
         return Plan(conversation=None, writes=(*notes, NOTICES.delete(key)))
 
@@ -219,11 +204,11 @@ class Notices:
 
         Asked again for the same failure it returns the same.
         """
-        if self._operators.readers() and not self._operators.readers(failure.place):
+        if self.operators.readers() and not self.operators.readers(failure.place):
             return ()  # the only operator wrote the message, and was told
         if self._spell is None:
             self._spell = _Spell()
-            self._group.create_task(self._count(self._spell), name="failures")
+            self.group.create_task(self._count(self._spell), name="failures")
         spell = self._spell
         if failure.id not in spell.lines:
             spell.lines[failure.id] = self._new(spell, failure)
@@ -235,14 +220,14 @@ class Notices:
             spell.counted += 1
             return ()
         spell.causes.add(failure.why)
-        return (notice_row(self._context.ids.ulid(), failure.says, but=failure.place),)
+        return (notice_row(self.context.ids.ulid(), failure.says, but=failure.place),)
 
     async def _count(self, spell: _Spell) -> None:
         """Tell how many there were, ever more rarely, until there are none."""
         while_s = FIRST_WHILE_S
         while spell.fresh:
             spell.fresh = 0
-            await self._context.clock.sleep(while_s)
+            await self.context.clock.sleep(while_s)
             # What was only counted is asked for no more by now.
             spell.lines = {one: line for one, line in spell.lines.items() if line}
             if spell.counted:

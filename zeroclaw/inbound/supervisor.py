@@ -36,6 +36,7 @@ from zeroclaw.host.answers import ChannelSeen
 from zeroclaw.recent import Recent
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Localized
+from zeroclaw.value import Struct, field
 
 AGAIN = BackOff(first_s=1.0, longest_s=15.0)
 """The channel is deaf meanwhile, so no longer than a person waits who has just written."""
@@ -49,28 +50,19 @@ TOLD_AFTER = 3
 Condition = Literal["starting", "up", "waiting", "down"]
 
 
-class PoisonMessages:
-    """Stands before ingress for one channel.
+class PoisonMessages(Struct, kw_only=True, eq=False):
+    """Stands before ingress for one channel; see `Supervisor`.
 
     Attributes:
         has_received: Whether an event was taken, or given up, since this was last set back.
     """
 
-    def __init__(
-        self,
-        *,
-        channel: str,
-        admit: Admit,
-        tell_operators: Callable[[str, Localized], Awaitable[None]],
-        log: ChannelLog,
-    ) -> None:
-        """Hold ingress for `channel`, and whom to tell; see `Supervisor`."""
-        self._channel = channel
-        self._admit = admit
-        self._tell_operators = tell_operators
-        self._log = log
-        self._tries: Recent[tuple[str, ...], int] = Recent(REMEMBERED)
-        self.has_received = False
+    channel: str
+    ingress: Admit
+    tell_operators: Callable[[str, Localized], Awaitable[None]]
+    log: ChannelLog
+    _tries: Recent[tuple[str, ...], int] = field(default_factory=lambda: Recent(REMEMBERED))
+    has_received: bool = False
 
     async def admit(self, envelope: Envelope) -> Admission:
         """Show ingress an event.
@@ -79,7 +71,7 @@ class PoisonMessages:
             ChannelUnavailable: A fault in the code; the event may be shown again.
             ZeroclawError: As ingress raised it.
         """
-        admission = await call(lambda: self._admit(envelope))
+        admission = await call(lambda: self.ingress(envelope))
         if not isinstance(admission, Raised):
             self._tries.pop(envelope.dedup, None)
             self.has_received = True
@@ -92,37 +84,28 @@ class PoisonMessages:
             message = f"a fault in the code: an event {admission.line}"
             raise ChannelUnavailable(message) from admission.error
         why = admission.line
-        self._log("event_given_up", channel=self._channel, why=why, tries=tries, level="error")
-        says = catalogue.EVENT_GIVEN_UP.about(channel=self._channel, why=why)
-        await self._tell_operators("", says)
+        self.log("event_given_up", channel=self.channel, why=why, tries=tries, level="error")
+        says = catalogue.EVENT_GIVEN_UP.about(channel=self.channel, why=why)
+        await self.tell_operators("", says)
         self.has_received = True
         return Ignored()
 
 
-class Supervisor:
-    """Runs `receive` of every channel for as long as the daemon lives."""
+class Supervisor(Struct, kw_only=True, eq=False):
+    """Runs `receive` of every channel for as long as the daemon lives.
 
-    def __init__(
-        self,
-        *,
-        admit: Admit,
-        clock: Clock,
-        tell_operators: Callable[[str, Localized], Awaitable[None]],
-        log: ChannelLog,
-    ) -> None:
-        """Hold what is needed.
+    Attributes:
+        admit: Ingress.
+        clock: For back-off.
+        tell_operators: Called with the channel that failed and a sentence; must not use it.
+        log: For facts.
+    """
 
-        Args:
-            admit: Ingress.
-            clock: For back-off.
-            tell_operators: Called with the channel that failed and a sentence; must not use it.
-            log: For facts.
-        """
-        self._admit = admit
-        self._clock = clock
-        self._tell_operators = tell_operators
-        self._log = log
-        self.states: dict[str, ChannelSeen] = {}
+    admit: Admit
+    clock: Clock
+    tell_operators: Callable[[str, Localized], Awaitable[None]]
+    log: ChannelLog
+    states: dict[str, ChannelSeen] = field(default_factory=dict[str, ChannelSeen])
 
     async def keep(
         self,
@@ -142,7 +125,7 @@ class Supervisor:
         failures = waits = 0
         # It outlives the adapter, which may well be restarted between two tries of an event.
         poison = PoisonMessages(
-            channel=name, admit=self._admit, tell_operators=self._tell_operators, log=self._log
+            channel=name, ingress=self.admit, tell_operators=self.tell_operators, log=self.log
         )
 
         def is_up() -> None:
@@ -165,32 +148,30 @@ class Supervisor:
 
         while True:
             self._note(name, "starting")
-            began, poison.has_received = self._clock.monotonic(), False
+            began, poison.has_received = self.clock.monotonic(), False
             error = await run()
             if poison.has_received and isinstance(error, ChannelUnavailable):
                 # People were heard meanwhile, so this is another cut line, not the same one still.
                 waits = 0
-            if self._clock.monotonic() - began >= STEADY_S:
+            if self.clock.monotonic() - began >= STEADY_S:
                 failures = waits = 0
             failures, waits = failures + 1, waits + 1
             why = fault_line(error)
             if isinstance(error, ChannelUnauthorized | ConfigError):
                 self._note(name, "down", why)
-                self._log("channel_went_down", channel=name, why=why, level="error")
-                await self._tell_operators(
-                    name, catalogue.CHANNEL_DOWN.about(channel=name, why=why)
-                )
+                self.log("channel_went_down", channel=name, why=why, level="error")
+                await self.tell_operators(name, catalogue.CHANNEL_DOWN.about(channel=name, why=why))
                 return
             self._note(name, "waiting", why)
             asked_s = error.retry_after_s if isinstance(error, RateLimited) else 0.0
             again_in_s = max(AGAIN.wait_s(waits), asked_s)
-            self._log(
+            self.log(
                 "channel_failed", channel=name, why=why, again_in_s=again_in_s, level="warning"
             )
             if failures == TOLD_AFTER:
                 says = catalogue.CHANNEL_KEEPS_FAILING.about(channel=name, why=why)
-                await self._tell_operators(name, says)
-            await self._clock.sleep(again_in_s)
+                await self.tell_operators(name, says)
+            await self.clock.sleep(again_in_s)
 
     async def _close(self, name: str, channel: Channel) -> None:
         """Close an adapter; one that can't even do that is left behind."""
@@ -198,13 +179,13 @@ class Supervisor:
             async with asyncio.timeout(CLOSE_S):
                 closed = await call(channel.aclose)
         except TimeoutError:
-            self._log("channel_left_open", channel=name, why=f"no end within {CLOSE_S:g} s")
+            self.log("channel_left_open", channel=name, why=f"no end within {CLOSE_S:g} s")
             return
         if isinstance(closed, Raised):
-            self._log("channel_left_open", channel=name, why=closed.line)
+            self.log("channel_left_open", channel=name, why=closed.line)
 
     def _note(self, name: str, condition: Condition, why: str = "") -> None:
-        self.states[name] = ChannelSeen(condition=condition, since=self._clock.now(), why=why)
+        self.states[name] = ChannelSeen(condition=condition, since=self.clock.now(), why=why)
 
 
 async def contain(work: Callable[[], Awaitable[None]]) -> Exception | None:

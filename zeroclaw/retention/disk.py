@@ -8,6 +8,7 @@ from pathlib import Path
 from zeroclaw.clock import Clock
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Localized
+from zeroclaw.value import Struct
 
 SCARCE_BYTES = 200_000_000
 """Below this much free, people are told."""
@@ -28,44 +29,36 @@ def free_bytes(directory: Path) -> int | None:
         return None
 
 
-class DiskWatch:
-    """Looks now and then; one for the whole daemon."""
+class DiskWatch(Struct, eq=False):
+    """Looks now and then; one for the whole daemon.
 
-    def __init__(
-        self,
-        directory: Path,
-        clock: Clock,
-        tell_operators: Callable[[Localized], Awaitable[None]],
-        free: Callable[[Path], int | None] = free_bytes,
-    ) -> None:
-        """Hold where to look and whom to tell.
+    Attributes:
+        directory: On the disk that is looked at.
+        clock: For the time between two looks.
+        tell_operators: Puts a sentence into their chats.
+        free: See `free_bytes`.
+    """
 
-        Args:
-            directory: On the disk that is looked at.
-            clock: For the time between two looks.
-            tell_operators: Puts a sentence into their chats.
-            free: See `free_bytes`.
-        """
-        self._directory = directory
-        self._free = free
-        self._clock = clock
-        self._tell_operators = tell_operators
-        self._told = False
+    directory: Path
+    clock: Clock
+    tell_operators: Callable[[Localized], Awaitable[None]]
+    free: Callable[[Path], int | None] = free_bytes
+    _told: bool = False
 
     async def keep(self) -> None:
         """Look until cancelled; the first time when channels had time to come up."""
         while True:
-            await self._clock.sleep(LOOK_S)
+            await self.clock.sleep(LOOK_S)
             await self.look()
 
     async def look(self) -> None:
         """Tell once for each time that the disk becomes nearly full."""
-        free = await asyncio.to_thread(self._free, self._directory)
+        free = await asyncio.to_thread(self.free, self.directory)
         if free is None:
             return
         if free < SCARCE_BYTES and not self._told:
             self._told = True
             says = catalogue.DISK_NEARLY_FULL.about(megabytes=free // _MB)
-            await self._tell_operators(says)
+            await self.tell_operators(says)
         elif free > AMPLE_BYTES:
             self._told = False

@@ -45,6 +45,7 @@ from zeroclaw.store import (
 )
 from zeroclaw.table import Ages, Declaration, Stays, UntilDue
 from zeroclaw.turn import entries
+from zeroclaw.value import Struct
 
 EVERY_S = 86_400.0
 LOOK_S = 3_600.0
@@ -58,32 +59,25 @@ _LEFT = tuple(table for table in OF_CONVERSATIONS if not isinstance(table.keeps,
 """What is left of a conversation as long as a row of these is."""
 
 
-class Sweep:
-    """Keeps the store within its ages and its bound; one for the whole daemon."""
+class Sweep(Struct, kw_only=True, eq=False):
+    """Keeps the store within its ages and its bound; one for the whole daemon.
 
-    def __init__(
-        self,
-        *,
-        store: Store,
-        anchors: Anchors,
-        clock: Clock,
-        settings: CurrentConfig,
-        log: ChannelLog,
-    ) -> None:
-        """Hold what is swept, and by which rules."""
-        self._store = store
-        self._anchors = anchors
-        self._clock = clock
-        self._settings = settings
-        self._log = log
+    The settings say by which rules.
+    """
+
+    store: Store
+    anchors: Anchors
+    clock: Clock
+    settings: CurrentConfig
+    log: ChannelLog
 
     async def keep(self) -> None:
         """Sweep now, daily, and as soon as the bound is passed; until cancelled."""
         while True:
             await self.sweep()
-            swept_at = self._clock.monotonic()
-            while self._clock.monotonic() - swept_at < EVERY_S:
-                await self._clock.sleep(LOOK_S)
+            swept_at = self.clock.monotonic()
+            while self.clock.monotonic() - swept_at < EVERY_S:
+                await self.clock.sleep(LOOK_S)
                 if await self._is_over():
                     break
 
@@ -91,20 +85,20 @@ class Sweep:
         """Remove what is old; more, while the disk's bound is passed."""
         for halved in range(HALVINGS + 1):
             await self._pass(
-                horizons(self._settings.config.retention, self._clock.now(), halved=halved)
+                horizons(self.settings.config.retention, self.clock.now(), halved=halved)
             )
             if not await self._is_over():
                 return
-        self._log(
+        self.log(
             "disk_over_bound",
             level="warning",
-            used_bytes=await self._store.used_bytes(),
-            max_disk_mb=self._settings.config.retention.max_disk_mb,
+            used_bytes=await self.store.used_bytes(),
+            max_disk_mb=self.settings.config.retention.max_disk_mb,
             advice="what is left is younger than the shortened ages; raise retention.max_disk_mb",
         )
 
     async def _is_over(self) -> bool:
-        return is_over(self._settings.config.retention, await self._store.used_bytes())
+        return is_over(self.settings.config.retention, await self.store.used_bytes())
 
     async def _pass(self, at: Horizons) -> None:
         busy = await self._busy()
@@ -116,7 +110,7 @@ class Sweep:
             "conversations": await self._conversations(at, busy),
         }
         if any(gone.values()):
-            self._log("swept", **gone)
+            self.log("swept", **gone)
 
     async def _busy(self) -> frozenset[ConversationId]:
         """Return the conversations in which something is under way."""
@@ -124,7 +118,7 @@ class Sweep:
             [
                 row.conversation
                 for table, state in BUSY
-                async for row in scan(self._store, table.where(state=state))
+                async for row in scan(self.store, table.where(state=state))
                 if row.conversation is not None
             ]
         )
@@ -154,7 +148,7 @@ class Sweep:
         tells_time = isinstance(keeps, Ages) and keeps.at is None
         latest = max(at.messages, at.approvals)
         for state in sorted(keeps.ended) or [None]:
-            async for row in scan(self._store, table.where(state=state, due_before=due_before)):
+            async for row in scan(self.store, table.where(state=state, due_before=due_before)):
                 if tells_time and not is_before(row.key, latest):
                     break
                 yield row
@@ -164,7 +158,7 @@ class Sweep:
             return may_go(table, row, at)
         except StoreUnusable as error:
             # Somebody has to look at it, and till then it does not hold up the others.
-            self._log("row_unreadable", level="warning", kind=row.kind, key=row.key, why=str(error))
+            self.log("row_unreadable", level="warning", kind=row.kind, key=row.key, why=str(error))
             return False
 
     async def _delete(self, rows: Iterable[Row]) -> int:
@@ -183,13 +177,13 @@ class Sweep:
 
     async def _journals(self, before: datetime, busy: frozenset[ConversationId]) -> int:
         count = 0
-        for stream in await self._store.streams(LogKind.JOURNAL):
+        for stream in await self.store.streams(LogKind.JOURNAL):
             if ConversationId(stream) in busy:
                 continue
             try:
                 cut = journal_cut(await self._old_steps(stream, before), before)
             except StoreUnusable as error:
-                self._log("journal_unreadable", level="warning", stream=stream, why=str(error))
+                self.log("journal_unreadable", level="warning", stream=stream, why=str(error))
                 continue
             if cut is not None:
                 await self._commit([Trim(log=LogKind.JOURNAL, stream=stream, before=cut)])
@@ -200,7 +194,7 @@ class Sweep:
         """Read a journal up to its first entry that is not old, which most begin with."""
         found: list[Step] = []
         after, limit = 0, 1
-        while page := await self._store.read(LogKind.JOURNAL, stream, after=after, limit=limit):
+        while page := await self.store.read(LogKind.JOURNAL, stream, after=after, limit=limit):
             for one in page:
                 found.append(Step(sequence=one.sequence, entry=entries.decode(one.body)))
                 if found[-1].entry.at >= before:
@@ -210,7 +204,7 @@ class Sweep:
 
     async def _blobs(self, before: datetime) -> int:
         count = 0
-        while page := await self._store.blobs(put_before=before, limit=BLOBS_AT_ONCE):
+        while page := await self.store.blobs(put_before=before, limit=BLOBS_AT_ONCE):
             # One that is put again just now is new, and somebody's.
             await self._commit([DropBlob(digest=one, put_before=before) for one in page])
             count += len(page)
@@ -218,33 +212,33 @@ class Sweep:
 
     async def _audits(self, before: datetime, busy: frozenset[ConversationId]) -> int:
         count = 0
-        for stream in await self._store.streams(LogKind.AUDIT):
+        for stream in await self.store.streams(LogKind.AUDIT):
             if stream == STREAM or ConversationId(stream) in busy:
                 continue
             try:
                 last = await self._cut_point(stream, before)
             except StoreUnusable as error:
-                self._log("audit_unreadable", level="warning", stream=stream, why=str(error))
+                self.log("audit_unreadable", level="warning", stream=stream, why=str(error))
                 continue
             if last is not None:
-                await self._anchors.cut(stream, last)
-                await self._clock.sleep(PAUSE_S)
+                await self.anchors.cut(stream, last)
+                await self.clock.sleep(PAUSE_S)
                 count += 1
         try:
-            return count + await self._anchors.cut_own(before)
+            return count + await self.anchors.cut_own(before)
         except StoreUnusable as error:
-            self._log("audit_unreadable", level="warning", stream=STREAM, why=str(error))
+            self.log("audit_unreadable", level="warning", stream=STREAM, why=str(error))
             return count
 
     async def _cut_point(self, stream: str, before: datetime) -> LogEntry | None:
-        first = await self._store.read(LogKind.AUDIT, stream, limit=1)
+        first = await self.store.read(LogKind.AUDIT, stream, limit=1)
         if not first or audit.read(first[0].body).at >= before:
             return None
-        newest = await self._store.last(LogKind.AUDIT, stream)
-        is_forgotten = await self._store.get(CONVERSATIONS.kind, stream) is None
+        newest = await self.store.last(LogKind.AUDIT, stream)
+        is_forgotten = await self.store.get(CONVERSATIONS.kind, stream) is None
         if newest is not None and is_forgotten and audit.read(newest.body).at < before:
             return newest  # nobody can append to it any more, so all of it may go
-        chain = [entry async for entry in read_all(self._store, LogKind.AUDIT, stream)]
+        chain = [entry async for entry in read_all(self.store, LogKind.AUDIT, stream)]
         return await asyncio.to_thread(audit.cut_point, chain, before)
 
     # --- conversations -------------------------------------------------------------------------
@@ -252,7 +246,7 @@ class Sweep:
     async def _conversations(self, at: Horizons, busy: frozenset[ConversationId]) -> int:
         """Remove conversations that nothing leads to and nothing is left of."""
         count = 0
-        async for row in scan(self._store, CONVERSATIONS.where()):
+        async for row in scan(self.store, CONVERSATIONS.where()):
             if not is_before(row.key, at.messages):
                 break
             here = ConversationId(row.key)
@@ -263,31 +257,31 @@ class Sweep:
         return count
 
     async def _conversation(self, row: Row, here: ConversationId, before: datetime) -> int:
-        last = await self._store.last(LogKind.AUDIT, here)
+        last = await self.store.last(LogKind.AUDIT, here)
         if last is None:
             return await self._delete((row,))
         try:
             if audit.read(last.body).at >= before:
                 return 0
-            await self._anchors.cut(here, last, _gone(row))
+            await self.anchors.cut(here, last, _gone(row))
         except StoreUnusable:
             return 0  # told with the audits
         except Conflict:
             return 0  # somebody was first, who wished to be forgotten
-        await self._clock.sleep(PAUSE_S)
+        await self.clock.sleep(PAUSE_S)
         return 1
 
     async def _is_empty(self, here: ConversationId) -> bool:
         for table in (POINTERS, *_LEFT):
-            if await self._store.select(table.where(conversation=here, limit=1)):
+            if await self.store.select(table.where(conversation=here, limit=1)):
                 return False
-        return await self._store.last(LogKind.JOURNAL, here) is None
+        return await self.store.last(LogKind.JOURNAL, here) is None
 
     async def _counters(self) -> None:
         """Remove what conversations counted that are gone; the highest of a chat stays."""
         highest: dict[str, Row] = {}
         going: list[Row] = []
-        async for row in scan(self._store, COUNTERS.where()):
+        async for row in scan(self.store, COUNTERS.where()):
             if not row.key.startswith(f"{row.place}#"):
                 continue  # counts something else
             best = highest.get(row.place)
@@ -301,11 +295,11 @@ class Sweep:
 
     async def _is_gone(self, counter: Row) -> bool:
         conversation = counter.key.rpartition("#")[2]
-        return await self._store.get(CONVERSATIONS.kind, conversation) is None
+        return await self.store.get(CONVERSATIONS.kind, conversation) is None
 
     async def _commit(self, writes: list[Write]) -> None:
-        await self._store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=tuple(writes)))
-        await self._clock.sleep(PAUSE_S)
+        await self.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=tuple(writes)))
+        await self.clock.sleep(PAUSE_S)
 
 
 def _gone(row: Row) -> tuple[Write, ...]:

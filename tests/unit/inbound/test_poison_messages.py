@@ -26,7 +26,7 @@ class Rig:
         self.told: list[tuple[str, str]] = []
         self.log = Facts()
         self.poison = PoisonMessages(
-            channel="chat", admit=self.admit, tell_operators=self.tell, log=self.log
+            channel="chat", ingress=self.admit, tell_operators=self.tell, log=self.log
         )
 
     async def admit(self, envelope: Envelope) -> Admission:
