@@ -21,6 +21,7 @@ from zeroclaw.channel import ChannelLog
 from zeroclaw.errors import system_words
 from zeroclaw.foreign import Raised, call
 from zeroclaw.host.connections import Bounds, Refusals, close_stream
+from zeroclaw.value import Struct, field
 
 READ_BYTES = 16 * 1024
 ANSWERED = 4
@@ -228,31 +229,21 @@ Handler = Callable[[HttpConnection, h11.Request], Awaitable[None]]
 """Answers one request; where it does not, the connection ends."""
 
 
-class HttpServer:
+class HttpServer(Struct, eq=False):
     """Serves one bound socket.
 
     Attributes:
+        bound: Listens; closed by `serve` or `close`.
         refused: How many requests and connections came to nothing, by the reason.
     """
 
-    def __init__(
-        self,
-        bound: socket.socket,
-        handle: Handler,
-        *,
-        bounds: Bounds,
-        log: ChannelLog,
-        refused_as: str,
-        tls: ssl.SSLContext | None = None,
-    ) -> None:
-        """Serve `bound`, which listens; refusals are logged by a name."""
-        self._socket = bound
-        self._handle = handle
-        self._bounds = bounds
-        self._log = log
-        self._tls = tls
-        self._open: dict[HttpConnection, None] = {}  # the oldest first
-        self.refused = Refusals(log, refused_as)
+    bound: socket.socket
+    handle: Handler
+    bounds: Bounds
+    log: ChannelLog
+    refused: Refusals
+    tls: ssl.SSLContext | None = None
+    _open: dict[HttpConnection, None] = field(default_factory=dict[HttpConnection, None])
 
     async def serve(self) -> None:
         """Answer requests until cancelled, which ends every request and frees the port; once."""
@@ -261,25 +252,25 @@ class HttpServer:
             async with asyncio.TaskGroup() as group:
                 while True:
                     accepted = await self._accepted()
-                    group.create_task(self._connection(HttpConnection(accepted, self._bounds)))
+                    group.create_task(self._connection(HttpConnection(accepted, self.bounds)))
                     await asyncio.sleep(0)  # in a flood accepting alone never lets go
         finally:
             self.close()
 
     def close(self) -> None:
         """Free the port, where nothing is served; safe twice."""
-        self._socket.close()
+        self.bound.close()
 
     async def _accepted(self) -> socket.socket:
         loop = asyncio.get_running_loop()
         while True:
             try:
-                accepted, _ = await loop.sock_accept(self._socket)
+                accepted, _ = await loop.sock_accept(self.bound)
             except ConnectionError:
                 self.refused.note("cut")  # gone before it was its turn
             except OSError as error:  # no descriptor is left, or no memory
-                self._log("not_accepted", why=system_words(error), level="error")
-                await asyncio.sleep(self._bounds.full_s)
+                self.log("not_accepted", why=system_words(error), level="error")
+                await asyncio.sleep(self.bounds.full_s)
             else:
                 return accepted
 
@@ -295,7 +286,7 @@ class HttpServer:
 
     def _enter(self, one: HttpConnection) -> bool:
         """Take a connection in; False, and cut, when there is no room and none can be made."""
-        if len(self._open) >= self._bounds.connections:
+        if len(self._open) >= self.bounds.connections:
             self.refused.note("crowded")
             oldest = min(self._open, key=lambda other: other.claim)
             if oldest.claim == ANSWERED:
@@ -308,18 +299,18 @@ class HttpServer:
         return True
 
     async def _talk(self, connection: HttpConnection) -> None:
-        await connection.open(self._tls)
+        await connection.open(self.tls)
         while (head := await connection.head()) is not None:
-            await self._handle(connection, head)
+            await self.handle(connection, head)
             if not await connection.finish():
                 return
-            if connection in self._open:  # behind all that wait for longer
+            if connection in self._open:  # behind all that wait for longer: the oldest is first
                 self._open[connection] = self._open.pop(connection)
 
     def _broke(self, connection: HttpConnection, ended: Raised) -> None:
         connection.cut()
         if not isinstance(ended.error, OSError | h11.RemoteProtocolError):
             # A fault in here ends this connection, never the daemon.
-            self._log("connection_failed", why=ended.line, level="error")
+            self.log("connection_failed", why=ended.line, level="error")
         elif connection in self._open and not connection.is_proven:
             self.refused.note("garbled or slow")

@@ -17,7 +17,7 @@ import h11
 from zeroclaw.channel import ChannelLog
 from zeroclaw.errors import ConfigError, ZeroclawError, system_words
 from zeroclaw.foreign import Raised, call
-from zeroclaw.host.connections import Bounds, bind
+from zeroclaw.host.connections import Bounds, Refusals, bind
 from zeroclaw.host.http_server import HttpConnection, HttpServer
 from zeroclaw.mount import HOOK_PATH, Hook, HookAnswer
 
@@ -105,13 +105,14 @@ class PublicListener:
         self._bounds = bounds
         self._log = log
         self._hooks: dict[str, Hook] = {}
+        self.refused = Refusals(log, "public_refused")
         tls = _tls(cert_file, key_file) if cert_file else None
         bound = bind(host, port, key="public.port")
         server = HttpServer(
-            bound, self._answer, bounds=bounds, log=log, refused_as="public_refused", tls=tls
+            bound, self._answer, bounds=bounds, log=log, refused=self.refused, tls=tls
         )
         self.port: int = bound.getsockname()[1]
-        self.refused, self.serve, self.close = server.refused, server.serve, server.close
+        self.serve, self.close = server.serve, server.close
 
     @contextmanager
     def mount(self, path: str, hook: Hook) -> Generator[None]:

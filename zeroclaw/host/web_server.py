@@ -10,7 +10,7 @@ import h11
 
 from zeroclaw.channel import ChannelLog
 from zeroclaw.foreign import Raised, call
-from zeroclaw.host.connections import PROVE, ASGIApp, Bounds, Message, Scope
+from zeroclaw.host.connections import PROVE, ASGIApp, Bounds, Message, Refusals, Scope
 from zeroclaw.host.http_server import Headers, HttpConnection, HttpServer
 
 _SPOKEN = {"version": "3.0", "spec_version": "2.3"}
@@ -21,7 +21,7 @@ def web_server(
 ) -> HttpServer:
     """Return what serves an application on a bound socket."""
     handle = partial(_answer, application, log)
-    return HttpServer(bound, handle, bounds=bounds, log=log, refused_as="local_refused")
+    return HttpServer(bound, handle, bounds=bounds, log=log, refused=Refusals(log, "local_refused"))
 
 
 async def _answer(

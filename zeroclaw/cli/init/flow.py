@@ -89,13 +89,10 @@ def without_asking(given: Given, *, is_tried: bool) -> str:
         owner=given.name,
         language=given.language,
     )
-    unpaired = [
-        one for one in given.channels if one in installed and not installed[one][0].may_pair
-    ]
     mute = (
         f"--channel: nobody could write by `{one}`; give --operator {one}:ID too"
-        for one in unpaired
-        if one not in known
+        for one in given.channels
+        if one in installed.keys() - known and not installed[one][0].may_pair
     )
     if wrong := (*_no_senders(given.operators), *mute):
         raise ConfigError(wrong)

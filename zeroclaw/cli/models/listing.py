@@ -113,9 +113,8 @@ def as_json(found: Listing) -> Mapping[str, object]:
         "files": [
             {
                 "name": file.path.name,
+                **asdict(file),
                 "path": str(file.path),
-                "size_bytes": file.size_bytes,
-                "calls_tools": file.calls_tools,
                 "shipped": file.path.name == SHIPPED_FILE,
                 "taken": file.path == found.file_taken,
             }
