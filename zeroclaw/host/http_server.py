@@ -205,10 +205,10 @@ class HttpConnection:
         if self._writer is not None:
             self._writer.transport.abort()
             return
-        with suppress(OSError):  # gone by itself
-            self._accepted.shutdown(
-                socket.SHUT_RDWR
-            )  # a client that waits for the handshake hears it
+        with suppress(
+            OSError
+        ):  # gone by itself; else a client that waits for the handshake hears it
+            self._accepted.shutdown(socket.SHUT_RDWR)
 
     async def aclose(self) -> None:
         """Close the connection; what a peer doesn't read within a second is lost. Safe twice."""
