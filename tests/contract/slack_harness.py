@@ -108,7 +108,7 @@ class SlackHarness:
         return nothing_to_open()
 
     def keep_limits(self) -> Callable[[], int]:
-        self.slack.now = self.clock.monotonic
+        self.slack.now = lambda: self.clock.now().timestamp()
         self.slack.is_paced = True
         return lambda: self.slack.buckets.refused
 

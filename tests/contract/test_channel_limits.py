@@ -1,13 +1,16 @@
 """What every channel promises of calls that come too often: told so once, and never repeated by itself."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
 from tests.contract.channel_adapters import ADAPTERS
+from tests.contract.channel_house import PEOPLE, POKED, living
 from tests.contract.channel_suite import Adapter, Desk, Harness
-from tests.contract.channel_words import outgoing, over, texts
+from tests.contract.channel_words import REAL, outgoing, over, texts
 from zeroclaw import RateLimited
+from zeroclaw.provider import Finished, TextDelta
 
 # Most open real sockets.
 pytestmark = pytest.mark.slow
@@ -48,3 +51,27 @@ async def test_what_has_no_limit_takes_all_at_once(adapter: Adapter, tmp_path: P
     async with adapter.opened(Desk().admit, tmp_path) as harness:
         await send_many(harness, 10)
         assert sorted(await texts(harness)) == [f"number {number}" for number in range(10)]
+
+
+@over([one for one in WITH_LIMITS if one in REAL])
+async def test_a_bot_that_is_busy_from_its_first_second_on_causes_no_refusal(
+    adapter: Adapter, tmp_path: Path
+) -> None:
+    """Drafts, long answers, notes and cards of several chats, as often as people write. P6, P9."""
+    async with living(adapter, tmp_path) as home:
+        refused = home.harness.keep_limits()
+        async with home.running():
+            for number in range(9):
+                grows = asyncio.Event()
+                for who in PEOPLE:
+                    begun, rest = TextDelta(text="One, "), TextDelta(text=f"two, {number}.")
+                    home.world.model.will((begun, grows, rest, Finished(reason="stop")))
+                    await home.turn_to(who)
+                    assert await home.harness.say("count")
+                await home.world.clock.advance(0.1)
+                grows.set()
+            for who in PEOPLE:
+                await home.until_said(who, "two, 8.")
+            await home.answer("olga", await home.asked())
+            await home.until_said("ann", POKED)
+            assert refused() == 0
