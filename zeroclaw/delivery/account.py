@@ -276,6 +276,17 @@ class Account:
         """Return the channel's mark of now, empty where it has none."""
         return self.channel.mark(place) if self.capabilities.can_lookup else ""
 
+    def begins(self, place: Address) -> str:
+        """Return the mark below which a final stands that is sent now; empty where it waits.
+
+        Empty as well where it need not be looked for, or might be given up unsent after a kill.
+        """
+        can, request = self.capabilities, pacing.Request(id="", chat=place.chat, rank=Rank.FINAL)
+        is_wanted = can.can_lookup and can.may_repeat and not can.idempotent_send
+        if not is_wanted or not pacing.is_free(self._pacing, request, self._clock.monotonic()):
+            return ""
+        return self.mark(place)
+
     # --- calls that were granted -----------------------------------------------------------------
 
     def fits(self, markdown: str) -> bool:

@@ -214,6 +214,11 @@ class DraftHandle:
             async with asyncio.timeout(LONGEST_STAND_S):
                 await self._stands.wait()
 
+    def end(self) -> Left | None:
+        """Show nothing more; return what the final begins with, None while a call is under way."""
+        self._feed(Closed())
+        return self._left if self._ended.is_set() else None
+
     async def close(self) -> Left:
         """End the draft; wait for the one call under way, and for no other.
 
@@ -222,7 +227,7 @@ class DraftHandle:
         Returns:
             What the final begins with.
         """
-        self._feed(Closed())
+        self.end()
         await self._ended.wait()
         return self._left
 

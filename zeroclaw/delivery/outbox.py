@@ -11,7 +11,6 @@ a process that dies goes on where it was.
 import asyncio
 import heapq
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from contextlib import suppress
 from typing import Protocol
 
 from zeroclaw.backoff import BackOff
@@ -20,7 +19,7 @@ from zeroclaw.delivery import rows
 from zeroclaw.delivery.account import Account, Outage
 from zeroclaw.delivery.posting import Posting
 from zeroclaw.delivery.reconcile import LaterError
-from zeroclaw.delivery.rows import CERTAIN, OUTBOX, Ask, Item, Left, State, Text
+from zeroclaw.delivery.rows import CERTAIN, OUTBOX, Ask, Item, Left, Settle, State, Text
 from zeroclaw.envelope import Address, ConversationId, MessageRef
 from zeroclaw.errors import Conflict, Fenced
 from zeroclaw.store import (
@@ -112,6 +111,7 @@ class Outbox:
         self._jitter = jitter
         self._lanes: dict[str, _Lane] = {}
         self._left: dict[str, Left] = {}
+        self._noted: set[str] = set()
         self._found: set[str] = set()
         self._known: set[str] = set()
         self._waiters: dict[str, list[asyncio.Future[None]]] = {}
@@ -151,7 +151,20 @@ class Outbox:
         """
         if left is not None:
             self._left[put.key] = left
-        self._enqueue(put.key, put.place)
+            if put.state == "sending":
+                self._noted.add(put.key)
+        self._enqueue(put.key, put.place, put)
+
+    def begins(self, address: Address) -> str:
+        """Return the mark of a send that begins at once, for a final that is about to be committed.
+
+        Its row may say then that it is being sent, which saves the commit that says so. Empty where it
+        has to wait, so that most of what a kill leaves behind need not be looked for.
+        """
+        account = self._accounts.get(address.channel)
+        if account is None or address.key() in self._lanes:
+            return ""
+        return account.begins(address)
 
     def announce_written(self, writes: Iterable[Write]) -> None:
         """Hand over every row of the outbox among writes that are committed."""
@@ -177,7 +190,7 @@ class Outbox:
                 self._waiters.pop(key, None)
 
     async def _is_open(self, key: str) -> bool:
-        row = await self._store.get(RowKind.OUTBOX, key)
+        row = await self._row(key)
         return row is not None and row.state in rows.OPEN_STATES
 
     async def silent(self, conversation: ConversationId) -> None:
@@ -189,7 +202,7 @@ class Outbox:
 
     # --- lanes -----------------------------------------------------------------------------------
 
-    def _enqueue(self, key: str, place: str) -> None:
+    def _enqueue(self, key: str, place: str, put: Put | None = None) -> None:
         if key in self._known:
             return
         self._known.add(key)
@@ -197,33 +210,49 @@ class Outbox:
         heapq.heappush(lane.keys, key)
         if not lane.at_work:
             lane.at_work = True
-            self._group.create_task(self._work(place, lane), name=f"outbox {place}")
+            # What goes out as soon as it was made is not read; what waits may be another by then.
+            row = rows.stored(put, 1) if put is not None and put.expect == 0 else None
+            self._group.create_task(self._work(place, lane, row), name=f"outbox {place}")
 
-    async def _work(self, place: str, lane: _Lane) -> None:
+    async def _work(self, place: str, lane: _Lane, made: Row | None) -> None:
         while lane.keys:
             key = heapq.heappop(lane.keys)
-            is_over = await self._deliver(key)
+            row = made if made is not None and made.key == key else await self._row(key)
+            made = None
+            is_over = row is None or await self._deliver(row)
             self._known.discard(key)
             self._left.pop(key, None)
+            self._noted.discard(key)
             self._found.discard(key)
             for over in self._waiters.get(key, ()) if is_over else ():
                 if not over.done():
                     over.set_result(None)
         del self._lanes[place]
 
-    async def _deliver(self, key: str) -> bool:
+    async def _row(self, key: str) -> Row | None:
+        return await self._store.get(RowKind.OUTBOX, key)
+
+    async def _deliver(self, row: Row | None) -> bool:
         """Bring one row to its end; false when a newer holder does it instead."""
-        try:
-            while (row := await self._store.get(RowKind.OUTBOX, key)) is not None:
-                if row.state in rows.OPEN_STATES:
-                    # A conflict means that the row has changed, so it is read again.
-                    with suppress(Conflict):
-                        row = await self._post(row)
-                if row.state not in rows.OPEN_STATES:
-                    break
-        except Fenced:
-            return False
+        while row is not None and row.state in rows.OPEN_STATES:
+            try:
+                row = await self._post(row)
+            except Conflict:
+                # The row has changed.
+                row = await self._row(row.key)
+            except Fenced:
+                return False
         return True
+
+    def _item(self, row: Row) -> Item:
+        """Return what a row says; a send that has begun may have arrived, but for one of our own."""
+        item = OUTBOX.of(row)
+        if row.key in self._noted:
+            # Only as it is tried first: after a conflict it may be on its way.
+            self._noted.discard(row.key)
+        elif row.state == "sending" and not isinstance(item, Settle):
+            return replace(item, uncertainty=replace(item.uncertainty, may_stand=True))
+        return item
 
     async def _post(self, row: Row) -> Row:
         """Deliver what a row says; return the row as it ended."""
@@ -232,10 +261,9 @@ class Outbox:
             nonlocal row
             row = await self._save(row, rows.changed(row, item, state), item, point, why)
 
-        item = OUTBOX.of(row)
+        item = self._item(row)
         left = self._left.get(row.key, Left())
-        is_begun = left.refs or left.uncertainty.may_stand or left.posted
-        if isinstance(item, Text) and is_begun:
+        if isinstance(item, Text) and left.is_begun:
             more = rows.with_draft(item, left)
             if more != item:
                 item = more
@@ -255,7 +283,7 @@ class Outbox:
         posting = Posting(
             key=row.key,
             item=item,
-            was_sending=_open_state(row) == "sending",
+            is_sending=_open_state(row) == "sending",
             was_found=left.inherited or row.key in self._found,
             account=account,
             save=save,
@@ -343,7 +371,7 @@ class Outbox:
                 await self._store.commit(commit)
             except (Conflict, Fenced):
                 # It may have been a hook's write, or a fence that was renewed just now.
-                now = await self._store.get(RowKind.OUTBOX, row.key)
+                now = await self._row(row.key)
                 if not tries_left or now is None or now.version != row.version:
                     raise
             else:

@@ -293,6 +293,12 @@ def step(state: Pacing, event: Event) -> tuple[Pacing, tuple[Effect, ...]]:
     return _serve(state, event.at)
 
 
+def is_free(state: Pacing, request: Request, at: float) -> bool:
+    """Tell whether a request would be granted at once."""
+    ready = max(_account_ready_at(state, request.rank, at), _ready_at(state, request, at))
+    return ready <= at + TOLERANCE_S
+
+
 # --- what calls teach ----------------------------------------------------------------------------
 
 

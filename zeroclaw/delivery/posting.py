@@ -32,7 +32,7 @@ class Posting:
         *,
         key: str,
         item: Item,
-        was_sending: bool,
+        is_sending: bool,
         was_found: bool,
         account: Account,
         save: Save,
@@ -44,7 +44,7 @@ class Posting:
         Args:
             key: The row's.
             item: As it was read.
-            was_sending: A send was begun and its result is not known; it may have arrived.
+            is_sending: The row says that a send has begun.
             was_found: The process that wrote the row, or began its draft, is gone, and what it
                 knew.
             account: Where it goes out.
@@ -61,7 +61,7 @@ class Posting:
         self._sends = Reconciler(
             account=account,
             uncertainty=CERTAIN if isinstance(item, Settle) else item.uncertainty,
-            is_sending=was_sending,
+            is_sending=is_sending,
             keep=lambda state: self._put(state, DurablePoint.HOUSEKEEPING),
             others=others,
         )

@@ -83,7 +83,7 @@ class Reconciler:
             others: The platform's ids of the messages of a chat that are known to be ours.
         """
         self._account = account
-        self.uncertainty = replace(uncertainty, may_stand=uncertainty.may_stand or is_sending)
+        self.uncertainty = uncertainty
         self.is_sending = is_sending
         self._keep = keep
         self._others = others

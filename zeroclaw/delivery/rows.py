@@ -171,6 +171,11 @@ class Left(Value):
     posted: int | None = None
     inherited: bool = False
 
+    @property
+    def is_begun(self) -> bool:
+        """A message of the draft stands, stood or may stand."""
+        return bool(self.refs or self.uncertainty.may_stand or self.posted)
+
 
 Item = Text | File | Ask | Settle
 
@@ -181,16 +186,23 @@ class _Said(Value):
     item: Item
 
 
-def outbox_row(key: str, item: Item, conversation: ConversationId | None = None) -> Put:
+def outbox_row(
+    key: str,
+    item: Item,
+    conversation: ConversationId | None = None,
+    *,
+    state: State = "pending",
+) -> Put:
     """Return the write that has something delivered; a file's blob belongs into the same commit.
 
     Args:
         key: A new ulid.
         item: As it is before anything of it was sent; a text is not blank.
         conversation: The one that says or asks it, None for what belongs to no conversation.
+        state: `sending` where it is sent as soon as it is committed, see `Outbox.begins`.
     """
     place = address_of(item).key()
-    return OUTBOX.put(key, item, conversation=conversation, state="pending", place=place, expect=0)
+    return OUTBOX.put(key, item, conversation=conversation, state=state, place=place, expect=0)
 
 
 def lost_from(mark: str) -> Uncertainty:

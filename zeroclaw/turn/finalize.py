@@ -7,8 +7,9 @@ receipts of calls that the end cut short, and the outbox row that carries the te
 from zeroclaw.conversation import message_text
 from zeroclaw.conversation.inbox import State, item_put
 from zeroclaw.conversation.turn_row import read_turn, turn_put
+from zeroclaw.delivery import rows
 from zeroclaw.delivery.live import DraftHandle
-from zeroclaw.delivery.rows import Text, lost_from, notice_row, outbox_row
+from zeroclaw.delivery.rows import Left, Text, Uncertainty, lost_from, notice_row, outbox_row
 from zeroclaw.envelope import CheckedReceipt
 from zeroclaw.events import TurnEnded
 from zeroclaw.gate import audit, receipt_screen
@@ -64,7 +65,7 @@ class Finalizer:
             audited=audited,
             writes=(item_put(self._turn.row.item, state), *joined, *ended.writes, *told),
         )
-        final, text = await self._end(ended, end, text, receipts)
+        final, text = await self._end(ended, end, text, receipts, draft.end())
         services.budget.closed(opened.turn)
         services.outbox.announce(final, await draft.close())
         services.publish(
@@ -81,22 +82,31 @@ class Finalizer:
         await services.outbox.ended(final.key)
 
     async def _end(
-        self, ended: Ended, end: Transition, text: str, receipts: tuple[CheckedReceipt, ...]
+        self,
+        ended: Ended,
+        end: Transition,
+        text: str,
+        receipts: tuple[CheckedReceipt, ...],
+        left: Left | None,
     ) -> tuple[Put, str]:
         """Commit the end, and return the row of its final, and its text.
 
         An answer that came first is read, and its question left as it ended; so is a message of
-        the draft that was recorded meanwhile, and what was said of a budget.
+        the draft that was recorded meanwhile, and what was said of a budget. Where the draft has
+        shown nothing, the turn's row is as it was, and its text may go out at once.
         """
         services, session, usage = self._services, self._session, ended.done.usage
         asks = ApprovalRequests(services, session.conversation)
         key = services.ids.ulid()
         # What the plan that was committed came to; the final is announced once its draft is closed.
         made: list[tuple[Put, str]] = []
+        is_fresh = left is not None and not left.is_begun and not left.inherited
 
         async def planned() -> Transition:
             stopped = await asks.stopped(ended.approvals, ended.by)
             row, version, _ = await read_turn(services.store, self._opened.turn)
+            is_certain = is_fresh and not row.refs and not row.sending
+            mark = services.outbox.begins(row.address) if is_certain else ""
             notes, marks = await self._turn.of_budgets()
             # A turn that ended because of a budget has said so.
             below = notes if ended.done.reason != "budget_exceeded" else ()
@@ -108,9 +118,10 @@ class Finalizer:
                 refs=row.refs,
                 reply_to=row.reply_to,
                 language=row.item.principal.language,
-                uncertainty=lost_from(row.sending),
+                uncertainty=Uncertainty(mark=mark) if mark else lost_from(row.sending),
             )
-            final = outbox_row(key, item, session.conversation)
+            begun: rows.State = "sending" if mark else "pending"
+            final = outbox_row(key, item, session.conversation, state=begun)
             closed = replace(row, final=key, usage=usage)
             if usage.total_tokens:
                 model, micros = services.model.provider.facts.model, services.budget.cost(usage)

@@ -3,7 +3,7 @@
 from tests.fakes.scripted_channel import ScriptedChannel
 from tests.unit.delivery.rig import HERE, Rig
 from zeroclaw.delivery.account import Markdown
-from zeroclaw.delivery.rows import Text, outbox_row
+from zeroclaw.delivery.rows import Text, Uncertainty, outbox_row
 from zeroclaw.envelope import MessageRef, TurnId
 from zeroclaw.store import DurablePoint, Put
 from zeroclaw.value import replace
@@ -21,13 +21,23 @@ def final(
     chat: str = "c1",
     thread: str | None = None,
     name: str = "chat",
+    begun: bool = False,
 ) -> Put:
+    """Return a final; one that is `begun` says that its send begins with its commit."""
     key = rig.ids.ulid()
     address = replace(rig.channels[name].address(chat), thread=thread)
+    mark = rig.outbox.begins(address) if begun else ""
     return outbox_row(
         key,
-        Text(turn=turn_of(key), address=address, text=text, refs=refs),
+        Text(
+            turn=turn_of(key),
+            address=address,
+            text=text,
+            refs=refs,
+            uncertainty=Uncertainty(mark=mark),
+        ),
         HERE,
+        state="sending" if mark else "pending",
     )
 
 

@@ -341,9 +341,10 @@ def _sends(kind: str) -> Exception | Lost | None:
     sends=st.lists(SENDS, max_size=6),
     looks=st.lists(LOOKS, max_size=6),
     kills=st.lists(st.integers(1, 12), max_size=3),
+    begun=st.booleans(),
 )
 async def test_whatever_is_lost_and_whoever_is_killed_each_text_stands_once(
-    sends: list[str], looks: list[str], kills: list[int]
+    sends: list[str], looks: list[str], kills: list[int], begun: bool
 ) -> None:
     """In order, whole, and unmarked: here every look can tell (P1, P2)."""
     store = MemoryStore()
@@ -352,7 +353,7 @@ async def test_whatever_is_lost_and_whoever_is_killed_each_text_stands_once(
     channel.will("send", *map(_sends, sends))
     channel.will("lookup", *map(_sends, looks))
     async with running(channel, store=store) as rig:
-        puts = [final(rig, LONG), final(rig, "done"), note(rig, "after it")]
+        puts = [final(rig, LONG, begun=begun), final(rig, "done"), note(rig, "after it")]
         await commit(store, puts[0], puts[1])
         await commit(store, puts[2])
     for at in kills:
