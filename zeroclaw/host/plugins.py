@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable
 from functools import lru_cache
 from importlib import import_module
-from importlib.metadata import EntryPoints, entry_points
+from importlib.metadata import EntryPoints, distributions
 from typing import TypeVar
 
 from zeroclaw.errors import ConfigError, ZeroclawError
@@ -69,10 +69,14 @@ def _in(group: str) -> EntryPoints:
 @lru_cache(maxsize=1)
 def _installed(_path: tuple[str, ...]) -> EntryPoints:
     """Read what every package on the path brings; once, as modules are imported once."""
-    # Before Python 3.12 this is a table by group, and only `select` is the same. Asked for each
-    # group by itself it would read the packages as often.
-    found = entry_points()
-    return EntryPoints(point for group in GROUPS for point in found.select(group=group))
+    # Those of other packages are not parsed: that is two thirds of what `entry_points` takes.
+    return EntryPoints(
+        point
+        for package in distributions()
+        if "zeroclaw." in (package.read_text("entry_points.txt") or "")
+        for point in package.entry_points
+        if point.group in GROUPS
+    )
 
 
 def opened(opener: Callable[[], T], name: str, *, key: str) -> T:
