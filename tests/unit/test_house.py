@@ -225,9 +225,9 @@ SDKS = {
 def test_a_channel_that_is_on_loads_no_other_channels_sdk(name: str) -> None:
     """As the daemon loads it; in a process of its own, for here all of them are loaded already."""
     statement = (
-        "from zeroclaw.daemon.config_check import ChannelPart, load; "
+        "from zeroclaw.daemon.config_check import ChannelPart; "
         f"from channels.{name} import MANIFEST; "
-        f"load(ChannelPart(name={name!r}, manifest=MANIFEST, settings=None, secrets={{}}, make=None))"
+        f"ChannelPart(name={name!r}, manifest=MANIFEST, settings=None, secrets={{}}).load()"
     )
     every = {"slack_bolt", "slack_sdk"}.union(*SDKS.values())
     assert modules_after(statement) & every == SDKS[name]
