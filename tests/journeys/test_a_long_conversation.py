@@ -354,10 +354,10 @@ async def test_thirty_turns_with_a_model_on_this_machine_end_well(
     """Longer than the window that it has, and within it by its own count. S0-16, S3-09."""
     turns = 30
     small = {"kind": "local", "model_file": str(small_model), "max_output_tokens": 40}
-    provider = {**small, "stall_s": 300, **asked}
+    provider = {**small, "stall_s": 600, **asked}
     tools = dict.fromkeys(("attachments", "fetch", "files", "notes", "shell"), OFF)
     async with world(tmp_path, provider=provider, tools=tools) as here:
-        here.platform.patience_s = 300
+        here.platform.patience_s = 900
         for number in range(1, turns + 1):
             await here.say("ann", f"Question {number}. {FILLING * 2}What do you say?")
             await here.until(lambda n=number: len(answers(here)) == n)

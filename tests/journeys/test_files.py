@@ -1,5 +1,6 @@
 """A person sends files, and the model reads them through its tool, whatever happens on the way."""
 
+from base64 import b64encode
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,26 @@ async def test_a_table_is_read_by_the_model(tmp_path: Path) -> None:
         [result] = here.tool_results()
         assert "row | name | sum\n1 | Ann | 3,50\n2 | Bob | 4,00" in result
         assert here.chat("olga").cards == []
+
+
+async def test_a_sound_and_a_document_reach_a_model_that_takes_them(tmp_path: Path) -> None:
+    """As the parts of the wire that carry them, byte for byte; a table is read with the tool. S1-08."""
+    sound, page = b"RIFF\4\0\0\0WAVEfmt ", b"%PDF-1.7\n%%EOF\n"
+    async with world(tmp_path, provider={"takes": ["audio", "files"]}) as here:
+        here.model.say("A sound and a page.", key="what")
+        files = {"a.wav": sound, "b.pdf": page, "sums.csv": SUMS}
+        await here.say("ann", "what is it?", files=files)
+        await here.answered("ann", "A sound and a page.")
+        text, *parts = here.model.requests[-1].parts
+        assert str(text["text"]).startswith("what is it?\n\n[Files that came with this message")
+        data = f"data:application/pdf;base64,{b64encode(page).decode()}"
+        assert parts == [
+            {
+                "type": "input_audio",
+                "input_audio": {"data": b64encode(sound).decode(), "format": "wav"},
+            },
+            {"type": "file", "file": {"filename": "b.pdf", "file_data": data}},
+        ]
 
 
 @pytest.mark.parametrize("said_bytes", [None, 5])
