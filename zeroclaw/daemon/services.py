@@ -76,6 +76,8 @@ from zeroclaw.turn.states import Limits
 from zeroclaw.turn.titles import Titles
 
 _OF_PEOPLE = frozenset({RowKind.PERSON, RowKind.LANGUAGE, RowKind.STRANGER})
+MOST_LOOKS = 10_000
+"""At one conversation's history that may wait: as many as limits can let through, for turns wait too."""
 
 
 class Services:
@@ -257,7 +259,7 @@ class Services:
                 clock=foundation.clock,
                 publish=self.bus.publish,
                 log=log,
-                share=FairShare("long histories", at_once=2),
+                share=FairShare("long histories", at_once=2, most_waiting=MOST_LOOKS),
             ),
             gate=Gate(
                 tools=self.tools,
