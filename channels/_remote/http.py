@@ -4,14 +4,14 @@ import asyncio
 import json
 import ssl
 from collections.abc import Mapping
-from urllib.parse import urlsplit
 from urllib.request import getproxies
 
 import aiohttp
 
 from channels._remote.fields import Json, as_object, parsed
 from channels._remote.limits import FAILED, FIRST_FAILURE, NO_TIME, TOO_MANY
-from channels._remote.servers import is_near, trust
+from channels._remote.servers import trust
+from channels._remote.settings import is_safe
 from zeroclaw import ChannelRejected, ChannelUnavailable, DeliveryUnknown, Value
 
 CONNECT_S, READ_S = 10.0, 20.0
@@ -54,15 +54,22 @@ class Http:
         closed: Set once no call is made any more.
     """
 
-    def __init__(self, name: str, platform: str, *, agent: str = "zeroclaw") -> None:
-        """Open nothing yet; errors name the platform."""
+    def __init__(
+        self,
+        name: str,
+        platform: str,
+        *,
+        agent: str = "zeroclaw",
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        """Open nothing yet; errors name the platform, and `tls` says whom to trust in place of `trust`."""
         self.name = name
         self.closed = asyncio.Event()
         self._platform = platform
         self._agent = agent
         # It reads a file in a thread for each call, so only where there is a proxy to find.
         self._asks_proxies = bool(getproxies())
-        self._trusted: ssl.SSLContext | None = None
+        self._trusted = tls
         self._session: aiohttp.ClientSession | None = None
 
     async def aclose(self) -> None:
@@ -161,10 +168,7 @@ class Http:
             ChannelRejected: It is larger than `max_bytes`, gone, or not to be read.
             ChannelUnavailable: It can't be read now.
         """
-        parts = urlsplit(url)
-        if parts.scheme != "https" and (
-            parts.scheme != "http" or not is_near(parts.hostname or "")
-        ):
+        if not is_safe(url):
             message = f"`{self.name}`: the file has no address"
             raise ChannelRejected(message)
         try:

@@ -1,8 +1,7 @@
-"""Which servers are spoken to: whose certificates are trusted, and to which a secret goes in clear."""
+"""Whose certificates are trusted, of the servers that are spoken to."""
 
 import os
 from functools import cache
-from ipaddress import ip_address
 from ssl import SSLContext, create_default_context
 
 
@@ -19,11 +18,3 @@ def trust() -> SSLContext:
     if not file and folder:
         return create_default_context(capath=folder)
     return create_default_context(cafile=file or certifi.where())
-
-
-def is_near(host: str) -> bool:
-    """Whether a host is this machine or stands in its own network, where plain HTTP will do."""
-    try:
-        return ip_address(host).is_private
-    except ValueError:
-        return "." not in host or host.endswith((".local", ".internal", ".lan"))

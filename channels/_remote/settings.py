@@ -1,15 +1,30 @@
 """The keys that the tables of all platforms on the internet have."""
 
+from ipaddress import ip_address
 from typing import Literal
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from channels._remote.servers import is_near
 from zeroclaw import Budget, Capabilities, replace
 
 FASTEST_EDIT_S = 0.05
 """Where no limits are kept: as often as an eye can follow."""
+
+
+def is_safe(url: str) -> bool:
+    """Whether a secret may go with a call to an address."""
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    return bool(host) and (parts.scheme == "https" or (parts.scheme == "http" and is_near(host)))
+
+
+def is_near(host: str) -> bool:
+    """Whether a host is this machine or stands in its own network, where plain HTTP will do."""
+    try:
+        return ip_address(host).is_private
+    except ValueError:
+        return "." not in host or host.endswith((".local", ".internal", ".lan"))
 
 
 class RemoteSettings(BaseModel):
@@ -59,7 +74,7 @@ class RemoteSettings(BaseModel):
         if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query:
             message = f"must be an address such as {cls.model_fields['api_base_url'].default}"
             raise ValueError(message)
-        if parts.scheme == "http" and not is_near(parts.hostname):
+        if not is_safe(url):
             message = f"`{parts.hostname}` needs https: a token goes with each call"
             raise ValueError(message)
         return url.rstrip("/")

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from channels._remote.fields import Json, as_object, number, parsed, text, whole
 from channels._remote.http import SLOWEST_BYTES_PER_S, Form, Http, form_name
 from channels._remote.limits import FIRST_FAILURE, wait_s
-from channels._remote.servers import is_near
+from channels._remote.settings import is_near
 from channels.discord import DiscordSettings, account_of
 from channels.discord.errors import TokenRefused, about_the_token, refused
 from zeroclaw import (

@@ -5,11 +5,10 @@ Nothing of the libraries of the extra `email` is imported before it is known to 
 
 import re
 from typing import Literal
-from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from channels._remote.servers import is_near
+from channels._remote.settings import is_safe
 from zeroclaw import (
     Capabilities,
     ChannelManifest,
@@ -101,12 +100,7 @@ class EmailSettings(BaseModel):
     @field_validator("token_url")
     @classmethod
     def _is_safe(cls, url: str) -> str:
-        parts = urlsplit(url)
-        if url and (
-            parts.scheme not in {"http", "https"}
-            or not parts.hostname
-            or (parts.scheme == "http" and not is_near(parts.hostname))
-        ):
+        if url and not is_safe(url):
             message = "must be an address that begins with https://, for secrets are sent there"
             raise ValueError(message)
         return url

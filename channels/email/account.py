@@ -6,18 +6,15 @@ as if it stood, until a minute has passed without an answer.
 """
 
 import asyncio
-import ssl
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from pathlib import Path
 
 from channels.email import EmailSettings, imap, mime, smtp
 from channels.email.decode import MOST_ID_CHARS, Fetched, Parent, is_plain_id, own_prefix, parent_of
-from channels.email.identity import author, normalised
+from channels.email.identity import author
 from channels.email.imap import Mailbox, Opened
-from channels.email.kept import Kept
-from channels.email.oauth import AccessTokens, Login
-from zeroclaw import Address, ChannelRejected, ChannelUnauthorized, ChannelUnavailable, Clock
+from channels.email.logins import Logins, Setup
+from zeroclaw import Address, ChannelRejected
 
 MOST_LOOKED_AT = 5
 """Mails of a thread whose headers are read to find the newest of one person."""
@@ -26,34 +23,21 @@ MOST_LOOKING = 4
 
 
 class Account:
-    """The two servers of one account."""
+    """The two servers of one account.
 
-    def __init__(
-        self,
-        channel: str,
-        settings: EmailSettings,
-        secrets: Mapping[str, str],
-        *,
-        directory: Path | None = None,
-        clock: Clock | None = None,
-    ) -> None:
+    Attributes:
+        sender: Sends its mails.
+    """
+
+    def __init__(self, setup: Setup) -> None:
         """Open nothing yet.
 
         Raises:
             ChannelUnauthorized: The password is not set.
         """
-        self._channel = channel
-        self._settings = settings
-        self.address = normalised(settings.address)
-        self._username = settings.username or settings.address
-        self._password = secrets.get("password", "")
-        if settings.password and not self._password:
-            message = f"`{channel}`: the password is not set"
-            raise ChannelUnauthorized(message)
-        kept = Kept(directory, "refresh-token")
-        self._tokens = AccessTokens(channel, settings, secrets, kept=kept, clock=clock)
-        self._sender = smtp.Sender(channel, settings)
-        self._tls: ssl.SSLContext | None = None
+        self._channel, self._settings = setup.channel, setup.settings
+        self._logins = Logins(setup)
+        self.sender = smtp.Sender(setup, self._logins)
         self._looking = asyncio.Semaphore(MOST_LOOKING)
         self._open: set[Mailbox] = set()
 
@@ -62,7 +46,7 @@ class Account:
         """Connect, log in, open the mailbox; and cut the connection at the end."""
         host, port = self._settings.imap_host, self._settings.imap_port
         async with AsyncExitStack() as stack:
-            async with self._login() as login:
+            async with self._logins.lend() as login:
                 mailbox = await imap.connected(self._channel, host, port, tls=login.tls)
                 self._open.add(mailbox)
                 stack.push_async_callback(self._cut, mailbox)
@@ -71,14 +55,9 @@ class Account:
 
     async def tried(self) -> Opened:
         """Log in at both servers, and return the mailbox as it was opened."""
-        async with self.mailbox() as (_, opened), self._login() as login:
-            await self._sender.try_login(login)
+        async with self.mailbox() as (_, opened):
+            await self.sender.try_login()
         return opened
-
-    async def send(self, mail: bytes, to: str) -> None:
-        """Send one mail to one person; see `smtp.Sender.send`."""
-        async with self._login() as login:
-            await self._sender.send(mail, login, sender=self.address, to=to)
 
     async def newest(self, to: Address, message: str, *, plus_tags: bool) -> Parent:
         """Return the newest mail of a person in a thread, an empty one where none is found.
@@ -91,7 +70,8 @@ class Account:
         if message and not is_plain_id(message):
             return Parent()
         # A reply names the thread's first mail, or one of ours, which carries it.
-        named = [("References", own_prefix(to.thread)), ("In-Reply-To", own_prefix(to.thread))]
+        ours = own_prefix(to.thread)
+        named = [("References", ours), ("In-Reply-To", ours)]
         if to.thread and is_plain_id(to.thread):
             named += [("References", f"{to.thread}>"), ("Message-ID", f"{to.thread}>")]
         if message:
@@ -128,41 +108,13 @@ class Account:
 
     async def aclose(self) -> None:
         """Cut every connection; safe twice."""
-        await self._sender.aclose()
+        await self.sender.aclose()
         for one in tuple(self._open):
             await self._cut(one)
-
-    @asynccontextmanager
-    async def _login(self) -> AsyncGenerator[Login]:
-        """Lend what proves who logs in."""
-        tls = await self._trusted()
-        if self._password:
-            yield Login(username=self._username, secret=self._password, tls=tls)
-            return
-        token = await self._tokens.current(tls)
-        try:
-            yield Login(username=self._username, secret=token, tls=tls, is_token=True)
-        except ChannelUnauthorized as error:
-            if not self._tokens.was_refused():
-                raise
-            message = f"{error}; it did before, so the next attempt asks for another"
-            raise ChannelUnavailable(message) from error
-        self._tokens.was_accepted()
 
     async def _cut(self, mailbox: Mailbox) -> None:
         self._open.discard(mailbox)
         await mailbox.aclose()
-
-    async def _trusted(self) -> ssl.SSLContext:
-        """Return what servers are verified with; reading certificates takes a while."""
-        if self._tls is None:
-            ca_file = self._settings.ca_file or None
-            try:
-                self._tls = await asyncio.to_thread(ssl.create_default_context, cafile=ca_file)
-            except OSError as error:
-                message = f"`{self._channel}`: `ca_file` can't be read as certificates"
-                raise ChannelUnauthorized(message) from error
-        return self._tls
 
 
 async def check(settings: EmailSettings, secrets: Mapping[str, str]) -> str:
@@ -172,8 +124,7 @@ async def check(settings: EmailSettings, secrets: Mapping[str, str]) -> str:
         ChannelUnauthorized: A login is not accepted, or there is no such mailbox.
         ChannelUnavailable: A server can't be reached.
     """
-    account = Account("email", settings, secrets)
-    opened = await account.tried()
+    opened = await Account(Setup(channel="email", settings=settings, secrets=secrets)).tried()
     vouched = (
         f"senders are who `{settings.authserv_id}` says they are"
         if settings.authserv_id

@@ -5,8 +5,8 @@ import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import timedelta
-from email.headerregistry import Address as Named
-from email.utils import format_datetime
+from email.utils import format_datetime, formataddr
+from functools import partial
 from secrets import token_hex
 from typing import NoReturn
 
@@ -17,9 +17,9 @@ from channels.email import CAPABILITIES, EmailSettings, decode, identity, mime, 
 from channels.email.account import Account
 from channels.email.decode import Fetched, Me, Parent, Taken
 from channels.email.imap import Mailbox, Opened
-from channels.email.kept import Kept
-from channels.email.progress import Progress, Read
-from channels.email.render import Letter, Words
+from channels.email.kept import Kept, Progress, Read
+from channels.email.logins import Setup
+from channels.email.render import Words
 from channels.email.robots import SENDER_CAPPED, Caps
 from zeroclaw import (
     Accepted,
@@ -35,17 +35,14 @@ from zeroclaw import (
     ChannelUnauthorized,
     ChannelUnavailable,
     Ignored,
-    LookupResult,
     MessageRef,
     NotSupported,
     Outcome,
     Outgoing,
     OutgoingFile,
-    Postable,
     Pressed,
     Recent,
     Rendered,
-    ToolProgress,
     TranscriptItem,
     ZeroclawError,
     replace,
@@ -82,21 +79,15 @@ class EmailChannel:
         self.capabilities = CAPABILITIES
         self._context = context
         self._settings = settings
-        self._account = Account(
-            context.name,
-            settings,
-            context.secrets,
+        setup = Setup(
+            channel=context.name,
+            settings=settings,
+            secrets=context.secrets,
             directory=context.directory,
             clock=context.clock,
         )
-        self._me = Me(
-            channel=context.name,
-            address=self._account.address,
-            authserv_id=settings.authserv_id,
-            plus_tags=settings.plus_tags == "kept",
-            mailbox=settings.mailbox,
-            by_subject=settings.threads == "subject",
-        )
+        self._account = Account(setup)
+        self._me = Me(channel=context.name, settings=settings)
         self._caps = Caps(of_sender=settings.sender_per_hour, of_all=settings.account_per_hour)
         self._parents: Recent[str, Parent] = Recent(MOST_PARENTS)
         self._told: Recent[str, frozenset[ApprovalId]] = Recent(MOST_CARDS)
@@ -106,17 +97,14 @@ class EmailChannel:
         self._answered = Kept(context.directory, "answered")
         self._key = Kept(context.directory, "code-key")
         self._keying = asyncio.Lock()
-        self._is_begun = self._is_closed = False
+        self._is_closed = False
 
     # --- inward ----------------------------------------------------------------------------------
 
     async def receive(self, admit: Admit, ready: Callable[[], None]) -> None:
         """Read new mail until cancelled or closed; see `Channel.receive`."""
-        context, settings = self._context, self._settings
-        progress = Progress(settings.mailbox, context.positions, context.directory)
-        if not self._is_begun:
-            self._caps.remember(await self._answered.read(), self._now())
-            self._is_begun = True
+        context, poll_s = self._context, self._settings.poll_s
+        progress = Progress(self._settings.mailbox, context.positions, context.directory)
         try:
             async with (
                 self._account.mailbox() as (mailbox, opened),
@@ -127,10 +115,8 @@ class EmailChannel:
                 while True:
                     read = await self._read_on(mailbox, read, admit)
                     await progress.note(read)
-                    if mailbox.can_idle:  # what came meanwhile ends it at once
-                        await mailbox.idle(settings.poll_s)
-                    else:
-                        await context.clock.sleep(settings.poll_s)
+                    if not await mailbox.idle(poll_s):  # what came meanwhile ends it at once
+                        await context.clock.sleep(poll_s)
         except* ChannelUnavailable:
             if not self._is_closed:  # closing cuts the connection
                 raise
@@ -177,7 +163,7 @@ class EmailChannel:
         Raises:
             ChannelUnauthorized: So many are answered that it must be a loop.
         """
-        log, me = self._context.log, await self._keyed()
+        log, me = self._context.log, await self._me_with_key()
         # However a mail is made, nobody waits for its reading.
         try:
             event = await asyncio.to_thread(decode.decoded, fetched, me)
@@ -254,10 +240,11 @@ class EmailChannel:
             self._caps.note_told(sender)
             await self._answered.keep(self._caps.kept(self._now()))
 
-    async def _keyed(self) -> Me:
-        """Return who reads, with the key of cards' codes: made once, and kept beside what is read."""
+    async def _me_with_key(self) -> Me:
+        """Return who reads, with what is kept beside the positions: the codes' key, made once."""
         async with self._keying:
             if not self._me.key:
+                self._caps.remember(await self._answered.read(), self._now())
                 kept = await self._key.read()
                 key = kept if _KEY.fullmatch(kept) else token_hex(32)
                 await self._key.keep(key)
@@ -272,7 +259,7 @@ class EmailChannel:
         to, key = event.envelope.address, f"toast {event.envelope.message}"
         async with self._toasting:
             try:
-                await self._post(to, key, lambda: render.letter_by_letter(text), event.parent)
+                await self._post(to, key, partial(render.letter_by_letter, text), event.parent)
             except ZeroclawError as error:
                 self._context.log("mail_not_answered", why=str(error))
 
@@ -284,7 +271,7 @@ class EmailChannel:
 
     def measure(self, rendered: Rendered) -> int:
         """Return the length in characters."""
-        return render.measure(rendered)
+        return len(rendered.body)
 
     async def send(self, to: Address, outgoing: Outgoing) -> MessageRef:
         """Send an answer."""
@@ -292,33 +279,26 @@ class EmailChannel:
         if length > most:
             message = f"`{self.name}`: {length:,} characters are more than {most:,}"
             raise ChannelRejected(message)
-        parent = await self._parent(to, outgoing.reply_to or "")
-
-        def words() -> Words:
-            return render.answer(
-                outgoing.rendered,
-                outgoing.receipts,
-                is_plain=outgoing.plain,
-                is_folded=self._settings.receipts == "folded",
-            )
-
-        return await self._post(to, outgoing.key, words, parent)
+        words = partial(
+            render.answer,
+            outgoing.rendered,
+            outgoing.receipts,
+            is_plain=outgoing.plain,
+            is_folded=self._settings.receipts == "folded",
+        )
+        return await self._post(to, outgoing.key, words, await self._parent(to, outgoing.reply_to))
 
     async def send_file(self, to: Address, file: OutgoingFile) -> MessageRef:
         """Send a file with what stands with it."""
         check_size(self.name, file, CAPABILITIES.max_file_bytes)
-        parent = await self._parent(to, file.reply_to or "")
-        return await self._post(
-            to, file.key, lambda: render.letter_by_letter(file.caption), parent, file=file
-        )
+        parent = await self._parent(to, file.reply_to)
+        words = partial(render.letter_by_letter, file.caption)
+        return await self._post(to, file.key, words, parent, file=file)
 
     async def ask(self, to: Address, card: Card) -> MessageRef:
         """Send a card with the links that answer it."""
-        id_, me = self._id(to, card.key), await self._keyed()
-
-        def words() -> Words:
-            return render.card(card, id=id_, to=to.chat, me=me)
-
+        id_, me = self._id(to, card.key), await self._me_with_key()
+        words = partial(render.card, card, id=id_, to=to.chat, me=me)
         return await self._post(to, card.key, words, _of_thread(to), subject=render.title(card))
 
     async def settle(self, ref: MessageRef, outcome: Outcome) -> None:
@@ -328,40 +308,18 @@ class EmailChannel:
             return
         key = f"ended {ref.message} {' '.join(sorted(ended))}"
         card = Parent(id=ref.message, subject=render.title(outcome.card))
-        await self._post(ref.address, key, lambda: render.ended(outcome), card)
+        await self._post(ref.address, key, partial(render.ended, outcome), card)
         self._told[ref.message] = ended
 
-    def mark(self, to: Address) -> str:
-        """Refuse: what a server has taken can't be seen in anybody's mailbox."""
-        del to
-        self._refuse("looks for no messages")
+    def _refuse(self, *_what: object, **_more: object) -> NoReturn:
+        """Refuse what no mail allows: a server that has taken one shows it to nobody but its reader.
 
-    async def lookup(
-        self, to: Address, content: Postable, *, since: str, apart: frozenset[str], before: str = ""
-    ) -> LookupResult:
-        """Refuse; see `mark`."""
-        del to, content, since, apart, before
-        self._refuse("looks for no messages")
+        So none can be looked for, changed or taken back, and nobody looks on while one is written.
+        """
+        message = f"`{self.name}` sends mails, and can do nothing else with them"
+        raise NotSupported(message)
 
-    async def edit(self, ref: MessageRef, outgoing: Outgoing) -> None:
-        """Refuse: a mail that was sent stays as it is."""
-        del ref, outgoing
-        self._refuse("edits no messages")
-
-    async def delete(self, ref: MessageRef) -> None:
-        """Refuse, as `edit`."""
-        del ref
-        self._refuse("deletes no messages")
-
-    async def preview(self, to: Address, outgoing: Outgoing) -> None:
-        """Refuse: nobody looks on while a mail is written."""
-        del to, outgoing
-        self._refuse("shows nothing that is not sent")
-
-    async def typing(self, to: Address, doing: tuple[ToolProgress, ...] = ()) -> None:
-        """Refuse, as `preview`."""
-        del to, doing
-        self._refuse("does not show that the bot is at work")
+    mark = lookup = edit = delete = preview = typing = _refuse
 
     def direct_address(self, sender: str) -> Address | None:
         """Return a person's chat, which is no thread; anybody can be written to."""
@@ -391,13 +349,13 @@ class EmailChannel:
 
     # --- one mail --------------------------------------------------------------------------------
 
-    async def _parent(self, to: Address, reply_to: str) -> Parent:
+    async def _parent(self, to: Address, reply_to: str | None) -> Parent:
         """Return what is answered: as it came, else as the mailbox has it, else the thread alone."""
         known = self._parents.get(to.key())
-        if known is not None and reply_to in {"", known.id}:
+        if known is not None and reply_to in {None, "", known.id}:
             return known
         with suppress(ChannelUnavailable):  # an answer matters more than its subject
-            found = await self._account.newest(to, reply_to, plus_tags=self._me.plus_tags)
+            found = await self._account.newest(to, reply_to or "", plus_tags=self._me.has_plus_tags)
             if found.id:
                 return found
         return _of_thread(to)
@@ -415,34 +373,24 @@ class EmailChannel:
         if identity.normalised(to.chat) != to.chat:
             message = f"`{self.name}` has no chat `{to.chat}`"
             raise ChannelRejected(message)
-        id_ = self._id(to, key)
-        local, _, domain = self._me.address.rpartition("@")
-        sender = Named(display_name=self._settings.name, username=local, domain=domain)
-        now, fallback = self._context.clock.now(), self._settings.subject
-
-        def written() -> bytes:
-            answers = render.replying(parent.subject, fallback) if parent.id else fallback
-            letter = Letter(
-                id=id_,
-                to=to.chat,
-                subject=subject or answers,
-                words=words(),
-                references=tuple(filter(None, (*parent.references, parent.id))),
-                is_reply=bool(parent.id),
-                file=file,
-            )
-            return render.mail(letter, sender=sender, at=now)
-
-        mail = await asyncio.to_thread(written)  # however long it is, nobody waits for it
-        await self._account.send(mail, to.chat)
+        id_, fallback = self._id(to, key), self._settings.subject
+        answers = render.replying(parent.subject, fallback) if parent.id else fallback
+        mail = await asyncio.to_thread(  # however long it is, nobody waits for it
+            render.mail,
+            words,
+            message_id=id_,
+            sender=formataddr((self._settings.name, self._me.address)),
+            to=to.chat,
+            subject=subject or answers,
+            parent=parent,
+            at=self._context.clock.now(),
+            file=file,
+        )
+        await self._account.sender.send(mail, to.chat)
         return MessageRef(address=to, message=id_)
 
     def _id(self, to: Address, key: str) -> str:
-        return render.letter_id(to.thread, key, to.chat, self._me.domain)
-
-    def _refuse(self, why: str) -> NoReturn:
-        message = f"`{self.name}` {why}"
-        raise NotSupported(message)
+        return decode.own_id(to.thread, f"{to.chat}\n{key}", self._me.domain)
 
 
 def _of_thread(to: Address) -> Parent:

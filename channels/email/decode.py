@@ -19,7 +19,7 @@ from datetime import datetime
 
 from channels._remote.cards import carried, read_carried
 from channels._remote.said import Passed
-from channels.email import identity, mime, quotes, robots
+from channels.email import EmailSettings, identity, mime, quotes, robots
 from channels.email.mime import Mail
 from zeroclaw import (
     Address,
@@ -36,7 +36,6 @@ from zeroclaw import (
     Sender,
     Value,
     command_of,
-    field,
     readable_page,
 )
 
@@ -47,6 +46,7 @@ MOST_FILES = 20
 MOST_REASON_CHARS = 1_000
 MOST_ID_CHARS = 120
 """Of a Message-ID that is used as it is; a longer one is known by its hash. Exchange's have 80."""
+_ENDINGS = {"message/rfc822": "eml"}
 _ID = re.compile(r"<\s*([^<>\s]{1,900})\s*>")
 # Visible signs but for those that end a quotation or an id: it is searched for by IMAP.
 _SAFE = re.compile(r"[!#-;=?-\[\]-~]+@[!#-;=?-\[\]-~]+")
@@ -82,21 +82,23 @@ class Me(Value):
 
     Attributes:
         channel: The name in the configuration.
-        address: The account's own, normalised.
-        authserv_id: As which our own server vouches for senders; empty for none.
-        plus_tags: `ann+x@` is somebody else than `ann@`.
-        mailbox: Which is read.
-        by_subject: The same subject makes a thread, for programs that leave the ids out.
+        settings: The account.
         key: By which codes of cards are proven; empty while there is none, and no code counts.
     """
 
     channel: str
-    address: str
-    authserv_id: str = ""
-    plus_tags: bool = True
-    mailbox: str = "INBOX"
-    by_subject: bool = False
+    settings: EmailSettings
     key: Hidden[bytes] = b""
+
+    @property
+    def address(self) -> str:
+        """The account's own, normalised."""
+        return identity.normalised(self.settings.address)
+
+    @property
+    def has_plus_tags(self) -> bool:
+        """Whether `ann+x@` is somebody else than `ann@`."""
+        return self.settings.plus_tags == "kept"
 
     @property
     def domain(self) -> str:
@@ -136,6 +138,9 @@ class Parent(Value):
     references: tuple[str, ...] = ()
 
 
+NO_PARENT = Parent()
+
+
 class Taken(Value):
     """A mail for the runtime, and what an answer to it needs.
 
@@ -147,41 +152,39 @@ class Taken(Value):
     """
 
     envelope: Envelope
-    parent: Parent = field(default=Parent())
+    parent: Parent = NO_PARENT
     may_quote: bool = False
 
 
 def decoded(fetched: Fetched, me: Me, known: Sequence[str] = ()) -> Taken | Passed:
     """Return what a mail means; `known` are texts of the bot's that it may repeat."""
     mail = mime.taken_apart(fetched.raw)
-    author = identity.author(mail.headers.get("from", ()), plus_tags=me.plus_tags)
+    author = identity.author(mail.headers.get("from", ()), plus_tags=me.has_plus_tags)
     if author is None:
         return Passed(why="no one sender")
-    own = identity.normalised(me.address, plus_tags=me.plus_tags)
+    own = identity.normalised(me.address, plus_tags=me.has_plus_tags)
     if why := robots.why_none(mail.headers, kind=mail.kind, sender=author.address, own=own):
         return Passed(why=why)
     parent = parent_of(mail)
     if own_thread(parent.id, me.domain) is not None:
         return Passed(why="it is our own")
     verified = identity.is_vouched_for(
-        author.address, mail.headers.get("authentication-results", ()), me.authserv_id
+        author.address, mail.headers.get("authentication-results", ()), me.settings.authserv_id
     )
     address = _chat(me, author.address, _thread(parent, me))
     place = f"{fetched.validity}:{fetched.uid}"
     message = parent.id if is_plain_id(parent.id) else f"uid:{place}"
-    keys = [f"uid:{me.mailbox}:{place}"]
+    keys = [f"uid:{me.settings.mailbox}:{place}"]
     if verified and parent.id:
         keys.append(f"id:{_hash(author.address, parent.id)}")
     is_whole = len(fetched.raw) >= fetched.size_bytes
     text, own_text = _words(mail)
     may_quote = verified and bool(parent.references) and not known and quotes.is_long(own_text)
     own_text = quotes.without_known(own_text, known) if known else own_text
-    is_first = not parent.references
-    press = _PRESS.search(parent.subject)
-    if press is None:
-        body = _body(parent.subject, text, own_text, is_first=is_first)
-    else:
+    if press := _PRESS.search(parent.subject):
         body = _pressed(press, own_text, me, author.address)
+    else:
+        body = _body(parent.subject, text, own_text, is_first=not parent.references)
     if body is None:
         return Passed(why="a code that proves nothing")
     envelope = Envelope(
@@ -190,7 +193,7 @@ def decoded(fetched: Fetched, me: Me, known: Sequence[str] = ()) -> Taken | Pass
         dedup=tuple(keys),
         body=body,
         message=message,
-        position=Position(scope=me.mailbox, cursor=place),
+        position=Position(scope=me.settings.mailbox, cursor=place),
         attachments=tuple(_files(mail, place, parent.id)) if is_whole else (),
         sent_at=fetched.at,
         alone=True,
@@ -225,7 +228,7 @@ def _thread(parent: Parent, me: Me) -> str | None:
         ours = own_thread(one, me.domain)
         if ours is not None:
             return ours or None
-    if me.by_subject and (title := _REPLY.sub("", parent.subject, count=1)):
+    if me.settings.threads == "subject" and (title := _REPLY.sub("", parent.subject, count=1)):
         return f"#{_hash('subject', title.casefold())}"
     return thread_of(root) if root else None
 
@@ -384,21 +387,19 @@ def _is_quoted(tag: str, attributes: Mapping[str, str]) -> bool:
 
 
 def _files(mail: Mail, place: str, message_id: str) -> list[Attachment]:
+    known = message_id if is_plain_id(message_id) else ""
     found: list[Attachment] = []
     for number, part in enumerate(mail.parts):
         if part.is_file and len(found) < MOST_FILES:
-            kind = part.kind
-            ending = {"message/rfc822": "eml"}.get(kind, kind.partition("/")[2][:12] or "bin")
-            known = message_id if is_plain_id(message_id) else ""
-            size = part.said_bytes
+            ending = _ENDINGS.get(part.kind, part.kind.partition("/")[2][:12] or "bin")
             # Three of four signs of base64 are bytes; its line ends are few.
             estimate = (part.end - part.start) * (3 if part.encoding == "base64" else 4) // 4
             found.append(
                 Attachment(
                     reference=f"{place}:{number}:{known}",
                     name=part.name or f"part-{number + 1}.{ending}",
-                    media_type=kind,
-                    size_bytes=estimate if size is None else size,
+                    media_type=part.kind,
+                    size_bytes=estimate if part.said_bytes is None else part.said_bytes,
                 )
             )
     return found

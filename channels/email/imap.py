@@ -21,7 +21,7 @@ from aioimaplib import AioImapException
 from aioimaplib.aioimaplib import Command, IdleCommand, IMAP4ClientProtocol, Response
 
 from channels.email.decode import Fetched
-from channels.email.oauth import Login
+from channels.email.logins import Login
 from zeroclaw import ChannelUnauthorized, ChannelUnavailable, Value
 
 CALL_S = 60.0
@@ -44,7 +44,7 @@ logging.getLogger("aioimaplib").setLevel(logging.WARNING)
 
 
 class Opened(Value):
-    """A mailbox as it was opened."""
+    """A mailbox as it was opened; `next_uid` is 0 where the server does not tell it."""
 
     validity: int
     next_uid: int
@@ -108,11 +108,6 @@ class Mailbox:
         self._gone = asyncio.Event()
         protocol.conn_lost_cb = self._lost
 
-    @property
-    def is_lost(self) -> bool:
-        """Whether the connection has ended, and nothing more comes."""
-        return self._protocol.is_lost
-
     def _lost(self, _error: Exception | None) -> None:
         self._gone.set()
         for one in self._limits:
@@ -125,14 +120,14 @@ class Mailbox:
             ChannelUnavailable: It is lost, or does not answer; it is of no use then.
         """
         try:
-            async with asyncio.timeout(0 if self.is_lost else limit_s) as limit:
+            async with asyncio.timeout(0 if self._protocol.is_lost else limit_s) as limit:
                 self._limits.add(limit)
                 try:
                     return await call
                 finally:
                     self._limits.discard(limit)
         except TimeoutError as error:
-            lost = self.is_lost
+            lost = self._protocol.is_lost
             self.close()
             why = "was lost" if lost else f"gave no answer within {limit_s:g} s"
             message = f"`{self._channel}`: the connection to the mailbox {why}"
@@ -142,11 +137,9 @@ class Mailbox:
             message = f"`{self._channel}`: the connection to the mailbox failed"
             raise ChannelUnavailable(message) from error
 
-    async def _asked(
-        self, call: Awaitable[Response], limit_s: float = 0
-    ) -> list[bytes | bytearray]:
+    async def _asked(self, call: Awaitable[Response], limit_s: float) -> list[bytes | bytearray]:
         """Return the lines of an answer that must be `OK`."""
-        response = await self._within(call, limit_s or CALL_S)
+        response = await self._within(call, limit_s)
         if response.result != "OK":
             message = f"`{self._channel}`: the mailbox refused a command ({_words(response)})"
             raise ChannelUnavailable(message)
@@ -196,11 +189,12 @@ class Mailbox:
             for line in response.lines
             for key, value in _OPENED.findall(bytes(line))
         }
-        return Opened(validity=found.get(b"UIDVALIDITY", 0), next_uid=found.get(b"UIDNEXT", 1))
+        return Opened(validity=found.get(b"UIDVALIDITY", 0), next_uid=found.get(b"UIDNEXT", 0))
 
     async def search(self, *criteria: str) -> list[int]:
         """Return the UIDs that a search finds, in order."""
-        lines = await self._asked(self._protocol.search(*criteria, charset=None, by_uid=True))
+        call = self._protocol.search(*criteria, charset=None, by_uid=True)
+        lines = await self._asked(call, CALL_S)
         return sorted(
             {int(one) for line in lines[:-1] for one in bytes(line).split() if one.isdigit()}
         )
@@ -231,22 +225,22 @@ class Mailbox:
 
     async def flag(self, uid: int) -> None:
         """Mark a mail as seen."""
-        await self._asked(self._protocol.store(str(uid), "+FLAGS.SILENT", r"(\Seen)", by_uid=True))
-
-    @property
-    def can_idle(self) -> bool:
-        """Whether the server tells of new mail by itself."""
-        return "IDLE" in self._protocol.capabilities
+        call = self._protocol.store(str(uid), "+FLAGS.SILENT", r"(\Seen)", by_uid=True)
+        await self._asked(call, CALL_S)
 
     def look(self) -> None:
         """Say that from now on new mail is news again; said before a search."""
         self._protocol.news.clear()
 
-    async def idle(self, limit_s: float) -> None:
-        """Wait until there is news since the last look, at most for a while."""
+    async def idle(self, limit_s: float) -> bool:
+        """Wait until there is news since the last look, at most for a while.
+
+        Returns:
+            Whether the server tells of new mail by itself; else nothing was waited for.
+        """
         protocol = self._protocol
-        if protocol.news.is_set():
-            return
+        if protocol.news.is_set() or "IDLE" not in protocol.capabilities:
+            return protocol.news.is_set()
         # As `IMAP4.idle_start` does, without the three tasks that it leaves to nobody.
         command = IdleCommand(protocol.new_tag(), _NoQueue())
         protocol.pending_sync_command = command
@@ -258,6 +252,7 @@ class Mailbox:
                 await self._within(protocol.news.wait(), limit_s + 1)
         protocol.idle_done()
         await self._within(command.wait(), CONNECT_S)
+        return True
 
     async def aclose(self) -> None:
         """Cut the connection, and see it gone; safe twice."""

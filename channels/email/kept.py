@@ -1,8 +1,21 @@
-"""A short text in the channel's own directory, which outlives the process."""
+"""What outlives the process in the channel's own directory: short texts, and how far was read.
+
+The runtime commits a position with each event that it takes. What it never sees, such as mail of
+robots, moves no position, and of a mailbox that nobody has written to yet there is none. So a note
+says how far reading came without it, and where it began. It is only ever behind: what is lost of it
+is read again, and known by its keys.
+"""
 
 import asyncio
+import re
+from collections.abc import Mapping
 from pathlib import Path
 from threading import Lock
+
+from zeroclaw import Value
+
+PROGRESS = "read-up-to"
+_CURSOR = re.compile(r"(\d{1,20}):(\d{1,20})", re.ASCII)
 
 
 class Kept:
@@ -22,6 +35,55 @@ class Kept:
         if self._file is not None and text != self._text:
             self._text = text
             await asyncio.to_thread(_write, self._file, text)
+
+
+class Read(Value):
+    """How far one numbering of a mailbox was read; RFC 3501, 2.3.1.1."""
+
+    validity: int
+    uid: int
+
+    def cursor(self) -> str:
+        """Return it as a position has it."""
+        return f"{self.validity}:{self.uid}"
+
+
+def read_cursor(cursor: str) -> Read | None:
+    """Return what a cursor says, None for what is none."""
+    found = _CURSOR.fullmatch(cursor)
+    return Read(validity=int(found[1]), uid=int(found[2])) if found else None
+
+
+class Progress:
+    """How far one mailbox was read: the newest of what the runtime and the note know."""
+
+    def __init__(self, mailbox: str, positions: Mapping[str, str], directory: Path | None) -> None:
+        """Hold where it stands.
+
+        Args:
+            mailbox: The scope of its position.
+            positions: As committed; grows.
+            directory: Where the note is kept, None for nowhere.
+        """
+        self._mailbox = mailbox
+        self._positions = positions
+        self._note = Kept(directory, PROGRESS)
+
+    @property
+    def stored(self) -> Read | None:
+        """What was stored last, None where nothing was."""
+        return read_cursor(self._positions.get(self._mailbox, ""))
+
+    async def known(self) -> tuple[Read, ...]:
+        """Return all that is known, of this numbering or of earlier ones."""
+        cursor, _, mailbox = (await self._note.read()).strip().partition(" ")
+        noted = read_cursor(cursor) if mailbox == self._mailbox else None
+        return tuple(filter(None, (self.stored, noted)))
+
+    async def note(self, read: Read) -> None:
+        """Keep how far was read, where the position does not say it already."""
+        if read != self.stored:
+            await self._note.keep(f"{read.cursor()} {self._mailbox}\n")
 
 
 def _read(file: Path) -> str:

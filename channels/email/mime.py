@@ -97,8 +97,8 @@ def taken_apart(raw: bytes) -> Mail:
     """Return a mail with its leaves."""
     message, start = _block(raw, 0, len(raw))
     headers: dict[str, list[str]] = {}
-    for name, value in _items(message):
-        headers.setdefault(name.lower(), []).append(_unfolded(value))
+    for name, value in message.raw_items():
+        headers.setdefault(name.lower(), []).append(_line(str(value)))
     found = {name: tuple(values) for name, values in headers.items()}
     parts = tuple(_leaves(raw, message, start))
     return Mail(headers=found, kind=message.get_content_type(), parts=parts, raw=raw)
@@ -204,14 +204,10 @@ def _parameter(message: Message, name: str, header: str) -> str:
         return ""
 
 
-def _items(message: Message) -> Iterator[tuple[str, str]]:
-    """Yield headers as they came; bytes beyond ASCII are read as UTF-8 (RFC 6532)."""
-    for name, value in message.raw_items():
-        yield name, str(value).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-
-
-def _unfolded(value: str) -> str:
+def _line(value: str) -> str:
+    """Return a header's value unfolded; bytes beyond ASCII are read as UTF-8 (RFC 6532)."""
     line = value.replace("\r", "").replace("\n", "").strip()
+    line = line.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     return line if len(line) <= MOST_VALUE_CHARS else ""
 
 

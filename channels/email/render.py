@@ -14,12 +14,17 @@ proves. In plain text, where no box is, it has not the signs either that a true 
 
 import html
 import re
+from binascii import b2a_qp
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
-from email.headerregistry import Address as Mailbox
-from email.message import EmailMessage
-from email.policy import SMTP
+from email.encoders import encode_base64
+from email.header import Header
+from email.message import Message
+from email.mime.base import MIMEBase
+from email.mime.multipart import MIMEMultipart
+from email.mime.nonmultipart import MIMENonMultipart
+from email.policy import compat32
 from email.utils import format_datetime
 from functools import cache
 from urllib.parse import quote
@@ -30,10 +35,9 @@ from markdown_it.token import Token
 
 from channels._remote import cards
 from channels._remote.cards import receipt_line
-from channels.email.decode import MOST_REASON_CHARS, Me, own_id, press_code
+from channels.email.decode import MOST_REASON_CHARS, NO_PARENT, Me, Parent, press_code
 from zeroclaw import (
     Card,
-    CardCall,
     CardWords,
     CheckedReceipt,
     Outcome,
@@ -47,11 +51,12 @@ from zeroclaw import (
 MOST_CHARS = 50_000
 """Of one mail; Gmail shows 102 KiB of HTML and hides the rest (read 2026-11)."""
 MOST_REFERENCES = 20
-_POLICY = SMTP.clone(cte_type="7bit")  # no server has to carry more
-# A header is folded late: ids that are longer than a usual line would be encoded, and be none then.
-_AS_SENT = _POLICY.clone(max_line_length=990)
+# A header is folded late: an id that is cut is none. The newer policies of `email` parse each header
+# and each line that they write, which takes four times as long as the rest of a mail (measured 2026-11).
+_AS_SENT = compat32.clone(linesep="\r\n", mangle_from_=False, max_line_length=990)
 _UNSTORABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 _SIGNATURE = re.compile(r"^-- (?=\r?$)", re.MULTILINE)
+_KIND = re.compile(r"(?!multipart/|message/)[a-z]{1,20}/[a-z0-9.+-]{1,80}")
 _BLANKS = re.compile(r"\s+")
 # The parser's time grows with the square of some beginnings; no answer that people read has so many.
 _RISKY = re.compile(r"[\[*_`~<!]")
@@ -75,38 +80,11 @@ class Words(Value):
     html: str = ""
 
 
-class Letter(Value):
-    """A mail on its way out.
-
-    Attributes:
-        id: Its Message-ID, without brackets.
-        to: Who gets it.
-        subject: In one line.
-        words: What it says.
-        references: The ids of the thread before it, the one that it answers last.
-        is_reply: It answers a mail, and was not begun by the bot.
-        file: What comes with it.
-    """
-
-    id: str
-    to: str
-    subject: str
-    words: Words
-    references: tuple[str, ...] = ()
-    is_reply: bool = True
-    file: OutgoingFile | None = None
-
-
 def markdown(text: str) -> Rendered:
     """Return a text as it stands in the plain part of a mail; its plain form is what its HTML says."""
     clean = _storable(text)
     words = clean if _is_risky(clean) else _words(_parser().parse(clean)).strip()
     return Rendered(body=_unsigned(clean), plain=_unsigned(words))
-
-
-def measure(rendered: Rendered) -> int:
-    """Return the length in characters."""
-    return len(rendered.body)
 
 
 def answer(
@@ -148,7 +126,7 @@ def letter_by_letter(text: str) -> Words:
 # --- cards ---------------------------------------------------------------------------------------
 
 
-def card(shown: Card, *, id: str, to: str, me: Me) -> Words:  # noqa: A002  as `Letter.id`
+def card(shown: Card, *, id: str, to: str, me: Me) -> Words:  # noqa: A002  as it is called
     """Return a card, with the links by which it is answered.
 
     Args:
@@ -157,37 +135,44 @@ def card(shown: Card, *, id: str, to: str, me: Me) -> Words:  # noqa: A002  as `
         to: Who gets it.
         me: Where the answers go, and what proves them.
     """
+    words = CardWords(shown.language)
     head = cards.head(shown)
     text, rich = [head], [f"<p><strong>{html.escape(head)}</strong></p>"]
     for call in shown.calls:
-        lines = _call(call)
-        text += ["", *lines]
-        rich.append(
-            f'<h3>{html.escape(lines[0])}</h3><pre style="{_WRAPPED}">{html.escape(lines[1])}</pre>'
-            + "".join(f"<p>{html.escape(line)}</p>" for line in lines[2:])
+        named, why = f"{call.number}. {call.tool}: {call.summary}", f"{call.why} · {call.hash8}"
+        lines = map(escape_invisible, filter(None, (named, call.arguments, why, call.scope)))
+        called, arguments, *more = lines
+        links: list[tuple[str, str]] = []
+        for choice in shown.choices:
+            if choice != "deny_with_reason":  # what the denying mail says is the reason
+                label = words.label(choice)
+                code = press_code(call, choice, card=id, to=to, key=me.key)
+                subject = quote(f"{label}: {call.number} {code}", safe="")
+                links.append((label, f"mailto:{quote(me.address)}?subject={subject}"))
+        text += ["", called, arguments, *more, *(f"{label}: {link}" for label, link in links)]
+        text.append(words.by_number(call.number))
+        linked = " · ".join(
+            f'<a href="{html.escape(link)}">{html.escape(label)}</a>' for label, link in links
         )
-        links = list(_links(shown, call, id=id, to=to, me=me))
-        text += [f"{label}: {link}" for label, link in links]
-        rich.append(
-            "<p>"
-            + " · ".join(
-                f'<a href="{html.escape(to)}">{html.escape(label)}</a>' for label, to in links
-            )
-            + "</p>"
-        )
-        text.append(CardWords(shown.language).by_number(call.number))
+        rich += [
+            f"<h3>{html.escape(called)}</h3>",
+            f'<pre style="{_WRAPPED}">{html.escape(arguments)}</pre>',
+            *(f"<p>{html.escape(line)}</p>" for line in more),
+            f"<p>{linked}</p>",
+        ]
     return Words(text="\n".join(text), html="\n".join(rich))
 
 
 def ended(outcome: Outcome) -> Words:
     """Return how the calls of a card ended, by whom and why."""
     words = CardWords(outcome.card.language)
-    lines: list[str] = []
     endings = {one.approval: one for one in outcome.endings}
-    for call in outcome.card.calls:
-        if (one := endings.get(call.approval)) is not None:
-            line = escape_invisible(f"{call.number}. {call.tool}: {call.summary} · {call.hash8}")
-            lines.append(f"{line}\n{cards.ended(words, one, MOST_REASON_CHARS)}")
+    lines = [
+        escape_invisible(f"{call.number}. {call.tool}: {call.summary} · {call.hash8}")
+        + f"\n{cards.ended(words, endings[call.approval], MOST_REASON_CHARS)}"
+        for call in outcome.card.calls
+        if call.approval in endings
+    ]
     text = "\n\n".join(lines)
     return Words(text=text, html=f"<p>{html.escape(text)}</p>".replace("\n", "<br>"))
 
@@ -195,36 +180,6 @@ def ended(outcome: Outcome) -> Words:
 def title(shown: Card) -> str:
     """Return the subject of a card."""
     return CardWords(shown.language).by_name(len(shown.calls))["title"]
-
-
-def _call(call: CardCall) -> list[str]:
-    lines = (
-        f"{call.number}. {call.tool}: {call.summary}",
-        call.arguments,
-        f"{call.why} · {call.hash8}",
-        call.scope,
-    )
-    return [escape_invisible(line) for line in lines if line]
-
-
-def _links(
-    shown: Card,
-    call: CardCall,
-    *,
-    id: str,  # noqa: A002  as above
-    to: str,
-    me: Me,
-) -> list[tuple[str, str]]:
-    """Return what may be answered, each with the link that writes the mail which answers so."""
-    words = CardWords(shown.language)
-    found: list[tuple[str, str]] = []
-    for choice in shown.choices:
-        if choice != "deny_with_reason":  # what the denying mail says is the reason
-            label = words.label(choice)
-            code = press_code(call, choice, card=id, to=to, key=me.key)
-            subject = quote(f"{label}: {call.number} {code}", safe="")
-            found.append((label, f"mailto:{quote(me.address)}?subject={subject}"))
-    return found
 
 
 # --- the mail ------------------------------------------------------------------------------------
@@ -236,48 +191,67 @@ def replying(subject: str, fallback: str) -> str:
     return line if line.lower().startswith("re:") else f"Re: {line}"
 
 
-def letter_id(thread: str | None, key: str, to: str, domain: str) -> str:
-    """Return the Message-ID of what is sent to somebody under a key."""
-    return own_id(thread, f"{to}\n{key}", domain)
-
-
-def mail(letter: Letter, *, sender: Mailbox, at: datetime) -> bytes:
+def mail(
+    says: Callable[[], Words],
+    *,
+    message_id: str,
+    sender: str,
+    to: str,
+    subject: str,
+    at: datetime,
+    parent: Parent = NO_PARENT,
+    file: OutgoingFile | None = None,
+) -> bytes:
     """Return a mail as it travels.
 
     RFC 3834, 3.1: an answer says that it is one, so that no other automat answers it.
+
+    Args:
+        says: Returns what it says; called here, for that may take a while.
+        message_id: Without brackets.
+        sender: The account, with its name.
+        to: Who gets it.
+        subject: In one line.
+        at: When it is sent.
+        parent: The mail that it answers; none where the bot begins.
+        file: What comes with it.
     """
-    message = EmailMessage(policy=_POLICY)
-    local, _, domain = letter.to.rpartition("@")
+    # The same again is the same bytes, so boundaries come from the id.
+    boundary = f"=_zc_{message_id.partition('@')[0].rpartition('.')[2]}"
+    words = says()
+    message: Message = _text(words.text, "plain")
+    if words.html:
+        page = f"<!doctype html><html><head><meta charset=utf-8>{_STYLE}</head><body>{words.html}</body></html>"
+        rich = _text(page, "html")
+        message = MIMEMultipart("alternative", f"{boundary}_1", (message, rich))
+    if file is not None:
+        kind = file.media_type if _KIND.fullmatch(file.media_type) else "application/octet-stream"
+        attached = MIMEBase(*kind.split("/"))
+        attached.set_payload(file.content)
+        encode_base64(attached)
+        named = ("utf-8", "", _storable(file.name))
+        attached.add_header("Content-Disposition", "attachment", filename=named)
+        message = MIMEMultipart("mixed", f"{boundary}_0", (message, attached))
     message["From"] = sender
-    message["To"] = Mailbox(username=local, domain=domain)
-    message["Subject"] = letter.subject
+    message["To"] = to
+    message["Subject"] = subject if subject.isascii() else Header(subject, "utf-8").encode()
     message["Date"] = format_datetime(at)
-    message["Message-ID"] = f"<{letter.id}>"
-    if letter.references:
-        message["In-Reply-To"] = f"<{letter.references[-1]}>"
-        first, *rest = letter.references
+    message["Message-ID"] = f"<{message_id}>"
+    if parent.id:
+        message["In-Reply-To"] = f"<{parent.id}>"
+        first, *rest = (*parent.references, parent.id)
         kept = (first, *rest[-MOST_REFERENCES:])
         message["References"] = " ".join(f"<{one}>" for one in kept)
-    message["Auto-Submitted"] = "auto-replied" if letter.is_reply else "auto-generated"
+    message["Auto-Submitted"] = "auto-replied" if parent.id else "auto-generated"
     message["X-Auto-Response-Suppress"] = "All"
-    message.set_content(letter.words.text)
-    if letter.words.html:
-        page = f"<!doctype html><html><head><meta charset=utf-8>{_STYLE}</head><body>{letter.words.html}</body></html>"
-        message.add_alternative(page, subtype="html", cte="quoted-printable")
-    if letter.file is not None:
-        main, _, sub = letter.file.media_type.partition("/")
-        if not re.fullmatch(r"[a-z]{1,20}/[a-z0-9.+-]{1,80}", letter.file.media_type):
-            main, sub = "application", "octet-stream"
-        if main in {"multipart", "message"}:
-            main, sub = "application", "octet-stream"
-        message.add_attachment(
-            letter.file.content, maintype=main, subtype=sub, filename=letter.file.name
-        )
-    # The same again is the same bytes.
-    for number, part in enumerate(message.walk()):
-        if part.is_multipart():
-            part.set_boundary(f"=_zc_{letter.id.partition('@')[0].rpartition('.')[2]}_{number}")
     return message.as_bytes(policy=_AS_SENT)
+
+
+def _text(words: str, kind: str) -> Message:
+    part = MIMENonMultipart("text", kind, charset="utf-8")
+    part["Content-Transfer-Encoding"] = "quoted-printable"  # no server has to carry more than ASCII
+    part.set_payload(b2a_qp(words.encode()).decode("ascii"))
+    return part
 
 
 @cache

@@ -10,7 +10,6 @@ the same Message-ID, by which mail programs and servers that compare them show i
 """
 
 import asyncio
-from contextlib import suppress
 
 from aiosmtplib import (
     SMTP,
@@ -19,8 +18,7 @@ from aiosmtplib import (
     SMTPResponseException,
 )
 
-from channels.email import EmailSettings
-from channels.email.oauth import Login
+from channels.email.logins import Login, Logins, Setup
 from zeroclaw import (
     ChannelRejected,
     ChannelUnauthorized,
@@ -69,16 +67,15 @@ class _Client(SMTP):
 class Sender:
     """Sends for one account."""
 
-    def __init__(self, channel: str, settings: EmailSettings) -> None:
+    def __init__(self, setup: Setup, logins: Logins) -> None:
         """Open nothing yet."""
-        self._channel = channel
-        self._settings = settings
-        self._domain = settings.address.rpartition("@")[2]
+        self._channel, self._settings = setup.channel, setup.settings
+        self._logins = logins
         self._sending = asyncio.Semaphore(MOST_AT_ONCE)
         self._waiting: list[_Client] = []
         self._is_closed = False
 
-    async def send(self, mail: bytes, login: Login, *, sender: str, to: str) -> None:
+    async def send(self, mail: bytes, to: str) -> None:
         """Send one mail to one person.
 
         Raises:
@@ -87,30 +84,20 @@ class Sender:
             ChannelUnauthorized: The server does not accept the login.
             DeliveryUnknown: It may be on its way.
         """
-        async with self._sending:
-            client = self._waited(login)
-            if client is None or not await _takes_another(client, sender):
-                client = self._client(login)
-            is_whole = False
-            try:
-                await self._handed_over(client, mail, sender, to)
-                is_whole = True
-            finally:
-                if is_whole and not self._is_closed:
-                    client.end = asyncio.get_running_loop().call_later(WAITS_S, client.close)
-                    self._waiting.append(client)
-                else:
-                    await client.aclose()
+        async with self._logins.lend() as login, self._sending:
+            while not await self._is_sent(self._client(login), mail, to):
+                pass  # what waited was ended meanwhile; a new one is made at last
 
-    async def try_login(self, login: Login) -> None:
+    async def try_login(self) -> None:
         """Log in, and send nothing."""
-        client = self._client(login)
-        try:
-            await client.connect()
-        except (SMTPException, OSError) as error:
-            raise self._not_sent(error, login) from error
-        finally:
-            await client.aclose()
+        async with self._logins.lend() as login:
+            client = self._new(login)
+            try:
+                await client.connect()
+            except (SMTPException, OSError) as error:
+                raise self._not_sent(error, login) from error
+            finally:
+                await client.aclose()
 
     async def aclose(self) -> None:
         """End what waits, and let nothing wait any more; safe twice."""
@@ -120,17 +107,17 @@ class Sender:
             client.end.cancel()
             await client.aclose()
 
-    def _waited(self, login: Login) -> _Client | None:
-        """Return what waited least and stands by this login; what stands no more is dropped."""
+    def _client(self, login: Login) -> _Client:
+        """Return what waited least and stands by this login, else a new one."""
         while self._waiting:
             client = self._waiting.pop()
             client.end.cancel()
             if client.is_connected and client.proof == login:
                 return client
             client.close()
-        return None
+        return self._new(login)
 
-    def _client(self, login: Login) -> _Client:
+    def _new(self, login: Login) -> _Client:
         async def token(*_: object) -> str:
             return login.secret
 
@@ -145,29 +132,46 @@ class Sender:
             start_tls=None if is_direct else True,  # and never without
             tls_context=login.tls,
             timeout=CALL_S,
-            local_hostname=self._domain,  # without it the library looks its own name up, blocking
+            local_hostname=self._settings.address.rpartition("@")[
+                2
+            ],  # without it the library looks its own name up, blocking
         )
         client.proof = login
         return client
 
-    async def _handed_over(self, client: _Client, mail: bytes, sender: str, to: str) -> None:
-        login = client.proof
+    async def _is_sent(self, client: _Client, mail: bytes, to: str) -> bool:
+        """Send a mail; False where a connection that waited takes no more, and has not seen it."""
+        login, has_waited, is_sent = client.proof, client.is_connected, False
         try:
-            if not client.is_connected:
-                await client.connect()
+            try:
+                if not has_waited:
+                    await client.connect()
                 # Own address, not the empty one that RFC 3834 prefers: servers that take mail with a
                 # login take it from the login's address alone. Bounces are known by their own looks.
-                await client.mail(sender)
-            await client.rcpt(to)
-        except (SMTPException, OSError, ValueError) as error:
-            raise self._not_sent(error, login) from error
-        try:
-            await client.data(mail)
-        except SMTPResponseException as error:
-            raise self._not_sent(error, login) from error
-        except (SMTPException, OSError) as error:
-            message = f"`{self._channel}`: the server's answer to a mail was lost"
-            raise DeliveryUnknown(message) from error
+                await client.mail(self._settings.address)
+            except (SMTPException, OSError) as error:
+                if has_waited:
+                    return False
+                raise self._not_sent(error, login) from error
+            try:
+                await client.rcpt(to)
+            except (SMTPException, OSError, ValueError) as error:
+                raise self._not_sent(error, login) from error
+            try:
+                await client.data(mail)
+            except SMTPResponseException as error:
+                raise self._not_sent(error, login) from error
+            except (SMTPException, OSError) as error:
+                message = f"`{self._channel}`: the server's answer to a mail was lost"
+                raise DeliveryUnknown(message) from error
+            is_sent = True
+        finally:
+            if is_sent and not self._is_closed:
+                client.end = asyncio.get_running_loop().call_later(WAITS_S, client.close)
+                self._waiting.append(client)
+            else:
+                await client.aclose()
+        return True
 
     def _not_sent(self, error: Exception, login: Login) -> ZeroclawError:
         """Return what to raise of a failure before anything was sent."""
@@ -191,19 +195,6 @@ class Sender:
                 return ChannelUnavailable(f"`{name}`: `{host}` can't be reached to send a mail")
             case _:
                 return ChannelUnauthorized(f"`{name}`: `{host}` offers no STARTTLS or no login")
-
-
-async def _takes_another(client: _Client, sender: str) -> bool:
-    """Tell whether a connection that waited takes one mail more; it is cut where it does not."""
-    is_taken = False
-    try:
-        with suppress(SMTPException, OSError):
-            await client.mail(sender)
-            is_taken = True
-    finally:
-        if not is_taken:
-            await client.aclose()
-    return is_taken
 
 
 def _said(error: SMTPResponseException) -> str:

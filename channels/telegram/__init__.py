@@ -12,8 +12,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, Field, model_validator
 
-from channels._remote.servers import is_near
-from channels._remote.settings import RemoteSettings
+from channels._remote.settings import RemoteSettings, is_near
 from zeroclaw import (
     HOOK_PATH,
     Budget,

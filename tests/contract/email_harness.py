@@ -28,8 +28,8 @@ from tests.contract.channel_suite import (
     receiving,
 )
 from tests.contract.loopback_harness import NoMount, no_log, no_transcript
+from tests.emulators.mail.relay import A_MAIL, Relay, relayed
 from tests.fakes.manual_clock import ManualClock
-from tests.fakes.relay import Relay, relayed
 from zeroclaw import (
     Address,
     Admission,
@@ -344,7 +344,7 @@ async def email_placed(directory: Path) -> AsyncGenerator[EmailPlace]:
 
 def lose(harness: Harness, _kind: Losable) -> None:
     assert isinstance(harness, EmailHarness)
-    harness.relay.loses = True
+    harness.relay.cut(A_MAIL)
 
 
 EMAIL = Adapter(

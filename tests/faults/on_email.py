@@ -16,8 +16,7 @@ from typing import TypeVar
 
 from channels.email import decode
 from channels.email.decode import Fetched, Taken
-from channels.email.emulator.servers import AUTHSERV_ID
-from tests.contract.email_harness import CODE, CODES, body, links, mail_from
+from tests.contract.email_harness import CODE, CODES, body, email_settings, links, mail_from
 from tests.faults.forked import COMMAND
 from tests.faults.ledger import Ledger
 from tests.faults.stage import (
@@ -117,7 +116,7 @@ class OnEmail(WithDirectChats[_Chat]):
         self._changed = changed
         self._people = {"ann": here.ann, "bob": here.bob, "olga": here.olga}
         self._ledger = Ledger(directory / "data")
-        self._me = decode.Me(channel="email", address=here.bot, authserv_id=AUTHSERV_ID)
+        self._me = decode.Me(channel="email", settings=email_settings(here.mail, here.bot))
         chats = {name: _Chat(name, address) for name, address in self._people.items()}
         super().__init__(here, directory, chats)
 
@@ -214,7 +213,7 @@ class OnEmail(WithDirectChats[_Chat]):
         first = mail_from(self._here.ann, self._here.bot, "Is there anybody?")
         await self._here.write(self._here.ann, first)
         numbering = await asyncio.to_thread(self._here.mail.numbering, self._here.bot)
-        position = Position(scope=self._me.mailbox, cursor=f"{numbering}:1")
+        position = Position(scope=self._me.settings.mailbox, cursor=f"{numbering}:1")
         await read_up_to(self.directory, self._account, [position])
 
 

@@ -3,11 +3,25 @@
 from datetime import UTC, datetime
 
 from channels._remote.said import Passed
+from channels.email import EmailSettings
 from channels.email.decode import Fetched, Me, Taken, decoded
 from zeroclaw import Envelope, Said
 
 AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
-ME = Me(channel="email", address="bot@zero.test", authserv_id="mx.zero.test", key=b"key")
+
+
+def me_with(**settings: object) -> Me:
+    given: dict[str, object] = {
+        "address": "bot@zero.test",
+        "authserv_id": "mx.zero.test",
+        "password": {"env": "MAIL_PASSWORD"},
+        "imap_host": "imap.zero.test",
+        "smtp_host": "smtp.zero.test",
+    }
+    return Me(channel="email", settings=EmailSettings.model_validate(given | settings), key=b"key")
+
+
+ME = me_with()
 VOUCHED = "Authentication-Results: mx.zero.test; dmarc=pass header.from=a.example"
 HEAD = f"{VOUCHED}\nFrom: Ann <ann@a.example>\nSubject: the sums\nMessage-ID: <one@a.example>"
 

@@ -23,6 +23,7 @@ from tests.unit.channels.email.letters import (
     ME,
     fetched,
     letter,
+    me_with,
     passed,
     reply,
     said,
@@ -88,7 +89,7 @@ def test_a_sender_that_nobody_vouches_for_is_a_stranger() -> None:
     other = HEAD.replace("mx.zero.test;", "mx.a.example;")
     for head in (below, other):
         assert not taken(letter(head=head)).sender.verified
-    assert not taken(letter(), replace(ME, authserv_id="")).sender.verified
+    assert not taken(letter(), me_with(authserv_id="")).sender.verified
 
 
 # --- threads -------------------------------------------------------------------------------------
@@ -137,7 +138,18 @@ def test_what_no_person_wrote_is_passed_over() -> None:
     assert passed(letter(head=HEAD.replace("Ann <ann@a.example>", "nobody"))) == "no one sender"
 
 
-BY_SUBJECT = replace(ME, by_subject=True)
+def test_an_id_is_the_same_for_the_same_mail_alone() -> None:
+    first = own_id("t@a.example", "ann@a.example\nk", "zero.test")
+    others = {
+        own_id(None, "ann@a.example\nk", "zero.test"),
+        own_id("t@a.example", "ann@a.example\nl", "zero.test"),
+        own_id("t@a.example", "bob@a.example\nk", "zero.test"),
+    }
+    assert first == own_id("t@a.example", "ann@a.example\nk", "zero.test")
+    assert len(others - {first}) == 3
+
+
+BY_SUBJECT = me_with(threads="subject")
 SAME_SUBJECT = (
     letter(),
     letter(head=HEAD.replace("one@", "two@").replace("the sums", "AW: Re:  The  sums")),

@@ -22,7 +22,7 @@ from tests.contract.email_harness import (
     email_placed,
     email_settings,
 )
-from tests.emulators.mail.relay import Moment, relay
+from tests.emulators.mail.relay import Moment, relayed
 from tests.fakes.manual_clock import ManualClock, VirtualTimeLoop
 from zeroclaw import Attachment, ChannelRejected, ChannelUnavailable, Said
 
@@ -90,10 +90,13 @@ async def test_a_connection_that_is_cut_loses_no_mail_and_doubles_none(
 ) -> None:
     """Each mail is stored once, in order, and in the end marked as seen. P1, P2, S2-02."""
     desk = Desk()
-    async with relay(place.mail) as between, kept(place, desk, between.port) as ends:
+    async with (
+        relayed(place.mail.imaps, place.mail) as between,
+        kept(place, desk, between.port) as ends,
+    ):
         await place.write("one")
         await desk.holds(1)
-        between.at, between.moment = command, moment
+        between.cut(command, moment)
         await place.write("two")
         await place.write("three")
         await has_ended(place, ends)
@@ -133,10 +136,13 @@ async def test_a_server_that_falls_silent_within_a_command_is_noticed(
     monkeypatch.setattr(imap, "CONNECT_S", 2.0)
     monkeypatch.setattr(imap, "CALL_S", 2.0)
     desk = Desk()
-    async with relay(place.mail) as between, kept(place, desk, between.port, 1_500) as ends:
+    async with (
+        relayed(place.mail.imaps, place.mail) as between,
+        kept(place, desk, between.port, 1_500) as ends,
+    ):
         await place.write("one")
         await desk.holds(1)
-        between.at, between.moment = command, "silent"
+        between.cut(command, "silent")
         await place.write("two")
         await has_ended(place, ends)
         await desk.holds(2)
@@ -171,11 +177,16 @@ class Wire(asyncio.Transport):
         """Say nothing of it."""
 
 
+def wired() -> imap.Protocol:
+    """Hold a connection by which nothing comes but what the protocol is given."""
+    protocol = imap.Protocol(asyncio.get_running_loop())
+    protocol.connection_made(Wire())
+    return protocol
+
+
 async def fetched(pieces: int, every_s: float) -> decode.Fetched | None:
     """Fetch a mail that comes in so many pieces."""
-    loop = asyncio.get_running_loop()
-    protocol = imap.Protocol(loop)
-    protocol.connection_made(Wire())
+    loop, protocol = asyncio.get_running_loop(), wired()
     protocol.state = "SELECTED"
     tag = protocol.new_tag().replace("0", "1")
     mail = b"Subject: it\r\n\r\n".ljust(pieces)
@@ -184,6 +195,19 @@ async def fetched(pieces: int, every_s: float) -> decode.Fetched | None:
     for number, one in enumerate(said):
         loop.call_later(number * every_s, protocol.data_received, one)
     return await imap.Mailbox(protocol, "email").fetch(1, 7, most=pieces)
+
+
+async def test_a_mailbox_that_does_not_say_what_comes_next_is_not_read_from_its_first_mail() -> (
+    None
+):
+    """It was, and all old mail answered; where that is not known, what stands there is searched."""
+    protocol = wired()
+    protocol.state = "AUTH"
+    tag = protocol.new_tag().replace("0", "1")
+    told = f"* 3 EXISTS\r\n* OK [UIDVALIDITY 7] it is\r\n{tag} OK open\r\n".encode()
+    asyncio.get_running_loop().call_soon(protocol.data_received, told)
+    opened = await imap.Mailbox(protocol, "email").open("INBOX")
+    assert opened == imap.Opened(validity=7, next_uid=0)
 
 
 def test_a_large_mail_may_take_long_but_never_stand_still() -> None:

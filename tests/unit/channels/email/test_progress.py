@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from channels.email.progress import FILE_NAME, Progress, Read, read_cursor
+from channels.email.kept import PROGRESS, Progress, Read, read_cursor
 
 
 async def test_what_the_runtime_has_committed_is_not_noted_once_more(tmp_path: Path) -> None:
@@ -14,10 +14,10 @@ async def test_what_the_runtime_has_committed_is_not_noted_once_more(tmp_path: P
     await progress.note(Read(validity=7, uid=1))
     positions["INBOX"] = "7:2"
     await progress.note(Read(validity=7, uid=2))
-    assert (tmp_path / FILE_NAME).read_text() == "7:1 INBOX\n"
+    assert (tmp_path / PROGRESS).read_text() == "7:1 INBOX\n"
     assert await progress.known() == (Read(validity=7, uid=2), Read(validity=7, uid=1))
     await progress.note(Read(validity=7, uid=3))
-    assert (tmp_path / FILE_NAME).read_text() == "7:3 INBOX\n"
+    assert (tmp_path / PROGRESS).read_text() == "7:3 INBOX\n"
 
 
 async def test_the_note_of_another_mailbox_is_none(tmp_path: Path) -> None:

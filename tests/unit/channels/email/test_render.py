@@ -2,7 +2,6 @@
 
 import sys
 from datetime import UTC, datetime, timedelta
-from email.headerregistry import Address as Named
 from email.message import EmailMessage
 from email.parser import BytesParser
 from email.policy import default
@@ -14,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from channels.email import render
-from channels.email.render import Letter, Words
-from tests.unit.channels.email.letters import ME
+from channels.email.decode import NO_PARENT, Parent
+from channels.email.render import Words
+from tests.unit.channels.email.letters import ME, me_with
 from zeroclaw import (
     ApprovalId,
     Card,
@@ -29,7 +29,7 @@ from zeroclaw import (
 from zeroclaw.delivery.account import is_much
 
 AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
-BOT = Named(display_name="Zero, the bot", addr_spec="bot@zero.test")
+BOT = '"Zero, the bot" <bot@zero.test>'
 RECEIPT = CheckedReceipt(token="t", tool="shell", summary="run <b>", outcome="ok", at=AT)
 CALL = CardCall(
     approval=ApprovalId("a-1"),
@@ -42,26 +42,42 @@ CALL = CardCall(
     scope="all of it",
 )
 CARD = Card(key="c", asked_by="Ann <b>", calls=(CALL,), deadline_at=AT + timedelta(minutes=9))
-LETTER = Letter(id="zc..x@zero.test", to="ann@a.example", subject="Re: sums", words=Words(text="4"))
+FOUR = Words(text="4")
+PARENT = Parent(id="one@a.example", references=("root@a.example",))
 
 
 def rich(text: str) -> str:
     return render.answer(render.markdown(text), ()).html
 
 
-def sent(letter: Letter) -> EmailMessage:
-    raw = render.mail(letter, sender=BOT, at=AT)
+def written(
+    words: Words = FOUR,
+    *,
+    message_id: str = "zc..x@zero.test",
+    parent: Parent = PARENT,
+    file: OutgoingFile | None = None,
+) -> bytes:
+    raw = render.mail(
+        lambda: words,
+        message_id=message_id,
+        sender=BOT,
+        to="ann@a.example",
+        subject="Re: sums",
+        at=AT,
+        parent=parent,
+        file=file,
+    )
     assert raw.isascii()
+    return raw
+
+
+def read(raw: bytes) -> EmailMessage:
     return BytesParser(policy=default).parsebytes(raw)
 
 
 def test_the_text_is_the_markdown_as_it_is_and_the_plain_form_what_its_html_says() -> None:
     rendered = render.markdown("*a*\r\n\tb\rc")
-    assert (rendered.body, rendered.plain, render.measure(rendered)) == (
-        "*a*\n\tb\nc",
-        "a\nb\nc",
-        8,
-    )
+    assert (rendered.body, rendered.plain) == ("*a*\n\tb\nc", "a\nb\nc")
     assert render.answer(rendered, ()).text == "*a*\n\tb\nc"
     assert render.answer(rendered, (), is_plain=True) == Words(text="a\nb\nc")
     drawn = render.markdown(
@@ -242,7 +258,7 @@ def test_a_card_shows_the_whole_call_and_links() -> None:
         CARD,
         id="zc..0123@zero.test",
         to="ann@a.example",
-        me=replace(ME, address="bot+x@zero.test"),
+        me=me_with(address="bot+x@zero.test"),
     )
     for piece in (
         "3. shell: run </pre><script>",
@@ -276,17 +292,6 @@ def test_an_ending_says_by_whom_and_why() -> None:
     assert "stopped" in render.ended(Outcome(card=both, endings=(stopped,))).text
 
 
-def test_an_id_is_the_same_for_the_same_mail_alone() -> None:
-    first = render.letter_id("t@a.example", "k", "ann@a.example", "zero.test")
-    others = {
-        render.letter_id(None, "k", "ann@a.example", "zero.test"),
-        render.letter_id("t@a.example", "l", "ann@a.example", "zero.test"),
-        render.letter_id("t@a.example", "k", "bob@a.example", "zero.test"),
-    }
-    assert first == render.letter_id("t@a.example", "k", "ann@a.example", "zero.test")
-    assert len(others - {first}) == 3
-
-
 @pytest.mark.parametrize(
     ("subject", "answer"),
     {
@@ -301,37 +306,39 @@ def test_an_answer_bears_the_subject(subject: str, answer: str) -> None:
 
 
 def test_a_mail_says_that_it_is_automatic_and_what_it_answers() -> None:
-    mail = sent(replace(LETTER, references=("root@a.example", "one@a.example")))
+    mail = read(written())
     assert mail["From"] == '"Zero, the bot" <bot@zero.test>'
     assert (mail["To"], mail["Subject"]) == ("ann@a.example", "Re: sums")
     assert mail["Message-ID"] == "<zc..x@zero.test>"
     assert mail["In-Reply-To"] == "<one@a.example>"
     assert mail["References"] == "<root@a.example> <one@a.example>"
     assert (mail["Auto-Submitted"], mail["X-Auto-Response-Suppress"]) == ("auto-replied", "All")
-    assert sent(replace(LETTER, is_reply=False))["Auto-Submitted"] == "auto-generated"
+    assert read(written(parent=NO_PARENT))["Auto-Submitted"] == "auto-generated"
 
 
 def test_a_long_thread_keeps_its_first_and_its_last_ids() -> None:
     ids = tuple(f"{number}@a.example" for number in range(100))
-    named = sent(replace(LETTER, references=ids))["References"].split()
+    parent = Parent(id=ids[-1], references=ids[:-1])
+    named = read(written(parent=parent))["References"].split()
     assert (named[0], named[-1], len(named)) == ("<0@a.example>", "<99@a.example>", 21)
 
 
 def test_long_ids_travel_as_they_are() -> None:
     """The standard library encodes what does not fit a line, and an id that is encoded is none."""
     long = f"{'r' * 100}@a.example"
-    letter = replace(LETTER, id=f"zc.{'c' * 160}.x@zero.test", references=(long, long))
-    raw = render.mail(letter, sender=BOT, at=AT)
+    raw = written(
+        message_id=f"zc.{'c' * 160}.x@zero.test", parent=Parent(id=long, references=(long,))
+    )
     assert b"=?utf-8" not in raw
     assert f"<{long}> <{long}>".encode() in raw
 
 
 def test_the_same_mail_again_is_the_same_bytes() -> None:
     file = OutgoingFile(name='ü "x".csv', media_type="text/csv", content=b"a", key="f")
-    letter = replace(LETTER, words=Words(text="ü", html="<p>ü</p>"), file=file)
-    once, again = (render.mail(letter, sender=BOT, at=AT) for _ in range(2))
+    words = Words(text="ü", html="<p>ü</p>")
+    once, again = (written(words, file=file) for _ in range(2))
     assert once == again
-    mail = sent(letter)
+    mail = read(once)
     [attached] = mail.iter_attachments()
     assert (attached.get_filename(), attached.get_payload(decode=True)) == ('ü "x".csv', b"a")
 
@@ -341,7 +348,7 @@ def test_the_same_mail_again_is_the_same_bytes() -> None:
 )
 def test_a_file_of_an_odd_kind_is_bytes(kind: str) -> None:
     file = OutgoingFile(name="a", media_type=kind, content=b"a", key="f")
-    [attached] = sent(replace(LETTER, file=file)).iter_attachments()
+    [attached] = read(written(file=file)).iter_attachments()
     assert attached.get_content_type() == "application/octet-stream"
 
 
@@ -352,7 +359,7 @@ def test_a_caption_is_plain() -> None:
 @given(st.text(max_size=200))
 def test_every_text_travels_whole(text: str) -> None:
     rendered = render.markdown(text)
-    mail = sent(replace(LETTER, words=render.answer(rendered, ())))
+    mail = read(written(render.answer(rendered, ())))
     part = mail.get_body(("plain",))
     assert part is not None
     got = part.get_content().replace("\r\n", "\n")

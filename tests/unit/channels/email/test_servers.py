@@ -28,8 +28,8 @@ from tests.contract.email_harness import (
     mail_from,
 )
 from tests.emulators.mail.milter import handed_over, milter
+from tests.emulators.mail.relay import relayed
 from tests.fakes.manual_clock import ManualClock
-from tests.fakes.relay import relayed
 from zeroclaw import (
     Address,
     Answered,
@@ -198,7 +198,11 @@ async def test_a_server_that_tells_of_nothing_is_asked_now_and_then(
     place: EmailPlace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One without IDLE; the second mail came after the search that found the first."""
-    monkeypatch.setattr(Mailbox, "can_idle", False)
+
+    async def idle(_mailbox: Mailbox, _limit_s: float) -> bool:
+        return False
+
+    monkeypatch.setattr(Mailbox, "idle", idle)
     desk, clock = Desk(), ManualClock()
     settings = email_settings(place.mail, place.bot)
     channel = EmailChannel(email_context(settings, clock, positions={}, log=noting(place.facts)))

@@ -186,7 +186,7 @@ REFUSALS: Mapping[str, tuple[tuple[int, bytes] | None, type[ZeroclawError], str]
     ),
     "too many": ((429, b"{}"), ChannelUnavailable, "429"),
     "it fails": ((503, b"later"), ChannelUnavailable, "503"),
-    "it says nothing": (None, ChannelUnavailable, "can't be reached"),
+    "it says nothing": (None, ChannelUnavailable, "gave no answer"),
     "no token": ((200, b"{}"), ChannelUnavailable, "200"),
     "what can not be one": ((200, b'{"access_token": "a\\nb"}'), ChannelUnavailable, "200"),
     "another way round": ((302, b"there"), ChannelUnauthorized, "302"),

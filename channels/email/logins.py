@@ -1,0 +1,162 @@
+"""What proves who logs in: a password, or an access token of OAuth 2, kept until shortly before its end.
+
+Two ways of RFC 6749 lead to a token without a person: by a refresh token that somebody got for this
+account (section 6; Google, Microsoft), or as the application itself, where an administrator has let
+it in (section 4.4; Exchange Online). Microsoft gives a new refresh token with each answer and takes
+the one before for 90 days (read 2026-11), others take each once; so the newest is kept in the
+channel's directory, for its owner alone, beside a digest of the one that was configured.
+"""
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing, asynccontextmanager
+from hashlib import sha256
+from pathlib import Path
+from ssl import SSLContext, create_default_context
+
+from channels._remote.fields import as_object, number, parsed, text
+from channels._remote.http import Form, Http
+from channels._remote.limits import FAILED, FIRST_FAILURE, TOO_MANY
+from channels.email import EmailSettings
+from channels.email.kept import Kept
+from zeroclaw import ChannelUnauthorized, ChannelUnavailable, Clock, DeliveryUnknown, Hidden, Value
+
+EARLY_S = 120.0
+"""So long before its end a token is given up, that none ends within a login."""
+UNSTATED_S = 1_200.0
+MOST_BYTES = 65_536
+_TOKEN = re.compile(r"[!-~]{1,20000}")
+_CODE = re.compile(r"[a-z_]{1,40}")
+
+
+class Setup(Value):
+    """What an account is reached by.
+
+    Attributes:
+        channel: The name in the configuration.
+        settings: Who logs in, and where.
+        secrets: The password; or the refresh token, and what proves the application.
+        directory: Where the newest refresh token is kept; None for nowhere.
+        clock: By which a token ends; None where none is used for long.
+    """
+
+    channel: str
+    settings: EmailSettings
+    secrets: Hidden[Mapping[str, str]]
+    directory: Path | None = None
+    clock: Clock | None = None
+
+
+class Login(Value):
+    """What one login takes.
+
+    Attributes:
+        secret: A password, or an access token.
+        tls: What the server is verified with.
+    """
+
+    username: str
+    secret: str
+    tls: SSLContext
+    is_token: bool = False
+
+    @property
+    def called(self) -> str:
+        """What a server does not accept that refuses it."""
+        return "access token" if self.is_token else "user name and password"
+
+
+class Logins:
+    """Those of one account."""
+
+    def __init__(self, setup: Setup) -> None:
+        """Ask for nothing yet.
+
+        Raises:
+            ChannelUnauthorized: The password is not set.
+        """
+        self._channel, self._settings, self._secrets = setup.channel, setup.settings, setup.secrets
+        if self._settings.password and not self._secrets.get("password"):
+            message = f"`{self._channel}`: the password is not set"
+            raise ChannelUnauthorized(message)
+        self._now = setup.clock.monotonic if setup.clock else float
+        self._kept = Kept(setup.directory, "refresh-token")
+        self._asking = asyncio.Lock()
+        self._tls: SSLContext | None = None
+        self._token, self._ends_at = "", 0.0
+
+    @asynccontextmanager
+    async def lend(self) -> AsyncGenerator[Login]:
+        """Lend what a login takes; a token that a server refuses is not lent again.
+
+        Raises:
+            ChannelUnauthorized: No token is given for what is configured, or a new one is refused.
+            ChannelUnavailable: None can be asked for now, or one is refused that was taken before.
+        """
+        tls, username = await self._trusted(), self._settings.username or self._settings.address
+        if password := self._secrets.get("password"):
+            yield Login(username=username, secret=password, tls=tls)
+            return
+        async with self._asking:
+            now = self._now()
+            is_new = not self._token or now >= self._ends_at
+            if is_new:
+                await self._renew(tls, now)
+            token = self._token
+        try:
+            yield Login(username=username, secret=token, tls=tls, is_token=True)
+        except ChannelUnauthorized as error:
+            self._token = ""
+            if is_new:
+                raise
+            message = f"{error}; it did before, so the next attempt asks for another"
+            raise ChannelUnavailable(message) from error
+
+    async def _renew(self, tls: SSLContext, now: float) -> None:
+        """Get a token; what is told of a refusal is its status and its code, never its words."""
+        settings, configured = self._settings, self._secrets.get("refresh_token", "")
+        digest, _, newest = (await self._kept.read()).partition(" ")
+        refresh = newest if configured and digest == _digest(configured) else configured
+        form = {
+            "grant_type": "refresh_token" if refresh else "client_credentials",
+            "client_id": settings.client_id,
+            "client_secret": self._secrets.get("client_secret", ""),
+            "refresh_token": refresh,
+            "scope": settings.token_scope,
+        }
+        data = Form({key: value for key, value in form.items() if value})
+        try:
+            async with aclosing(Http(self._channel, "`token_url`", tls=tls)) as http:
+                answer = await http.call("POST", settings.token_url, data=data, most=MOST_BYTES)
+        except DeliveryUnknown as error:
+            raise ChannelUnavailable(str(error)) from None
+        found, status = as_object(parsed(answer.content)), answer.status
+        token, newest, code = (
+            text(found, key) for key in ("access_token", "refresh_token", "error")
+        )
+        if status >= FIRST_FAILURE or not _TOKEN.fullmatch(token):
+            why = f"{status} {code}" if _CODE.fullmatch(code) else f"{status}"
+            message = f"`{self._channel}`: `token_url` gives no access token ({why})"
+            if FIRST_FAILURE <= status < FAILED and status != TOO_MANY:
+                raise ChannelUnauthorized(message)
+            raise ChannelUnavailable(message)
+        if configured and newest not in {"", configured}:
+            await self._kept.keep(f"{_digest(configured)} {newest}")
+        self._token = token
+        self._ends_at = now + (number(found, "expires_in") or UNSTATED_S) - EARLY_S
+
+    async def _trusted(self) -> SSLContext:
+        """Return what servers are verified with; reading certificates takes a while."""
+        if self._tls is None:
+            ca_file = self._settings.ca_file or None
+            try:
+                self._tls = await asyncio.to_thread(create_default_context, cafile=ca_file)
+            except OSError as error:
+                message = f"`{self._channel}`: `ca_file` can't be read as certificates"
+                raise ChannelUnauthorized(message) from error
+        return self._tls
+
+
+def _digest(secret: str) -> str:
+    return sha256(secret.encode()).hexdigest()[:20]
