@@ -189,6 +189,13 @@ class Item(Value):
     refused: tuple[str, ...] = ()
 
 
+class Waiting(Value):
+    """An item that starts a turn, and the version of its row as it was read."""
+
+    item: Item
+    version: int
+
+
 def words_of(content: Content) -> str:
     """Return what somebody said, or the command that they gave; empty for what was not said."""
     match content:

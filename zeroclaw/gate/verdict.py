@@ -116,6 +116,11 @@ class GatedBatch(Value):
         """One row for each call that was frozen."""
         return tuple(map(to_put, self.frozen))
 
+    @property
+    def starts(self) -> bool:
+        """Some of its calls run, and no question comes before that."""
+        return not self.approvals and any(isinstance(one, Allowed) for one in self.verdicts)
+
 
 class Cleared(Value):
     """The last check has nothing against the run.

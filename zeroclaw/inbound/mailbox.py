@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from zeroclaw.backoff import BackOff
 from zeroclaw.channel import ChannelLog
 from zeroclaw.clock import Clock
-from zeroclaw.conversation.inbox import Item
+from zeroclaw.conversation.inbox import Waiting
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import Fenced
 from zeroclaw.inbound.reassembly import Debounce
@@ -139,21 +139,24 @@ class Mailboxes(Struct, kw_only=True, eq=False):
 
     async def _work(self, conversation: ConversationId, news: asyncio.Event) -> None:
         """Serve until there is nothing left; returns without a pause after the last look."""
+        # What came while the one before failed is looked at by the turn that is taken up.
+        news.set()
         await self.turns.caught_up(conversation)
         session = await self.sessions.take(conversation)
         if session.history.turn is not None:
             await self.turns.resume(session, news)
-        else:
+        elif not session.was_left:
             await self._wait_for_predecessor(conversation)
         while True:
             news.clear()
             await self.turns.between(session)
-            items: tuple[Item, ...] = ()
+            items: tuple[Waiting, ...] = ()
             if self._may_start:
                 items = await self.debounce.next(conversation, news, lambda: self._may_start)
             if items and self._may_start:
                 # A halt lets it go on: the turn begins after it.
-                await self.turns.prepare(session, items, news, lambda: self._admitting)
+                said = tuple(one.item for one in items)
+                await self.turns.prepare(session, said, news, lambda: self._admitting)
             # The switch may have been moved while it waited for a message more, or for a file.
             if items and self._may_start:
                 await self.turns.run(session, items, news)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime
 
-from zeroclaw.conversation.inbox import INBOX, Ask, Item, Piece
+from zeroclaw.conversation.inbox import INBOX, Ask, Item, Piece, Waiting
 from zeroclaw.conversation.message_text import piece_of as piece_in
 from zeroclaw.conversation.message_text import run_of
 from zeroclaw.envelope import (
@@ -169,7 +169,7 @@ class Debounce:
 
     async def next(
         self, conversation: ConversationId, news: asyncio.Event, is_wanted: Callable[[], bool]
-    ) -> tuple[Item, ...]:
+    ) -> tuple[Waiting, ...]:
         """Return the items of the next turn, the oldest first; nothing when nothing waits.
 
         Args:
@@ -180,9 +180,11 @@ class Debounce:
         has_rung = False
         whole: set[str] = set()
         while True:
-            items = together(await self._queued(conversation, 1))
+            rows = await self._queued(conversation, 1)
+            items = together(rows)
             if items and (_collects(items[0]) or piece_in(items[0]) is not None):
-                items = together(await self._queued(conversation, MOST + MOST_PIECES))
+                rows = await self._queued(conversation, MOST + MOST_PIECES)
+                items = together(rows)
             wait_s = self._wait_s(items, self._context.clock.now())
             if not is_wanted():
                 break
@@ -196,7 +198,8 @@ class Debounce:
             whole = in_pieces
         if has_rung:
             news.set()
-        return items
+        versions = {row.key: row.version for row in rows}
+        return tuple(Waiting(item=one, version=versions[one.id]) for one in items)
 
     async def _queued(self, conversation: ConversationId, limit: int) -> tuple[Row, ...]:
         return await self._context.store.select(

@@ -106,6 +106,7 @@ class TurnContext(Value):
     Attributes:
         opened: How it began.
         row: As it stood then; its refs have grown since.
+        version: Of the row, then.
         composer: Composes its requests.
         news: Set when the control lane has something new.
         why: Why it fails, for operators, where that is not what its person reads.
@@ -116,6 +117,7 @@ class TurnContext(Value):
     session: ConversationSession
     opened: TurnOpened
     row: TurnRow
+    version: int
     composer: Composer
     news: asyncio.Event
     why: Localized | None = None

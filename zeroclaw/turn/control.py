@@ -54,18 +54,18 @@ class ControlLane:
         """Hand every control item to the running turn, until cancelled.
 
         Args:
-            news: Set when the lane has something new.
+            news: Set when the lane has something new that `between` has not seen.
             opened: How the turn began.
             call_of: The call that an approval of the open batch is about.
             tell: Hands it over.
         """
         while True:
+            await news.wait()
             news.clear()
             for item in await self._waiting():
                 if item.id not in self._seen:
                     self._seen.add(item.id)
                     await self._during(item, opened, call_of, tell)
-            await news.wait()
 
     async def between(self) -> None:
         """Serve the lane while no turn runs."""

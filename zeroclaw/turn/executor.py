@@ -13,7 +13,7 @@ from zeroclaw.context.tokens import of_message
 from zeroclaw.delivery.rows import File, notice_row, outbox_row
 from zeroclaw.envelope import ActionId, ApprovalId, Reader, is_off_the_record
 from zeroclaw.gate.conditions import facts_of
-from zeroclaw.gate.verdict import Allowed, Stopped
+from zeroclaw.gate.verdict import Stopped
 from zeroclaw.limits import loops
 from zeroclaw.message import ToolCall, ToolMessage, Usage
 from zeroclaw.provider import ModelRequest
@@ -157,11 +157,10 @@ class EffectExecutor:
             chats = self._services.gate.approvers(self._opened.principal, here.address)
             writes += await self._asks.put(gated.approvals, chats, here)
         spoken = entries.Gated(verdicts=gated.verdicts, at=self._services.clock.now())
-        starts = any(isinstance(one, Allowed) for one in gated.verdicts) and not gated.approvals
         await self._tell(
             Transition(
                 events=(spoken,),
-                point=None if starts else DurablePoint.GATED,
+                point=None if gated.starts else DurablePoint.GATED,
                 journal=(spoken,),
                 audited=gated.audited,
                 writes=writes,
@@ -184,6 +183,7 @@ class EffectExecutor:
         """Check calls for the last time; that they start is on record before the first does."""
         async with asyncio.TaskGroup() as group:
             checks = [group.create_task(self._check(*one)) for one in slots.items()]
+        self.calls.gated_in = None
         happened = NOTHING
         for one in checks:
             happened = happened.then(one.result())

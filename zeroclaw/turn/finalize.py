@@ -6,7 +6,7 @@ receipts of calls that the end cut short, and the outbox row that carries the te
 
 from zeroclaw.conversation import message_text
 from zeroclaw.conversation.inbox import State, item_put
-from zeroclaw.conversation.turn_row import read_turn, turn_put
+from zeroclaw.conversation.turn_row import TurnRow, read_turn, turn_put
 from zeroclaw.delivery import rows
 from zeroclaw.delivery.live import DraftHandle
 from zeroclaw.delivery.rows import Left, Text, Uncertainty, lost_from, notice_row, outbox_row
@@ -101,10 +101,11 @@ class Finalizer:
         # What the plan that was committed came to; the final is announced once its draft is closed.
         made: list[tuple[Put, str]] = []
         is_fresh = left is not None and not left.is_begun and not left.inherited
+        known = [(self._turn.row, self._turn.version)] if is_fresh else []
 
         async def planned() -> Transition:
             stopped = await asks.stopped(ended.approvals, ended.by)
-            row, version, _ = await read_turn(services.store, self._opened.turn)
+            row, version = known.pop() if known else await self._row()
             is_certain = is_fresh and not row.refs and not row.sending
             mark = services.outbox.begins(row.address) if is_certain else ""
             notes, marks = await self._turn.of_budgets()
@@ -133,6 +134,10 @@ class Finalizer:
         committed = await session.transact(await planned())
         services.outbox.announce_written(one for one in committed.writes if one is not made[0][0])
         return made[0]
+
+    async def _row(self) -> tuple[TurnRow, int]:
+        row, version, _ = await read_turn(self._services.store, self._opened.turn)
+        return row, version
 
     def _told(self, done: Done) -> tuple[Put, ...]:
         """Return the notes to operators about a turn that failed, and what it may have done."""

@@ -15,12 +15,12 @@ from zeroclaw.context.composer import Composer, Whose
 from zeroclaw.conversation import message_text
 from zeroclaw.conversation.downloads import Told
 from zeroclaw.conversation.inbox import (
-    INBOX,
     Again,
     Ask,
     Item,
     Summarise,
     UseTool,
+    Waiting,
     item_put,
     said_by,
 )
@@ -34,7 +34,7 @@ from zeroclaw.gate.conditions import Query
 from zeroclaw.gate.policy import why_refused
 from zeroclaw.gate.taint import joined, named
 from zeroclaw.message import ToolCall, UserMessage
-from zeroclaw.store import DurablePoint, Put, RowKind
+from zeroclaw.store import DurablePoint
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Localized
 from zeroclaw.turn import batch
@@ -82,15 +82,16 @@ class TurnRunner:
         await self._services.arrivals.fetch(session.fence, items, news, is_wanted)
 
     async def run(
-        self, session: ConversationSession, items: tuple[Item, ...], news: asyncio.Event
+        self, session: ConversationSession, waiting: tuple[Waiting, ...], news: asyncio.Event
     ) -> None:
         """Run the turn that items start together, until its answer is delivered or refused.
 
         Args:
             session: Of their conversation.
-            items: At least one, the oldest first; several are messages of one person.
+            waiting: At least one, the oldest first; several are messages of one person.
             news: Set when the control lane has something new.
         """
+        items = tuple(one.item for one in waiting)
         item = items[0]
         told = await self._services.arrivals.told(items)
         opened = self._opening(session, item, told)
@@ -98,16 +99,15 @@ class TurnRunner:
             await self._declined(session, item, opened)
             return
         row = TurnRow(turn=opened.turn, item=replace(item, turn=opened.turn))
-        turn = await self._prepared(self._turn(session, opened, row, news))
-        taken: list[Put] = []
-        for one in items:
-            waiting = await self._services.store.get(RowKind.INBOX, one.id)
-            # As it is read, not as it is written: an earlier release may have spelled it otherwise.
-            if waiting is None or waiting.state != "queued" or INBOX.of(waiting) != one:
-                return
-            state = "taken" if one is item else "joined"
-            whose = replace(one, turn=opened.turn)
-            taken.append(item_put(whose, state, expect=waiting.version))
+        turn = await self._prepared(self._turn(session, opened, row, news, version=1))
+        taken = [
+            item_put(
+                replace(one.item, turn=opened.turn),
+                "taken" if one.item is item else "joined",
+                expect=one.version,
+            )
+            for one in waiting
+        ]
         try:
             await session.commit(
                 Transition(
@@ -127,8 +127,8 @@ class TurnRunner:
         if turn is None:
             return
         opened, state = turn.opened, turn.state
-        row, _, _ = await read_turn(self._services.store, opened.turn)
-        context = self._turn(session, opened, row, news)
+        row, version, _ = await read_turn(self._services.store, opened.turn)
+        context = self._turn(session, opened, row, news, version=version)
         if turn.resumed >= MOST_RESUMED and not isinstance(state, Done):
             note = catalogue.CUT_OFF_AGAIN.to(opened.principal.language)
             context = replace(context, why=catalogue.GIVEN_UP.about())
@@ -194,7 +194,13 @@ class TurnRunner:
     # --- the beginning -------------------------------------------------------------------------
 
     def _turn(
-        self, session: ConversationSession, opened: TurnOpened, row: TurnRow, news: asyncio.Event
+        self,
+        session: ConversationSession,
+        opened: TurnOpened,
+        row: TurnRow,
+        news: asyncio.Event,
+        *,
+        version: int,
     ) -> TurnContext:
         here, whose = session.conversation, opened.principal
         composer = Composer(
@@ -209,6 +215,7 @@ class TurnRunner:
             session=session,
             opened=opened,
             row=row,
+            version=version,
             composer=composer,
             news=news,
         )

@@ -135,6 +135,7 @@ class ConversationSession:
             is summarised; cleared by who has read them there.
         journal_bytes: Of the entries that the history was made of.
         requests: What is known of its requests to the model.
+        was_left: It was left tidy before, with all that came before it answered.
     """
 
     def __init__(
@@ -161,6 +162,7 @@ class ConversationSession:
         self.audit_is_longer = audit_is_longer
         self.journal_bytes = journal_bytes
         self.requests = RequestRecord()
+        self.was_left = False
 
     @property
     def conversation(self) -> ConversationId:
@@ -268,6 +270,7 @@ class SessionCache:
 
     def leave(self, session: ConversationSession) -> None:
         """Keep a session on which nothing is under way and nothing failed."""
+        session.was_left = True
         self._kept[session.conversation] = (session, self._clock.monotonic())
         self._clear()
 

@@ -15,7 +15,7 @@ from zeroclaw.foreign import Raised, call, call_now
 from zeroclaw.gate.action import Frozen
 from zeroclaw.gate.approval import APPROVALS
 from zeroclaw.gate.conditions import facts_of
-from zeroclaw.gate.grant import GRANTS
+from zeroclaw.gate.grant import GRANTS, Grant
 from zeroclaw.gate.outgoing_files import judged
 from zeroclaw.gate.taint import Files, Source, Taint, files_after, of_result
 from zeroclaw.gate.verdict import Cleared, GatedBatch, Setting, Stopped
@@ -130,7 +130,11 @@ def refused(
 
 
 class ToolCalls:
-    """Checks and runs the calls of one turn."""
+    """Checks and runs the calls of one turn.
+
+    Attributes:
+        gated_in: What the gate was handed, until the calls that start at once are checked.
+    """
 
     def __init__(self, turn: TurnContext) -> None:
         """Begin with no call cleared."""
@@ -138,16 +142,26 @@ class ToolCalls:
         self._services, self._session, self._opened = turn.services, turn.session, turn.opened
         self._cleared: dict[ActionId, tuple[Frozen, Cleared]] = {}
         self._workspace: Path | None = None
+        self.gated_in: Setting | None = None
 
     async def setting(self, action: ActionId | None = None) -> Setting:
         """Return what the gate is handed now; `action` names the call that a child would be of."""
-        context, taint = await self._context(action)
-        grants = GRANTS.all(self._services.store, conversation=context.conversation)
+        before = self.gated_in
+        if before is None:
+            context, taint = await self._context(action)
+        else:
+            # Nothing has run since the gate spoke.
+            spawned = partial(self._spawned, action)
+            context, taint = replace(before.context, spawned=spawned), before.taint
+        grants: tuple[Grant, ...] = ()
+        if before is None or before.grants:
+            found = GRANTS.all(self._services.store, conversation=context.conversation)
+            grants = tuple([one async for one in found])
         return Setting(
             context=context,
             turn=self._opened.turn,
             direct=self._turn.address.direct,
-            grants=tuple([one async for one in grants]),
+            grants=grants,
             known=self._services.known(self._opened.principal),
             out=self._services.revoked(self._opened.principal),
             taint=taint,
@@ -167,7 +181,7 @@ class ToolCalls:
             address=self._turn.address,
             workspace=workspace,
             clock=services.clock,
-            spawned=lambda spawned: self._spawned(action, spawned),
+            spawned=partial(self._spawned, action),
             max_file_bytes=services.max_file_bytes(self._turn.address),
             untrusted=bool(history.untrusted),
             skills=services.sources.offers.folders_for(
@@ -183,9 +197,11 @@ class ToolCalls:
 
     async def gate(self, calls: tuple[ToolCall, ...]) -> GatedBatch:
         """Gate a batch; what waits for no person runs as it was gated, and is not read again."""
-        gated = await self._services.gate.gate_batch(calls, await self.setting())
-        if not gated.approvals:
+        setting = await self.setting()
+        gated = await self._services.gate.gate_batch(calls, setting)
+        if gated.starts:
             self._turn.gated.update({one.action.id: one for one in gated.frozen})
+            self.gated_in = setting
         return gated
 
     async def check(

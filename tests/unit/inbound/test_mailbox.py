@@ -51,6 +51,28 @@ async def test_a_turn_that_a_fault_cut_off_goes_on(world: World) -> None:
         assert await house.states() == ["answered"]
 
 
+async def test_what_a_turn_was_told_that_failed_is_told_again_to_the_one_that_goes_on(
+    world: World,
+) -> None:
+    """Its lane may have nothing new then (P1)."""
+    failed: list[DurablePoint] = []
+
+    def fail(commit: Commit) -> None:
+        if commit.point is DurablePoint.FINISHED and not failed:
+            failed.append(commit.point)
+            message = "this works the next time"
+            raise LookupError(message)
+
+    world.model.will((asyncio.Event(),), (asyncio.Event(),))
+    async with world.running() as house:
+        await house.say("one")
+        world.store.before = fail
+        await house.say("/stop")
+        assert await house.states() == ["taken", "control"]
+        await house.advance(AGAIN.first_s)
+        assert await house.states() == ["stopped", "answered"]
+
+
 async def test_a_turn_that_always_fails_is_given_up_and_told(world: World) -> None:
     """After three tries that came no further, to person and operator (P1, S4-19)."""
 

@@ -7,7 +7,7 @@ from tests.fakes.house import House, World
 from tests.fakes.manual_clock import VirtualTimeLoop
 from tests.fakes.scripted_calls import Call
 from tests.fakes.scripted_model import asks_for, says
-from zeroclaw.conversation.inbox import INBOX
+from zeroclaw.conversation.inbox import INBOX, Waiting
 from zeroclaw.conversation.turn_row import TURNS
 from zeroclaw.envelope import ItemId
 from zeroclaw.errors import Conflict
@@ -192,12 +192,12 @@ async def test_a_message_that_changed_since_it_was_looked_at_is_looked_at_again(
         await house.say("/halt")
         await house.say("tow")
         [row] = await house.rows(RowKind.INBOX, "queued")
-        stale = INBOX.of(row)
+        stale = Waiting(item=INBOX.of(row), version=row.version)
         await house.edit("p2", "two")
-        session = await open_session(world.store, Leases(world.store), stale.conversation)
+        session = await open_session(world.store, Leases(world.store), stale.item.conversation)
         await house.services.runner.run(session, (stale,), asyncio.Event())
         await house.services.runner.run(
-            session, (replace(stale, id=ItemId("gone")),), asyncio.Event()
+            session, (replace(stale, item=replace(stale.item, id=ItemId("gone"))),), asyncio.Event()
         )
         await house.services.runner.resume(session, asyncio.Event())
         assert await house.states() == ["queued"]
