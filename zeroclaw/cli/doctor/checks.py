@@ -10,7 +10,7 @@ from typing import Literal
 
 from zeroclaw.cli.doctor.health import AGAIN, Health
 from zeroclaw.host.answers import ChannelSeen, Errors, Status
-from zeroclaw.value import Value, field
+from zeroclaw.value import Struct, Value, field
 
 Verdict = Literal["ok", "warn", "fail"]
 
@@ -83,7 +83,7 @@ class Disk(Value):
     bound_bytes: int
 
 
-class Facts(Value):
+class Facts(Struct, kw_only=True):
     """What was found and is yet to be judged.
 
     Attributes:

@@ -40,7 +40,6 @@ from zeroclaw.retention.disk import free_bytes
 from zeroclaw.stores.sqlite.files import FILE_NAME, has_wal_reset_bug
 from zeroclaw.stores.sqlite.reader import open_for_looking
 from zeroclaw.tools.attachments import try_reader
-from zeroclaw.value import replace
 
 _ANSWER_S = 5.0
 _PLATFORM_S = 15.0
@@ -68,30 +67,21 @@ async def probe(config: Path | None, data_dir: Path | None) -> Facts:
         provider = warn("provider", why, "mend them first")
     else:
         provider = await _provider(start)
-        facts = replace(
-            facts,
-            enabled=tuple(part.name for part in start.checked.channels),
-            missing=start.checked.missing,
-            sandbox=await _sandbox(start.config.tools),
-            accounts=await _accounts(start.checked),
-        )
+        facts.enabled = tuple(part.name for part in start.checked.channels)
+        facts.missing = start.checked.missing
+        facts.sandbox = await _sandbox(start.config.tools)
+        facts.accounts = await _accounts(start.checked)
     data = await asyncio.to_thread(_data, config, data_dir, start)
     if data is not None:
-        status, errors = await _daemon(data)
-        store, used_bytes = await _store(data, now)
+        facts.status, facts.errors = await _daemon(data)
+        facts.store, used_bytes = await _store(data, now)
         retention = RetentionSettings() if start is None else start.config.retention
-        disk = await asyncio.to_thread(_disk, data, used_bytes, retention.max_disk_mb * 1_000_000)
-        facts = replace(facts, status=status, errors=errors, store=store, disk=disk)
+        bound_bytes = retention.max_disk_mb * 1_000_000
+        facts.disk = await asyncio.to_thread(_disk, data, used_bytes, bound_bytes)
     loose = await asyncio.to_thread(_permissions, config, data)
-    return replace(
-        facts,
-        found=(
-            *configured,
-            provider,
-            *loose,
-            versions(facts.version, sqlite3.sqlite_version_info[:3]),
-        ),
-    )
+    here = versions(facts.version, sqlite3.sqlite_version_info[:3])
+    facts.found = (*configured, provider, *loose, here)
+    return facts
 
 
 def versions(zeroclaw: str, sqlite: tuple[int, int, int]) -> Line:

@@ -75,14 +75,17 @@ class Interview(Value):
         click.echo("read, and ask before more (supervised), or all that no rule forbids (full)?")
         levels = click.Choice(["readonly", "supervised", "full"])
         autonomy = cast("Autonomy", click.prompt("Autonomy", type=levels, default="supervised"))
-        return self._further(
-            Answers(
-                provider=provider,
-                channels=tuple(chosen),
-                operators=tuple(operators),
-                autonomy=autonomy,
-            )
+        answers = Answers(
+            provider=provider,
+            channels=tuple(chosen),
+            operators=tuple(operators),
+            autonomy=autonomy,
         )
+        if click.confirm(
+            "More questions (language, your name, what tools may reach)?", default=False
+        ):
+            self._ask_further(answers)
+        return answers
 
     # --- the model ---
 
@@ -198,39 +201,27 @@ class Interview(Value):
 
     # --- more ---
 
-    def _further(self, answers: Answers) -> Answers:
-        """Return the answers with more of them; one question alone when the person wants no more."""
-        wanted = click.confirm(
-            "More questions (language, your name, what tools may reach)?", default=False
-        )
-        if not wanted:
-            return answers
+    def _ask_further(self, answers: Answers) -> None:
+        """Complete the answers of a person who wants more questions."""
         known = ", ".join(f"{code} {NAMES[code]}" for code in LANGUAGES)
         click.echo(
             f"What are the bot's own sentences said in, as long as people choose no other: {known}?"
         )
-        language = click.prompt("Language", type=click.Choice(LANGUAGES), default=LANGUAGES[0])
-        provider, owner = answers.provider, answers.owner
-        if provider.kind == "openai":
+        languages = click.Choice(LANGUAGES)
+        answers.language = click.prompt("Language", type=languages, default=LANGUAGES[0])
+        if answers.provider.kind == "openai":
             click.echo(
                 "How many tokens does the model read at once? 0 where its server says so itself."
             )
             tokens = int(click.prompt("Context", value_proc=_window, default="0"))
-            provider = provider.model_copy(update={"context_tokens": tokens or None})
+            known_window = {"context_tokens": tokens or None}
+            answers.provider = answers.provider.model_copy(update=known_window)
         if answers.operators:
-            owner = click.prompt(
-                "Your name, as policies call you", value_proc=_name, default=OWNER
-            ).lower()
-        channels = tuple(map(self._with_strangers, answers.channels))
-        return replace(
-            answers,
-            provider=provider,
-            channels=channels,
-            owner=owner,
-            language=language,
-            fetches=click.confirm("May tools read pages of the internet?", default=True),
-            shell_network=click.confirm("May commands reach the network?", default=False),
-        )
+            label = "Your name, as policies call you"
+            answers.owner = click.prompt(label, value_proc=_name, default=OWNER).lower()
+        answers.channels = tuple(map(self._with_strangers, answers.channels))
+        answers.fetches = click.confirm("May tools read pages of the internet?", default=True)
+        answers.shell_network = click.confirm("May commands reach the network?", default=False)
 
     def _with_strangers(self, channel: ChosenChannel) -> ChosenChannel:
         """Let strangers ask to be let in, where the person wants that and they could."""

@@ -8,7 +8,7 @@ from zeroclaw.config.edit import on_one_line
 from zeroclaw.config.model import Config, ProviderSettings
 from zeroclaw.config.references import SecretReference
 from zeroclaw.text.language import Language
-from zeroclaw.value import Value, field
+from zeroclaw.value import Struct, Value, field
 
 Autonomy = Literal["readonly", "supervised", "full"]
 
@@ -61,7 +61,7 @@ class ChosenChannel(Value):
     by_code: bool = False
 
 
-class Answers(Value):
+class Answers(Struct, kw_only=True):
     """All that was asked.
 
     Attributes:

@@ -24,7 +24,7 @@ from zeroclaw.provider import (
     ToolCallReady,
     UsageReported,
 )
-from zeroclaw.value import Value, replace
+from zeroclaw.value import Struct, replace
 
 # An end for a model that goes on and on; a call may come after much thinking.
 ANSWER_TOKENS = 512
@@ -67,7 +67,7 @@ CALL = _request(
 Calling = Literal["called", "wrong", "none", "failed"]
 
 
-class Played(Value):
+class Played(Struct, kw_only=True):
     """One answer, looked at.
 
     Attributes:
@@ -97,7 +97,7 @@ class Played(Value):
         return count / self.writing_s if count > 0 and self.writing_s > 0 else None
 
 
-class Tried(Value):
+class Tried(Struct, kw_only=True):
     """All that was seen of a model.
 
     Attributes:
@@ -149,21 +149,23 @@ async def try_and_close(
             if isinstance(provider, Preloading):
                 started = clock.monotonic()
                 await provider.start()
-                tried = replace(tried, load_s=clock.monotonic() - started)
+                tried.load_s = clock.monotonic() - started
         except ZeroclawError as error:
-            return replace(tried, answer=Played(failed=_line(error)))
+            tried.answer.failed = _line(error)
+            return tried
         if isinstance(provider, Measuring):
             await provider.measure()
         facts = provider.facts
-        tried = replace(tried, window=_window(facts), counted_by=facts.counted_by)
-        tried = replace(tried, answer=await _play(provider, BRIEF if is_brief else ANSWER, clock))
+        tried.window, tried.counted_by = _window(facts), facts.counted_by
+        tried.answer = await _play(provider, BRIEF if is_brief else ANSWER, clock)
         if is_brief or not tried.answers:
             return tried
         calls_tools = provider.facts.calls_tools
         request = CALL if calls_tools else replace(CALL, max_output_tokens=UNTOLD_TOKENS)
-        call = await _play(provider, request, clock)
+        tried.call = await _play(provider, request, clock)
     # What it was not told of is no question of how long it thinks.
-    return replace(tried, call=replace(call, is_cut=call.is_cut and calls_tools))
+    tried.call.is_cut &= calls_tools
+    return tried
 
 
 def verdict(tried: Tried) -> str:
@@ -231,25 +233,22 @@ async def _play(provider: Provider, request: ModelRequest, clock: Clock) -> Play
                 passed_s = clock.monotonic() - began
                 first_s = passed_s if played.first_s is None else played.first_s
                 match event:
-                    case TextDelta() | ReasoningDelta():
-                        is_text = isinstance(event, TextDelta)
+                    case TextDelta(text=text, joined=pieces):
                         # A fast server's pieces come together, and it streams all the same.
-                        text, pieces = (event.text, event.joined) if is_text else ("", 1)
-                        played = replace(
-                            played,
-                            text=played.text + text,
-                            pieces=played.pieces + pieces,
-                            first_s=first_s,
-                            writing_s=passed_s - first_s,
-                        )
+                        played.text += text
+                        played.pieces += pieces
+                        played.first_s, played.writing_s = first_s, passed_s - first_s
+                    case ReasoningDelta():
+                        played.pieces += 1
+                        played.first_s, played.writing_s = first_s, passed_s - first_s
                     case ToolCallReady(call=call):
-                        played = replace(played, calls=(*played.calls, call), first_s=first_s)
+                        played.calls, played.first_s = (*played.calls, call), first_s
                     case UsageReported(usage=usage):
-                        played = replace(played, tokens=usage.output_tokens or None)
+                        played.tokens = usage.output_tokens or None
                     case Finished(reason=reason):
-                        played = replace(played, is_cut=reason == "length")
+                        played.is_cut = reason == "length"
     except ZeroclawError as error:
-        return replace(played, failed=_line(error))
+        played.failed = _line(error)
     return played
 
 
