@@ -19,7 +19,7 @@ from zeroclaw.errors import ToolFailed
 from zeroclaw.host import processes
 from zeroclaw.host.protected import Found, Rule
 from zeroclaw.secret_names import names_secrets
-from zeroclaw.value import Struct, Value, replace
+from zeroclaw.value import Struct, Value, field
 
 MOST_ENTRIES = 200_000
 MOST_DEPTH = 64
@@ -40,7 +40,7 @@ _KB = 1_024  # of proc(5)
 _OPENED = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-class Held(Value):
+class Held(Struct, kw_only=True):
     """What a workspace holds.
 
     Attributes:
@@ -54,12 +54,12 @@ class Held(Value):
             `MOST_SECRETS`. A link is none: what it leads to goes by its own name.
     """
 
-    bytes_: int
-    entries: int
-    is_whole: bool
+    bytes_: int = 0
+    entries: int = 0
+    is_whole: bool = True
     is_disk_full: bool = False
     largest_bytes: int = 0
-    secrets: tuple[Found, ...] = ()
+    secrets: list[Found] = field(default_factory=list[Found])
 
     def excess(self, most_bytes: int, most_entries: int = MOST_ENTRIES) -> str:
         """Return what there is too much of, empty for nothing."""
@@ -160,10 +160,10 @@ class Meter(Struct, kw_only=True):
         if self._calls_to_look > 0:
             return ""
         held = look_through(self.workspace)
-        held = replace(held, bytes_=held.bytes_ + nameless_bytes(pids, self.workspace))
+        held.bytes_ += nameless_bytes(pids, self.workspace)
         self._calls_to_look = 1 + held.entries // _ENTRIES_A_CALL
         before = self.held
-        held = replace(held, is_disk_full=held.is_disk_full and not before.is_disk_full)
+        held.is_disk_full &= not before.is_disk_full
         most_bytes = max(self.most_bytes, before.bytes_)
         return held.excess(most_bytes, max(MOST_ENTRIES, before.entries))
 
@@ -238,65 +238,57 @@ def look_through(
     if directory is None:
         message = "the workspace is gone, or is somebody else's"
         raise ToolFailed(message)
+    held = Held()
     try:
         found = os.fstat(directory)
-        counted = _Counted(skipped, owner, found.st_dev)
         if owner is not None and found.st_uid == os.geteuid():
             os.fchown(directory, owner, owner)
         is_ours = found.st_uid in (os.geteuid(), owner)
         if is_ours and found.st_mode & stat.S_IRWXU != stat.S_IRWXU:
             # Root gets in as it is, and whom its commands run as does not.
             os.fchmod(directory, stat.S_IMODE(found.st_mode) | stat.S_IRWXU)
+        counted = _Counted(held, skipped, owner, found.st_dev)
         counted.go_through(directory, (), is_secret=False)
         disk = os.fstatvfs(directory)
     finally:
         os.close(directory)
-    return Held(
-        bytes_=counted.bytes_,
-        entries=counted.entries,
-        is_whole=counted.is_whole,
-        is_disk_full=disk.f_bavail * disk.f_frsize < SPARE_BYTES,
-        largest_bytes=counted.largest_bytes,
-        secrets=tuple(counted.secrets),
-    )
+    held.is_disk_full = disk.f_bavail * disk.f_frsize < SPARE_BYTES
+    return held
 
 
-class _Counted:
+class _Counted(Struct):
     """What was counted so far; every step is taken from an open directory, so no link leads out."""
 
-    def __init__(self, skipped: frozenset[tuple[str, ...]], owner: int | None, device: int) -> None:
-        self._skipped = skipped
-        self._owner = owner
-        self._ours = os.geteuid()
-        self._linked: set[int] = set()
-        self._device = device
-        self._looked = 0
-        self.bytes_ = self.entries = self.largest_bytes = 0
-        self.is_whole = True
-        self.secrets: list[Found] = []
+    held: Held
+    skipped: frozenset[tuple[str, ...]]
+    owner: int | None
+    device: int
+    _ours: int = field(default_factory=os.geteuid)
+    _linked: set[int] = field(default_factory=set[int])
+    _looked: int = 0
 
     def go_through(self, directory: int, parts: tuple[str, ...], *, is_secret: bool) -> None:
         with os.scandir(directory) as entries:
             for entry in entries:
                 if self._looked >= _COUNTED_ENTRIES:
-                    self.is_whole = False
+                    self.held.is_whole = False
                     return
                 inner = (*parts, entry.name)
-                if self._skipped and inner in self._skipped:
+                if self.skipped and inner in self.skipped:
                     continue
                 try:
                     found = entry.stat(follow_symlinks=False)
                 except OSError:
                     continue  # it went while we looked
                 self._looked += 1
-                is_ours = found.st_dev == self._device  # another disk is not filled through here
+                is_ours = found.st_dev == self.device  # another disk is not filled through here
                 if is_ours:
                     self._count(found)
                 is_kept = is_secret or self._keeps_secrets(inner, found)
                 if (
                     is_ours
                     and not is_kept
-                    and self._owner is not None
+                    and self.owner is not None
                     and found.st_uid == self._ours
                 ):
                     self._give(entry.name, directory)
@@ -306,23 +298,23 @@ class _Counted:
     def _keeps_secrets(self, parts: tuple[str, ...], found: os.stat_result) -> bool:
         if stat.S_ISLNK(found.st_mode) or not names_secrets(parts[-1]):
             return False
-        if len(self.secrets) <= MOST_SECRETS:
+        if len(self.held.secrets) <= MOST_SECRETS:
             rule = Rule(parts=parts, shield="secret")
-            self.secrets.append(Found(rule=rule, is_directory=stat.S_ISDIR(found.st_mode)))
+            self.held.secrets.append(Found(rule=rule, is_directory=stat.S_ISDIR(found.st_mode)))
         return True
 
     def _count(self, found: os.stat_result) -> None:
-        self.entries += 1
+        self.held.entries += 1
         if found.st_nlink > 1 and not stat.S_ISDIR(found.st_mode):
             if found.st_ino in self._linked:
                 return
             self._linked.add(found.st_ino)
-        self.bytes_ += found.st_blocks * _BLOCK
+        self.held.bytes_ += found.st_blocks * _BLOCK
         if stat.S_ISREG(found.st_mode):
-            self.largest_bytes = max(self.largest_bytes, found.st_size)
+            self.held.largest_bytes = max(self.held.largest_bytes, found.st_size)
 
     def _give(self, name: str, directory: int) -> None:
-        owner = self._owner or 0
+        owner = self.owner or 0
         with suppress(FileNotFoundError):
             os.chown(name, owner, owner, dir_fd=directory, follow_symlinks=False)
 
@@ -330,7 +322,7 @@ class _Counted:
         self, name: str, directory: int, parts: tuple[str, ...], *, is_secret: bool
     ) -> None:
         if len(parts) > MOST_DEPTH:
-            self.is_whole = False
+            self.held.is_whole = False
             return
         inner = _opened(name, directory)
         if inner is None:

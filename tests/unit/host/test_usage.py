@@ -134,9 +134,9 @@ def test_the_outermost_places_that_keep_secrets_are_found(
         ("app/.env", False),
     }
     assert held.bytes_ >= 300_000
-    assert look_through(tmp_path, skipped=frozenset({(".ssh",)})).secrets == tuple(
+    assert look_through(tmp_path, skipped=frozenset({(".ssh",)})).secrets == [
         one for one in held.secrets if one.rule.parts == ("app", ".env")
-    )
+    ]
     monkeypatch.setattr(usage, "MOST_SECRETS", 0)
     assert len(look_through(tmp_path).secrets) == 1
 
