@@ -145,9 +145,11 @@ class Services:
         self.titles = Titles(self._turns)
         self.bus.subscribe(self.titles.hear)
         self.sources = self._turns.sources
-        # A stop has to see that a turn has come to wait for a person; mailboxes are made below.
-        look_again = lambda: self.mailboxes.look_again()  # noqa: E731, PLW0108
-        self.runner = TurnRunner(self._turns, on_parked=look_again)
+        self.runner = TurnRunner(
+            self._turns,
+            # A stop has to see that a turn has come to wait for a person.
+            on_parked=lambda: self.mailboxes.look_again(),  # noqa: PLW0108  they are made below
+        )
         self.conversations = Conversations(context)
         self.rate_limiter = RateLimiter(context, self.conversations)
         self.mailboxes = Mailboxes(
