@@ -35,11 +35,12 @@ ELSEWHERE = {
     "conversation/message_text.py:late_for_the_model": "when a message was written",
     "gate/outgoing_files.py": "what is read in place of a result",
     "conversation/attachments.py": "what files came",
-    "turn/executor.py:check": "what is read in place of a result",
+    "turn/executor.py:_check": "what is read in place of a result",
     "turn/results.py": "how a result is wrapped",
     # for whoever reads the command line, the console's pages, a log or a configuration
     "daemon/config_check.py": "faults of a configuration",
     "daemon/model_choice.py": "which model was taken",
+    "daemon/services.py:_turn_services": "what an error would call the work on long histories",
     "daemon/reload.py": "`zeroclaw reload`",
     "daemon/channel_host.py:public": "faults of a configuration",
     "daemon/tools.py:NO_SANDBOX": "why there is no shell: `doctor`, and the model",

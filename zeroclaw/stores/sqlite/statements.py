@@ -280,13 +280,13 @@ def put(connection: sqlite3.Connection, put: Put) -> None:
         sqlite3.Error: As it comes.
     """
     values = (
-        put.kind,
-        put.key,
         put.conversation,
         put.state,
         put.place,
         None if put.due_at is None else to_microseconds(put.due_at),
         put.body,
+        put.kind,
+        put.key,
         put.expect,
     )
     done = connection.execute(_UPDATE if put.expect else _INSERT, values)
@@ -294,15 +294,16 @@ def put(connection: sqlite3.Connection, put: Put) -> None:
         _expect(connection, put.kind, put.key, put.expect or 0)
 
 
+# Without numbers: Python 3.14 takes those by name alone, and each `?` as the next value.
 _UPDATE = (
-    "UPDATE stored_row SET version = version + 1, conversation = ?3, state = ?4, place = ?5,"
-    " due_at = ?6, body = ?7 WHERE kind = ?1 AND key = ?2 AND version = ?8"
+    "UPDATE stored_row SET version = version + 1, conversation = ?, state = ?, place = ?,"
+    " due_at = ?, body = ? WHERE kind = ? AND key = ? AND version = ?"
 )
 _INSERT = (
-    "INSERT INTO stored_row (kind, key, conversation, state, place, due_at, body, version)"
-    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 1) ON CONFLICT (kind, key) DO UPDATE SET"
+    "INSERT INTO stored_row (conversation, state, place, due_at, body, kind, key, version)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, 1) ON CONFLICT (kind, key) DO UPDATE SET"
     " version = version + 1, conversation = excluded.conversation, state = excluded.state,"
-    " place = excluded.place, due_at = excluded.due_at, body = excluded.body WHERE ?8 IS NULL"
+    " place = excluded.place, due_at = excluded.due_at, body = excluded.body WHERE ? IS NULL"
 )
 
 
@@ -346,9 +347,9 @@ def _append(connection: sqlite3.Connection, append: Append) -> None:
             raise Conflict(message)
     connection.execute(
         "INSERT INTO log_entry (log, stream, sequence, body)"
-        " SELECT ?1, ?2, coalesce(max(sequence), 0) + 1, ?3 FROM log_entry"
-        " WHERE log = ?1 AND stream = ?2",
-        (append.log, append.stream, append.body),
+        " SELECT ?, ?, coalesce(max(sequence), 0) + 1, ? FROM log_entry"
+        " WHERE log = ? AND stream = ?",
+        (append.log, append.stream, append.body, append.log, append.stream),
     )
 
 
