@@ -48,8 +48,11 @@ async def test_a_stranger_meets_silence_and_leaves_a_number(
 async def test_a_stranger_in_a_group_is_told_alone_that_a_press_is_not_theirs_and_nothing_else(
     adapter: Adapter, tmp_path: Path
 ) -> None:
-    """Of what they write and command there, nothing is shown, kept or sent to a model. P4, S2-03."""
-    async with living(adapter, tmp_path) as home:
+    """Of what they write and command there, nothing is shown, kept or sent to a model.
+
+    Nor is a code, which everybody would read, where strangers get one in private. P4, S2-03.
+    """
+    async with living(adapter, tmp_path, pairing="code") as home:
         await home.gather("mallory")
         async with home.running() as house:
             asked = await home.asked()

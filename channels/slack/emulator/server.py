@@ -43,8 +43,10 @@ _TIERS: Mapping[str, Rate] = {
     "chat.update": Rate(per_s=50 / 60, burst=50),
     "chat.startStream": Rate(per_s=20 / 60, burst=20),
     "chat.appendStream": Rate(per_s=100 / 60, burst=100),
+    "chat.stopStream": Rate(per_s=20 / 60, burst=20),
 }
-""""Rate limits", docs.slack.dev, read 2026-11: tiers 3, 2 and 4 a minute, for a workspace."""
+""""Rate limits" and these methods, docs.slack.dev, read 2026-11: tiers 3, 2, 4 and 2 a minute, for a
+workspace."""
 _IN_A_CHANNEL = Rate(per_s=1, burst=4)
 """Of new messages: one a second, short bursts pass; as there, and the burst is this file's."""
 TASK_STATES = frozenset({"pending", "in_progress", "complete", "error"})
