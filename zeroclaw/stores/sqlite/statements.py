@@ -294,7 +294,7 @@ def put(connection: sqlite3.Connection, put: Put) -> None:
         _expect(connection, put.kind, put.key, put.expect or 0)
 
 
-# Without numbers: Python 3.14 takes those by name alone, and each `?` as the next value.
+# Without numbers: Python 3.12 warns of them before 3.12.4, as if they were names (CPython issue 117995).
 _UPDATE = (
     "UPDATE stored_row SET version = version + 1, conversation = ?, state = ?, place = ?,"
     " due_at = ?, body = ? WHERE kind = ? AND key = ? AND version = ?"
