@@ -140,4 +140,10 @@ from zeroclaw.tool import (
     ToolOutput as ToolOutput,
     ToolSpec as ToolSpec,
 )
-from zeroclaw.value import Hidden as Hidden, Value as Value, field as field, replace as replace
+from zeroclaw.value import (
+    Hidden as Hidden,
+    Struct as Struct,
+    Value as Value,
+    field as field,
+    replace as replace,
+)

@@ -13,10 +13,9 @@ read back may have been shown before, and is known again by its keys.
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from zeroclaw import ChannelLog, ChannelUnavailable, Clock, RateLimited
+from zeroclaw import ChannelLog, ChannelUnavailable, Clock, RateLimited, Struct, field
 
 E = TypeVar("E")
 
@@ -37,8 +36,7 @@ Raises `ChannelUnavailable` where it may be read again; what can't be read at al
 """
 
 
-@dataclass(kw_only=True)
-class _Lane(Generic[E]):
+class _Lane(Struct, Generic[E], kw_only=True):
     waiting: deque[E] = field(default_factory=deque[E])
     is_behind: bool = False
 

@@ -12,7 +12,6 @@ import asyncio
 from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 
 from channels._remote.fields import text
 from channels.slack.calls import Calls
@@ -24,8 +23,10 @@ from zeroclaw import (
     DeliveryUnknown,
     RateLimited,
     Recent,
+    Struct,
     ToolProgress,
     ZeroclawError,
+    field,
 )
 
 IDLE_S, LIFE_S = 20.0, 240.0
@@ -41,8 +42,7 @@ _STATES: Mapping[str, str] = {"running": "in_progress", "ok": "complete", "faile
 Chunk = Mapping[str, object]
 
 
-@dataclass(kw_only=True)
-class _Stream:
+class _Stream(Struct, kw_only=True):
     """One that is open.
 
     Attributes:

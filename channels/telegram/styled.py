@@ -4,12 +4,11 @@ Offsets and lengths are in UTF-16 units, as the Bot API takes them.
 """
 
 import json
-from dataclasses import dataclass, field
 from typing import cast
 
 from channels._remote.cards import CODE
 from channels._remote.limits import cut, units
-from zeroclaw import CheckedReceipt, Outgoing, OutgoingFile, Value, replace
+from zeroclaw import CheckedReceipt, Outgoing, OutgoingFile, Struct, Value, field, replace
 
 MOST_RECEIPTS = 20
 """Buttons of one message; the text says below which claim a receipt was meant to stand."""
@@ -70,8 +69,7 @@ class Styled(Value):
     asks: bool = False
 
 
-@dataclass(kw_only=True)
-class Writer:
+class Writer(Struct, kw_only=True):
     """Puts a styled text together, piece by piece."""
 
     _pieces: list[str] = field(default_factory=list[str])

@@ -14,7 +14,6 @@ may do, is not made again at once.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 
 from channels.telegram.account import LONGEST_POLL_S
 from channels.telegram.decode import (
@@ -34,6 +33,7 @@ from zeroclaw import (
     ChannelUnavailable,
     Clock,
     RateLimited,
+    Struct,
     ZeroclawError,
 )
 
@@ -48,8 +48,7 @@ Take = Callable[[object], Awaitable[bool]]
 Then = Callable[[Taken | Passed, Admission | None], None]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Intake:
+class Intake(Struct, frozen=True, kw_only=True):
     """Takes the updates of one account.
 
     Attributes:

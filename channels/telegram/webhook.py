@@ -14,7 +14,6 @@ import asyncio
 import hmac
 from collections.abc import Callable, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
 from urllib.parse import urlsplit
@@ -25,7 +24,16 @@ from channels.telegram import TelegramSettings
 from channels.telegram.account import Account
 from channels.telegram.decode import chat_of, moment
 from channels.telegram.updates import Take
-from zeroclaw import ChannelLog, ChannelUnavailable, Clock, HookAnswer, HookRequest, Mount
+from zeroclaw import (
+    ChannelLog,
+    ChannelUnavailable,
+    Clock,
+    HookAnswer,
+    HookRequest,
+    Mount,
+    Struct,
+    field,
+)
 
 AGAIN_S = 1
 """Seconds after which Telegram is asked to post again what could not be stored."""
@@ -37,8 +45,7 @@ MOST_CHARS = 200
 _SECRET_HEADER = "x-telegram-bot-api-secret-token"  # noqa: S105  its name; Bot API, setWebhook
 
 
-@dataclass(slots=True, kw_only=True)
-class _Lane:
+class _Lane(Struct, kw_only=True):
     """The updates of one chat that are here now; `failed` counts those that were not stored."""
 
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
