@@ -15,7 +15,8 @@ of its results. What is left is that turn's own message, and the end of what fol
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, compress
+from operator import is_not
 
 from zeroclaw.context.history import prepare_request_messages
 from zeroclaw.context.offers import NOTHING_LOADED, Loaded
@@ -170,8 +171,16 @@ def answer_tokens(scene: Scene, request: Assembled) -> int | None:
 
 def laid_out(scene: Scene, known: Weighed, learned: Learned) -> Assembled:
     """Return the whole request, whether it fits or not; arguments as in `assemble`."""
-    shown = with_stale_results(scene.messages, reader=scene.reader)
-    return _made(replace(scene, messages=shown), known, learned)
+    shown = _shown(scene, known)
+    made = _made(replace(scene, messages=shown), known, learned)
+    pairs = zip(scene.messages, shown, strict=True)
+    short = dict(compress(pairs, map(is_not, scene.messages, shown)))
+    return replace(made, weighed=replace(made.weighed, short=short, reader=scene.reader))
+
+
+def _shown(scene: Scene, known: Weighed) -> tuple[Message, ...]:
+    short = known.short if known.reader == scene.reader else dict[Message, Message]()
+    return with_stale_results(scene.messages, reader=scene.reader, known=short)
 
 
 def assemble(scene: Scene, known: Weighed, learned: Learned) -> Assembled:
@@ -249,7 +258,7 @@ def _made(scene: Scene, known: Weighed, learned: Learned) -> Assembled:
 
 def _smaller(scene: Scene, most_tokens: int, known: Weighed) -> Iterator[Scene]:
     """Yield ever smaller ways to tell the same; `most_tokens` is the room of the messages."""
-    shown = with_stale_results(scene.messages, reader=scene.reader)
+    shown = _shown(scene, known)
     old = (in_one_line(one, reader=scene.reader) for one in shown[: scene.start])
     least = replace(scene, messages=(*old, *shown[scene.start :]))
     yield least

@@ -24,7 +24,7 @@ from zeroclaw.context.assembly import (
     shares,
 )
 from zeroclaw.context.compaction import Breaker, is_heavy, summary_request
-from zeroclaw.context.history import with_files
+from zeroclaw.context.history import files_of, with_files
 from zeroclaw.context.model import Model, complete, estimated_input
 from zeroclaw.context.offers import Loaded, Offers
 from zeroclaw.context.providers import ContextProviders, Count, Gathered
@@ -154,9 +154,12 @@ class RequestSources(Value):
             most_files=self.files.shown_files,
             most_bytes=self.files.shown_bytes,
         )
+        has_files = bool(files_of(spoken.messages))  # which nearly none has
         return Scene(
             parts=parts,
-            messages=await self.apart(here, spoken.messages, shown),
+            messages=await self.apart(here, spoken.messages, shown)
+            if has_files
+            else spoken.messages,
             summary=spoken.summary,
             start=spoken.start,
             tools=tools,

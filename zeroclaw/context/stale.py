@@ -7,7 +7,8 @@ request stays the same, byte for byte, from one request to the next: endpoints k
 they did for an equal beginning.
 """
 
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
 from itertools import compress, count, repeat
 from operator import is_
 
@@ -25,14 +26,18 @@ SHORT_CHARS = 240
 _LINE_CHARS = 200
 _FENCE = "```"
 _OPENING = "[an earlier result of "
+_NONE: Mapping[Message, Message] = {}
 
 
-def with_stale_results(messages: Sequence[Message], *, reader: str = "") -> tuple[Message, ...]:
+def with_stale_results(
+    messages: Sequence[Message], *, reader: str = "", known: Mapping[Message, Message] = _NONE
+) -> tuple[Message, ...]:
     """Return the same messages, the stale results among them as one line each.
 
     Args:
         messages: Without a system message; left alone.
         reader: The tool that reads a result again, empty for none.
+        known: What stands for results, as an earlier look with the same reader found.
     """
     results = _places(messages, ToolMessage)
     if not results:
@@ -45,9 +50,9 @@ def with_stale_results(messages: Sequence[Message], *, reader: str = "") -> tupl
         many = (len(results) - LEFT_RESULTS) // STEP_RESULTS * STEP_RESULTS
         end = max(end, results[many - 1] + 1)
     shown = list(messages)
-    for at in results:
-        if at < end:
-            shown[at] = in_one_line(shown[at], reader=reader)
+    for at in results[: bisect_left(results, end)]:
+        one = shown[at]
+        shown[at] = known.get(one) or in_one_line(one, reader=reader)
     return tuple(shown)
 
 

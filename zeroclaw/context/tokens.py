@@ -107,6 +107,8 @@ class Weighed(Value):
         tools_tokens: Their estimate.
         reported: Of the newest request that was answered, None for none.
         counted: The sizes of those messages that the model's own tokenizer has counted.
+        short: What stands for the newest request's stale results, so that none is shortened twice.
+        reader: The tool that they name.
     """
 
     sizes: Hidden[Mapping[Message, int]] = field(default_factory=dict[Message, int])
@@ -114,6 +116,8 @@ class Weighed(Value):
     tools_tokens: int = 0
     reported: Reported | None = None
     counted: Hidden[Mapping[Message, int]] = field(default_factory=dict[Message, int])
+    short: Hidden[Mapping[Message, Message]] = field(default_factory=dict[Message, Message])
+    reader: str = ""
 
 
 def of_text(text: str) -> int:

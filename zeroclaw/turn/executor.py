@@ -89,8 +89,7 @@ class EffectExecutor:
     async def _request(self) -> ModelRequest:
         session = self._session
         request, is_cut = await self._composer.request(session.history.spoken(), self._opened.notes)
-        shown = await self._composer.apart(request.messages, lambda: files_of(request.messages))
-        files = await self._services.arrivals.bytes_of(shown)
+        files = await self._services.arrivals.bytes_of(files_of(request.messages))
         request = replace(request, files=files)
         if is_cut and not session.requests.is_cut:
             session.requests.is_cut = True

@@ -358,3 +358,29 @@ def _common(before: bytes, after: bytes) -> int:
     return next(
         (at for at, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), len(before)
     )
+
+
+looks = st.lists(
+    st.tuples(
+        st.integers(1, 9), st.sampled_from(["", "read_result"]), st.sampled_from([None, 900])
+    ),
+    min_size=2,
+    max_size=4,
+)
+
+
+@given(looks=looks, sizes=st.lists(st.integers(0, 9), min_size=1, max_size=3))
+def test_what_an_earlier_request_taught_changes_no_message_of_a_later_one(
+    looks: list[tuple[int, str, int | None]], sizes: list[int]
+) -> None:
+    """Results that were shortened before are not again, and read the same; whoever reads them."""
+    turns = [(said(n), *calls(n, *sizes), AssistantMessage(content="ok")) for n in range(9)]
+    known = Weighed()
+    for count, reader, window in looks:
+        messages = tuple(one for turn in turns[:count] for one in turn)
+        start = len(messages) - len(turns[0])
+        scene = Scene(parts=(PROMPT,), messages=messages, start=start, reader=reader, window=window)
+        made = assemble(scene, known, Learned())
+        anew = assemble(scene, Weighed(), Learned())
+        assert (made.messages, made.tokens) == (anew.messages, anew.tokens)
+        known = made.weighed
