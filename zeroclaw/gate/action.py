@@ -28,6 +28,9 @@ MAX_ARGUMENTS_CHARS = 131_072
 answer of most endpoints."""
 
 
+_read = msgspec.json.Decoder(dict[str, object]).decode
+
+
 class Action(Value):
     """One call as it stands before the gate; made by `propose` or `decode` only.
 
@@ -52,7 +55,7 @@ class Action(Value):
     @property
     def arguments(self) -> dict[str, object]:
         """The arguments, decoded anew each time; changing them changes nothing here."""
-        return cast("dict[str, object]", json.loads(self.canonical_arguments))
+        return _read(self.canonical_arguments)
 
 
 def propose(

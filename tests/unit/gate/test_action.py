@@ -101,6 +101,7 @@ def test_canonical_json_reads_back_as_the_same_value(value: dict[str, object]) -
     text = canonical_json(value)
     assert json.loads(text) == value
     assert canonical_json(parse_arguments(text)) == text
+    assert repr(action(value).arguments) == repr(json.loads(text))
 
 
 plain = st.recursive(

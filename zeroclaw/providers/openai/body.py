@@ -5,7 +5,6 @@ not believed, endpoints and proxies get them wrong.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain
 
 from zeroclaw.errors import ProviderRejected, StreamBroken
 from zeroclaw.provider import StreamEvent
@@ -70,7 +69,7 @@ class Body:
         if self._kind == "stream":
             self._sse, events = feed(self._sse, chunk)
             try:
-                yield from chain.from_iterable(map(self._take, events))
+                yield from self._stream(events)
             finally:  # also before an error that came behind a text
                 yield from self._assembly.said(is_last=self.is_done)
         else:
@@ -85,10 +84,8 @@ class Body:
         if self._kind == "json":
             yield from self._whole(b"".join(self._kept))
             return
-        if not self.is_done:
-            for event in finish(self._sse):
-                yield from self._take(event)
-            yield from self._assembly.said()
+        yield from self._stream(finish(self._sse))
+        yield from self._assembly.said()
         yield from self._assembly.end()
 
     def _decide(self, chunk: bytes) -> bytes:
@@ -100,15 +97,20 @@ class Body:
             self._kind = "json" if first in b"{[" else "page" if first == b"<" else "stream"
         return head
 
+    def _stream(self, events: Iterable[SseEvent]) -> Iterator[StreamEvent]:
+        """Take events of the stream; their text is handed on apart."""
+        take_piece = self._assembly.take_piece
+        for event in events:
+            if self.is_done:
+                return
+            if event.name != "error" and take_piece(event.data):  # as nearly all are
+                self.has_progressed = True
+            else:
+                yield from self._take(event)
+
     def _take(self, event: SseEvent) -> Iterable[StreamEvent]:
-        """Take one event of the stream; its text is handed on apart."""
-        is_error = event.name == "error"
-        if self.is_done:
-            return ()
-        if not is_error and self._assembly.take_piece(event.data):  # as nearly all are
-            self.has_progressed = True
-            return ()
-        data = event.data.strip()
+        """Take an event that is no piece of text, or an error."""
+        is_error, data = event.name == "error", event.data.strip()
         if not data:
             return ()
         self.has_progressed = True
