@@ -67,8 +67,6 @@ def with_files(
     Those are the newest messages' own, as many as there may be; a line stands for those that were
     shown before, so that requests stay small. Of what the model does not take it reads the name.
     """
-    if not files_of(messages):
-        return tuple(messages)  # as nearly always; twice a turn, over all that was said
     made = list(messages)
     fresh = FILES_STAY
     for place in range(len(made) - 1, -1, -1):
@@ -112,8 +110,6 @@ def _with_notes(messages: tuple[Message, ...], notes: str) -> tuple[Message, ...
 
 
 def _trimmed(message: Message) -> Message:
-    if not isinstance(message, AssistantMessage) or message.tool_calls:
-        return message
-    if message.reasoning or message.reasoning_details:
+    if isinstance(message, AssistantMessage) and not message.tool_calls:
         return replace(message, reasoning="", reasoning_details=())
     return message

@@ -322,3 +322,13 @@ def test_what_was_written_for_an_earlier_request_changes_no_later_one(
         anew = encode_request(plain, model="m", options={})
         assert encode_request(replace(plain, kept=kept), model="m", options={}) == anew
         assert sum(map(len, kept.values())) <= 4 * len(messages)
+
+
+def test_what_was_written_of_messages_that_are_gone_goes_too() -> None:
+    """As when a summary stands for most of a conversation."""
+    kept: dict[str, dict[Message, bytes]] = {}
+    many = tuple(AssistantMessage(content=str(n)) for n in range(9))
+    encode_request(ModelRequest(messages=many, kept=kept), model="m", options={})
+    assert set(*kept.values()) == {*many}
+    encode_request(ModelRequest(messages=many[:2], kept=kept), model="m", options={})
+    assert set(*kept.values()) == set()

@@ -140,11 +140,9 @@ class Assembly:
     def take_piece(self, data: str) -> bool:
         """Take a chunk as it came, if it is a piece of text and nothing else; tell whether it is."""
         try:
-            text = _PIECE.decode(data).choices[0].delta.content
+            self._pieces.append(_PIECE.decode(data).choices[0].delta.content)
         except (ValueError, RecursionError):
             return False
-        if text:
-            self._pieces.append(text)
         return True
 
     def said(self, *, is_last: bool = False) -> tuple[StreamEvent, ...]:
