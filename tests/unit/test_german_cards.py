@@ -14,6 +14,7 @@ import pytest
 from channels._local import render as local
 from channels.discord import cards as discord
 from channels.email import render as email
+from channels.email.decode import own_id
 from channels.slack import cards as slack
 from channels.telegram import cards as telegram
 from channels.terminal import render as terminal
@@ -42,7 +43,7 @@ from zeroclaw.value import replace
 
 AT = datetime(2026, 1, 1, 12, tzinfo=UTC)
 PLACE = "chat"
-MAIL = email.letter_id(None, "c", "olga@x.test", "x.test")
+MAIL = own_id(None, "olga@x.test\nc", "x.test")
 How = Literal["approved", "denied", "expired", "stopped"]
 SOURCES = (named("result", "fetch `x`", (("de", "`x` abrufen"),)), named("quoted"), named("files"))
 

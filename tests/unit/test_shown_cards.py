@@ -5,7 +5,6 @@ import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from email import message_from_bytes, policy
-from email.headerregistry import Address as Mailbox
 from html.parser import HTMLParser
 from typing import Any
 
@@ -16,6 +15,7 @@ from hypothesis import strategies as st
 from channels._local import render as local
 from channels.discord import cards as discord
 from channels.email import render as email
+from channels.email.decode import own_id
 from channels.slack import cards as slack
 from channels.telegram import cards as telegram
 from channels.terminal import render as terminal
@@ -31,7 +31,7 @@ from zeroclaw.text.language import LANGUAGES, Language
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 WHY = "it does more than read"
 HASH = "0a1b2c3d"
-MAIL = email.letter_id(None, "c", "ann@zc.example", "zc.example")
+MAIL = own_id(None, "ann@zc.example\nc", "zc.example")
 
 
 def on_telegram(outcome: Outcome) -> str:
@@ -88,8 +88,14 @@ class Page(HTMLParser):
 
 def mailed(outcome: Outcome, kind: str) -> str:
     words = email.card(outcome.card, id=MAIL, to="ann@zc.example", me=ME)
-    letter = email.Letter(id=MAIL, to="ann@zc.example", subject="s", words=words)
-    raw = email.mail(letter, sender=Mailbox(addr_spec="bot@zc.example"), at=AT)
+    raw = email.mail(
+        lambda: words,
+        message_id=MAIL,
+        sender="bot@zc.example",
+        to="ann@zc.example",
+        subject="s",
+        at=AT,
+    )
     part = message_from_bytes(raw, policy=policy.default).get_body((kind,))
     assert part is not None
     return str(part.get_content())
