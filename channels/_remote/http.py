@@ -3,7 +3,8 @@
 import asyncio
 import json
 import ssl
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from urllib.request import getproxies
 
 import aiohttp
@@ -171,10 +172,8 @@ class Http:
         if not is_safe(url):
             message = f"`{self.name}`: the file has no address"
             raise ChannelRejected(message)
-        try:
+        with repeatable():
             answer = await self.call("GET", url, headers=headers, most=max_bytes + 1)
-        except DeliveryUnknown as error:
-            raise ChannelUnavailable(str(error)) from error
         if answer.status >= FAILED or answer.status in {TOO_MANY, NO_TIME}:
             message = f"`{self.name}`: the file can't be read now ({answer.status})"
             raise ChannelUnavailable(message)
@@ -246,9 +245,28 @@ class Line:
         await self._socket.close()
 
 
-def form_name(name: str) -> str:
-    """Return a file's name as browsers write it in a form: what would end it is escaped.
+@contextmanager
+def repeatable() -> Generator[None]:
+    """Let calls that change nothing, or nothing more the second time, be made again when one is lost.
 
-    WHATWG HTML, "multipart form data", read 2026-11.
+    Raises:
+        ChannelUnavailable: Where what came of a call is not known.
     """
-    return name.translate({ord("\r"): "%0D", ord("\n"): "%0A", ord('"'): "%22"})
+    try:
+        yield
+    except DeliveryUnknown as error:
+        raise ChannelUnavailable(str(error)) from error
+
+
+def with_file(fields: Mapping[str, object], part: str, name: str, content: bytes) -> Form:
+    """Return a form of texts, of JSON for all else, and of a file in a part of its own.
+
+    What would end the file's name is escaped as browsers do it: WHATWG HTML, "multipart form data",
+    read 2026-11. The part says no type; Telegram goes by the name (tdlib, MessageContent.cpp, 2026-11).
+    """
+    form = Form(quote_fields=False)
+    for key, value in fields.items():
+        form.add_field(key, value if isinstance(value, str) else json.dumps(value))
+    shown = name.translate({ord("\r"): "%0D", ord("\n"): "%0A", ord('"'): "%22"})
+    form.add_field(part, content, filename=shown, content_type="application/octet-stream")
+    return form

@@ -8,10 +8,11 @@ one, and nobody would know of the other that it may have arrived twice.
 import json
 import re
 from collections.abc import Mapping
+from contextlib import aclosing
 from urllib.parse import urlsplit
 
 from channels._remote.fields import Json, as_object, number, parsed, text, whole
-from channels._remote.http import SLOWEST_BYTES_PER_S, Form, Http, form_name
+from channels._remote.http import SLOWEST_BYTES_PER_S, Form, Http, repeatable, with_file
 from channels._remote.limits import FIRST_FAILURE, wait_s
 from channels._remote.settings import is_near
 from channels.discord import DiscordSettings, account_of
@@ -20,7 +21,6 @@ from zeroclaw import (
     ChannelRejected,
     ChannelUnavailable,
     Clock,
-    DeliveryUnknown,
     RateLimited,
     Recent,
 )
@@ -96,7 +96,8 @@ class Rest:
         headers = {"Authorization": f"Bot {self.token}"} if of_bot else {}
         data: Form | bytes | None = None
         if file is not None:
-            data = _form(body, *file)
+            # "Uploading Files", read 2026-11.
+            data = with_file({"payload_json": body}, "files[0]", *file)
         elif body is not None:
             data, headers["Content-Type"] = json.dumps(body).encode(), "application/json"
         more_s = 0.0 if file is None else len(file[1]) / SLOWEST_BYTES_PER_S
@@ -113,10 +114,8 @@ class Rest:
 
     async def read(self, path: str) -> object:
         """Make a call that changes nothing, so that one that is lost may simply be made again."""
-        try:
+        with repeatable():
             return await self.call("GET", path)
-        except DeliveryUnknown as error:
-            raise ChannelUnavailable(str(error)) from error
 
     async def me(self) -> Json:
         """Return the bot's user, as the token says it is.
@@ -176,16 +175,6 @@ def _route(method: str, path: str) -> str:
     return f"{method} {first}/{major} {_ID.sub('id', ''.join(rest))}"
 
 
-def _form(body: object, name: str, content: bytes) -> Form:
-    """Return a message with a file, as "Uploading Files" says (read 2026-11)."""
-    form = Form(quote_fields=False)
-    form.add_field("payload_json", json.dumps(body), content_type="application/json")
-    form.add_field(
-        "files[0]", content, filename=form_name(name), content_type="application/octet-stream"
-    )
-    return form
-
-
 async def check(settings: DiscordSettings, secrets: Mapping[str, str]) -> str:
     """Ask Discord who the bot is, and what stands in its way; changes nothing.
 
@@ -194,11 +183,9 @@ async def check(settings: DiscordSettings, secrets: Mapping[str, str]) -> str:
         ChannelUnavailable: Discord can't be reached.
     """
     rest = Rest("discord", settings, secrets)
-    try:
+    async with aclosing(rest.http):
         user = await rest.me()
         application = as_object(await rest.read("/oauth2/applications/@me"))
-    finally:
-        await rest.http.aclose()
     hears = "every message" if settings.servers == "all" else "what is meant for it"
     heard = "nothing" if settings.servers == "off" else hears
     facts = [f"{text(user, 'username')} answers; in servers it hears {heard}"]

@@ -8,10 +8,11 @@ know that it may have arrived twice.
 import json
 import re
 from collections.abc import Mapping
+from contextlib import aclosing
 from urllib.parse import urlencode, urlsplit
 
 from channels._remote.fields import Json, as_object, inner, objects, parsed, text
-from channels._remote.http import SLOWEST_BYTES_PER_S, Http, Line
+from channels._remote.http import SLOWEST_BYTES_PER_S, Http, Line, repeatable
 from channels._remote.limits import TOO_MANY, wait_s
 from channels.slack import SlackSettings
 from zeroclaw import (
@@ -120,11 +121,9 @@ class Calls:
             for key, value in (body or {}).items()
             if value is not None
         }
-        try:
-            key, data = "app_token" if of_app else "bot_token", urlencode(form).encode()
+        key, data = "app_token" if of_app else "bot_token", urlencode(form).encode()
+        with repeatable():
             return await self._made(method, key, kind=_FORM, data=data)
-        except DeliveryUnknown as error:
-            raise ChannelUnavailable(str(error)) from error
 
     async def _made(self, method: str, key: str, *, kind: str, data: bytes) -> Json:
         headers = {"Authorization": f"Bearer {self._tokens[key]}", "Content-Type": kind}
@@ -176,14 +175,11 @@ class Calls:
         if not _is_theirs(url, self._base):
             message = f"`{self.name}`: the server names no place for a file"
             raise ChannelUnavailable(message)
-        try:
-            more_s = len(content) / SLOWEST_BYTES_PER_S
+        more_s = len(content) / SLOWEST_BYTES_PER_S
+        with repeatable():
             done = await self.http.call("POST", url, data=content, more_s=more_s)
-            why = "" if done.status == _DONE else str(done.status)
-        except DeliveryUnknown as error:
-            why = str(error)
-        if why:
-            message = f"`{self.name}`: the file can't be handed over now ({why})"
+        if done.status != _DONE:
+            message = f"`{self.name}`: the file can't be handed over now ({done.status})"
             raise ChannelUnavailable(message)
         files = json.dumps([{"id": number, "title": name}])
         await self.read("files.completeUploadExternal", {"files": files})
@@ -312,12 +308,10 @@ async def check(settings: SlackSettings, secrets: Mapping[str, str]) -> str:
         ChannelUnavailable: Slack can't be reached.
     """
     calls = Calls("slack", settings, secrets)
-    try:
+    async with aclosing(calls.http):
         me = await calls.me()
         if settings.receive == "socket_mode":
             await calls.socket_url()
-    finally:
-        await calls.http.aclose()
     answers = f"@{me.name} answers in the workspace {me.team_name}"
     if settings.receive == "socket_mode":
         return answers

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import cast
 
 from channels._remote.fields import Json, as_object, parsed, text, whole
-from channels._remote.http import READ_S, SLOWEST_BYTES_PER_S, Form, Http, form_name
+from channels._remote.http import READ_S, SLOWEST_BYTES_PER_S, Http, repeatable, with_file
 from channels._remote.limits import FIRST_FAILURE
 from channels.telegram import TelegramSettings
 from channels.telegram.decode import ALLOWED_UPDATES
@@ -47,6 +47,7 @@ class Account:
         name: The channel's, for errors.
         token: Of the bot.
         id: The account's, which its token begins with.
+        http: Its connections.
     """
 
     def __init__(self, name: str, settings: TelegramSettings, secrets: Mapping[str, str]) -> None:
@@ -65,11 +66,7 @@ class Account:
             raise ChannelUnauthorized(message)
         self._methods = f"{settings.api_base_url}/bot{self.token}/"
         self._files = f"{settings.api_base_url}/file/bot{self.token}/"
-        self._http = Http(name, "Telegram")
-
-    async def aclose(self) -> None:
-        """Close every connection; safe twice."""
-        await self._http.aclose()
+        self.http = Http(name, "Telegram")
 
     # --- its calls -------------------------------------------------------------------------------
 
@@ -91,10 +88,12 @@ class Account:
             DeliveryUnknown: It may have arrived.
         """
         asked = {key: value for key, value in parameters.items() if value is not None}
-        headers, data = _JSON, json.dumps(asked).encode() if file is None else _form(asked, file)
-        if file is not None:
-            headers, more_s = _UNPACKED, len(file.content) / SLOWEST_BYTES_PER_S
-        answer = await self._http.call(
+        if file is None:
+            headers, data = _JSON, json.dumps(asked).encode()
+        else:
+            headers, data = _UNPACKED, with_file(asked, "document", file.name, file.content)
+            more_s = len(file.content) / SLOWEST_BYTES_PER_S
+        answer = await self.http.call(
             "POST", self._methods + method, headers=headers, data=data, more_s=more_s
         )
         said = as_object(parsed(answer.content))
@@ -125,10 +124,8 @@ class Account:
         self, method: str, parameters: Json = _NOTHING, *, more_s: float = 0.0
     ) -> object:
         """Make a call that changes nothing, or nothing more the second time."""
-        try:
+        with repeatable():
             return await self.call(method, parameters, more_s=more_s)
-        except DeliveryUnknown as error:
-            raise ChannelUnavailable(str(error)) from error
 
     async def _about_the_token(
         self, method: str, parameters: Json = _NOTHING, *, more_s: float = 0.0
@@ -218,18 +215,4 @@ class Account:
                 f"`{self.name}`: the server keeps its files to itself; start it without --local"
             )
             raise ChannelRejected(message)
-        return await self._http.download(self._files + path, max_bytes=max_bytes)
-
-
-def _form(parameters: Json, file: File) -> Form:
-    """Return a call with its document."""
-    form = Form(quote_fields=False)
-    for name, value in parameters.items():
-        form.add_field(name, value if isinstance(value, str) else json.dumps(value))
-    form.add_field(
-        "document",
-        file.content,
-        filename=form_name(file.name),
-        content_type="application/octet-stream",  # Telegram goes by the name
-    )
-    return form
+        return await self.http.download(self._files + path, max_bytes=max_bytes)

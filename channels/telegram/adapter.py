@@ -75,7 +75,6 @@ class TelegramChannel:
             channel=context.name, id=int(self._account.id), username="", groups=settings.groups
         )
         self._answering = asyncio.Semaphore(MOST_ANSWERS)
-        self._is_closed = False
 
     # --- inward ----------------------------------------------------------------------------------
 
@@ -107,7 +106,7 @@ class TelegramChannel:
                     ready()
                     await Poller(account.updates, intake.take, context.clock).run()
         except* ChannelUnavailable:
-            if not self._is_closed:  # closing cuts the poll that is under way
+            if not account.http.closed.is_set():  # closing cuts the poll that is under way
                 raise
 
     async def _meet(self) -> None:
@@ -224,8 +223,7 @@ class TelegramChannel:
 
     async def aclose(self) -> None:
         """Close every connection, and end `receive`."""
-        self._is_closed = True
-        await self._account.aclose()
+        await self._account.http.aclose()
 
     async def _post(self, to: Address, shown: Styled, *, reply_to: str = "") -> MessageRef:
         """Post a message, and take note of its number."""

@@ -21,6 +21,7 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import Literal
 
+from channels._remote.http import repeatable
 from channels.telegram import cards
 from channels.telegram.decode import SHARED, counter
 from channels.telegram.errors import NotOurs, NotThere, OtherKind
@@ -31,7 +32,6 @@ from zeroclaw import (
     Card,
     ChannelLog,
     ChannelRejected,
-    ChannelUnavailable,
     DeliveryUnknown,
     LookupResult,
     MessageRef,
@@ -197,7 +197,8 @@ class Lookup:
         """
         try:
             # In which form a text was sent is tried out as when it was sent.
-            await self._messages.edit(ref, shown_of(content))
+            with repeatable():
+                await self._messages.edit(ref, shown_of(content))
         except NotThere:
             return "nobody's"
         except OtherKind:
@@ -207,9 +208,6 @@ class Lookup:
         except ChannelRejected as refused:
             why = f"it can't be looked for: {refused}"
             raise _unknown(ref.address, why) from refused
-        except DeliveryUnknown as lost:
-            # Whether or not it was carried out, it may be made again.
-            raise ChannelUnavailable(str(lost)) from lost
         return "ours"
 
 

@@ -208,7 +208,8 @@ async def check(settings: TelegramSettings, secrets: Mapping[str, str]) -> str:
         ChannelUnauthorized: The token is not accepted.
         ChannelUnavailable: Telegram can't be reached.
     """
-    async with aclosing(Account("telegram", settings, secrets)) as account:
+    account = Account("telegram", settings, secrets)
+    async with aclosing(account.http):
         user, hook = await account.me(), await account.webhook()
     hears_all = flag(user, "can_read_all_group_messages")
     hears = "every message" if hears_all else "what is meant for it"

@@ -46,7 +46,7 @@ async def test_a_send_whose_answer_was_cut_may_have_arrived(said: bytes, resets:
         with pytest.raises(DeliveryUnknown) as unknown:
             await tell(account)
         assert not unknown.value.late
-        await account.aclose()
+        await account.http.aclose()
 
 
 async def test_a_send_that_was_reset_unread_may_have_arrived() -> None:
@@ -55,7 +55,7 @@ async def test_a_send_that_was_reset_unread_may_have_arrived() -> None:
         account = made(url)
         with pytest.raises(DeliveryUnknown):
             await tell(account)
-        await account.aclose()
+        await account.http.aclose()
 
 
 async def test_an_account_that_is_closed_opens_no_connection_any_more() -> None:
@@ -68,10 +68,10 @@ async def test_an_account_that_is_closed_opens_no_connection_any_more() -> None:
 
     async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
         account = made(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
-        await account.aclose()
+        await account.http.aclose()
         with pytest.raises(ChannelUnavailable):
             await tell(account)
-        await account.aclose()
+        await account.http.aclose()
     assert asked == []
 
 
@@ -92,7 +92,7 @@ async def test_a_send_that_is_never_answered_may_arrive_yet(
             await tell(account)
         silent.set()
         assert unknown.value.late
-        await account.aclose()
+        await account.http.aclose()
 
 
 async def test_what_never_connected_was_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,11 +101,11 @@ async def test_what_never_connected_was_not_sent(monkeypatch: pytest.MonkeyPatch
         port = url.rpartition(":")[2]
     async with saying(b"HTTP/1.1 400 Bad\r\n\r\n") as plain:
         for address in (url, f"http://nowhere.invalid:{port}", plain.replace("http:", "https:")):
-            await (await tried(address)).aclose()
+            await (await tried(address)).http.aclose()
         for name in ("NO_PROXY", "no_proxy"):
             monkeypatch.delenv(name, raising=False)
         monkeypatch.setenv("HTTP_PROXY", url)
-        await (await tried("http://telegram.test")).aclose()
+        await (await tried("http://telegram.test")).http.aclose()
 
 
 async def test_a_proxy_of_the_environment_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,7 +118,7 @@ async def test_a_proxy_of_the_environment_is_asked(monkeypatch: pytest.MonkeyPat
         account = made("http://telegram.test")
         with pytest.raises(ChannelRejected, match="by the proxy"):
             await tell(account)
-        await account.aclose()
+        await account.http.aclose()
 
 
 async def test_a_proxy_that_asks_who_it_is_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,7 +139,7 @@ async def test_a_proxy_that_asks_who_it_is_is_told(monkeypatch: pytest.MonkeyPat
         account = made("http://telegram.test")
         with pytest.raises(ChannelRejected, match="by the proxy"):
             await tell(account)
-        await account.aclose()
+        await account.http.aclose()
     assert b"Proxy-Authorization: Basic YW5uOnMzY3JldA==\r\n" in heads[0]
     assert b"s3cret" not in heads[0]
 
@@ -176,7 +176,7 @@ async def test_certificates_are_read_once_for_all_starts_of_a_channel() -> None:
     all_ += [await tried(nobody) for _ in range(3)]
     assert contexts() == before
     for one in all_:
-        await one.aclose()
+        await one.http.aclose()
 
 
 async def test_certificates_are_read_for_the_first_encrypted_call() -> None:
@@ -187,8 +187,8 @@ async def test_certificates_are_read_for_the_first_encrypted_call() -> None:
         with pytest.raises(DeliveryUnknown):
             await tell(account)
         assert trust.cache_info().currsize == 0
-        await account.aclose()
-        await (await tried(url.replace("http:", "https:"))).aclose()
+        await account.http.aclose()
+        await (await tried(url.replace("http:", "https:"))).http.aclose()
     assert trust.cache_info().currsize == 1
 
 
@@ -196,7 +196,7 @@ async def test_without_certificates_nothing_is_sent(monkeypatch: pytest.MonkeyPa
     """What the environment names may be gone; the message waits until it is there again (P1)."""
     trust.cache_clear()
     monkeypatch.setenv("SSL_CERT_FILE", "/nowhere.pem")
-    await (await tried("https://127.0.0.1:1")).aclose()
+    await (await tried("https://127.0.0.1:1")).http.aclose()
     assert trust.cache_info().currsize == 0
 
 

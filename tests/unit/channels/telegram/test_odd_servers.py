@@ -64,7 +64,7 @@ async def odd_server(
         try:
             yield account
         finally:
-            await account.aclose()
+            await account.http.aclose()
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ async def test_the_token_follows_no_redirect() -> None:
             account = Account("telegram", settings, {"token": TOKEN})
             with pytest.raises(ChannelUnavailable) as caught:
                 await account.me()
-            await account.aclose()
+            await account.http.aclose()
     assert asked == []
     assert TOKEN not in str(caught.value)
 

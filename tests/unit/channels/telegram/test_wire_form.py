@@ -213,7 +213,7 @@ async def test_each_call_says_what_the_library_says() -> None:
         settings = SETTINGS.model_copy(update={"api_base_url": telegram.url})
         account = Account("telegram", settings, {"token": telegram.token})
         said = await made(telegram, ours(account))
-        await account.aclose()
+        await account.http.aclose()
         assert said == await made(telegram, theirs(bot))
     source = "".join(one.read_text() for one in Path(product.__file__).parent.glob("*.py"))
     assert {method for method, *_ in said} == set(re.findall(METHOD, source))
