@@ -88,7 +88,7 @@ def _found(directory: Path) -> Iterator[tuple[str, str]]:
     try:
         with opened_directory(directory, ()) as here:
             for name, _, _ in FILES:
-                if not os.access(name, os.F_OK, dir_fd=here, follow_symlinks=False):
+                if not os.access(name, os.F_OK, dir_fd=here):
                     continue  # as most often, and ten times as quick as an error
                 try:
                     file = open_at(here, (name,))

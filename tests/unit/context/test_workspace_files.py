@@ -107,3 +107,10 @@ async def test_a_huge_file_is_read_in_part_and_bad_bytes_are_seen(tmp_path: Path
     (tmp_path / "USER.md").write_bytes(b"\xff" + b"x" * (MOST_BYTES + 9))
     (found,) = await read(files_in(tmp_path / "none", tmp_path))
     assert found.text == "\ufffd" + "x" * (MOST_BYTES - 1)
+
+
+async def test_a_link_that_leads_nowhere_is_skipped(tmp_path: Path) -> None:
+    """What is behind a link is never read, so it doesn't matter whether anything is."""
+    furnish(tmp_path, "USER.md")
+    (tmp_path / "MEMORY.md").symlink_to(tmp_path / "gone")
+    assert [one.name for one in await read(files_in(tmp_path / "none", tmp_path))] == ["USER.md"]
