@@ -73,8 +73,8 @@ def refused(name: str, status: int, said: Json) -> ZeroclawError:
     # What does not say so was not refused by a Bot API server, and nothing of it is told.
     told: Json = said if said.get("ok") is False else {}
     code = status if status >= FIRST_FAILURE else whole(told, "error_code") or 0
-    words = text(told, "description")[:MOST_CHARS].lower().removeprefix("bad request: ")
-    words = words or str(code)
+    line = " ".join(text(told, "description")[:MOST_CHARS].lower().split())
+    words = line.removeprefix("bad request: ") or str(code)
     parameters = inner(told, "parameters")
     if code == TOO_MANY or "retry_after" in parameters:
         waited = wait_s(parameters.get("retry_after"))

@@ -139,6 +139,11 @@ def test_what_others_than_a_bot_api_server_say_is_not_told() -> None:
     assert "hunter2" not in str(error)
 
 
+def test_what_the_server_says_is_one_line() -> None:
+    """Whatever it wrote (P10)."""
+    assert str(answer(400, " Bad Request:\r\n no\u2028chat\n")) == "`t`: no chat"
+
+
 def test_of_a_long_description_the_beginning_is_told() -> None:
     """Odd letters are none that could not be stored."""
     assert len(str(answer(400, "é" * 1_000_000))) < 2 * MOST_CHARS
