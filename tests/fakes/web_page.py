@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -39,7 +39,9 @@ async def following(client: httpx.AsyncClient, name: str = "web") -> AsyncGenera
     """One open stream of a channel's page."""
     async with client.stream("GET", f"/{name}/events") as answer:
         assert answer.status_code == 200
-        yield Stream(chunks=answer.aiter_bytes())
+        pieces = cast("AsyncGenerator[bytes]", answer.aiter_bytes())
+        async with aclosing(pieces) as chunks:  # else it ends when the loop gets to it
+            yield Stream(chunks=chunks)
 
 
 @dataclass(kw_only=True)

@@ -12,7 +12,6 @@ with locators and `expect`.
 
 import asyncio
 import re
-import socket
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -31,7 +30,7 @@ from playwright.async_api import (
 )
 
 from tests.emulators.model_server import ModelServer
-from tests.journeys.configuration import merged, toml
+from tests.journeys.configuration import free_port, merged, toml
 from tests.journeys.daemon_process import DaemonProcess
 
 CHROMIUM = "/usr/bin/chromium"
@@ -231,16 +230,9 @@ def _usual(directory: Path, model: ModelServer) -> dict[str, object]:
         },
         "runtime": {"grace_s": 1.0},
         # The same after a restart, for the page comes back to it.
-        "listener": {"port": _free_port()},
+        "listener": {"port": free_port()},
         "channels": {"terminal": {"enabled": False}},
     }
-
-
-def _free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port: int = taken.getsockname()[1]
-    return port
 
 
 def _environment(directory: Path) -> Mapping[str, str]:

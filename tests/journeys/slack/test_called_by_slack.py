@@ -1,22 +1,14 @@
 """A bot that Slack calls answers every message once, whenever it is killed, and asks its operator."""
 
-import socket
 from pathlib import Path
 
 import pytest
 
 from tests.contract.slack_harness import standing
+from tests.journeys.configuration import free_port
 from tests.journeys.slack.bot import bot
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("emulate")]
-
-
-def free_port() -> int:
-    """A port that nobody had a moment ago; the address has to be known before the daemon runs."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 async def test_what_slack_calls_with_is_answered_pressed_and_read_back(tmp_path: Path) -> None:

@@ -12,20 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.journeys.configuration import free_port
 from tests.journeys.telegram.bot import Bot, bot
 
 pytestmark = pytest.mark.slow
 
 PATH = "/hooks/telegram"
 SECRET = "x-telegram-bot-api-secret-token"
-
-
-def free_port() -> int:
-    """A port that nobody had a moment ago; the address has to be known before the daemon runs."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def by_webhook(port: int) -> Mapping[str, object]:
