@@ -1,5 +1,6 @@
 """A web page without a browser: logs in, follows the stream of a web channel, posts as app.js does."""
 
+import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
@@ -40,8 +41,17 @@ async def following(client: httpx.AsyncClient, name: str = "web") -> AsyncGenera
     async with client.stream("GET", f"/{name}/events") as answer:
         assert answer.status_code == 200
         pieces = cast("AsyncGenerator[bytes]", answer.aiter_bytes())
-        async with aclosing(pieces) as chunks:  # else it ends when the loop gets to it
+        async with aclosing(pieces) as chunks:
             yield Stream(chunks=chunks)
+    # httpx has six generators one in another, and leaves it to the loop to close the inner ones.
+    await asyncio.sleep(0)
+    while left := [one for one in asyncio.all_tasks() if _closes_a_generator(one)]:
+        await asyncio.wait(left)
+        await asyncio.sleep(0)
+
+
+def _closes_a_generator(task: asyncio.Task[object]) -> bool:
+    return type(task.get_coro()).__name__ == "async_generator_athrow"
 
 
 @dataclass(kw_only=True)
