@@ -138,12 +138,13 @@ async def _switch(place: Path, *, on: bool) -> bool:
     """Halt or resume; returns whether a daemon was running."""
     if await ask_if_running(place, "halt" if on else "resume", Answer, by=BY) is not None:
         return True
-    from zeroclaw.inbound.commands.halt import Halt, halt_put
+    from zeroclaw.inbound.commands.halt import Halt, halt_put, last_halt
     from zeroclaw.store import Commit, DurablePoint
+    from zeroclaw.value import replace
 
     async with store_at(place) as (store, now):
-        put = halt_put(Halt(by=BY, at=now) if on else None)
-        await store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(put,)))
+        halt = Halt(by=BY, at=now) if on else replace(await last_halt(store), over=True)
+        await store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(halt_put(halt),)))
     return False
 
 

@@ -264,7 +264,8 @@ class Daemon:
 
     async def _switch(self, asked: Mapping[str, object], *, on: bool) -> Halted:
         who = word_of(asked, "by") or catalogue.BY_CONSOLE.en
-        halt = Halt(by=who, at=self._foundation.clock.now()) if on else None
+        last = self.services.policy.last_halt
+        halt = Halt(by=who, at=self._foundation.clock.now()) if on else replace(last, over=True)
         await self._foundation.store.commit(
             Commit(point=DurablePoint.HOUSEKEEPING, writes=(halt_put(halt),))
         )

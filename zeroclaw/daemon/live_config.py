@@ -5,12 +5,12 @@ configuration. Rooms are handed a way to ask, and ask each time.
 """
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 
 from zeroclaw.config.model import Config
 from zeroclaw.gate.policy import PolicySet, Statement
 from zeroclaw.gate.shipped import assemble, halt_statement
-from zeroclaw.inbound.commands.halt import Halt
+from zeroclaw.inbound.commands.halt import NEVER, Halt
 from zeroclaw.inbound.identity import PEOPLE, People
 from zeroclaw.manifest import ChannelManifest
 from zeroclaw.store import Rows
@@ -31,17 +31,17 @@ class LiveConfig(Struct):
     skills: tuple[Skill, ...] = ()
 
 
-_NEVER = Halt(by="", at=datetime.min.replace(tzinfo=UTC))
-
-
 class LivePolicy:
-    """The policy now: the configured one, and the halt while there is one."""
+    """The policy now: the configured one, and the halt while there is one.
+
+    Attributes:
+        last_halt: The newest, be it over.
+    """
 
     def __init__(self, settings: LiveConfig) -> None:
         """Begin without a halt."""
         self._settings = settings
-        self._last_halt = _NEVER
-        self._is_halted = False
+        self.last_halt = NEVER
         self._revoked: frozenset[str] = frozenset()
         self._now = self._assembled()
 
@@ -52,11 +52,11 @@ class LivePolicy:
     @property
     def halted_by(self) -> str:
         """Who halted everything, empty when nothing is halted."""
-        return self._last_halt.by if self._is_halted else ""
+        return "" if self.last_halt.over else self.last_halt.by
 
-    def halt(self, halt: Halt | None) -> None:
+    def halt(self, halt: Halt) -> None:
         """Put a halt in force, or end it."""
-        self._last_halt, self._is_halted = halt or self._last_halt, halt is not None
+        self.last_halt = halt
         self._now = self._assembled()
 
     def ended_by(self, begun: datetime | None) -> str:
@@ -66,8 +66,9 @@ class LivePolicy:
             begun: When a turn began that a restart cut off; it is taken up when its chat is free,
                 which may be after `/resume`. None for one that begins now.
         """
-        began_before = begun is not None and begun < self._last_halt.at
-        return self._last_halt.by if self._is_halted or began_before else ""
+        last = self.last_halt
+        began_before = begun is not None and begun < last.at
+        return last.by if began_before or not last.over else ""
 
     def revoke(self, people: frozenset[str]) -> None:
         """Deny everything to these, and to nobody else."""
@@ -79,11 +80,11 @@ class LivePolicy:
         self._now = self._assembled()
 
     def _assembled(self) -> PolicySet:
-        config, last = self._settings.config, self._last_halt
+        config, last = self._settings.config, self.last_halt
         return assemble(
             config.autonomy,
             self._settings.statements,
-            halt_statement(last.by, last.at) if self._is_halted else None,
+            None if last.over else halt_statement(last.by, last.at),
             approvers=config.approvals.approvers,
             revoked=self._revoked,
             ask_when_untrusted=config.policy.ask_when_untrusted,

@@ -37,7 +37,7 @@ from zeroclaw.host.places import make_workspace
 from zeroclaw.inbound.anchors import Anchors
 from zeroclaw.inbound.approvals import Approvals
 from zeroclaw.inbound.commands.grants import GrantCommands
-from zeroclaw.inbound.commands.halt import HALTS, Halt, read_halt
+from zeroclaw.inbound.commands.halt import HALTS, Halt, last_halt
 from zeroclaw.inbound.commands.pair import PairCommand
 from zeroclaw.inbound.commands.registry import Commands, menu_of
 from zeroclaw.inbound.commands.status import StatusOf
@@ -352,7 +352,7 @@ class Services:
     async def remember(self) -> None:
         """Take up what is stored, before anybody is let in; once, at a start."""
         store = self.foundation.store
-        await self.take_halt(await read_halt(store))
+        await self.take_halt(await last_halt(store))
         await learn_stored(store, self.people)
         async for chosen in LANGUAGE_CHOICES.all(store):
             self.people.chose(chosen)
@@ -395,11 +395,11 @@ class Services:
             if self.people.revoked - before:
                 self.revocation.begin()
 
-    async def take_halt(self, halt: Halt | None) -> None:
+    async def take_halt(self, halt: Halt) -> None:
         """Put a halt in force, or end it."""
         self.policy.halt(halt)
-        self.mailboxes.hold(halt is not None)
-        if halt is not None:
+        self.mailboxes.hold(not halt.over)
+        if not halt.over:
             await self.runner.abort_all("halt", halt.by)
 
     # --- the life ------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from zeroclaw.envelope import (
 )
 from zeroclaw.gate.conditions import Query
 from zeroclaw.gate.policy import PolicySet
+from zeroclaw.inbound.commands.halt import Halt
 from zeroclaw.inbound.identity import People
 from zeroclaw.store import Commit, DurablePoint, Put, Reads, Store, Write, transact
 from zeroclaw.text.language import Language
@@ -73,6 +74,11 @@ class Found(Value):
 
 class Policy(Protocol):
     """The policy in force, a halt and the revoked included."""
+
+    @property
+    def last_halt(self) -> Halt:
+        """Return the newest halt, be it over."""
+        ...
 
     @property
     def halted_by(self) -> str:

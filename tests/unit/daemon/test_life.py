@@ -26,6 +26,7 @@ from zeroclaw.errors import ConfigError, StoreUnusable
 from zeroclaw.events import Event
 from zeroclaw.host.control import connect
 from zeroclaw.host.hangup import Hangup
+from zeroclaw.inbound.commands.halt import KEY
 from zeroclaw.store import Commit, DurablePoint, LogKind, Put, Query, RowKind, Store
 from zeroclaw.stores.sqlite import open_store
 from zeroclaw.tool import Spawned
@@ -53,6 +54,16 @@ async def test_a_start_tells_what_is_up(world: World) -> None:
                 is_root=os.geteuid() == 0,
             )
         ]
+
+
+async def test_a_halt_that_an_earlier_release_ended_is_over(world: World) -> None:
+    """It left an empty row."""
+    off = Put(kind=RowKind.SWITCH, key=KEY, body=b"", state="off")
+    await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(off,)))
+    async with world.running() as house:
+        await house.say("one")
+        assert house.texts() == ["ok"]
+    assert [one.halted for one in world.ready] == [""]
 
 
 @pytest.mark.slow

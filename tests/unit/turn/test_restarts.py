@@ -211,3 +211,34 @@ async def test_a_halt_ends_what_was_not_taken_up_yet(world: World) -> None:
         assert house.texts() == ["_Stopped: everything was halted by Ada._"]
         await house.say("two")
         assert house.texts()[-1] == "ok"
+
+
+@pytest.mark.parametrize("resumed", ["/resume", "resume"])
+async def test_a_halt_is_known_after_a_kill_that_follows_its_end(
+    world: World, resumed: str
+) -> None:
+    """The turn may still be ending when everything goes on, and the process dies (P3)."""
+    world.model.will((asyncio.Event(),))
+    async with world.running() as house:
+        await house.say("one")
+    await world.clock.advance(1)
+    await world.halt("Ada")
+    world.store.before = refuse_turns
+    async with world.running() as house:
+        if resumed == "resume":
+            assert await house.ask("resume") == {"halted": False}
+        else:
+            await house.say("/resume")
+    world.store.before = None
+    async with world.running() as house:
+        await house.advance(1)
+        assert "_Stopped: everything was halted by Ada._" in house.texts()
+    assert len(world.model.requests) == 1
+
+
+def refuse_turns(commit: Commit) -> None:
+    """Refuse to take up a turn."""
+    appended = (one for one in commit.writes if isinstance(one, Append))
+    if any(isinstance(decode(one.body), TurnResumed) for one in appended):
+        message = "not now"
+        raise StoreRefused(message)

@@ -1,6 +1,6 @@
 """The halt switch: one row, so that it survives a restart."""
 
-from datetime import datetime
+from datetime import UTC, datetime
 
 from zeroclaw.codec import decode, encode
 from zeroclaw.store import Put, RowKind, Rows
@@ -11,18 +11,25 @@ KEY = "halt"
 
 
 class Halt(Value):
-    """Who halted everything, and when."""
+    """Who halted everything, and when.
+
+    Attributes:
+        over: Everything goes on. It still ends what began before it, should a kill have come first.
+    """
 
     by: str
     at: datetime
+    over: bool = False
 
 
-HALTS: Table[Halt | None] = Table(
+NEVER = Halt(by="", at=datetime.min.replace(tzinfo=UTC), over=True)
+HALTS = Table(
     kind=RowKind.SWITCH,
     owner="inbound",
     codec=Codec(
-        encode=lambda halt: b"" if halt is None else encode(halt),
-        decode=lambda body: decode(Halt, body) if body else None,
+        encode=encode,
+        # Earlier releases kept nothing of a halt that was over.
+        decode=lambda body: decode(Halt, body) if body else NEVER,
     ),
     columns=frozenset({Column.STATE}),
     keeps=Stays(until="somebody halts or resumes"),
@@ -30,11 +37,17 @@ HALTS: Table[Halt | None] = Table(
 )
 
 
-def halt_put(halt: Halt | None) -> Put:
-    """Return the write that turns the switch on, or off with None."""
-    return HALTS.put(KEY, halt, state="off" if halt is None else "on")
+def halt_put(halt: Halt) -> Put:
+    """Return the write that turns the switch on, or off when the halt is over."""
+    return HALTS.put(KEY, halt, state="off" if halt.over else "on")
+
+
+async def last_halt(rows: Rows) -> Halt:
+    """Return the newest halt, be it over."""
+    return await HALTS.get(rows, KEY) or NEVER
 
 
 async def read_halt(rows: Rows) -> Halt | None:
     """Return who halted everything and when, None when nothing is halted."""
-    return await HALTS.get(rows, KEY)
+    last = await last_halt(rows)
+    return None if last.over else last

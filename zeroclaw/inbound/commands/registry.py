@@ -238,7 +238,8 @@ class Commands:
 
     async def _switch(self, given: Invocation) -> Reply:
         on = given.command.name == "halt"
-        halt = Halt(by=given.principal.label, at=self._context.clock.now()) if on else None
+        halted = Halt(by=given.principal.label, at=self._context.clock.now())
+        halt = halted if on else replace(self._context.policy.last_halt, over=True)
         says = catalogue.HALTED if on else catalogue.GOING_ON
         return Reply(text=says.to(given.language), writes=(halt_put(halt),))
 
