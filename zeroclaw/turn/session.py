@@ -183,15 +183,15 @@ class ConversationSession:
             Conflict: A row was not as expected; nothing was written.
             StoreUnusable: Nothing was written.
         """
-        if happened.point is None:
-            self._waiting = self._waiting.then(happened)
-            self._extend(happened)
-            return
         # The lock is held across the store's write and nothing else: the chain and the journal
         # have one order, and the next writer needs this one's outcome to know it.
         async with self._lock:
-            head = self._audit_head
             whole = self._waiting.then(happened)
+            if happened.point is None:
+                self._waiting = whole
+                self._extend(happened)
+                return
+            head = self._audit_head
             bodies = [entries.encode(entry) for entry in whole.journal]
             appended: list[Write] = [
                 Append(log=LogKind.JOURNAL, stream=self.conversation, body=body) for body in bodies
