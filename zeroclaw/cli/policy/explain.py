@@ -18,7 +18,7 @@ from zeroclaw.host import plugins
 from zeroclaw.host.clock import SystemClock
 from zeroclaw.host.places import Places
 from zeroclaw.inbound.commands.explain import Explainer
-from zeroclaw.inbound.commands.halt import read_halt
+from zeroclaw.inbound.commands.halt import last_halt
 from zeroclaw.inbound.identity import People
 from zeroclaw.stores.sqlite import open_store
 from zeroclaw.stores.sqlite.files import FILE_NAME
@@ -98,6 +98,6 @@ async def _in_force(config: Config, places: Places, people: People) -> LivePolic
     if await asyncio.to_thread((places.data / FILE_NAME).is_file):
         async with open_for_looking(places.data) as kept:
             await learn_stored(kept, people)
-            policy.halt(await read_halt(kept))
+            policy.halt(await last_halt(kept))
     policy.revoke(people.revoked)
     return policy
