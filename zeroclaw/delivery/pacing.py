@@ -23,10 +23,10 @@ the first call in vain.
 
 Finals and cards go before drafts, and find room: where a bucket allows a burst, drafts leave half of
 it, so that an answer does not wait behind its own beginning; in the long run that costs drafts
-nothing, and until that stock has come in after a start they have every second call. Nor does the interval hold a final where the chat's budget is known. Among drafts of an
-account the one that was served longest ago is next, so when the budget is short all of them thin
-out evenly. After a start each bucket counts as spent, because it is not known what the process before
-used.
+nothing, and until that stock has come in after a start they have every second call. Nor does the
+interval hold a final where the chat's budget is known. Among drafts of an account the one that was
+served longest ago is next, so when the budget is short all of them thin out evenly. After a start
+each bucket counts as spent, because it is not known what the process before used.
 
 A platform counts a call when it arrives, which may be any instant from its grant to its end: on a
 busy machine calls pile up on their way and arrive together. So in a chat one call is under way at a

@@ -199,8 +199,7 @@ async def test_a_halt_ends_what_was_not_taken_up_yet(world: World) -> None:
     refusals = [StoreRefused("not now")]
 
     def refuse_once(commit: Commit) -> None:
-        appended = (one for one in commit.writes if isinstance(one, Append))
-        if refusals and any(isinstance(decode(one.body), TurnResumed) for one in appended):
+        if refusals and takes_up(commit):
             raise refusals.pop()
 
     world.store.before = refuse_once
@@ -236,9 +235,14 @@ async def test_a_halt_is_known_after_a_kill_that_follows_its_end(
     assert len(world.model.requests) == 1
 
 
+def takes_up(commit: Commit) -> bool:
+    """Whether a commit takes up a turn that a restart left open."""
+    appended = (one for one in commit.writes if isinstance(one, Append))
+    return any(isinstance(decode(one.body), TurnResumed) for one in appended)
+
+
 def refuse_turns(commit: Commit) -> None:
     """Refuse to take up a turn."""
-    appended = (one for one in commit.writes if isinstance(one, Append))
-    if any(isinstance(decode(one.body), TurnResumed) for one in appended):
+    if takes_up(commit):
         message = "not now"
         raise StoreRefused(message)
