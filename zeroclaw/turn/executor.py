@@ -108,9 +108,11 @@ class EffectExecutor:
             case ResponseReceived(message=message, usage=usage):
                 composer.answered(usage)
                 sent = composer.untold()
+                # What costs something counts, though the endpoint keeps silent about it.
                 if not usage.total_tokens:
-                    # What costs something counts, though the endpoint keeps silent about it.
-                    usage = sent + Usage(output_tokens=of_message(message))
+                    usage = Usage(output_tokens=of_message(message))
+                if not usage.input_tokens:
+                    usage += sent
                 happened = Transition(events=(replace(event, usage=usage),))
                 if message.tool_calls:
                     received = entries.AssistantReceived(

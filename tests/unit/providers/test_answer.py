@@ -265,6 +265,7 @@ def test_calls_that_end_with_stop_are_still_calls() -> None:
         ),
         ({"prompt_tokens": None, "cached_tokens": 1}, Usage(cached_tokens=1)),
         ({"prompt_tokens": -5, "completion_tokens": True}, Usage()),
+        ({"prompt_tokens": 10**30, "completion_tokens": 1e308, "cached_tokens": "9"}, Usage()),
     ],
 )
 def test_usage_is_read_in_every_dialect(sent: Fields, usage: Usage) -> None:

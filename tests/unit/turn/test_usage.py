@@ -126,6 +126,18 @@ async def test_a_stream_that_breaks_off_is_paid_for(world: World) -> None:
         assert 2 * cut - FEW < (await used(house))[1] < 2 * cut
 
 
+async def test_an_endpoint_that_reports_the_answer_alone_is_paid_for_the_request(
+    world: World,
+) -> None:
+    """As it is where it reports nothing at all."""
+    said = UsageReported(usage=Usage(output_tokens=UNIT))
+    world.model.will((TextDelta(text="so"), said, Finished(reason="stop")))
+    async with world.running() as house:
+        await house.say("hello")
+        units, estimated = await used(house)
+        assert (units, estimated > FEW) == (1, True)
+
+
 async def test_an_answer_that_fails_after_it_began_is_paid_for(world: World) -> None:
     """One that was never begun costs nothing; what the endpoint reported is taken as it says."""
     away = ProviderUnreachable("`h:9` can't be reached")

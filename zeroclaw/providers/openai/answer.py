@@ -36,6 +36,7 @@ from zeroclaw.providers.openai.fields import (
     text_at,
     whole,
 )
+from zeroclaw.providers.openai.windows import MOST
 from zeroclaw.value import Struct, field
 
 # What endpoints call the four reasons; anything unknown ends an answer as `stop` does.
@@ -362,12 +363,21 @@ def _reasoning(text: str) -> list[StreamEvent]:
 def _usage(usage: dict[str, object]) -> Usage:
     """Read tokens; where cached ones are told differs (OpenAI, DeepSeek, Moonshot)."""
     cached = (
-        int_at(object_at(usage, "prompt_tokens_details"), "cached_tokens")
-        or int_at(usage, "prompt_cache_hit_tokens")
-        or int_at(usage, "cached_tokens")
+        _tokens(object_at(usage, "prompt_tokens_details"), "cached_tokens")
+        or _tokens(usage, "prompt_cache_hit_tokens")
+        or _tokens(usage, "cached_tokens")
     )
     return Usage(
-        input_tokens=max(0, int_at(usage, "prompt_tokens") or 0),
-        output_tokens=max(0, int_at(usage, "completion_tokens") or 0),
-        cached_tokens=max(0, cached or 0),
+        input_tokens=_tokens(usage, "prompt_tokens"),
+        output_tokens=_tokens(usage, "completion_tokens"),
+        cached_tokens=cached,
     )
+
+
+def _tokens(usage: dict[str, object], name: str) -> int:
+    """Return a number of tokens, 0 where none is told that a model could take.
+
+    One absurd number would use up the budgets of everybody for that day.
+    """
+    told = int_at(usage, name) or 0
+    return told if 0 < told <= MOST else 0
