@@ -72,6 +72,7 @@ from zeroclaw.errors import (
     ContextOverflow as ContextOverflow,
     DeliveryUnknown as DeliveryUnknown,
     NotSupported as NotSupported,
+    NoWayOut as NoWayOut,
     ProviderOverloaded as ProviderOverloaded,
     ProviderRejected as ProviderRejected,
     ProviderUnauthorized as ProviderUnauthorized,
@@ -104,6 +105,7 @@ from zeroclaw.mount import (
     LineStream as LineStream,
     Mount as Mount,
 )
+from zeroclaw.network import Network as Network
 from zeroclaw.provider import (
     Endpoint as Endpoint,
     Finished as Finished,

@@ -20,6 +20,7 @@
     │   ├── ProviderUnauthorized
     │   ├── ProviderUnusable          a file or package that it needs is missing, or the model itself
     │   ├── ChannelUnauthorized
+    │   ├── NoWayOut                  a proxy or certificates, named by the environment
     │   ├── StoreUnusable             disk full, corrupt, locked, newer schema
     │   └── PortInUse
     ├── ToolFailed                    the model: it reads the text and adapts
@@ -184,6 +185,10 @@ class ChannelUnauthorized(NeedsOperator):
 
 class StoreUnusable(NeedsOperator):
     """Raised when the store can't be opened or written; the text says what to do."""
+
+
+class NoWayOut(NeedsOperator):
+    """Raised when a proxy or certificates that the environment names are of no use; nothing was sent."""
 
 
 class PortInUse(NeedsOperator):

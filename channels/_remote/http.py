@@ -2,18 +2,17 @@
 
 import asyncio
 import json
+import os
 import ssl
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from urllib.request import getproxies
 
 import aiohttp
 
 from channels._remote.fields import Json, as_object, parsed
 from channels._remote.limits import FAILED, FIRST_FAILURE, NO_TIME, TOO_MANY
-from channels._remote.servers import trust
 from channels._remote.settings import is_safe
-from zeroclaw import ChannelRejected, ChannelUnavailable, DeliveryUnknown, Value
+from zeroclaw import ChannelRejected, ChannelUnavailable, DeliveryUnknown, Network, NoWayOut, Value
 
 CONNECT_S, READ_S = 10.0, 20.0
 SLOWEST_BYTES_PER_S = 100_000
@@ -63,14 +62,12 @@ class Http:
         agent: str = "zeroclaw",
         tls: ssl.SSLContext | None = None,
     ) -> None:
-        """Open nothing yet; errors name the platform, and `tls` says whom to trust in place of `trust`."""
+        """Open nothing yet; errors name the platform, and `tls` says whom to trust."""
         self.name = name
         self.closed = asyncio.Event()
         self._platform = platform
         self._agent = agent
-        # It reads a file in a thread for each call, so only where there is a proxy to find.
-        self._asks_proxies = bool(getproxies())
-        self._trusted = tls
+        self._network = Network(os.environ, tls)
         self._session: aiohttp.ClientSession | None = None
 
     async def aclose(self) -> None:
@@ -89,25 +86,20 @@ class Http:
                 connector=aiohttp.TCPConnector(limit=MOST_CONNECTIONS),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 headers={"User-Agent": self._agent},
-                trust_env=self._asks_proxies,
             )
         return self._session
 
-    async def _authorities(self, url: str) -> ssl.SSLContext | bool:
-        """Return who is trusted; read with the first call that needs it, in a thread.
+    def _way(self, url: str) -> tuple[str | None, ssl.SSLContext | bool]:
+        """Return the proxy to a server, and who vouches for it.
 
         Raises:
-            ChannelUnavailable: It can't be read.
+            ChannelUnavailable: There is none.
         """
-        if url.startswith(("http:", "ws:")) and not self._asks_proxies:
-            return True  # nobody is asked; a server of one's own on this machine never needs them
-        if self._trusted is None:
-            try:
-                self._trusted = await asyncio.to_thread(trust)
-            except OSError as error:
-                message = f"`{self.name}`: no certificates can be read ({type(error).__name__})"
-                raise ChannelUnavailable(message) from None
-        return self._trusted
+        try:
+            return self._network.proxy_for(url), self._network.trusted_for(url)
+        except NoWayOut as error:
+            message = f"`{self.name}`: {error}"
+            raise ChannelUnavailable(message) from None
 
     async def call(
         self,
@@ -135,7 +127,7 @@ class Http:
         """
         times = aiohttp.ClientTimeout(total=None, connect=CONNECT_S, sock_read=READ_S + more_s)
         read = bytearray()
-        trusted = await self._authorities(url)
+        proxy, trusted = self._way(url)
         try:
             async with self._opened().request(
                 method,
@@ -143,6 +135,7 @@ class Http:
                 headers=headers,
                 data=data,
                 timeout=times,
+                proxy=proxy,
                 ssl=trusted,
                 allow_redirects=False,
             ) as answer:
@@ -200,7 +193,7 @@ class Http:
             ChannelUnavailable: It does not stand.
         """
         ends = aiohttp.ClientWSTimeout(ws_close=CONNECT_S)  # pyright: ignore[reportCallIssue]  of attrs
-        trusted = await self._authorities(url)
+        proxy, trusted = self._way(url)
         try:
             async with asyncio.timeout(2 * CONNECT_S):
                 return await self._opened().ws_connect(
@@ -209,6 +202,7 @@ class Http:
                     autoclose=autoclose,
                     heartbeat=heartbeat_s,
                     timeout=ends,
+                    proxy=proxy,
                     ssl=trusted,
                 )
         except BROKEN as error:

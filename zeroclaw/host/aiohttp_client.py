@@ -6,6 +6,7 @@ arrived: `ClientConnectorError` before, `ServerDisconnectedError`, `SocketTimeou
 """
 
 import asyncio
+import os
 import ssl
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -13,6 +14,7 @@ from contextlib import asynccontextmanager
 import aiohttp
 from yarl import URL
 
+from zeroclaw.errors import NoWayOut
 from zeroclaw.host.http import (
     USER_AGENT,
     HttpAnswer,
@@ -25,8 +27,8 @@ from zeroclaw.host.http import (
     HttpTimedOut,
     headers_of,
     reason_of,
-    trust,
 )
+from zeroclaw.network import Network
 
 # Of the status line, and of one header: policies for a page's content exceed the library's 8 KiB.
 _LINE_BYTES = 64 * 1024
@@ -36,9 +38,9 @@ class AiohttpClient:
     """An `HttpClient`; made on the event loop."""
 
     def __init__(self, limits: HttpLimits, *, trusted: ssl.SSLContext | None = None) -> None:
-        """Open nothing yet; `trusted` are the authorities, `trust` when None."""
+        """Open nothing yet; `trusted` are authorities in place of the environment's."""
         self._limits = limits
-        self._trusted = trusted
+        self._network = Network(os.environ, trusted)
         # Counted here, because the library says neither why nor how long a full pool was waited for.
         self._free = asyncio.Semaphore(limits.connections)
         self._session = aiohttp.ClientSession(
@@ -91,8 +93,10 @@ class AiohttpClient:
     async def _send(self, request: HttpRequest) -> aiohttp.ClientResponse:
         try:
             url, name = URL(request.url, encoded=bool(request.address)), None
-            headers = request.headers
-            if request.address:
+            headers, proxy = request.headers, None
+            if not request.address:
+                proxy = self._network.proxy_for(request.url)
+            else:
                 name = url.raw_host
                 headers = {"Host": url.raw_authority, **headers}
                 url = url.with_host(request.address)
@@ -101,21 +105,16 @@ class AiohttpClient:
                 url,
                 headers=headers,
                 data=request.body or None,
-                ssl=await self._authorities(url),
+                proxy=proxy,
+                ssl=self._network.trusted_for(request.url),
                 allow_redirects=False,
                 auto_decompress=not request.is_raw,
                 server_hostname=name,
             )
+        except NoWayOut as error:
+            raise HttpConnectFailed(str(error)) from error
         except (aiohttp.ClientError, TimeoutError, ValueError) as error:
             raise self._ours(error, before_answer=True) from error
-
-    async def _authorities(self, url: URL) -> ssl.SSLContext | bool:
-        """Return who is trusted; read with the first request that needs it, in a thread."""
-        if url.scheme != "https":
-            return True  # nobody is asked; a model on this machine never needs them
-        if self._trusted is None:
-            self._trusted = await asyncio.to_thread(trust)
-        return self._trusted
 
     async def _chunks(self, body: aiohttp.StreamReader) -> AsyncGenerator[bytes]:
         """Yield all that has come, in one piece each time."""
@@ -132,6 +131,10 @@ class AiohttpClient:
                 return HttpConnectFailed(f"no connection within {self._limits.connect_s:g} s")
             case aiohttp.ClientConnectorCertificateError():
                 return HttpConnectFailed(reason_of(error.certificate_error))
+            case aiohttp.ClientProxyConnectionError():
+                return HttpConnectFailed(f"the proxy: {reason_of(error.os_error)}")
+            case aiohttp.ClientHttpProxyError():
+                return HttpConnectFailed(f"the proxy answered {error.status}")
             case aiohttp.ClientConnectorError():
                 return HttpConnectFailed(reason_of(error.os_error))
             case TimeoutError():

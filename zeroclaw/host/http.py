@@ -19,7 +19,6 @@ from collections.abc import (
     MutableMapping,
 )
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
-from functools import cache
 from typing import Protocol
 
 from zeroclaw.errors import ZeroclawError
@@ -114,8 +113,8 @@ class HttpLimits(Value):
 class HttpClient(Protocol):
     """What the rooms above need of an HTTP library; safe for concurrent requests.
 
-    Sends no cookies and no credentials but those of a request's own headers, asks no proxy of the
-    environment, and trusts the authorities of `trust`.
+    Sends no cookies and no credentials but those of a request's own headers. A request to an address
+    asks no proxy; others go, and trust, as `Network` says.
     """
 
     def open(self, request: HttpRequest) -> AbstractAsyncContextManager[HttpAnswer]:
@@ -189,7 +188,7 @@ def authorities_by_directory(
     """Let the contexts that a library makes as it is imported find authorities when they need them.
 
     aiohttp makes two, which read the system's file with all certificates: 50 ms and 1.3 MiB, for
-    nothing here, where each connection is given `trust`. Without the file OpenSSL looks each up in
+    nothing here, where each connection is given its own. Without the file OpenSSL looks each up in
     its directory, which holds the same, where names in it are hashes; elsewhere, and where the
     environment says what to trust, nothing is changed. No other thread may read `SSL_CERT_FILE` or
     start a process with the whole environment meanwhile.
@@ -209,14 +208,6 @@ def _is_hashed(directory: str) -> bool:
     with suppress(OSError), os.scandir(directory) as found:
         return any(_HASHED.fullmatch(one.name) for one in found)
     return False
-
-
-@cache
-def trust() -> ssl.SSLContext:
-    """Return who is trusted; once, because all the certificates take 0.7 MiB each time."""
-    import certifi
-
-    return ssl.create_default_context(cafile=certifi.where())
 
 
 def reason_of(error: BaseException) -> str:

@@ -15,7 +15,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, date, datetime, time, timedelta
 from functools import lru_cache
-from ipaddress import ip_address
 from typing import Literal
 from urllib.parse import urlsplit
 
@@ -35,6 +34,7 @@ from zeroclaw.limits.prices import (
     tokens,
 )
 from zeroclaw.message import Usage
+from zeroclaw.network import is_this_machine
 from zeroclaw.store import Put, RowKind, Store
 from zeroclaw.table import Codec, Column, Table, UntilDue, Words
 from zeroclaw.text import catalogue
@@ -334,8 +334,4 @@ _DATED = re.compile(r"-(?:\d{8}|\d{4}-\d{2}-\d{2})$")
 
 @lru_cache(maxsize=8)  # each turn asks three times
 def _is_here(base_url: str) -> bool:
-    host = urlsplit(base_url).hostname or ""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+    return is_this_machine(urlsplit(base_url).hostname or "")

@@ -6,7 +6,7 @@ import gzip
 import ssl
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
@@ -25,7 +25,6 @@ from zeroclaw.host.http import (
     HttpTimedOut,
     authorities_by_directory,
     http_client,
-    trust,
 )
 
 BODY = b"{}"
@@ -342,14 +341,61 @@ async def test_redirects_are_not_followed() -> None:
         await client.aclose()
 
 
-async def test_no_proxy_of_the_environment_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A request to a model on this machine must not leave it."""
-    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
-    monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:9")
-    client = http_client()
+@pytest.fixture
+def proxied(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Names a proxy in the environment."""
+
+    def named(url: str) -> None:
+        for name in ("HTTP_PROXY", "HTTPS_PROXY"):
+            monkeypatch.setenv(name, url)
+
+    for name in ("NO_PROXY", "no_proxy", "http_proxy", "https_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    return named
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+async def test_a_proxy_of_the_environment_is_asked(
+    scheme: str, proxied: Callable[[str], None]
+) -> None:
+    """Some networks let nothing else out, and channels go by it too."""
+    async with heard(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n") as (url, heads):
+        proxied(url)
+        client = http_client()
+        request = HttpRequest(url=f"{scheme}://model.test/v1", body=BODY)
+        if scheme == "http":
+            assert (await fetch(client, request))[0] == 403
+        else:
+            with pytest.raises(HttpConnectFailed, match="the proxy answered 403"):
+                await fetch(client, request)
+        await client.aclose()
+    line = {"http": b"POST http://model.test/v1 ", "https": b"CONNECT model.test:443 "}[scheme]
+    assert heads[0].startswith(line)
+
+
+async def test_no_proxy_is_asked_for_this_machine_or_for_an_address(
+    proxied: Callable[[str], None],
+) -> None:
+    """A request to a model here must not leave it; what is fetched was checked by its address."""
+    proxied("http://127.0.0.1:9")
+    client, guarded = http_client(), http_client(HttpLimits(keep_alive_s=0))
     async with ModelServer() as server:
         assert (await fetch(client, post(server)))[0] == 200
-        await client.aclose()
+        elsewhere = post(server).url.replace("127.0.0.1", "model.test")
+        request = HttpRequest(url=elsewhere, body=post(server).body, address="127.0.0.1")
+        assert (await fetch(guarded, request))[0] == 200
+    for one in (client, guarded):
+        await one.aclose()
+
+
+async def test_without_certificates_nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the environment names may be gone."""
+    monkeypatch.setenv("SSL_CERT_FILE", "/nowhere.pem")
+    client = http_client()
+    async with saying(b"") as url:
+        with pytest.raises(HttpConnectFailed, match="`SSL_CERT_FILE` names certificates"):
+            await fetch(client, HttpRequest(url=url.replace("http:", "https:"), body=BODY))
+    await client.aclose()
 
 
 # --- faults on the wire ------------------------------------------------------------------------
@@ -433,21 +479,6 @@ async def test_a_server_without_tls_is_told_as_one() -> None:
     async with saying(b"HTTP/1.1 400 Bad Request\r\n\r\n") as url:
         with pytest.raises(HttpConnectFailed, match="does not speak TLS"):
             await fetch(client, HttpRequest(url=url.replace("http:", "https:"), body=BODY))
-    await client.aclose()
-
-
-async def test_who_is_trusted_is_read_for_the_first_encrypted_request() -> None:
-    """All the certificates take 15 ms of a start, and a model on this machine has none."""
-    trust.cache_clear()
-    client = http_client()
-    async with ModelServer() as server:
-        server.raw(b"a")
-        await fetch(client, post(server))
-        assert trust.cache_info().currsize == 0
-    async with saying(b"") as url:
-        with pytest.raises(HttpConnectFailed):
-            await fetch(client, HttpRequest(url=url.replace("http:", "https:"), body=BODY))
-    assert trust.cache_info().currsize == 1
     await client.aclose()
 
 

@@ -3,12 +3,9 @@
 import asyncio
 import gc
 import ssl
-from pathlib import Path
 
-import certifi
 import pytest
 
-from channels._remote.servers import trust
 from channels.telegram import TelegramSettings
 from channels.telegram.account import Account
 from channels.telegram.messages import Messages
@@ -144,6 +141,27 @@ async def test_a_proxy_that_asks_who_it_is_is_told(monkeypatch: pytest.MonkeyPat
     assert b"s3cret" not in heads[0]
 
 
+async def test_a_proxy_is_asked_for_a_websocket_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Events come by one, and a bot that only sends hears nobody."""
+    heads: list[bytes] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heads.append(await reader.readuntil(b"\r\n\r\n"))
+        writer.write(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n")
+        writer.close()
+
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{port}")
+        account = made("https://telegram.test")
+        with pytest.raises(ChannelUnavailable, match="can't be reached"):
+            await account.http.websocket("wss://gateway.test/?v=10", most=1)
+        await account.http.aclose()
+    assert heads[0].startswith(b"CONNECT gateway.test:443 ")
+
+
 def contexts() -> int:
     return sum(isinstance(one, ssl.SSLContext) for one in gc.get_objects())
 
@@ -179,47 +197,11 @@ async def test_certificates_are_read_once_for_all_starts_of_a_channel() -> None:
         await one.http.aclose()
 
 
-async def test_certificates_are_read_for_the_first_encrypted_call() -> None:
-    """They take 15 ms of a start, and a server of one's own on this machine needs none."""
-    trust.cache_clear()
-    async with saying(CUT["no body"], after=b"\r\n\r\n") as url:
-        account = made(url)
-        with pytest.raises(DeliveryUnknown):
-            await tell(account)
-        assert trust.cache_info().currsize == 0
-        await account.http.aclose()
-        await (await tried(url.replace("http:", "https:"))).http.aclose()
-    assert trust.cache_info().currsize == 1
-
-
 async def test_without_certificates_nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the environment names may be gone; the message waits until it is there again (P1)."""
-    trust.cache_clear()
     monkeypatch.setenv("SSL_CERT_FILE", "/nowhere.pem")
     await (await tried("https://127.0.0.1:1")).http.aclose()
-    assert trust.cache_info().currsize == 0
-
-
-@pytest.mark.parametrize("name", ["SSL_CERT_FILE", "SSL_CERT_DIR"])
-def test_an_operator_says_whom_to_trust(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A proxy that opens TLS has certificates of its own, which the environment names."""
-    one = tmp_path / "one.pem"
-    one.write_text(first_of(Path(certifi.where()).read_text(encoding="ascii")), encoding="ascii")
-    for other in ("SSL_CERT_FILE", "SSL_CERT_DIR"):
-        monkeypatch.delenv(other, raising=False)
-    trust.cache_clear()
-    try:
-        assert len(trust().get_ca_certs()) > 1
-        trust.cache_clear()
-        monkeypatch.setenv(name, str(one if name == "SSL_CERT_FILE" else tmp_path))
-        # Those of a directory are looked for when one is needed.
-        assert len(trust().get_ca_certs()) == (1 if name == "SSL_CERT_FILE" else 0)
-    finally:
-        trust.cache_clear()
-
-
-def first_of(bundle: str) -> str:
-    end = "-----END CERTIFICATE-----\n"
-    return bundle[bundle.index("-----BEGIN") : bundle.index(end) + len(end)]
+    account = made("https://127.0.0.1:1")
+    with pytest.raises(ChannelUnavailable, match="`SSL_CERT_FILE` names certificates"):
+        await account.http.websocket("wss://127.0.0.1:1", most=1)
+    await account.http.aclose()

@@ -1,0 +1,119 @@
+"""By which proxy servers are reached, and whose certificates are trusted."""
+
+from collections.abc import Generator
+from pathlib import Path
+
+import certifi
+import pytest
+
+from zeroclaw import Network, NoWayOut
+from zeroclaw.network import trust
+
+PROXY, SECURE = "http://one.proxy:3128", "http://ann:s3cret@two.proxy:3128"
+NAMES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
+
+
+@pytest.fixture
+def two(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An environment with a proxy for each scheme."""
+    for name in NAMES:
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.lower(), raising=False)
+    monkeypatch.setenv("HTTP_PROXY", PROXY)
+    monkeypatch.setenv("HTTPS_PROXY", SECURE)
+    monkeypatch.setenv("NO_PROXY", "model.lan,.example.org")
+
+
+@pytest.fixture
+def read_anew() -> Generator[None]:
+    """What was read of other tests is forgotten, and so is what is read here."""
+    trust.cache_clear()
+    yield
+    trust.cache_clear()
+
+
+@pytest.mark.usefixtures("two")
+@pytest.mark.parametrize(
+    ("url", "proxy"),
+    [
+        ("https://api.test/v1", SECURE),
+        ("wss://gateway.test/?v=10", SECURE),
+        ("http://api.test/v1", PROXY),
+        ("ws://gateway.test", PROXY),
+        ("https://model.lan/v1", None),
+        ("https://a.example.org/v1", None),
+        # A request to a model on this machine must not leave it, whatever the environment says.
+        ("http://127.0.0.1:8080/v1", None),
+        ("http://127.9.9.9/v1", None),
+        ("http://[::1]:8080/v1", None),
+        ("http://localhost:11434/v1", None),
+    ],
+)
+def test_a_server_is_reached_as_the_environment_says(url: str, proxy: str | None) -> None:
+    assert Network({}).proxy_for(url) == proxy
+
+
+@pytest.mark.usefixtures("two")
+def test_a_proxy_is_spoken_to_by_http(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that stands without a scheme too, as most programs take it."""
+    monkeypatch.setenv("HTTPS_PROXY", "two.proxy:3128")
+    assert Network({}).proxy_for("https://api.test") == "http://two.proxy:3128"
+    monkeypatch.setenv("HTTPS_PROXY", "socks5://ann:s3cret@two.proxy:1080")
+    with pytest.raises(NoWayOut, match="`HTTPS_PROXY` names a proxy by socks5") as refused:
+        Network({}).proxy_for("wss://api.test")
+    assert "s3cret" not in str(refused.value)
+
+
+def test_without_a_proxy_every_server_is_reached_straight(
+    two: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del two
+    for name in ("HTTP_PROXY", "HTTPS_PROXY"):
+        monkeypatch.delenv(name)
+    assert Network({}).proxy_for("https://api.test") is None
+
+
+@pytest.mark.usefixtures("read_anew")
+def test_mozillas_list_is_trusted_and_read_once() -> None:
+    """Each reading took two thirds of a MiB."""
+    first = Network({}).trusted_for("https://api.test")
+    assert first is Network({}).trusted_for("wss://gateway.test")
+    assert not isinstance(first, bool)
+    assert len(first.get_ca_certs()) > 1
+
+
+@pytest.mark.usefixtures("read_anew")
+@pytest.mark.parametrize("name", ["SSL_CERT_FILE", "SSL_CERT_DIR"])
+def test_an_operator_says_whom_to_trust(name: str, tmp_path: Path) -> None:
+    """A proxy that opens TLS has certificates of its own, and so has a model of one's company."""
+    one = tmp_path / "one.pem"
+    one.write_text(first_of(Path(certifi.where()).read_text(encoding="ascii")), encoding="ascii")
+    said = {name: str(one if name == "SSL_CERT_FILE" else tmp_path)}
+    trusted = Network(said).trusted_for("https://api.test")
+    # Those of a directory are looked for when one is needed.
+    assert not isinstance(trusted, bool)
+    assert len(trusted.get_ca_certs()) == (1 if name == "SSL_CERT_FILE" else 0)
+    empty = tmp_path / "empty.pem"
+    empty.touch()
+    for useless in ("/nowhere.pem", str(empty)):
+        with pytest.raises(NoWayOut, match="names certificates that can't be read"):
+            Network({"SSL_CERT_FILE": useless}).trusted_for("https://api.test")
+
+
+def test_who_sends_nothing_by_tls_reads_no_certificates(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """They take 15 ms of a start; a proxy that speaks TLS itself needs them all the same."""
+    gone = {"SSL_CERT_FILE": "/nowhere.pem"}
+    assert Network(gone).trusted_for("http://127.0.0.1:8080/v1") is True
+    for name in NAMES:
+        monkeypatch.delenv(name.lower(), raising=False)
+    monkeypatch.setenv("NO_PROXY", "")
+    monkeypatch.setenv("HTTP_PROXY", "https://one.proxy")
+    with pytest.raises(NoWayOut):
+        Network(gone).trusted_for("http://api.test")
+
+
+def first_of(bundle: str) -> str:
+    end = "-----END CERTIFICATE-----\n"
+    return bundle[bundle.index("-----BEGIN") : bundle.index(end) + len(end)]

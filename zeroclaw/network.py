@@ -1,0 +1,87 @@
+"""How servers are reached from here: by which proxy, and whose certificates are trusted.
+
+The environment says so, as it does to most programs: `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`,
+`SSL_CERT_FILE` and `SSL_CERT_DIR`.
+"""
+
+from collections.abc import Mapping
+from functools import cache
+from ipaddress import ip_address
+from ssl import SSLContext, create_default_context
+from urllib.parse import urlsplit
+
+from zeroclaw.errors import NoWayOut
+
+_SCHEMES = {"ws": "http", "wss": "https"}
+
+
+class Network:
+    """The ways out, as they were when this was made."""
+
+    def __init__(self, environment: Mapping[str, str], trusted: SSLContext | None = None) -> None:
+        """Read which proxies there are; `trusted` are authorities in place of the environment's."""
+        from urllib.request import getproxies
+
+        self._environment = environment
+        self._trusted = trusted
+        self._proxies = getproxies()
+
+    def proxy_for(self, url: str) -> str | None:
+        """Return the proxy by which a server is reached; this machine is reached without one.
+
+        Raises:
+            NoWayOut: It speaks something else than HTTP.
+        """
+        if not self._proxies:
+            return None
+        from urllib.request import proxy_bypass
+
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+        named = _SCHEMES.get(parts.scheme, parts.scheme)
+        proxy = self._proxies.get(named)
+        if not proxy or is_this_machine(host) or proxy_bypass(host):
+            return None
+        spoken, separator, _ = proxy.partition("://")
+        if separator and spoken.lower() not in _SCHEMES.values():
+            message = f"`{named.upper()}_PROXY` names a proxy by {spoken}; only http and https work"
+            raise NoWayOut(message)
+        return proxy if separator else f"http://{proxy}"
+
+    def trusted_for(self, url: str) -> SSLContext | bool:
+        """Return who vouches for a server, read with the first that needs it.
+
+        Raises:
+            NoWayOut: The environment names certificates that can't be read.
+        """
+        if not any(one.startswith(("https:", "wss:")) for one in (url, self.proxy_for(url) or "")):
+            return True  # nobody is asked; a server of one's own on this machine never needs them
+        said = (self._environment.get(name, "") for name in ("SSL_CERT_FILE", "SSL_CERT_DIR"))
+        try:
+            return self._trusted or trust(*said)
+        except OSError as error:  # of which `SSLError` is one: a file that holds none
+            message = f"`SSL_CERT_FILE` names certificates that can't be read ({error.strerror})"
+            raise NoWayOut(message) from error
+
+
+def is_this_machine(host: str) -> bool:
+    """Whether a host, as it stands in an address, is this machine's own."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+@cache
+def trust(file: str = "", folder: str = "") -> SSLContext:
+    """Return the authorities of a file, of a folder, or else of Mozilla's list.
+
+    Once for the whole process: libraries read all certificates for each pool of connections, which
+    takes two thirds of a MiB and up to a twentieth of a second; and a channel or a provider that
+    fails is made anew, with a pool.
+    """
+    if folder and not file:
+        return create_default_context(capath=folder)
+    import certifi
+
+    return create_default_context(cafile=file or certifi.where())
