@@ -22,6 +22,14 @@ class Numbered(Value):
 
 _NUMBER = "#"
 """In a key: before a note's number, and at the end of a count's."""
+
+
+def _whose(row: Row) -> str:
+    """Return whose a row is: its owner's, and a note of a group is its writer's."""
+    person, note = person_of(row.key.rpartition(_NUMBER)[0]), note_of(row)
+    return person or ("" if note is None else note.writer)
+
+
 NOTES = Table(
     kind=RowKind.NOTE,
     owner="context",
@@ -29,7 +37,7 @@ NOTES = Table(
     columns=frozenset({Column.CONVERSATION, Column.PLACE, Column.STATE}),
     keeps=Stays(until="its owner has it forgotten"),
     words=Words.CONVERSATION,
-    own=lambda row: person_of(row.key.rpartition(_NUMBER)[0]),
+    own=_whose,
 )
 _COUNTS = NOTES.holding(json_codec(Numbered))
 _COUNT = "count"

@@ -14,6 +14,7 @@ from datetime import timedelta
 from functools import partial
 
 from zeroclaw.channel import ChannelLog
+from zeroclaw.context.notes import NOTES
 from zeroclaw.conversation.inbox import INBOX, Item, Stop, item_put
 from zeroclaw.conversation.turn_row import TURNS
 from zeroclaw.delivery.rows import OPEN_STATES, OUTBOX, Settle, notice_row, outbox_row
@@ -53,6 +54,7 @@ from zeroclaw.stores.off_the_record import HELD, left_by
 from zeroclaw.table import Whose
 from zeroclaw.text import catalogue
 from zeroclaw.turn import entries
+from zeroclaw.turn.facts import is_of_a_group
 from zeroclaw.turn.session import Leases
 from zeroclaw.turn.titles import TITLES
 from zeroclaw.value import replace
@@ -325,8 +327,9 @@ class Erasure:
                 return its.person == wish.person or its.turn in turns
 
             await self._remove(table.where(conversation=here), is_theirs)
-        # It is made of everybody's words, and is made anew.
+        # Both are made of everybody's words, and are made anew of what stays.
         await self._remove(TITLES.where(conversation=here))
+        await self._remove(NOTES.where(conversation=here), is_of_a_group)
         await self._drop(digests)
         return True
 

@@ -11,15 +11,16 @@ from functools import partial
 from msgspec.json import encode
 
 from zeroclaw.context.facts import facts_of, facts_request
-from zeroclaw.context.notes import added
+from zeroclaw.context.notes import added, note_of
 from zeroclaw.envelope import ActionId
 from zeroclaw.errors import ToolFailed
 from zeroclaw.foreign import Raised
 from zeroclaw.gate import audit
 from zeroclaw.gate.verdict import Allowed, Asked, Setting
 from zeroclaw.message import Message, ToolCall
-from zeroclaw.store import Write
-from zeroclaw.tools.notes import REMEMBER, note_of
+from zeroclaw.store import Row, Write
+from zeroclaw.tools.notes import REMEMBER
+from zeroclaw.tools.notes import note_of as made_note
 from zeroclaw.tools.notes.note import Note, owner_of
 from zeroclaw.turn.context import TurnContext
 from zeroclaw.turn.tool_calls import ToolCalls
@@ -27,6 +28,12 @@ from zeroclaw.value import Value, replace
 
 OF_A_GROUP = "this group"
 """Who said what is kept of a group's talk: the facts of several people came together."""
+
+
+def is_of_a_group(row: Row) -> bool:
+    """Tell whether a row is a fact of a group's talk."""
+    note = note_of(row)
+    return note is not None and note.by == OF_A_GROUP and not note.writer
 
 
 class KeptFacts(Value):
@@ -136,7 +143,7 @@ class FactNotes:
         """Return a fact as it is kept, None for one that holds a secret."""
         by = "" if self._turn.address.direct else OF_A_GROUP
         try:
-            return note_of(fact, setting.context, self._services.redactor.redact, by=by)
+            return made_note(fact, setting.context, self._services.redactor.redact, by=by)
         except ToolFailed:
             return None
 

@@ -6,6 +6,7 @@ from datetime import timedelta
 from tests.fakes.house import House, World
 from tests.fakes.manual_clock import EPOCH
 from tests.fakes.scripted_model import asks_for, says
+from tests.unit.turn.test_facts import with_notes
 from zeroclaw.codec import decode
 from zeroclaw.context.notes import Notes
 from zeroclaw.envelope import ConversationId
@@ -302,6 +303,25 @@ async def test_what_is_remembered_of_somebody_goes_and_nothing_of_it_is_left(wor
         await forget(house)
         left = [row.key for row in await house.rows(RowKind.NOTE)]
         assert left == ["in:club#", "in:club#0000000001"]
+
+
+async def test_what_somebody_had_noted_in_a_shared_chat_goes_too(world: World) -> None:
+    """With the facts of everybody's talk there, which are made anew; what others had noted stays."""
+    with_notes(world)
+    world.configure(autonomy="full")
+    async with world.running() as house:
+        for who, flower in (("ada", "rose"), ("ben", "tulip")):
+            remember = asks_for(("remember", f'{{"text": "a {flower}"}}'))
+            world.model.will(remember, says("Noted."))
+            await house.say(f"note my {flower}", who, room="club")
+        world.model.will(says('"They like a tulip."'), says("State: a tulip."))
+        await house.say("/compact", room="club")
+        assert len(await house.rows(RowKind.NOTE)) == len(("a count", "rose", "tulip", "a fact"))
+        told = lines(await collect(world.store, "person:ben", world.config.people), str)
+        assert [one.text for one in told if one.kind == "remembered"] == ["a tulip"]
+        await forget(house, "ben")
+        (owner,) = {row.place for row in await house.rows(RowKind.NOTE)}
+        assert [one.text for one in await Notes(world.store).all(owner)] == ["a rose"]
 
 
 async def test_the_language_that_somebody_chose_goes_too(world: World) -> None:

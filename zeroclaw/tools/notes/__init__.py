@@ -158,7 +158,7 @@ def note_of(text: str, context: ToolContext, redact: Callable[[str], str], *, by
         text: As it was said.
         context: Of the call that keeps it.
         redact: What it would take out of a text is not kept.
-        by: Who said it, empty for the principal.
+        by: Who said it, where that was not the principal alone; empty for them.
 
     Raises:
         ToolFailed: It is not kept.
@@ -178,6 +178,7 @@ def note_of(text: str, context: ToolContext, redact: Callable[[str], str], *, by
         conversation=context.conversation,
         trusted=not context.untrusted,
         channel=context.address.channel,
+        writer="" if by else context.principal.id,
     )
 
 

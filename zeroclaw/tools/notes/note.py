@@ -33,6 +33,8 @@ class Note(Value):
         conversation: Where it was said.
         trusted: The turn that kept it held no text that nobody here vouches for.
         channel: On which channel it was said; empty where an older release kept it.
+        writer: Who said it, by `Principal.id`; empty for what several said, and where an older
+            release kept it.
     """
 
     number: int
@@ -42,6 +44,7 @@ class Note(Value):
     conversation: ConversationId
     trusted: bool = False
     channel: str = ""
+    writer: str = ""
 
 
 class Kept(Value):
