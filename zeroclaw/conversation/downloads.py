@@ -50,7 +50,7 @@ from zeroclaw.store import (
 )
 from zeroclaw.tools import counted
 from zeroclaw.tools.attachments import File
-from zeroclaw.value import Value, replace
+from zeroclaw.value import Struct, Value, replace
 
 TRIES = 5
 AGAIN = BackOff(first_s=1.0, longest_s=60.0)
@@ -370,12 +370,10 @@ async def next_number(store: Store, conversation: ConversationId) -> int:
     return ATTACHMENTS.of(rows[0]).number + 1 if rows else 1
 
 
-class AttachedFiles:
+class AttachedFiles(Struct, eq=False):
     """Reads files of conversations; what an `AttachmentsStore` promises."""
 
-    def __init__(self, store: Store) -> None:
-        """Read them there."""
-        self._store = store
+    store: Store
 
     async def find(self, conversation: ConversationId, number: int) -> File | None:
         """Return a file, None when this conversation has none of that number.
@@ -391,11 +389,11 @@ class AttachedFiles:
     async def content(self, conversation: ConversationId, number: int) -> bytes | None:
         """Return a file's bytes, None when they did not come or are no longer kept."""
         found = await self._find(conversation, number)
-        return None if found is None or found.failed else await self._store.blob(found.digest)
+        return None if found is None or found.failed else await self.store.blob(found.digest)
 
     async def _find(self, conversation: ConversationId, number: int) -> Attached | None:
-        row = await self._store.get(RowKind.ATTACHMENT, attached_key(conversation, number))
+        row = await self.store.get(RowKind.ATTACHMENT, attached_key(conversation, number))
         if row is None:
             return None
-        item = await self._store.get(RowKind.INBOX, row.place)
+        item = await self.store.get(RowKind.INBOX, row.place)
         return None if item is not None and item.state == "superseded" else ATTACHMENTS.of(row)

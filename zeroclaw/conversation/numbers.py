@@ -6,20 +6,18 @@ from zeroclaw.envelope import Reader
 from zeroclaw.gate.approval import Numbered, R
 from zeroclaw.store import Put, RowKind, Rows
 from zeroclaw.table import Codec, Column, Stays, Table, Words
-from zeroclaw.value import replace
+from zeroclaw.value import Struct, field, replace
 
 
-class Numbers:
+class Numbers(Struct, eq=False):
     """Counts for every chat; one for the whole daemon.
 
     What was given out is stored by chat and conversation, for only the commits of one conversation
     come in the order in which their numbers were taken. The highest of a chat counts.
     """
 
-    def __init__(self, rows: Rows) -> None:
-        """Continue where the store left off; counts are read when first used."""
-        self._rows = rows
-        self._last: dict[str, int] = {}
+    rows: Rows
+    _last: dict[str, int] = field(default_factory=dict[str, int])
 
     async def give(
         self, asked: tuple[R, ...], readers: Iterable[Reader], whose: str
@@ -60,7 +58,7 @@ class Numbers:
             whose: The conversation; or another id, where not all commits of one come in order.
         """
         if place not in self._last:
-            last = max([one async for one in COUNTERS.all(self._rows, place=place)], default=0)
+            last = max([one async for one in COUNTERS.all(self.rows, place=place)], default=0)
             # Another batch may have read it meanwhile and gone on from it.
             self._last.setdefault(place, last)
         first = self._last[place] + 1

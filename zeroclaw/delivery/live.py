@@ -34,7 +34,7 @@ from zeroclaw.envelope import Address, MessageRef, TurnId
 from zeroclaw.errors import StoreRefused
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Language
-from zeroclaw.value import Value, replace
+from zeroclaw.value import Struct, Value, field, replace
 
 NOT_YET_S = 0.3
 """A first text that comes sooner is a sign itself, and no call is spent on another."""
@@ -520,22 +520,19 @@ class DraftHandle:
         return True
 
 
-class Live:
-    """All open drafts. One that hangs or fails delays no other."""
+class Live(Struct, eq=False, kw_only=True):
+    """All open drafts. One that hangs or fails delays no other.
 
-    def __init__(
-        self, *, account_of: Callable[[str], Account | None], group: asyncio.TaskGroup
-    ) -> None:
-        """Begin without drafts.
+    Attributes:
+        account_of: By the channel's name; None for one that is not there, whose drafts show nothing.
+        group: Owns the calls, and outlives every draft.
+    """
 
-        Args:
-            account_of: By the channel's name; None for one that is not there, whose drafts
-                show nothing.
-            group: Owns the calls, and outlives every draft.
-        """
-        self._account_of = account_of
-        self._group = group
-        self._open: dict[str, dict[str, DraftHandle]] = {}
+    account_of: Callable[[str], Account | None]
+    group: asyncio.TaskGroup
+    _open: dict[str, dict[str, DraftHandle]] = field(
+        default_factory=dict[str, dict[str, DraftHandle]]
+    )
 
     def open(self, new: NewDraft) -> DraftHandle:
         """Begin to show a draft."""
@@ -547,7 +544,7 @@ class Live:
                 self._open.pop(new.address.key(), None)
 
         handle = DraftHandle(
-            new, account=self._account_of(new.address.channel), group=self._group, on_end=forget
+            new, account=self.account_of(new.address.channel), group=self.group, on_end=forget
         )
         here[new.turn] = handle
         handle.begin()

@@ -74,48 +74,48 @@ class _Lane(Struct, kw_only=True):
     at_work: bool = False
 
 
-class Outbox:
-    """The one sender of whatever must arrive."""
+class _Waiting(Struct, kw_only=True):
+    """What this process knows of a row that waits, beside what is stored.
 
-    def __init__(
-        self,
-        *,
-        store: Store,
-        accounts: Mapping[str, Account],
-        clock: Clock,
-        group: asyncio.TaskGroup,
-        fence_of: Callable[[ConversationId], Awaitable[Fence]],
-        hooks: Hooks,
-        jitter: Callable[[], float],
-        drafts: Callable[[], Awaitable[Iterable[MessageRef]]],
-    ) -> None:
-        """Begin with nothing to do; see `resume`.
+    Attributes:
+        left: For a final: what its draft left.
+        was_found: An earlier process wrote the row, or knew what became of it.
+        is_begun: The row says that it is being sent, and nothing of it was sent yet.
+    """
 
-        Args:
-            store: Where the rows are.
-            accounts: By the channel's name, those that are there by now; the rows of others wait.
-            clock: For back-off.
-            group: Owns the workers.
-            fence_of: The newest fence of a conversation, taken when it is not held.
-            hooks: What else to commit.
-            jitter: A number from 0 to 1, another each time, that spreads retries.
-            drafts: The messages of turns that are not over, as far as they are recorded.
-        """
-        self._drafts = drafts
-        self._store = store
-        self._accounts = accounts
-        self._clock = clock
-        self._group = group
-        self._fence_of = fence_of
-        self._hooks = hooks
-        self._jitter = jitter
-        self._lanes: dict[str, _Lane] = {}
-        self._left: dict[str, Left] = {}
-        self._noted: set[str] = set()
-        self._found: set[str] = set()
-        self._known: set[str] = set()
-        self._waiters: dict[str, list[asyncio.Future[None]]] = {}
-        self._unsaid: dict[ConversationId, list[str]] = {}
+    left: Left = Left()
+    was_found: bool = False
+    is_begun: bool = False
+
+
+class Outbox(Struct, eq=False, kw_only=True):
+    """The one sender of whatever must arrive; it begins with nothing to do, see `resume`.
+
+    Attributes:
+        accounts: By the channel's name, those that are there by now; the rows of others wait.
+        group: Owns the workers.
+        fence_of: The newest fence of a conversation, taken when it is not held.
+        hooks: What else to commit.
+        jitter: A number from 0 to 1, another each time, that spreads retries.
+        drafts: The messages of turns that are not over, as far as they are recorded.
+    """
+
+    store: Store
+    accounts: Mapping[str, Account]
+    clock: Clock
+    group: asyncio.TaskGroup
+    fence_of: Callable[[ConversationId], Awaitable[Fence]]
+    hooks: Hooks
+    jitter: Callable[[], float]
+    drafts: Callable[[], Awaitable[Iterable[MessageRef]]]
+    _lanes: dict[str, _Lane] = field(default_factory=dict[str, _Lane])
+    _waiting: dict[str, _Waiting] = field(default_factory=dict[str, _Waiting])
+    _waiters: dict[str, list[asyncio.Future[None]]] = field(
+        default_factory=dict[str, list[asyncio.Future[None]]]
+    )
+    _unsaid: dict[ConversationId, list[str]] = field(
+        default_factory=dict[ConversationId, list[str]]
+    )
 
     async def resume(self) -> tuple[ConversationId, ...]:
         """Announce every open row of the store, oldest first; once, at a start.
@@ -123,17 +123,17 @@ class Outbox:
         Returns:
             The conversations with an answer among them; see `caught_up`.
         """
-        left: dict[str, str] = {}
+        found: dict[str, str] = {}
         for state in rows.OPEN_STATES:
-            async for row in scan(self._store, OUTBOX.where(state=state)):
-                if row.key not in self._known:
-                    self._found.add(row.key)
-                    if row.conversation is not None and rows.is_final(row):
-                        self._unsaid.setdefault(row.conversation, []).append(row.key)
-                left[row.key] = row.place
+            async for row in scan(self.store, OUTBOX.where(state=state)):
+                if row.key in self._waiting:
+                    continue
+                found[row.key] = row.place
+                if row.conversation is not None and rows.is_final(row):
+                    self._unsaid.setdefault(row.conversation, []).append(row.key)
         # Only now, because a row that is known goes out at once, and one that was being sent is older.
-        for key in sorted(left):
-            self._enqueue(key, left[key])
+        for key in sorted(found):
+            self._enqueue(key, found[key]).was_found = True
         return tuple(self._unsaid)
 
     async def caught_up(self, conversation: ConversationId) -> None:
@@ -149,11 +149,9 @@ class Outbox:
             put: As it was committed.
             left: For a final: what the draft's `close` returned.
         """
+        waiting = self._enqueue(put.key, put.place, put)
         if left is not None:
-            self._left[put.key] = left
-            if put.state == "sending":
-                self._noted.add(put.key)
-        self._enqueue(put.key, put.place, put)
+            waiting.left, waiting.is_begun = left, put.state == "sending"
 
     def begins(self, address: Address) -> str:
         """Return the mark of a send that begins at once, for a final that is about to be committed.
@@ -161,7 +159,7 @@ class Outbox:
         Its row may say then that it is being sent, which saves the commit that says so. Empty where it
         has to wait, so that most of what a kill leaves behind need not be looked for.
         """
-        account = self._accounts.get(address.channel)
+        account = self.accounts.get(address.channel)
         if account is None or address.key() in self._lanes:
             return ""
         return account.begins(address)
@@ -182,7 +180,7 @@ class Outbox:
         waiters.append(over)
         try:
             # What is in a lane needs no look at the store: the lane tells its end.
-            if key in self._known or await self._is_open(key):
+            if key in self._waiting or await self._is_open(key):
                 await over
         finally:
             waiters.remove(over)
@@ -196,23 +194,24 @@ class Outbox:
     async def silent(self, conversation: ConversationId) -> None:
         """Wait until all is over that was committed to be said for a conversation by now."""
         for state in rows.OPEN_STATES:
-            unsaid = scan(self._store, OUTBOX.where(conversation=conversation, state=state))
+            unsaid = scan(self.store, OUTBOX.where(conversation=conversation, state=state))
             async for row in unsaid:
                 await self.ended(row.key)
 
     # --- lanes -----------------------------------------------------------------------------------
 
-    def _enqueue(self, key: str, place: str, put: Put | None = None) -> None:
-        if key in self._known:
-            return
-        self._known.add(key)
+    def _enqueue(self, key: str, place: str, put: Put | None = None) -> _Waiting:
+        if key in self._waiting:
+            return self._waiting[key]
+        waiting = self._waiting[key] = _Waiting()
         lane = self._lanes.setdefault(place, _Lane())
         heapq.heappush(lane.keys, key)
         if not lane.at_work:
             lane.at_work = True
             # What goes out as soon as it was made is not read; what waits may be another by then.
             row = rows.stored(put, 1) if put is not None and put.expect == 0 else None
-            self._group.create_task(self._work(place, lane, row), name=f"outbox {place}")
+            self.group.create_task(self._work(place, lane, row), name=f"outbox {place}")
+        return waiting
 
     async def _work(self, place: str, lane: _Lane, made: Row | None) -> None:
         while lane.keys:
@@ -220,17 +219,14 @@ class Outbox:
             row = made if made is not None and made.key == key else await self._row(key)
             made = None
             is_over = row is None or await self._deliver(row)
-            self._known.discard(key)
-            self._left.pop(key, None)
-            self._noted.discard(key)
-            self._found.discard(key)
+            del self._waiting[key]
             for over in self._waiters.get(key, ()) if is_over else ():
                 if not over.done():
                     over.set_result(None)
         del self._lanes[place]
 
     async def _row(self, key: str) -> Row | None:
-        return await self._store.get(RowKind.OUTBOX, key)
+        return await self.store.get(RowKind.OUTBOX, key)
 
     async def _deliver(self, row: Row | None) -> bool:
         """Bring one row to its end; false when a newer holder does it instead."""
@@ -246,10 +242,10 @@ class Outbox:
 
     def _item(self, row: Row) -> Item:
         """Return what a row says; a send that has begun may have arrived, but for one of our own."""
-        item = OUTBOX.of(row)
-        if row.key in self._noted:
+        item, waiting = OUTBOX.of(row), self._waiting[row.key]
+        if waiting.is_begun:
             # Only as it is tried first: after a conflict it may be on its way.
-            self._noted.discard(row.key)
+            waiting.is_begun = False
         elif row.state == "sending" and not isinstance(item, Settle):
             return replace(item, uncertainty=replace(item.uncertainty, may_stand=True))
         return item
@@ -262,9 +258,9 @@ class Outbox:
             row = await self._save(row, rows.changed(row, item, state), item, point, why)
 
         item = self._item(row)
-        left = self._left.get(row.key, Left())
-        if isinstance(item, Text) and left.is_begun:
-            more = rows.with_draft(item, left)
+        waiting = self._waiting[row.key]
+        if isinstance(item, Text) and waiting.left.is_begun:
+            more = rows.with_draft(item, waiting.left)
             if more != item:
                 item = more
                 await save(item, _open_state(row), DurablePoint.REF_KNOWN)
@@ -274,7 +270,7 @@ class Outbox:
             and item.uncertainty.second is None
             and _open_state(row) == "sending"
         ):
-            stands = await self._hooks.pressed(row, item)
+            stands = await self.hooks.pressed(row, item)
             if stands is not None:
                 shown = replace(item, ref=stands, uncertainty=CERTAIN)
                 await save(shown, "delivered", DurablePoint.ASKED)
@@ -284,10 +280,10 @@ class Outbox:
             key=row.key,
             item=item,
             is_sending=_open_state(row) == "sending",
-            was_found=left.inherited or row.key in self._found,
+            was_found=waiting.left.inherited or waiting.was_found,
             account=account,
             save=save,
-            blob=self._store.blob,
+            blob=self.store.blob,
             others=self._others,
         )
         failures = 0
@@ -309,13 +305,13 @@ class Outbox:
         Those of any thread, because threads of a chat are numbered together.
         """
         found = [
-            *await self._store.select(
+            *await self.store.select(
                 OUTBOX.where(place=to.key(), newest_first=True, limit=NEIGHBOURS)
             ),
-            *await self._store.select(OUTBOX.where(newest_first=True, limit=NEIGHBOURS)),
+            *await self.store.select(OUTBOX.where(newest_first=True, limit=NEIGHBOURS)),
         ]
         refs = [ref for row in found for ref in rows.messages(OUTBOX.of(row))]
-        refs += await self._drafts()
+        refs += await self.drafts()
         here = (to.channel, to.account, to.chat)
         return frozenset(
             ref.message
@@ -326,7 +322,7 @@ class Outbox:
     async def _account(self, address: Address) -> Account:
         """Return the account once its channel is there."""
         tries = 0
-        while (account := self._accounts.get(address.channel)) is None:
+        while (account := self.accounts.get(address.channel)) is None:
             tries += 1
             await self._wait(tries)
         return account
@@ -339,13 +335,13 @@ class Outbox:
             outage: Its end ends most of the wait, for a person may be waiting too.
             outages: How many had ended before what is waited for failed.
         """
-        pause_s = AGAIN.wait_s(failures, self._jitter())
+        pause_s = AGAIN.wait_s(failures, self.jitter())
         if outage is None:
-            await self._clock.sleep(pause_s)
+            await self.clock.sleep(pause_s)
             return
-        await self._clock.sleep(pause_s * LEAST_SHARE)
+        await self.clock.sleep(pause_s * LEAST_SHARE)
         async with asyncio.TaskGroup() as group:
-            waiting = group.create_task(self._clock.sleep(pause_s * (1 - LEAST_SHARE)))
+            waiting = group.create_task(self.clock.sleep(pause_s * (1 - LEAST_SHARE)))
             ending = group.create_task(outage.ends(since=outages))
             ending.add_done_callback(lambda _: waiting.cancel())
             waiting.add_done_callback(lambda _: ending.cancel())
@@ -363,12 +359,12 @@ class Outbox:
         while True:
             tries_left -= 1
             more = await self._more(row, item, point, why)
-            fence = None if row.conversation is None else await self._fence_of(row.conversation)
+            fence = None if row.conversation is None else await self.fence_of(row.conversation)
             commit = Commit(
                 point=point, writes=(put, *more), conversation=row.conversation, fence=fence
             )
             try:
-                await self._store.commit(commit)
+                await self.store.commit(commit)
             except (Conflict, Fenced):
                 # It may have been a hook's write, or a fence that was renewed just now.
                 now = await self._row(row.key)
@@ -381,11 +377,11 @@ class Outbox:
     async def _more(self, row: Row, item: Item, point: DurablePoint, why: str) -> tuple[Write, ...]:
         match item, point:
             case Ask(ref=MessageRef() as ref), DurablePoint.ASKED:
-                return await self._hooks.asked(row, item, ref)
+                return await self.hooks.asked(row, item, ref)
             case Text(quiet=True), DurablePoint.REFUSED:
                 return ()
             case _, DurablePoint.REFUSED:
-                return await self._hooks.refused(row, item, why)
+                return await self.hooks.refused(row, item, why)
             case _:
                 return ()
 

@@ -14,7 +14,7 @@ from zeroclaw.delivery.account import Account, Content
 from zeroclaw.delivery.outcomes import CallOutcome, Delivered, Rejected, Unknown, Unreachable
 from zeroclaw.delivery.rows import CERTAIN, Second, State, Uncertainty, after_loss, looked_up
 from zeroclaw.envelope import Address, MessageRef
-from zeroclaw.value import Value, replace
+from zeroclaw.value import Struct, Value, replace
 
 # So often an answer may be lost before the row is given up, where each repeat may be seen, and
 # where the adapter breaks down. A platform that is only silent is tried without end otherwise.
@@ -56,40 +56,25 @@ class Post(Value):
     repeat: Content
 
 
-class Reconciler:
-    """Posts the messages of one row.
+class Reconciler(Struct, eq=False, kw_only=True):
+    """Posts the messages of one row; begins with what is on record.
 
     Attributes:
+        account: Where they go out.
         uncertainty: What is not known of the next one.
         is_sending: The row says that a send has begun.
+        keep: Commits the row in a state, with the uncertainty of now.
+        others: The platform's ids of the messages of a chat that are known to be ours.
     """
 
-    def __init__(
-        self,
-        *,
-        account: Account,
-        uncertainty: Uncertainty,
-        is_sending: bool,
-        keep: Callable[[State], Awaitable[None]],
-        others: Callable[[Address], Awaitable[frozenset[str]]],
-    ) -> None:
-        """Begin with what is on record.
-
-        Args:
-            account: Where they go out.
-            uncertainty: See the attributes.
-            is_sending: Likewise.
-            keep: Commits the row in a state, with the uncertainty of now.
-            others: The platform's ids of the messages of a chat that are known to be ours.
-        """
-        self._account = account
-        self.uncertainty = uncertainty
-        self.is_sending = is_sending
-        self._keep = keep
-        self._others = others
-        self._lost = 0
-        # Of two that are lost either may be found, and the one without the note may come last.
-        self._is_repeat_lost = False
+    account: Account
+    uncertainty: Uncertainty
+    is_sending: bool
+    keep: Callable[[State], Awaitable[None]]
+    others: Callable[[Address], Awaitable[frozenset[str]]]
+    _lost: int = 0
+    # Of two that are lost either may be found, and the one without the note may come last.
+    _is_repeat_lost: bool = False
 
     async def post(self, post: Post) -> CallOutcome[MessageRef]:
         """Post a message, unless it is found to stand since an earlier try.
@@ -101,18 +86,16 @@ class Reconciler:
         second = self.uncertainty.second
         if second is None:
             missed: LookupResult | None = None
-            is_repeat = (
-                self.uncertainty.may_stand and not self._account.capabilities.idempotent_send
-            )
+            is_repeat = self.uncertainty.may_stand and not self.account.capabilities.idempotent_send
             if is_repeat:
                 seen = await self.find(post)
                 if isinstance(seen, Delivered) and seen.value.ref is not None:
                     return self._known(seen.value.ref)
                 missed = self._missed(seen)
-            async with self._account.permitted(post.to):
+            async with self.account.permitted(post.to):
                 await self._begin(post.to)
                 content = post.repeat if is_repeat else post.content
-                outcome = await self._account.post(post.to, content)
+                outcome = await self.account.post(post.to, content)
             if not isinstance(outcome, Delivered):
                 await self._failed(outcome, is_repeat=is_repeat)
                 return outcome
@@ -121,7 +104,7 @@ class Reconciler:
             # Another process would find the first, and leave the second behind.
             second = Second(ref=outcome.value, since=missed.since)
             self.uncertainty = replace(self.uncertainty, second=second)
-            await self._keep("sending")
+            await self.keep("sending")
         return self._known(await self._the_one(post, second))
 
     async def find(self, post: Post) -> Delivered[LookupResult] | Unknown | None:
@@ -131,7 +114,7 @@ class Reconciler:
             LaterError: The lookup itself has failed.
         """
         mark = self.uncertainty.mark
-        if not self._account.capabilities.can_lookup or not mark:
+        if not self.account.capabilities.can_lookup or not mark:
             return None
         content = post.repeat if self._is_repeat_lost else post.content
         return await self._lookup(post.to, content, since=mark)
@@ -159,27 +142,27 @@ class Reconciler:
 
     async def _begin(self, to: Address) -> None:
         """Record that a send begins that can't be repeated unseen, and where it would stand."""
-        if self._account.capabilities.idempotent_send or self.is_sending:
+        if self.account.capabilities.idempotent_send or self.is_sending:
             return
         if not self.uncertainty.may_stand:
             # What may stand since an earlier try stands below a mark of now, or is looked up from
             # its own.
-            self.uncertainty = replace(self.uncertainty, mark=self._account.mark(to))
+            self.uncertainty = replace(self.uncertainty, mark=self.account.mark(to))
             self._is_repeat_lost = False
-        await self._keep("sending")
+        await self.keep("sending")
 
     async def _failed(self, failed: Failed, *, is_repeat: bool) -> None:
         """Record that a send did not arrive, or remember that it may have."""
-        if self._account.capabilities.idempotent_send:
+        if self.account.capabilities.idempotent_send:
             return
         if not isinstance(failed, Unknown):
-            await self._keep("pending")
+            await self.keep("pending")
             return
         was_late = self.uncertainty.late
         self._is_repeat_lost = self._is_repeat_lost or (is_repeat and was_late)
         self.uncertainty = after_loss(self.uncertainty, late=failed.late)
         if self.uncertainty.late and not was_late:
-            await self._keep("sending")
+            await self.keep("sending")
 
     def _known(self, ref: MessageRef) -> Delivered[MessageRef]:
         self.uncertainty = CERTAIN
@@ -190,7 +173,7 @@ class Reconciler:
         if isinstance(seen, Delivered) and not self.uncertainty.late:
             return seen.value
         # What is only late may come yet, however far was looked.
-        if self.is_sending and not self._account.capabilities.may_repeat:
+        if self.is_sending and not self.account.capabilities.may_repeat:
             message = "the answer was lost, and it is not sent again"
             raise RefusedError(message)
         return None
@@ -206,11 +189,11 @@ class Reconciler:
         go on, so that nothing is looked at again after a failure or a kill. A wait that the
         platform names is waited for here, for the same reason.
         """
-        apart = await self._others(to)
+        apart = await self.others(to)
         while True:
             # One that is on its way there has an id that is not known yet, and would be taken for it.
-            async with self._account.permitted(to):
-                outcome = await self._account.lookup(
+            async with self.account.permitted(to):
+                outcome = await self.account.lookup(
                     to, content, since=since, apart=apart, before=before
                 )
             match outcome:
@@ -218,7 +201,7 @@ class Reconciler:
                     if outcome.value.ref is None:
                         since = outcome.value.since
                         self.uncertainty = looked_up(self.uncertainty, since)
-                        await self._keep("sending" if self.is_sending else "pending")
+                        await self.keep("sending" if self.is_sending else "pending")
                     if outcome.value.is_over:
                         return outcome
                 case Unreachable(retry_after_s=None):
@@ -242,7 +225,7 @@ class Reconciler:
         earlier one too. Of two the new one is taken away; a lone one no longer says that it may be a
         repeat. Where it can't be told after all, or can't be changed, the new one says so for good.
         """
-        account, new = self._account, second.ref
+        account, new = self.account, second.ref
         if new.address.chat != post.to.chat:
             return new
         seen = await self._lookup(post.to, post.content, since=second.since, before=new.message)

@@ -19,7 +19,7 @@ from zeroclaw.redact import LONGEST_VALUE, LONGEST_WORD, Redaction, Redactor
 from zeroclaw.store import Put
 from zeroclaw.text.escape import escape_invisible
 from zeroclaw.tool import Tool, ToolContext
-from zeroclaw.value import Value
+from zeroclaw.value import Struct, Value
 
 
 class Setting(Value):
@@ -156,13 +156,11 @@ NAME_CHARS = 64
 _NEAR_NAMES = 3
 
 
-class Refusals:
+class Refusals(Struct, eq=False):
     """Makes refusals that carry no secret and end with a true receipt."""
 
-    def __init__(self, redactor: Redactor, key: Key) -> None:
-        """Hold what every refusal needs."""
-        self._redactor = redactor
-        self._key = key
+    redactor: Redactor
+    key: Key
 
     def refuse(
         self,
@@ -198,7 +196,7 @@ class Refusals:
             outcome=outcome,
             result=safe,
         )
-        issued = receipt.issue(self._key, fields, at)
+        issued = receipt.issue(self.key, fields, at)
         message = ToolMessage(
             content=receipt.attach(safe, issued),
             tool_call_id=one.id,
@@ -209,9 +207,9 @@ class Refusals:
         return message, issued.token
 
     def _safe(self, text: str) -> str:
-        state, safe = self._redactor.feed(Redaction(), text[:_LOOKED_AT_CHARS])
+        state, safe = self.redactor.feed(Redaction(), text[:_LOOKED_AT_CHARS])
         if len(text) <= _LOOKED_AT_CHARS:
-            safe += self._redactor.flush(state)
+            safe += self.redactor.flush(state)
         # Else what is held back could be half of a secret.
         if len(safe) > REASON_CHARS or len(text) > _LOOKED_AT_CHARS:
             safe = f"{safe[:REASON_CHARS]} …"

@@ -25,6 +25,7 @@ from zeroclaw.store import (
     Write,
     read_all,
 )
+from zeroclaw.value import Struct, field
 
 N = TypeVar("N", audit.Anchor, audit.Cut)
 
@@ -32,15 +33,16 @@ STREAM = "daemon"
 EVERY_S = 300.0
 
 
-class Anchors:
-    """Keeps the daemon's chain; one for the whole daemon."""
+class Anchors(Struct, eq=False):
+    """Keeps the daemon's chain; one for the whole daemon.
 
-    def __init__(self, store: Store, clock: Clock) -> None:
-        """Know no head yet; what an earlier process noted is read when it is first needed."""
-        self._store = store
-        self._clock = clock
-        self._known: dict[str, int] | None = None
-        self._one_at_a_time = asyncio.Lock()
+    What an earlier process noted is read when it is first needed.
+    """
+
+    store: Store
+    clock: Clock
+    _known: dict[str, int] | None = None
+    _one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def __len__(self) -> int:
         """How many chains are known as they were noted last."""
@@ -49,7 +51,7 @@ class Anchors:
     async def keep(self) -> None:
         """Anchor what is new now and then, until cancelled."""
         while True:
-            await self._clock.sleep(EVERY_S)
+            await self.clock.sleep(EVERY_S)
             await self.anchor()
 
     async def anchor(self) -> None:
@@ -57,18 +59,18 @@ class Anchors:
         # Two at once would both go on from the same head.
         async with self._one_at_a_time:
             notes: list[audit.Anchor] = []
-            streams = await self._store.streams(LogKind.AUDIT)
+            streams = await self.store.streams(LogKind.AUDIT)
             noted = await self._noted() if self._known is None else self._known
             # What retention took away whole is not remembered either.
             self._known = known = {one: noted[one] for one in streams if one in noted}
             for stream in streams:
-                last = await self._store.last(LogKind.AUDIT, stream)
+                last = await self.store.last(LogKind.AUDIT, stream)
                 if stream == STREAM or last is None or known.get(stream) == last.sequence:
                     continue
                 notes.append(self._note(audit.Anchor, stream, last))
             if notes:
                 writes = _linked(await self._head(), tuple(notes))
-                await self._store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=writes))
+                await self.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=writes))
                 known.update({note.conversation: note.sequence for note in notes})
 
     async def cut(self, stream: str, last: LogEntry, writes: tuple[Write, ...] = ()) -> None:
@@ -76,7 +78,7 @@ class Anchors:
         async with self._one_at_a_time:
             gone = Trim(log=LogKind.AUDIT, stream=stream, before=last.sequence + 1)
             note = self._note(audit.Cut, stream, last)
-            await self._store.commit(
+            await self.store.commit(
                 Commit(
                     point=DurablePoint.HOUSEKEEPING,
                     writes=(*_linked(await self._head(), (note,)), gone, *writes),
@@ -86,10 +88,10 @@ class Anchors:
     async def cut_own(self, before: datetime) -> bool:
         """Remove what is older of the daemon's own chain; tell whether anything was."""
         async with self._one_at_a_time:
-            first = await self._store.read(LogKind.AUDIT, STREAM, limit=1)
+            first = await self.store.read(LogKind.AUDIT, STREAM, limit=1)
             if not first or audit.read(first[0].body).at >= before:
                 return False  # mostly; the rest of a long chain would be read for nothing
-            chain = [entry async for entry in read_all(self._store, LogKind.AUDIT, STREAM)]
+            chain = [entry async for entry in read_all(self.store, LogKind.AUDIT, STREAM)]
             last = await asyncio.to_thread(audit.cut_point, chain, before)
             if last is None:
                 return False
@@ -97,12 +99,12 @@ class Anchors:
                 audit.carried,
                 [entry.body for entry in chain if entry.sequence <= last.sequence],
                 [entry.body for entry in chain if entry.sequence > last.sequence],
-                frozenset(await self._store.streams(LogKind.AUDIT)) - {STREAM},
+                frozenset(await self.store.streams(LogKind.AUDIT)) - {STREAM},
             )
             notes = (*needed, self._note(audit.Cut, STREAM, last))
             gone = Trim(log=LogKind.AUDIT, stream=STREAM, before=last.sequence + 1)
             head = audit.head_of(chain[-1].body)
-            await self._store.commit(
+            await self.store.commit(
                 Commit(point=DurablePoint.HOUSEKEEPING, writes=(*_linked(head, notes), gone))
             )
             return True
@@ -112,17 +114,17 @@ class Anchors:
             conversation=ConversationId(stream),
             sequence=last.sequence,
             head=audit.head_of(last.body),
-            at=self._clock.now(),
+            at=self.clock.now(),
         )
 
     async def _head(self) -> str:
-        newest = await self._store.last(LogKind.AUDIT, STREAM)
+        newest = await self.store.last(LogKind.AUDIT, STREAM)
         return audit.GENESIS if newest is None else audit.head_of(newest.body)
 
     async def _noted(self) -> dict[str, int]:
         """Return what earlier processes noted, so that a start does not note all of it again."""
         found: dict[str, int] = {}
-        async for entry in read_all(self._store, LogKind.AUDIT, STREAM):
+        async for entry in read_all(self.store, LogKind.AUDIT, STREAM):
             # Verifying the chain reports an entry that can't be read.
             with suppress(StoreUnusable):
                 note = audit.read(entry.body)

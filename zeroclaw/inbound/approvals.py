@@ -39,6 +39,7 @@ from zeroclaw.text import catalogue
 from zeroclaw.text.escape import escape_invisible
 from zeroclaw.text.language import Sentence
 from zeroclaw.turn.approvals import on_cards
+from zeroclaw.value import Struct
 
 GRANTS = "grants"
 """Where grants are numbered, as calls are in an approver's chat; no chat's key is this word."""
@@ -65,17 +66,19 @@ def request_put(one: Request, *, expect: int) -> Put:
     return pairing.to_put(one, expect=expect)
 
 
-class Approvals:
-    """Plans what answers come to; ingress commits it."""
+class Approvals(Struct, eq=False):
+    """Plans what answers come to; ingress commits it.
 
-    def __init__(self, context: InboundContext, numbers: Numbers) -> None:
-        """Hold what answers need; `numbers` is for grants."""
-        self._context = context
-        self._numbers = numbers
+    Attributes:
+        numbers: For grants.
+    """
+
+    context: InboundContext
+    numbers: Numbers
 
     async def press(self, pressed: Pressed, principal: Principal, at: datetime) -> Plan | None:
         """Return what a press comes to; None for a card without a request."""
-        card, row = pressed.card, await request_row(self._context.store, pressed.approval)
+        card, row = pressed.card, await request_row(self.context.store, pressed.approval)
         if row is None:
             return None
         before = request_of(row)
@@ -106,7 +109,7 @@ class Approvals:
 
         Calls of another conversation than the first one's are left for a plan after it.
         """
-        principal, language, at = given.principal, given.language, self._context.clock.now()
+        principal, language, at = given.principal, given.language, self.context.clock.now()
         place = given.address.key()
         every = {one.id: (one, version) for one, version in await self._in_chat(given)}
         numbers = wording.parse_numbers(given.command.rest)
@@ -149,8 +152,8 @@ class Approvals:
         """
         address, principal, language = given.address, given.principal, given.language
         lines: list[str] = []
-        at, place = self._context.clock.now(), address.key()
-        async for one in APPROVALS.all(self._context.store, state="pending"):
+        at, place = self.context.clock.now(), address.key()
+        async for one in APPROVALS.all(self.context.store, state="pending"):
             may = self._may(one, principal, at)
             number = approvals.number_of(one, place)
             is_shown = address.direct or bool(number)
@@ -170,14 +173,14 @@ class Approvals:
             # In a group only those whose card stands there: others read along.
             lines += [
                 f"- {pairing.line(one, language, place)}"
-                for one, _ in await strangers_of(self._context.store)
+                for one, _ in await strangers_of(self.context.store)
                 if pairing.is_open(one, at) and (address.direct or approvals.number_of(one, place))
             ]
         return Reply(text="\n".join(lines) or catalogue.NOTHING_WAITS.to(language))
 
     async def expired(self, row: Row) -> Plan:
         """Return the end of a question about a call whose deadline passed while no daemon ran."""
-        now = self._context.clock.now()
+        now = self.context.clock.now()
         ended = approvals.expire(APPROVALS.of(row), now)
         here, late = ended.conversation, AnswerResult(request=ended, how="late")
         writes = await self._ending(row.version, late, ended.requester, now, None)
@@ -189,7 +192,7 @@ class Approvals:
         self, one: Stranger, version: int, choice: Choice, principal: Principal
     ) -> Reply:
         """Return what an answer comes to; that its giver may answer was checked."""
-        at = self._context.clock.now()
+        at = self.context.clock.now()
         result, toast = self._answer(one, principal, choice, at)
         writes = await self._ending(version, result, principal, at, None)
         return Reply(text=toast, writes=writes)
@@ -205,21 +208,21 @@ class Approvals:
         found = approvals.answer(
             one,
             principal=principal,
-            requester=self._context.people.by_now(one.requester),
+            requester=self.context.people.by_now(one.requester),
             choice=choice,
             admitted_at=at,
             may_approve=self._may(one, principal, at),
-            reason=self._context.redact(reason),
+            reason=self.context.redact(reason),
         )
         return found, wording.toast(found, principal.language)
 
     def may_pair(self, principal: Principal) -> bool:
         """Whether a person may answer pairing requests; where they ask from does not matter."""
-        return self._context.may(principal, "command:pair")
+        return self.context.may(principal, "command:pair")
 
     def _may(self, one: Approval, principal: Principal, at: datetime) -> bool:
         query = Query(principal=principal, action=f"approve:{one.tool}", now=at)
-        ruling = rule_answer(query, policy=self._context.policy(), approvers=one.approvers)
+        ruling = rule_answer(query, policy=self.context.policy(), approvers=one.approvers)
         return ruling.decision.effect == "allow"
 
     async def _ending(
@@ -240,7 +243,7 @@ class Approvals:
             if ended.state != "approved":
                 return (put, *settles)
             admitted = await let_in(
-                self._context,
+                self.context,
                 ended.identity,
                 ended.address,
                 catalogue.YOU_ARE_LET_IN,
@@ -250,7 +253,7 @@ class Approvals:
             return (put, *admitted, *settles)
         # The deadline's answer came from nowhere.
         nowhere = Address(channel="", account="", chat=ended.conversation)
-        item = self._context.item(
+        item = self.context.item(
             Answer(approval=ended.id),
             ended.conversation,
             address or nowhere,
@@ -265,11 +268,11 @@ class Approvals:
         self, ended: Approval, principal: Principal, at: datetime
     ) -> tuple[Write, ...]:
         """Return the grant of an answer that holds for a time."""
-        asked = await ACTIONS.get(self._context.store, ended.action)
+        asked = await ACTIONS.get(self.context.store, ended.action)
         if asked is None or ended.scope is None:
             return ()
-        name = self._context.ids.ulid()
-        number, counter = await self._numbers.take(GRANTS, 1, name)
+        name = self.context.ids.ulid()
+        number, counter = await self.numbers.take(GRANTS, 1, name)
         grant = grant_for(
             asked.action,
             ended.scope,
@@ -288,11 +291,11 @@ class Approvals:
             here, shown = None, partial(pairing.outcome_of, one)
         else:
             here, cards = one.conversation, frozenset({one.card})
-            family = await on_cards(self._context.store, here, cards)
+            family = await on_cards(self.context.store, here, cards)
             shown = partial(approvals.outcome_of, family)
         return tuple(
             outbox_row(
-                self._context.ids.ulid(), Settle(ref=ref, outcome=shown(ref.address.key())), here
+                self.context.ids.ulid(), Settle(ref=ref, outcome=shown(ref.address.key())), here
             )
             for ref in refs
         )
@@ -311,12 +314,12 @@ class Approvals:
         return (*(request_put(one, expect=version) for one, version in read), *settles)
 
     async def _read(self, keys: Iterable[str]) -> list[tuple[Request, int]]:
-        rows = [await request_row(self._context.store, key) for key in keys]
+        rows = [await request_row(self.context.store, key) for key in keys]
         return [(request_of(row), row.version) for row in rows if row is not None]
 
     async def _in_chat(self, given: Invocation) -> tuple[tuple[Request, int], ...]:
         """Return what numbers of a chat can mean: all that is open, and what ended there lately."""
-        store, place = self._context.store, given.address.key()
+        store, place = self.context.store, given.address.key()
         still_open = scan(store, APPROVALS.where(state="pending"))
         rows = {row.key: row async for row in still_open}
         ended = await store.select(APPROVALS.where(place=place, newest_first=True, limit=LOOK_BACK))

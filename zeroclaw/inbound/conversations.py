@@ -17,7 +17,7 @@ from zeroclaw.store import Put, Query, RowKind, Write
 from zeroclaw.table import Column, Stays, Table, Words, json_codec
 from zeroclaw.text.language import ENGLISH, Language
 from zeroclaw.tools.notes.note import owner_of_chat
-from zeroclaw.value import Value, replace
+from zeroclaw.value import Struct, Value, field, replace
 
 CACHE = 4096
 """Addresses remembered; a miss costs one read."""
@@ -73,14 +73,11 @@ POINTERS = Table(
 )
 
 
-class Conversations:
+class Conversations(Struct, eq=False):
     """Maps addresses to conversations; remembers only what is committed."""
 
-    def __init__(self, context: InboundContext) -> None:
-        """Know no address yet."""
-        self._context = context
-        self._store = context.store
-        self._known: Recent[str, tuple[Pointer, int]] = Recent(CACHE)
+    context: InboundContext
+    _known: Recent[str, tuple[Pointer, int]] = field(default_factory=lambda: Recent(CACHE))
 
     async def find(self, address: Address, principal: Principal) -> Found:
         """Return the conversation of an address, with its writes when it must be made."""
@@ -137,19 +134,19 @@ class Conversations:
     async def _on_record(self, conversation: ConversationId) -> ConversationId:
         """Return the conversation that one off the record left; empty where it is gone, or was none."""
         before = await self.predecessor(conversation)
-        row = None if before is None else await CONVERSATIONS.get(self._store, before)
+        row = None if before is None else await CONVERSATIONS.get(self.context.store, before)
         return NOWHERE.conversation if row is None else row.id
 
     async def move(self, address: Address, to: Address) -> Plan | None:
         """Let a chat's conversations follow it to its new address, whosever they are, and its notes."""
-        rows = await self._store.select(POINTERS.where(place=address.key()))
+        rows = await self.context.store.select(POINTERS.where(place=address.key()))
         if not rows:
             return None
         own = (owner_of_chat(address), owner_of_chat(to))
-        writes = [*await notes.moved(self._store, *own)]
+        writes = [*await notes.moved(self.context.store, *own)]
         for row in rows:
             key = to.key() + row.key.removeprefix(address.key())
-            _, version = await POINTERS.read(self._store, key)
+            _, version = await POINTERS.read(self.context.store, key)
             writes += (
                 POINTERS.expect(row.key, row.version),
                 self._pointing(key, to, POINTERS.of(row), version),
@@ -164,7 +161,7 @@ class Conversations:
 
     async def predecessor(self, conversation: ConversationId) -> ConversationId | None:
         """Return what `/new` ended when it began this one."""
-        found = await CONVERSATIONS.get(self._store, conversation)
+        found = await CONVERSATIONS.get(self.context.store, conversation)
         return None if found is None else found.predecessor
 
     async def at_work(self, conversation: ConversationId) -> ConversationId:
@@ -189,7 +186,7 @@ class Conversations:
 
     async def _has(self, conversation: ConversationId, kind: RowKind, state: str) -> bool:
         return bool(
-            await self._store.select(
+            await self.context.store.select(
                 Query(kind=kind, conversation=conversation, state=state, limit=1)
             )
         )
@@ -201,14 +198,14 @@ class Conversations:
 
     def _settings(self, address: Address) -> ChannelSettings:
         # A chat may belong to a channel that was taken out since.
-        return self._context.settings.config.channels.get(address.channel) or ChannelSettings()
+        return self.context.settings.config.channels.get(address.channel) or ChannelSettings()
 
     async def _pointer(self, key: str) -> tuple[Pointer | None, int]:
         known = self._known.get(key)
         if known is not None:
             self._known[key] = known
             return known
-        pointer, version = await POINTERS.read(self._store, key)
+        pointer, version = await POINTERS.read(self.context.store, key)
         if pointer is not None:
             self._known[key] = pointer, version
         return pointer, version
@@ -234,11 +231,11 @@ class Conversations:
 
         With a `reader` it is off the record.
         """
-        ulid = self._context.ids.ulid()
+        ulid = self.context.ids.ulid()
         made = Conversation(
             id=ConversationId(ulid) if reader is None else off_the_record(ulid),
             address=address,
-            started_at=self._context.clock.now(),
+            started_at=self.context.clock.now(),
             predecessor=before.conversation or None,
             language=ENGLISH if reader is None else reader.language,
         )

@@ -165,28 +165,26 @@ class Deadlines(Struct, eq=False):
         return settings.timeout_s * settings.remind_share
 
 
-class CardHooks:
+class CardHooks(Struct, eq=False):
     """The outbox's hooks: cards of every kind are known here, all else by the turn's hooks."""
 
-    def __init__(self, turns: Deliveries, requests: Approvals, deadlines: Deadlines) -> None:
-        """Stand before the turn's hooks."""
-        self._turns = turns
-        self._requests = requests
-        self._deadlines = deadlines
+    turns: Deliveries
+    requests: Approvals
+    deadlines: Deadlines
 
     async def asked(self, row: Row, item: Ask, ref: MessageRef) -> tuple[Write, ...]:
         """See `outbox.Hooks`; a card that is shown is watched, one that ended meanwhile is settled."""
         if row.conversation is not None:
-            self._deadlines.shown(item)
-        return await self._requests.shown(item.approvals, ref)
+            self.deadlines.shown(item)
+        return await self.requests.shown(item.approvals, ref)
 
     async def pressed(self, row: Row, item: Ask) -> MessageRef | None:  # noqa: ARG002
         """See `outbox.Hooks`."""
-        return await self._requests.stands(item.approvals, item.address)
+        return await self.requests.stands(item.approvals, item.address)
 
     async def refused(self, row: Row, item: Item, why: str) -> tuple[Write, ...]:
         """See `outbox.Hooks`."""
-        return await self._turns.refused(row, item, why)
+        return await self.turns.refused(row, item, why)
 
 
 def _named(one: Approval, place: str) -> str:

@@ -35,6 +35,7 @@ from zeroclaw.inbound.strangers import Strangers
 from zeroclaw.store import Claim, Commit, DurablePoint, Put, Reads, RowKind, transact
 from zeroclaw.table import Column, Stays, Table, Words, json_codec
 from zeroclaw.text import catalogue
+from zeroclaw.value import Struct, field
 
 CLAIMS_KEPT = timedelta(days=30)
 """Longer than any platform redelivers a message."""
@@ -49,32 +50,24 @@ POSITIONS = Table(
 )
 
 
-class Ingress:
-    """Admits events; one for the whole daemon."""
+class Ingress(Struct, eq=False):
+    """Admits events, step by step; one for the whole daemon.
 
-    def __init__(
-        self,
-        context: InboundContext,
-        *,
-        strangers: Strangers,
-        conversations: Conversations,
-        reassembly: Reassembly,
-        rate_limiter: RateLimiter,
-        planner: Planner,
-        commands: Commands,
-        revocation: Revocation,
-    ) -> None:
-        """Hold the steps."""
-        self._context = context
-        self._strangers = strangers
-        self._conversations = conversations
-        self._reassembly = reassembly
-        self._rate_limiter = rate_limiter
-        self._planner = planner
-        self._commands = commands
-        self._revocation = revocation
-        self.dropped: Counter[str] = Counter()
-        self.open = True
+    Attributes:
+        dropped: How many events of strangers came to nothing since the start, by channel.
+        open: Whether more events are taken.
+    """
+
+    context: InboundContext
+    strangers: Strangers
+    conversations: Conversations
+    reassembly: Reassembly
+    rate_limiter: RateLimiter
+    planner: Planner
+    commands: Commands
+    revocation: Revocation
+    dropped: Counter[str] = field(default_factory=Counter[str])
+    open: bool = True
 
     async def admit(self, envelope: Envelope) -> Admission:
         """Store an event, once.
@@ -87,13 +80,13 @@ class Ingress:
         if not self.open:
             message = "zeroclaw is shutting down; the event is taken after the next start"
             raise ShuttingDown(message)
-        if envelope.overheard and not self._reassembly.expects(envelope):
+        if envelope.overheard and not self.reassembly.expects(envelope):
             return Ignored()
-        people, version = self._context.people, self._context.people.version
+        people, version = self.context.people, self.context.people.version
         principal = people.admit(envelope.address.channel, envelope.sender)
         async with (
-            self._strangers.passing(principal),
-            self._rate_limiter.passing(envelope, principal) as passage,
+            self.strangers.passing(principal),
+            self.rate_limiter.passing(envelope, principal) as passage,
         ):
             if passage is not None and passage.known:
                 return Duplicate()
@@ -101,10 +94,10 @@ class Ingress:
         if not isinstance(plan, Plan):
             is_refused = principal is None and isinstance(plan, Ignored)
             return self._shown_to_a_stranger(envelope) if is_refused else plan
-        self._context.announce(plan)
+        self.context.announce(plan)
         if principal is not None and people.version != version:
             # Revoked, perhaps, between the look at who it is and the commit; what it began ends.
-            self._revocation.end_what_is_left_of(principal)
+            self.revocation.end_what_is_left_of(principal)
         rest = plan.rest
         while principal is not None and rest is not None:
             rest = await self._do(rest, envelope.address, principal)
@@ -121,21 +114,21 @@ class Ingress:
         body = envelope.body
         if not isinstance(body, Pressed) or body.reason or envelope.address.direct:
             return Ignored()
-        language = self._context.people.language
+        language = self.context.people.language
         return Answered(text=catalogue.NOT_YOURS_TO_ANSWER.to(language))
 
     async def _committed(
         self, envelope: Envelope, passage: Passage | None
     ) -> Plan | Ignored | Duplicate:
         """Plan what an event does and commit it; one that is known already does nothing."""
-        claim = Claim(keys=_keys(envelope), until=self._context.clock.now() + CLAIMS_KEPT)
+        claim = Claim(keys=_keys(envelope), until=self.context.clock.now() + CLAIMS_KEPT)
         position, plan = _position(envelope), None
         committed: Plan | None = None
 
         async def plan_it(_reads: Reads) -> tuple[Commit | None, Plan | None]:
             nonlocal plan
             if passage is not None and plan is not None:
-                self._conversations.forget(passage.conversation)
+                self.conversations.forget(passage.conversation)
             plan = await self._planned(envelope, passage)
             if plan is None:
                 return None, None
@@ -149,14 +142,14 @@ class Ingress:
             return commit, plan
 
         try:
-            committed = await transact(self._context.store, plan_it)
+            committed = await transact(self.context.store, plan_it)
         except AlreadyClaimed:
             # A channel that was cut off at the commit has announced none of what it stored.
             wake = () if plan is None else plan.wake
-            self._context.announce(Plan(conversation=None, wake=wake))
+            self.context.announce(Plan(conversation=None, wake=wake))
             return Duplicate()
         finally:
-            self._reassembly.settled(envelope, committed)
+            self.reassembly.settled(envelope, committed)
         if committed is None:
             if passage is None and not isinstance(envelope.body, Moved):
                 self.dropped[envelope.address.channel] += 1
@@ -171,36 +164,36 @@ class Ingress:
         if passage is None:
             if isinstance(envelope.body, Moved):
                 # The owner of a group need not be known, and its people go with it.
-                return await self._conversations.move(envelope.address, envelope.body.to)
-            return await self._strangers.plan(envelope, is_known=False)
+                return await self.conversations.move(envelope.address, envelope.body.to)
+            return await self.strangers.plan(envelope, is_known=False)
         principal, passage.joined = passage.principal, False
-        if self._strangers.claim is not None:
-            plan = await self._strangers.plan(envelope, is_known=True)
+        if self.strangers.claim is not None:
+            plan = await self.strangers.plan(envelope, is_known=True)
             if plan is not None:
                 return plan
         # Before the limits: the rest of a message was counted with its beginning.
-        if (found := await self._reassembly.continuation(envelope)) is not None:
+        if (found := await self.reassembly.continuation(envelope)) is not None:
             passage.joined = True
-            return self._planner.join(envelope, principal, found)
+            return self.planner.join(envelope, principal, found)
         if envelope.overheard:
             return None
         is_answer = passage.lane == "answers"
-        if not is_answer and (plan := await self._rate_limiter.refusal(passage)) is not None:
+        if not is_answer and (plan := await self.rate_limiter.refusal(passage)) is not None:
             return plan
-        plan = await self._planner.plan(envelope, principal)
+        plan = await self.planner.plan(envelope, principal)
         if is_answer and (plan is None or plan.idle):
-            return await self._rate_limiter.refusal(passage) or plan
+            return await self.rate_limiter.refusal(passage) or plan
         return plan
 
     async def _do(self, rest: Command, address: Address, principal: Principal) -> Command | None:
         """Do what is left of a command for another conversation; return what is left then."""
 
         async def planned(_reads: Reads) -> Plan:
-            plan = await self._commands.plan(rest, address, principal)
+            plan = await self.commands.plan(rest, address, principal)
             # No command that starts a turn leaves a rest.
             return plan if isinstance(plan, Plan) else Plan(conversation=None)
 
-        return (await self._context.transact(planned, DurablePoint.ANSWERED)).rest
+        return (await self.context.transact(planned, DurablePoint.ANSWERED)).rest
 
 
 def _account(envelope: Envelope) -> str:

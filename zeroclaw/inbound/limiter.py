@@ -112,22 +112,24 @@ class Passage(Struct, kw_only=True):
     unclaimed: bool = False
 
 
-class RateLimiter:
+class RateLimiter(Struct, eq=False):
     """Everybody passes it; one for the whole daemon.
 
     Attributes:
         refused: How many were over a rate limit since the start, by channel.
     """
 
-    def __init__(self, context: InboundContext, conversations: Conversations) -> None:
-        """Begin with empty buckets."""
-        self._context = context
-        self._conversations = conversations
-        self._buckets: OrderedDict[str, tuple[Bucket, datetime]] = OrderedDict()
-        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        self._turned_away_before: Recent[str, None] = Recent(REMEMBERED)
-        self._recalled: Recent[str, None] = Recent(REMEMBERED)
-        self.refused: Counter[str] = Counter()
+    context: InboundContext
+    conversations: Conversations
+    _buckets: OrderedDict[str, tuple[Bucket, datetime]] = field(
+        default_factory=OrderedDict[str, tuple[Bucket, datetime]]
+    )
+    _locks: WeakValueDictionary[str, asyncio.Lock] = field(
+        default_factory=WeakValueDictionary[str, asyncio.Lock]
+    )
+    _turned_away_before: Recent[str, None] = field(default_factory=lambda: Recent(REMEMBERED))
+    _recalled: Recent[str, None] = field(default_factory=lambda: Recent(REMEMBERED))
+    refused: Counter[str] = field(default_factory=Counter[str])
 
     @property
     def filled(self) -> int:
@@ -150,7 +152,7 @@ class RateLimiter:
             envelope=envelope,
             principal=principal,
             lane=_lane(envelope, principal),
-            conversation=self._conversations.key_of(envelope.address, principal),
+            conversation=self.conversations.key_of(envelope.address, principal),
             known=known,
         )
         if passage.lane is None or passage.known:
@@ -169,7 +171,7 @@ class RateLimiter:
                 self._turned_away_before.update(dict.fromkeys(_known_by(envelope)))
             if passage.refused:
                 self.refused[envelope.address.channel] += 1
-            now = self._context.clock.now()
+            now = self.context.clock.now()
             for key, filled in passage.fills.items():
                 self._buckets[key] = filled
                 self._buckets.move_to_end(key)
@@ -180,7 +182,7 @@ class RateLimiter:
 
     async def refusal(self, passage: Passage) -> Plan | None:
         """Return how an event ends that is too old, or over a rate limit as things stand now."""
-        context, envelope, principal = self._context, passage.envelope, passage.principal
+        context, envelope, principal = self.context, passage.envelope, passage.principal
         expired = await self._expired(envelope, principal)
         if expired is not None or passage.lane is None:
             return expired
@@ -229,7 +231,7 @@ class RateLimiter:
 
     async def _expired(self, envelope: Envelope, principal: Principal) -> Plan | None:
         """Return how a message ends that is too old; None for what is not, or starts no turn."""
-        context, channel = self._context, envelope.address.channel
+        context, channel = self.context, envelope.address.channel
         # A message may wait that came by a channel that was taken out since.
         settings = context.settings.config.channels.get(channel)
         age_s = 0.0 if settings is None else settings.max_age_s
@@ -265,8 +267,8 @@ class RateLimiter:
             is_new: Whether a stretch begins with it; None for what the last row of theirs says.
             quiet: As in `delivery.rows.Text`.
         """
-        context, address = self._context, envelope.address
-        found = await self._conversations.find(address, principal)
+        context, address = self.context, envelope.address
+        found = await self.conversations.find(address, principal)
         here = found.conversation
         # An edit's own id may be that of its message, which is not to be looked for here.
         came = address if isinstance(envelope.body, Edited) else envelope
@@ -288,7 +290,7 @@ class RateLimiter:
         """
         waiting = INBOX.where(conversation=item.conversation, newest_first=True)
         for limit in (FIRST_LOOK, LOOK_BACK):
-            for row in await self._context.store.select(replace(waiting, limit=limit)):
+            for row in await self.context.store.select(replace(waiting, limit=limit)):
                 last = INBOX.of(row)
                 if last.principal.id != item.principal.id:
                     continue
@@ -310,7 +312,7 @@ class RateLimiter:
     async def _knows(self, envelope: Envelope) -> bool:
         place = envelope.address.key()
         if place not in self._recalled:
-            rows = await self._context.store.select(
+            rows = await self.context.store.select(
                 INBOX.where(place=place, newest_first=True, limit=LOOK_BACK)
             )
             for row in rows:

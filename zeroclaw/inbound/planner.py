@@ -44,7 +44,7 @@ from zeroclaw.store import Put, Row
 from zeroclaw.text import catalogue
 from zeroclaw.text.escape import escape_invisible
 from zeroclaw.turn.runner import TurnRunner
-from zeroclaw.value import replace
+from zeroclaw.value import Struct, replace
 
 LOOK_BACK = 200
 """Messages of a chat among which an edit finds its original."""
@@ -55,34 +55,20 @@ _UNSEEN_CHARS = 500
 _UNSEEN_RUN = re.compile(r"((?:⟨U\+[0-9A-F]{4,6}⟩){8})(?:⟨U\+[0-9A-F]{4,6}⟩)+")
 
 
-class Planner:
+class Planner(Struct, eq=False):
     """Plans events; one for the whole daemon."""
 
-    def __init__(
-        self,
-        context: InboundContext,
-        *,
-        conversations: Conversations,
-        limiter: RateLimiter,
-        reassembly: Reassembly,
-        commands: Commands,
-        requests: Approvals,
-        turns: TurnRunner,
-    ) -> None:
-        """Hold what carries events out."""
-        self._context = context
-        self._conversations = conversations
-        self._limiter = limiter
-        self._reassembly = reassembly
-        self._commands = commands
-        self._requests = requests
-        self._turns = turns
-        # What waits for a restart does not change.
-        self._most_files = context.settings.config.attachments.max_per_message
+    context: InboundContext
+    conversations: Conversations
+    limiter: RateLimiter
+    reassembly: Reassembly
+    commands: Commands
+    requests: Approvals
+    turns: TurnRunner
 
     async def plan(self, envelope: Envelope, principal: Principal) -> Plan | None:
         """Return what an event does, None for nothing."""
-        context = self._context
+        context = self.context
         match envelope.body:
             case Said(text=text, own=own):
                 ask = self._ask(text, text if own is None else own, envelope)
@@ -90,11 +76,11 @@ class Planner:
             case Command() as command:
                 return await self._command(envelope, principal, command)
             case Pressed() as pressed:
-                return await self._requests.press(pressed, principal, context.clock.now())
+                return await self.requests.press(pressed, principal, context.clock.now())
             case Edited() | Deleted() as revision:
                 return await revised(context, envelope, principal, revision)
             case Moved(to=to):
-                return await self._conversations.move(envelope.address, to)
+                return await self.conversations.move(envelope.address, to)
             case Membership(present=present):
                 context.log("membership_changed", channel=envelope.address.channel, present=present)
                 # Nothing is to do, and a channel may want to know that somebody known did it.
@@ -105,32 +91,32 @@ class Planner:
         last, run = found.last, found.run
         busy = last.content.while_busy if isinstance(last.content, Ask) else "queue"
         ask = self._ask(words(envelope) or "", own_words(envelope), envelope, files=run.files)
-        piece = self._reassembly.piece(envelope, run.id) or Piece(run=run.id, group=run.group)
+        piece = self.reassembly.piece(envelope, run.id) or Piece(run=run.id, group=run.group)
         content = replace(ask, while_busy=busy, piece=piece)
         here = last.conversation
-        item = self._context.item(content, here, envelope, principal)
+        item = self.context.item(content, here, envelope, principal)
         writes = (found.still, item_put(item, "queued", expect=0))
         return Plan(conversation=here, writes=writes, wake=(here,), piece=item)
 
     # --- what starts a turn --------------------------------------------------------------------
 
     async def _queue(self, envelope: Envelope, principal: Principal, content: Opening) -> Plan:
-        context, language = self._context, principal.language
-        found = await self._conversations.find(envelope.address, principal)
+        context, language = self.context, principal.language
+        found = await self.conversations.find(envelope.address, principal)
         here, id_, piece = found.conversation, ItemId(context.ids.ulid()), None
         if isinstance(content, Ask):
             if envelope.continues is not None:
-                piece = self._reassembly.piece(envelope, id_)
+                piece = self.reassembly.piece(envelope, id_)
             content = replace(content, while_busy=found.while_busy, piece=piece)
         item = context.item(content, here, envelope, principal, id_=id_)
         waiting = await context.store.count(INBOX.where(conversation=here, state="queued"))
         if waiting >= context.settings.config.runtime.backlog:
-            return await self._limiter.no_room(envelope, principal, waiting)
+            return await self.limiter.no_room(envelope, principal, waiting)
         # A writer is told why their message waits, when it is not just the queue (§4).
         why = ""
         if by := context.policy.halted_by:
             why = catalogue.HALTED_AND_NEXT.to(language, who=by_whom(by))
-        elif tools := self._turns.waits_for(item):
+        elif tools := self.turns.waits_for(item):
             names = ", ".join(f"`{tool}`" for tool in dict.fromkeys(tools))
             approvers = who(context.settings.config.approvals.approvers, language)
             why = catalogue.WAITING_AND_NEXT.to(language, who=approvers, tools=names)
@@ -152,9 +138,10 @@ class Planner:
 
         `files` came with its other fragments.
         """
+        most = self.context.settings.config.attachments.max_per_message
         taken = tuple(
             replace(one, name=one.name[:LONGEST_NAME], media_type=one.media_type[:LONGEST_NAME])
-            for one in envelope.attachments[: max(self._most_files - files, 0)]
+            for one in envelope.attachments[: max(most - files, 0)]
         )
         left = len(envelope.attachments) - len(taken)
         return Ask(text=_seen(text, own), own=own, attachments=taken, not_taken=left)
@@ -162,18 +149,18 @@ class Planner:
     async def _command(self, envelope: Envelope, principal: Principal, command: Command) -> Plan:
         """Return what a command does, with what was said; files are not taken with one."""
         # Made before the reply's, so that the two are read back in their order.
-        id_ = self._context.ids.ulid()
-        plan = await self._commands.plan(command, envelope.address, principal)
+        id_ = self.context.ids.ulid()
+        plan = await self.commands.plan(command, envelope.address, principal)
         if not isinstance(plan, Plan):
             plan = await self._queue(envelope, principal, plan)
         elif plan.here is not None:
             said = Obeyed(text=f"/{command.name} {command.rest}".rstrip())
-            item = self._context.item(said, plan.here, envelope, principal, id_=id_)
+            item = self.context.item(said, plan.here, envelope, principal, id_=id_)
             plan = replace(plan, writes=(*plan.writes, item_put(item, "answered", expect=0)))
         if not envelope.attachments:
             return plan
         text = catalogue.NO_FILES_WITH_A_COMMAND.to(principal.language)
-        note = self._context.note(text, envelope.address, plan.conversation)
+        note = self.context.note(text, envelope.address, plan.conversation)
         return replace(plan, writes=(*plan.writes, note))
 
 

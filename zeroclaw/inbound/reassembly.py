@@ -30,7 +30,7 @@ from zeroclaw.errors import StoreUnusable
 from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.fragments import MOST_PIECES, Run, extended, piece_of, takes
 from zeroclaw.store import Expect, Row, RowKind, scan
-from zeroclaw.value import Value, replace
+from zeroclaw.value import Struct, Value, field, replace
 
 AFTER_START_S = 10.0
 """Seconds from a start until no more is waited for: the platform has to be reached first."""
@@ -49,20 +49,19 @@ class Continuation(Value):
     still: Expect
 
 
-class Reassembly:
-    """Knows what is not whole; one for the whole daemon."""
+class Reassembly(Struct, eq=False):
+    """Knows what is not whole; one for the whole daemon. Nothing is open before `remember`."""
 
-    def __init__(self, context: InboundContext) -> None:
-        """Hold where pieces are kept; nothing is open before `remember`."""
-        self._store = context.store
-        self._clock = context.clock
-        self._runs: dict[ItemId, Run] = {}
-        self._newest: dict[tuple[str, str, str], ItemId] = {}
-        self._coming: dict[tuple[str, ...], Piece] = {}
+    context: InboundContext
+    _runs: dict[ItemId, Run] = field(default_factory=dict[ItemId, Run])
+    _newest: dict[tuple[str, str, str], ItemId] = field(
+        default_factory=dict[tuple[str, str, str], ItemId]
+    )
+    _coming: dict[tuple[str, ...], Piece] = field(default_factory=dict[tuple[str, ...], Piece])
 
     async def remember(self) -> None:
         """Take up what an earlier process was waiting for; once, before anything is admitted."""
-        async for row in scan(self._store, INBOX.where(state="queued")):
+        async for row in scan(self.context.store, INBOX.where(state="queued")):
             # What can't be read is its conversation's trouble, and is told of there.
             with suppress(StoreUnusable):
                 self.admitted(INBOX.of(row), rest_s=AFTER_START_S)
@@ -70,7 +69,7 @@ class Reassembly:
     def left_s(self, run: str) -> float:
         """Return for how many seconds the rest of a message may come, 0 for a whole one."""
         found = self._runs.get(ItemId(run))
-        left_s = 0.0 if found is None else found.until - self._clock.monotonic()
+        left_s = 0.0 if found is None else found.until - self.context.clock.monotonic()
         return max(left_s, *(one.more_s for one in self._coming.values() if one.run == run), 0.0)
 
     def piece(self, envelope: Envelope, run: ItemId) -> Piece | None:
@@ -102,9 +101,9 @@ class Reassembly:
     async def continuation(self, envelope: Envelope) -> Continuation | None:
         """Return what an event is the rest of, None for what stands for itself."""
         run = self._runs.get(self._newest.get(_where(envelope), ItemId("")))
-        if run is None or not takes(run, envelope, now=self._clock.monotonic()):
+        if run is None or not takes(run, envelope, now=self.context.clock.monotonic()):
             return None
-        row = await self._store.get(RowKind.INBOX, run.last)
+        row = await self.context.store.get(RowKind.INBOX, run.last)
         if row is None or row.state != "queued":
             return None  # its turn has begun, or it was withdrawn
         still = Expect(kind=row.kind, key=row.key, version=row.version)
@@ -117,7 +116,7 @@ class Reassembly:
             item: What waits now.
             rest_s: How long is waited at least where more is to come.
         """
-        ask, now = item.content, self._clock.monotonic()
+        ask, now = item.content, self.context.clock.monotonic()
         if not isinstance(ask, Ask) or ask.piece is None:
             self._ends_text(item.address.key(), item.principal.sender)
             return
@@ -159,13 +158,15 @@ LONGEST = 5
 """Windows after which a turn begins although its person goes on writing."""
 
 
-class Debounce:
-    """Finds what a conversation's next turn is about."""
+class Debounce(Struct, eq=False):
+    """Finds what a conversation's next turn is about.
 
-    def __init__(self, context: InboundContext, left_s: Callable[[str], float]) -> None:
-        """Hold where messages wait; `left_s` is `Reassembly.left_s`."""
-        self._context = context
-        self._left_s = left_s
+    Attributes:
+        left_s: See `Reassembly.left_s`.
+    """
+
+    context: InboundContext
+    left_s: Callable[[str], float]
 
     async def next(
         self, conversation: ConversationId, news: asyncio.Event, is_wanted: Callable[[], bool]
@@ -185,7 +186,7 @@ class Debounce:
             if items and (_collects(items[0]) or piece_in(items[0]) is not None):
                 rows = await self._queued(conversation, MOST + MOST_PIECES)
                 items = together(rows)
-            wait_s = self._wait_s(items, self._context.clock.now())
+            wait_s = self._wait_s(items, self.context.clock.now())
             if not is_wanted():
                 break
             if wait_s > 0:
@@ -202,7 +203,7 @@ class Debounce:
         return tuple(Waiting(item=one, version=versions[one.id]) for one in items)
 
     async def _queued(self, conversation: ConversationId, limit: int) -> tuple[Row, ...]:
-        return await self._context.store.select(
+        return await self.context.store.select(
             INBOX.where(conversation=conversation, state="queued", limit=limit)
         )
 
@@ -210,7 +211,7 @@ class Debounce:
         """Wait until it is time, or something is new, which may be what was waited for."""
         async with asyncio.TaskGroup() as group:
             ringing = group.create_task(news.wait(), name="one more piece")
-            sleeping = group.create_task(self._context.clock.sleep(wait_s), name="the last piece")
+            sleeping = group.create_task(self.context.clock.sleep(wait_s), name="the last piece")
             ringing.add_done_callback(lambda _: sleeping.cancel())
             sleeping.add_done_callback(lambda _: ringing.cancel())
         has_rung = news.is_set()
@@ -219,11 +220,11 @@ class Debounce:
 
     def _wait_s(self, items: tuple[Item, ...], now: datetime) -> float:
         """Return for how long one more message, or piece of one, may still join."""
-        rest_s = max((self._left_s(run) for run in set(map(run_of, items))), default=0.0)
+        rest_s = max((self.left_s(run) for run in set(map(run_of, items))), default=0.0)
         if not items or not _collects(items[0]) or len(items) >= MOST:
             return rest_s
         # A message may wait that came by a channel that was taken out since.
-        settings = self._context.settings.config.channels.get(items[0].address.channel)
+        settings = self.context.settings.config.channels.get(items[0].address.channel)
         window_s = 0.0 if settings is None else settings.collect_s
         since_newest = (now - items[-1].admitted_at).total_seconds()
         since_oldest = (now - items[0].admitted_at).total_seconds()

@@ -8,15 +8,14 @@ from zeroclaw.inbound.anchors import verified
 from zeroclaw.store import LogKind, Store
 from zeroclaw.turn.receipts import recorded_in, signed_results, verdict_of
 from zeroclaw.turn.session import read_history
+from zeroclaw.value import Struct
 
 
-class Receipts:
+class Receipts(Struct, eq=False):
     """Looks receipts up in every conversation; reads all journals, so it takes its time."""
 
-    def __init__(self, store: Store, keys: Keys) -> None:
-        """Hold where results are kept, and what they were signed with."""
-        self._store = store
-        self._keys = keys
+    store: Store
+    keys: Keys
 
     async def verify(self, text: str) -> list[dict[str, object]]:
         """Return a verdict for each receipt of a text, in order, as plain JSON."""
@@ -28,26 +27,26 @@ class Receipts:
     async def _issued(self, tokens: frozenset[str]) -> dict[str, CheckedReceipt | None]:
         """Return those that journals hold; None for one whose result is another."""
         found: dict[str, CheckedReceipt | None] = {}
-        for stream in await self._store.streams(LogKind.JOURNAL):
+        for stream in await self.store.streams(LogKind.JOURNAL):
             if len(found) == len(tokens):
                 break
-            history = await read_history(self._store, stream, whole=True)
+            history = await read_history(self.store, stream, whole=True)
             mine = [one for one in history.receipts if one.token in tokens]
             sought = frozenset(one.token for one in mine)
             results = signed_results(history.messages, sought)
             for one in mine:
                 found[one.token] = await verdict_of(
-                    self._store, self._keys, ConversationId(stream), one, results
+                    self.store, self.keys, ConversationId(stream), one, results
                 )
         return found
 
     async def _removed(self, tokens: frozenset[str]) -> dict[str, CheckedReceipt]:
         """Return those whose results are gone, by an audit whose chain is whole."""
         found: dict[str, CheckedReceipt] = {}
-        for stream in await self._store.streams(LogKind.AUDIT) if tokens else ():
-            known = await recorded_in(self._store, stream)
+        for stream in await self.store.streams(LogKind.AUDIT) if tokens else ():
+            known = await recorded_in(self.store, stream)
             mine = {token: known[token] for token in tokens & set(known)}
-            if mine and isinstance(await verified(self._store, stream), Intact):
+            if mine and isinstance(await verified(self.store, stream), Intact):
                 found |= mine
         return found
 

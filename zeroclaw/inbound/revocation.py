@@ -21,27 +21,28 @@ from zeroclaw.inbound.commands.invocation import AT_CONSOLE
 from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.identity import OPERATOR
 from zeroclaw.store import Commit, DurablePoint, Row, Write, scan
+from zeroclaw.value import Struct
 
 T = TypeVar("T")
 
 
-class Revocation:
-    """Ends what people had under way who were revoked."""
+class Revocation(Struct, eq=False):
+    """Ends what people had under way who were revoked.
 
-    def __init__(self, context: InboundContext, group: asyncio.TaskGroup) -> None:
-        """Hold what is needed; `group` owns the work."""
-        self._context = context
-        self._store = context.store
-        self._people = context.people
-        self._group = group
+    Attributes:
+        group: Owns the work.
+    """
+
+    context: InboundContext
+    group: asyncio.TaskGroup
 
     def begin(self) -> None:
         """End what people have under way who are revoked by now; never waits."""
-        self._group.create_task(self.sweep(), name="revoked")
+        self.group.create_task(self.sweep(), name="revoked")
 
     def end_what_is_left_of(self, principal: Principal) -> None:
         """Begin if the sender was revoked between their identification and their commit."""
-        if self._people.excluded_by(principal):
+        if self.context.people.excluded_by(principal):
             self.begin()
 
     async def sweep(self) -> None:
@@ -53,19 +54,19 @@ class Revocation:
         await self._stop()
 
     async def _end_grants(self) -> None:
-        found = [row async for row in scan(self._store, GRANTS.where())]
-        out_by = self._people.id_excluded_by
+        found = [row async for row in scan(self.context.store, GRANTS.where())]
+        out_by = self.context.people.id_excluded_by
         for one, version in _readable(found, lambda row: (GRANTS.of(row), row.version)):
             if by := out_by(one.holder) or out_by(one.granter):
-                writes = ending(self._context, one, version, AT_CONSOLE, _operator(AT_CONSOLE, by))
+                writes = ending(self.context, one, version, AT_CONSOLE, _operator(AT_CONSOLE, by))
                 with suppress(Conflict):  # another writer has just ended it
                     await self._commit(one.conversation, *writes)
 
     async def _withdraw(self) -> bool:
         """End what waits for its turn; false when something was taken meanwhile."""
-        found = [row async for row in scan(self._store, INBOX.where(state="queued"))]
+        found = [row async for row in scan(self.context.store, INBOX.where(state="queued"))]
         for row, item in _readable(found, lambda row: (row, INBOX.of(row))):
-            if self._people.excluded_by(item.principal):
+            if self.context.people.excluded_by(item.principal):
                 ended = item_put(item, "stopped", expect=row.version)
                 try:
                     await self._commit(item.conversation, ended)
@@ -74,19 +75,19 @@ class Revocation:
         return True
 
     async def _stop(self) -> None:
-        found = [row async for row in scan(self._store, TURNS.where(state="open"))]
+        found = [row async for row in scan(self.context.store, TURNS.where(state="open"))]
         for item in _readable(found, lambda row: TURNS.of(row).item):
-            if by := self._people.excluded_by(item.principal):
+            if by := self.context.people.excluded_by(item.principal):
                 address, here = item.address, item.conversation
                 stop = Stop(cause="revoked")
-                made = self._context.item(stop, here, address, _operator(address, by))
+                made = self.context.item(stop, here, address, _operator(address, by))
                 await self._commit(here, item_put(made, "control", expect=0))
 
     async def _commit(self, here: ConversationId, *writes: Write) -> None:
         """Commit in a conversation, and have its inbox served."""
         point = DurablePoint.ADMITTED
-        await self._store.commit(Commit(point=point, conversation=here, writes=writes))
-        self._context.announce(Plan(conversation=here, wake=(here,)))
+        await self.context.store.commit(Commit(point=point, conversation=here, writes=writes))
+        self.context.announce(Plan(conversation=here, wake=(here,)))
 
 
 def _readable(rows: Iterable[Row], read: Callable[[Row], T]) -> Iterator[T]:

@@ -29,33 +29,26 @@ from zeroclaw.inbound.identity import OPERATOR, PEOPLE
 from zeroclaw.inbound.pairing import STRANGERS, Claim, Stranger
 from zeroclaw.store import Put, RowKind, Write
 from zeroclaw.text import catalogue
+from zeroclaw.value import Struct, field
 
 COUNTS_FOR = ConversationId("pairing")
 """Under which the numbers of these questions are counted; they belong to no conversation."""
 
 
-class Strangers:
-    """Plans what a stranger's event comes to; one for the whole daemon."""
+class Strangers(Struct, eq=False):
+    """Plans what a stranger's event comes to; one for the whole daemon.
 
-    def __init__(
-        self,
-        context: InboundContext,
-        numbers: Numbers,
-        operators: Callable[[], tuple[Reader, ...]],
-    ) -> None:
-        """Hold what is needed.
+    Attributes:
+        numbers: The daemon's, because these questions share chats with approvals.
+        operators: Where a question is put.
+        claim: The printed code, while one is open.
+    """
 
-        Args:
-            context: Where questions are kept, and who is known.
-            numbers: The daemon's, because these questions share chats with approvals.
-            operators: Where a question is put.
-        """
-        self._context = context
-        self._people = context.people
-        self._numbers = numbers
-        self._operators = operators
-        self.claim: Claim | None = None
-        self._lock = asyncio.Lock()
+    context: InboundContext
+    numbers: Numbers
+    operators: Callable[[], tuple[Reader, ...]]
+    claim: Claim | None = None
+    _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     # --- the first operator --------------------------------------------------------------------
 
@@ -68,11 +61,11 @@ class Strangers:
             channels: The names of all that run.
         """
         names = tuple(channels)
-        if not any(map(self._holds_s, names)) or self._people.can_be_reached(names):
+        if not any(map(self._holds_s, names)) or self.context.people.can_be_reached(names):
             return ""
         code = self._code()
         self.claim = pairing.open_claim(
-            code, salt=self._context.ids.token(), now=self._context.clock.now()
+            code, salt=self.context.ids.token(), now=self.context.clock.now()
         )
         return code
 
@@ -97,7 +90,7 @@ class Strangers:
             and len(sender.id) <= pairing.MOST_ID_CHARS
             and len(address.key()) <= pairing.MOST_CHAT_CHARS
             and isinstance(envelope.body, Said | Command)
-            and not self._people.is_revoked(address.channel, sender.id)
+            and not self.context.people.is_revoked(address.channel, sender.id)
         )
 
     @asynccontextmanager
@@ -130,7 +123,7 @@ class Strangers:
             envelope.body.text,
             channel=envelope.address.channel,
             sender=envelope.sender.id,
-            now=self._context.clock.now(),
+            now=self.context.clock.now(),
         )
         # One that is used ends in `written`, so that a commit that fails can be tried again.
         if found != "right":
@@ -139,7 +132,7 @@ class Strangers:
 
     async def _first_operator(self, envelope: Envelope) -> Plan:
         writes = await let_in(
-            self._context,
+            self.context,
             f"{envelope.address.channel}:{envelope.sender.id}",
             envelope.address,
             catalogue.YOU_ARE_AN_OPERATOR,
@@ -150,17 +143,17 @@ class Strangers:
         return Plan(conversation=None, writes=writes)
 
     async def _question(self, envelope: Envelope) -> Plan | None:
-        now, address, sender = self._context.clock.now(), envelope.address, envelope.sender
-        known = [one async for one in STRANGERS.all(self._context.store, place=address.channel)]
+        now, address, sender = self.context.clock.now(), envelope.address, envelope.sender
+        known = [one async for one in STRANGERS.all(self.context.store, place=address.channel)]
         holds_s = self._holds_s(address.channel)
         may = pairing.may_ask(known, channel=address.channel, sender=sender.id, now=now)
         if holds_s is None or not may:
             return None
-        code, salt = self._code(), self._context.ids.token()
-        readers = self._operators()
-        keys = tuple(self._context.ids.ulid() for _ in (address, *readers))
+        code, salt = self._code(), self.context.ids.token()
+        readers = self.operators()
+        keys = tuple(self.context.ids.ulid() for _ in (address, *readers))
         asked = Stranger(
-            id=ApprovalId(self._context.ids.token()),
+            id=ApprovalId(self.context.ids.token()),
             channel=address.channel,
             sender=sender.id,
             display=chosen_name(sender.display),
@@ -171,9 +164,9 @@ class Strangers:
             deadline_at=now + timedelta(seconds=holds_s),
             messages=keys,
         )
-        (one,), counters = await self._numbers.give((asked,), readers, COUNTS_FOR)
+        (one,), counters = await self.numbers.give((asked,), readers, COUNTS_FOR)
         # Their language is not known yet.
-        told = pairing.told_code(code, holds_s, self._people.language)
+        told = pairing.told_code(code, holds_s, self.context.people.language)
         writes: list[Write] = [
             pairing.to_put(one, expect=0),
             *counters,
@@ -188,10 +181,10 @@ class Strangers:
 
     def _holds_s(self, channel: str) -> float | None:
         """Return for how long a code of a channel holds, None where strangers get none by now."""
-        settings = self._context.settings.config.channels.get(channel)
-        if settings is None or settings.pairing != "code" or channel in self._people.local:
+        settings = self.context.settings.config.channels.get(channel)
+        if settings is None or settings.pairing != "code" or channel in self.context.people.local:
             return None
         return settings.pairing_s
 
     def _code(self) -> str:
-        return pairing.code_of(hashlib.sha256(self._context.ids.token().encode()).digest())
+        return pairing.code_of(hashlib.sha256(self.context.ids.token().encode()).digest())

@@ -14,7 +14,7 @@ from zeroclaw.inbound.conversations import POINTERS
 from zeroclaw.store import Row, RowKind, Store, scan
 from zeroclaw.table import Declaration
 from zeroclaw.text.escape import without_markup
-from zeroclaw.value import Value, replace
+from zeroclaw.value import Struct, Value, replace
 
 NEWEST = 200
 """Rows of each kind that a first look goes back."""
@@ -31,14 +31,16 @@ class Part(Value):
     before: str
 
 
-class Transcript:
-    """Reads chats back from the inbox, the outbox and the open drafts."""
+class Transcript(Struct, eq=False):
+    """Reads chats back from the inbox, the outbox and the open drafts.
 
-    def __init__(self, store: Store, live: Live, screen: Screen = as_it_is) -> None:
-        """Hold where chats are kept, and the last look at what the bot says in them."""
-        self._store = store
-        self._live = live
-        self._screen = screen
+    Attributes:
+        screen: The last look at what the bot says in them.
+    """
+
+    store: Store
+    live: Live
+    screen: Screen = as_it_is
 
     async def read(self, address: Address, after: str) -> tuple[TranscriptItem, ...]:
         """Return what stands in a chat after a cursor; empty for the newest."""
@@ -62,17 +64,17 @@ class Transcript:
                     draft=True,
                 )
             )
-            for draft in self._live.open_drafts(address)
+            for draft in self.live.open_drafts(address)
         )
         return (*items, *drafts)
 
     async def sent_file(self, address: Address, key: str) -> OutgoingFile | None:
         """Return a file that was sent to a chat; None for none, or one that is no longer kept."""
-        row = await self._store.get(RowKind.OUTBOX, key)
+        row = await self.store.get(RowKind.OUTBOX, key)
         item = None if row is None or row.place != address.key() else OUTBOX.of(row)
         if not isinstance(item, rows.File):
             return None
-        content, kind, caption = await self._store.blob(item.digest), item.media_type, item.caption
+        content, kind, caption = await self.store.blob(item.digest), item.media_type, item.caption
         if content is None:
             return None
         return OutgoingFile(
@@ -81,7 +83,7 @@ class Transcript:
 
     async def is_off_the_record(self, address: Address) -> bool:
         """Tell whether a chat is off the record; one of several conversations is if one of them is."""
-        rows = await self._store.select(POINTERS.where(place=address.key()))
+        rows = await self.store.select(POINTERS.where(place=address.key()))
         return any(is_off_the_record(POINTERS.of(row).conversation) for row in rows)
 
     async def part(self, conversation: ConversationId, *, before: str, limit: int) -> Part:
@@ -94,7 +96,7 @@ class Transcript:
         """
         found: list[Row] = []
         for table in (INBOX, OUTBOX):
-            found += await self._store.select(
+            found += await self.store.select(
                 table.where(conversation=conversation, after=before, newest_first=True, limit=limit)
             )
         newest = sorted(found, key=lambda row: row.key)[-limit:]
@@ -113,20 +115,20 @@ class Transcript:
     async def _rows(self, table: Declaration, address: Address, after: str) -> tuple[Row, ...]:
         place = address.key()
         if after:
-            found = scan(self._store, table.where(place=place, after=after))
+            found = scan(self.store, table.where(place=place, after=after))
             return tuple([row async for row in found])
-        return await self._store.select(table.where(place=place, newest_first=True, limit=NEWEST))
+        return await self.store.select(table.where(place=place, newest_first=True, limit=NEWEST))
 
     def _screened(self, item: TranscriptItem) -> TranscriptItem:
         """Return what the bot says as it may be shown; as `Account.outgoing` does."""
         if item.sent is not None:
-            sent = replace(item.sent, name=self._screen(item.sent.name))
-            return replace(item, text=self._screen(item.text), sent=sent)
+            sent = replace(item.sent, name=self.screen(item.sent.name))
+            return replace(item, text=self.screen(item.text), sent=sent)
         words = without_markup(item.text)
-        shown = self._screen(words, growing=item.draft)
+        shown = self.screen(words, growing=item.draft)
         if shown == words:
             words = item.text
-            shown = self._screen(words, growing=item.draft)
+            shown = self.screen(words, growing=item.draft)
         return item if shown == words else replace(item, text=shown, plain=True)
 
     async def _told(self, row: Row) -> TranscriptItem | None:
@@ -158,7 +160,7 @@ class Transcript:
 
     async def _outcome(self, item: rows.Ask) -> Outcome:
         """Return the card as its questions stand now."""
-        rows = [await request_row(self._store, key) for key in item.approvals]
+        rows = [await request_row(self.store, key) for key in item.approvals]
         endings = (approvals.ending_of(request_of(row)) for row in rows if row is not None)
         return Outcome(card=item.card, endings=tuple(one for one in endings if one is not None))
 

@@ -18,11 +18,12 @@ from zeroclaw.inbound.context import InboundContext
 from zeroclaw.inbound.conversations import CONVERSATIONS
 from zeroclaw.store import STEP_BYTES, Pace, Write, scan
 from zeroclaw.text import catalogue
+from zeroclaw.value import Struct
 
 USAGE = "Use `grants list`, or `grants revoke ID`; the list shows the ids."
 
 
-class GrantCommands:
+class GrantCommands(Struct, eq=False):
     """Lists grants and ends them.
 
     Whoever may approve a tool's calls sees and ends all grants of it, and so does an operator.
@@ -30,11 +31,7 @@ class GrantCommands:
     group nobody is shown more than that conversation's.
     """
 
-    def __init__(self, context: InboundContext) -> None:
-        """Hold what is needed."""
-        self._context = context
-        self._store = context.store
-        self._redact = context.redact
+    context: InboundContext
 
     async def listed(self, given: Invocation) -> Reply:
         """Return what holds now, a line each, as far as it concerns this person."""
@@ -46,8 +43,8 @@ class GrantCommands:
                 name = grants.name_of(one)
                 line = catalogue.GRANT_HELD_BY.to(
                     language,
-                    grant=self._redact(grants.describe(one, language)),
-                    holder=self._redact(one.holder),
+                    grant=self.context.redact(grants.describe(one, language)),
+                    holder=self.context.redact(one.holder),
                     where=await self._where(one.conversation, given),
                 )
                 lines.append(f"- `{name}` {line}")
@@ -83,7 +80,7 @@ class GrantCommands:
                 ends.append(meant.id)
                 told.append(catalogue.GRANT_REVOKED.to(language, name=shown, tool=meant.tool))
         endings = (
-            ending(self._context, *seen[id_], given.address, given.principal)
+            ending(self.context, *seen[id_], given.address, given.principal)
             for id_ in dict.fromkeys(ends)
         )
         return Reply(
@@ -98,16 +95,16 @@ class GrantCommands:
         """Do what `zeroclaw grants` asks for over the control socket; see `at_console`."""
         word, _, rest = word_of(asked, "words").strip().partition(" ")
         if word == "revoke" and rest.strip():
-            return await at_console(self._context, self.revoke, "revoke", {"words": rest})
+            return await at_console(self.context, self.revoke, "revoke", {"words": rest})
         if word not in ("", "list") or rest.strip():
             return Text(text=USAGE)
         every = tuple([self._as_json(one) for one, _ in await self._held()])
-        told = await at_console(self._context, self.listed, "grants", {})
+        told = await at_console(self.context, self.listed, "grants", {})
         return Grants(text=told.text, grants=every)
 
     async def _held(self) -> list[tuple[Grant, int]]:
-        now = self._context.clock.now()
-        rows = scan(self._store, GRANTS.where())
+        now = self.context.clock.now()
+        rows = scan(self.context.store, GRANTS.where())
         held = [(GRANTS.of(row), row.version) async for row in rows]
         return [(one, version) for one, version in held if now < one.until]
 
@@ -115,7 +112,7 @@ class GrantCommands:
         language = given.language
         if conversation == given.here:
             return catalogue.GRANT_HERE.to(language)
-        found = await CONVERSATIONS.get(self._store, conversation)
+        found = await CONVERSATIONS.get(self.context.store, conversation)
         if found is None:
             return catalogue.GRANT_ELSEWHERE.to(language, conversation=conversation)
         return catalogue.GRANT_IN_CHAT.to(language, chat=found.address.in_words())
@@ -125,7 +122,7 @@ class GrantCommands:
             "id": one.id,
             "name": grants.name_of(one),
             "tool": one.tool,
-            "resources": [self._redact(resource) for resource in one.resources],
+            "resources": [self.context.redact(resource) for resource in one.resources],
             "arguments_hash": one.arguments_hash or "",
             "conversation": one.conversation,
             "holder": one.holder,
@@ -140,7 +137,7 @@ class GrantCommands:
         )
 
     def _may_end(self, one: Grant, given: Invocation) -> bool:
-        may, by, direct = self._context.may, given.principal, given.address.direct
+        may, by, direct = self.context.may, given.principal, given.address.direct
         return may(by, "command:revoke", direct=direct, own=one.holder == by.id) or may(
             by, f"approve:{one.tool}", direct=direct, own=None
         )

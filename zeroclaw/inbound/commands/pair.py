@@ -24,21 +24,17 @@ from zeroclaw.inbound.pairing import Stranger
 from zeroclaw.store import Rows
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Language
-from zeroclaw.value import replace
+from zeroclaw.value import Struct, replace
 
 Do = Literal["list", "approve", "deny", "revoke"]
 DOINGS: tuple[Do, ...] = get_args(Do)
 
 
-class PairCommand:
+class PairCommand(Struct, eq=False):
     """Plans what `pair` does; the caller has checked that it may be used."""
 
-    def __init__(self, context: InboundContext, requests: Approvals) -> None:
-        """Hold what is needed."""
-        self._context = context
-        self._store = context.store
-        self._people = context.people
-        self._requests = requests
+    context: InboundContext
+    requests: Approvals
 
     async def plan(self, given: Invocation) -> Reply:
         """Return what the words after `pair` come to; people are listed where one person reads."""
@@ -50,8 +46,8 @@ class PairCommand:
             case "list" if not given.address.direct:
                 return Reply(text=catalogue.PAIR_LIST_IN_PRIVATE.to(language))
             case "list":
-                now = self._context.clock.now()
-                return Reply(text=await listed(self._store, now, language))
+                now = self.context.clock.now()
+                return Reply(text=await listed(self.context.store, now, language))
             case "approve" | "deny" if what:
                 return await self._answer(what, principal, yes=do == "approve")
             case "revoke" if what:
@@ -61,14 +57,14 @@ class PairCommand:
 
     async def console(self, asked: Mapping[str, object]) -> Text:
         """Do what `zeroclaw pair` asks for over the control socket; see `at_console`."""
-        return await at_console(self._context, self.plan, "pair", asked)
+        return await at_console(self.context, self.plan, "pair", asked)
 
     # --- what is done --------------------------------------------------------------------------
 
     async def _answer(self, what: str, principal: Principal, *, yes: bool) -> Reply:
         if (meant := await self._meant(what)) is not None:
             choice: Choice = "once" if yes else "deny"
-            return await self._requests.answer_about_stranger(*meant, choice, principal)
+            return await self.requests.answer_about_stranger(*meant, choice, principal)
         shown, language = chosen_name(what), principal.language
         if pairing.read_code(what):
             return Reply(text=catalogue.PAIR_NO_SUCH_CODE.to(language, code=shown))
@@ -85,11 +81,11 @@ class PairCommand:
                 return True
             return one.identity == what and (bool(code) or one.is_open)
 
-        named = [read for read in await strangers_of(self._store) if is_meant(read[0])]
+        named = [read for read in await strangers_of(self.context.store) if is_meant(read[0])]
         return named[-1] if named else None
 
     async def _revoke(self, what: str, principal: Principal) -> Reply:
-        name, language = self._people.named(what), principal.language
+        name, language = self.context.people.named(what), principal.language
         if not name:
             text = catalogue.PAIR_NOBODY_IS_CALLED_SO.to(
                 language, name=chosen_name(what), usage=catalogue.PAIR_USAGE
@@ -97,7 +93,7 @@ class PairCommand:
             return Reply(text=text)
         if name == principal.id:
             return Reply(text=catalogue.PAIR_NOT_YOURSELF.to(language))
-        before, version = await PEOPLE.read(self._store, name)
+        before, version = await PEOPLE.read(self.context.store, name)
         if before is not None and before.state == "revoked":
             text = catalogue.PAIR_ALREADY_REVOKED.to(language, name=name, who=by_whom(before.by))
             return Reply(text=text)
@@ -106,31 +102,31 @@ class PairCommand:
             display=before.display if before else "",
             state="revoked",
             by=pairing.by_of(principal),
-            at=self._context.clock.now(),
-            ids=self._people.ids_of(name),
+            at=self.context.clock.now(),
+            ids=self.context.people.ids_of(name),
         )
         put = known_put(known, expect=version)
         text = catalogue.PAIR_REVOKED.to(language, name=name)
         # What is still asked about them ends too, so that no older card lets them in again.
-        asked = await strangers_of(self._store)
+        asked = await strangers_of(self.context.store)
         ended = [
-            await self._requests.answer_about_stranger(one, at_version, "deny", principal)
+            await self.requests.answer_about_stranger(one, at_version, "deny", principal)
             for one, at_version in asked
-            if self._people.named(one.identity) == name
+            if self.context.people.named(one.identity) == name
         ]
         return Reply(text=text, writes=(put, *(write for one in ended for write in one.writes)))
 
     async def _take_back(self, what: str, principal: Principal) -> Reply:
         # The configuration may name them since, or otherwise, or no more.
-        name = self._people.revoked_as(what) or self._people.named(what)
-        before, version = await PEOPLE.read(self._store, name)
+        name = self.context.people.revoked_as(what) or self.context.people.named(what)
+        before, version = await PEOPLE.read(self.context.store, name)
         if before is None or before.state != "revoked":
             text = catalogue.PAIR_NOTHING_TO_APPROVE.to(principal.language, name=chosen_name(what))
             return Reply(text=text)
         text = catalogue.PAIR_LET_IN_AGAIN.to(principal.language, name=name)
-        if self._people.is_configured(name) or name.startswith("person:"):
+        if self.context.people.is_configured(name) or name.startswith("person:"):
             return Reply(text=text, writes=(PEOPLE.delete(name),))
-        by, at = pairing.by_of(principal), self._context.clock.now()
+        by, at = pairing.by_of(principal), self.context.clock.now()
         again = replace(before, state="admitted", by=by, at=at, roles=())
         return Reply(text=text, writes=(known_put(again, expect=version),))
 

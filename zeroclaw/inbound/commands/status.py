@@ -8,7 +8,7 @@ from zeroclaw.host.answers import Status
 from zeroclaw.store import Query, RowKind, Store
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import ENGLISH, Language, Sentence, decimal
-from zeroclaw.value import replace
+from zeroclaw.value import Struct, replace
 
 CONDITIONS: Mapping[str, Sentence] = {
     "starting": catalogue.CHANNEL_IS_STARTING,
@@ -18,22 +18,24 @@ CONDITIONS: Mapping[str, Sentence] = {
 }
 
 
-class StatusOf:
-    """Looks at the daemon."""
+class StatusOf(Struct, eq=False):
+    """Looks at the daemon.
 
-    def __init__(self, store: Store, live: Callable[[], Status]) -> None:
-        """Hold where to look; `live` reports what is in memory."""
-        self._store = store
-        self._live = live
+    Attributes:
+        live: Reports what is in memory.
+    """
+
+    store: Store
+    live: Callable[[], Status]
 
     async def report(self) -> Status:
         """Return one look."""
         return replace(
-            self._live(),
+            self.live(),
             waiting=await self._count(RowKind.INBOX, "queued"),
             pending=await self._count(RowKind.APPROVAL, "pending")
             + await self._count(RowKind.STRANGER, "waiting"),
-            disk_bytes=await self._store.size_bytes(),
+            disk_bytes=await self.store.size_bytes(),
         )
 
     async def __call__(self, conversation: ConversationId, language: Language = ENGLISH) -> str:
@@ -65,4 +67,4 @@ class StatusOf:
     async def _count(
         self, kind: RowKind, state: str, conversation: ConversationId | None = None
     ) -> int:
-        return await self._store.count(Query(kind=kind, conversation=conversation, state=state))
+        return await self.store.count(Query(kind=kind, conversation=conversation, state=state))
