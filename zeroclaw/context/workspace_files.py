@@ -15,6 +15,7 @@ from pathlib import Path
 from zeroclaw.context_provider import ContextRequest, ContextSpec, ContextText
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import ToolFailed
+from zeroclaw.host.executors import look
 from zeroclaw.tools.files.workspace import open_at, opened_directory
 from zeroclaw.value import Value
 
@@ -52,9 +53,12 @@ class WorkspaceFiles(Value):
 
     async def texts(self, request: ContextRequest) -> tuple[ContextText, ...]:
         """Return the files that there are, the operator's first."""
+        workspace = self.workspaces / request.conversation
+        places = (workspace, self.directory)
+        if not look(lambda: any(map(_has_any, places))):
+            return ()  # as most often
 
         def read() -> tuple[dict[str, str], Path, dict[str, str]]:
-            workspace = self.workspaces / request.conversation
             own = _read(workspace)
             return _read(self.directory), workspace.resolve() if own else workspace, own
 
@@ -79,6 +83,13 @@ class WorkspaceFiles(Value):
         )
 
 
+def _has_any(directory: Path | None) -> bool:
+    """Tell whether something in a directory is called as one of the files is."""
+    return directory is not None and any(
+        os.access(f"{directory}/{name}", os.F_OK) for name, _, _ in FILES
+    )
+
+
 def _read(directory: Path | None) -> dict[str, str]:
     return {} if directory is None else dict(_found(directory))
 
@@ -88,8 +99,6 @@ def _found(directory: Path) -> Iterator[tuple[str, str]]:
     try:
         with opened_directory(directory, ()) as here:
             for name, _, _ in FILES:
-                if not os.access(name, os.F_OK, dir_fd=here):
-                    continue  # as most often, and ten times as quick as an error
                 try:
                     file = open_at(here, (name,))
                 except ToolFailed:

@@ -31,7 +31,7 @@ from zeroclaw.gate.decide import Gate
 from zeroclaw.gate.receipt_screen import screen_shown
 from zeroclaw.gate.verdict import Refusals
 from zeroclaw.host.answers import Status
-from zeroclaw.host.executors import FairShare
+from zeroclaw.host.executors import FairShare, look
 from zeroclaw.host.logs import EventLog
 from zeroclaw.host.places import make_workspace
 from zeroclaw.inbound.anchors import Anchors
@@ -342,10 +342,10 @@ class Services:
         account = self.channels.accounts.get(address.channel)
         return 0 if account is None else account.capabilities.max_file_bytes
 
-    async def _workspace(self, conversation: ConversationId) -> Path:
+    def _workspace(self, conversation: ConversationId) -> Path:
         """Return a workspace's real path, as tools name what is below it; conversations may share it."""
         place = self.foundation.start.places.workspaces / conversation
-        return await asyncio.to_thread(make_workspace, place)
+        return look(lambda: make_workspace(place))
 
     # --- what is stored ------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 """What every turn works with: the daemon's services, and what one turn is."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 
@@ -95,7 +95,7 @@ class TurnServices(Value):
     halted: Callable[[datetime | None], str]
     known: Callable[[Principal], Principal]
     revoked: Callable[[Principal], str]
-    workspace: Callable[[ConversationId], Awaitable[Path]]
+    workspace: Callable[[ConversationId], Path]
     max_file_bytes: Callable[[Address], int]
     left_s: Callable[[str], float]
 

@@ -171,7 +171,7 @@ class ToolCalls:
         """Return what a tool is handed now, and where the text came from that the model has read."""
         services, history = self._services, self._session.history
         if (workspace := self._workspace) is None:
-            workspace = await services.workspace(self._session.conversation)
+            workspace = services.workspace(self._session.conversation)
             # For the whole turn: a tool that names or opens what is below it looks again.
             self._workspace = workspace
         files = await files_of(services.store, self._session.conversation, workspace)

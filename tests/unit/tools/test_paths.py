@@ -10,6 +10,7 @@ import pytest
 from tests.fakes.tool_calls import tool_context
 from tests.unit.tools.file_calls import call, resources, tool
 from zeroclaw.errors import ResourcesUnresolved, ToolFailed
+from zeroclaw.tools.files import NEAR_NAMES
 
 
 @pytest.mark.parametrize("name", ["read_file", "list_files", "write_file", "edit_file"])
@@ -45,6 +46,15 @@ async def test_no_path_leaves_the_workspace(
         await resources(workspace, path)
     secret = await asyncio.to_thread((workspace.parent / "outside" / "secret").read_text)
     assert secret == "hunter2"
+
+
+@pytest.mark.parametrize("deep", [1, NEAR_NAMES])
+async def test_a_path_has_its_name_however_long_it_is(workspace: Path, deep: int) -> None:
+    """A short one is looked at on the event loop, a long one in a thread."""
+    path = "/".join("d" * deep)
+    await asyncio.to_thread((workspace / path).mkdir, parents=True)
+    named = f"file:{workspace}/{path}"
+    assert await resources(workspace, path, "list_files") == (named, f"{named}/**")
 
 
 @pytest.mark.parametrize("name", ["read_file", "write_file", "edit_file", "search_files"])
