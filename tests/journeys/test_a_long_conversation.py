@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from tests.emulators.model_server import ModelServer
@@ -295,6 +296,24 @@ async def test_a_turn_that_outgrows_the_window_goes_on(tmp_path: Path) -> None:
         assert "State: digging." in str(last[0]["content"])
         assert last[1]["content"] == "dig until I say so"
         assert len([one for one in last if one["role"] == "tool"]) in (2, 3)
+
+
+@pytest.mark.parametrize(
+    "sizes", [pytest.param((80,), id="one large call"), pytest.param((6,) * 20, id="twenty calls")]
+)
+async def test_calls_that_outgrow_the_window_end_no_turn(
+    tmp_path: Path, sizes: tuple[int, ...]
+) -> None:
+    """What the model wrote for them is shortened, and the last of them stay. S0-16."""
+    async with small(tmp_path) as here:
+        wanted = [("peek", {"what": f"{at}: {FILLING * size}"}) for at, size in enumerate(sizes)]
+        here.model.calls(*wanted, key="look")
+        here.model.say("Seen.", key="look")
+        await here.say("ann", "look around")
+        await here.until(lambda: answers(here) == ["Seen."])
+        _, request = here.model.requests
+        assert of_text(msgspec.json.encode(request.messages).decode()) <= WINDOW * 3 // 4
+        assert "characters left out for lack of room" in str(request.messages[2]["tool_calls"])
 
 
 async def test_a_refusal_for_its_length_costs_a_summary_and_one_more_request(
