@@ -17,31 +17,31 @@ HEAD = """\
 # zeroclaw's configuration, as `zeroclaw init` wrote it.
 #
 # What is left out keeps its default; `zeroclaw config schema` lists every key, `zeroclaw config set`
-# changes one, and `zeroclaw check-config` finds every fault. Secrets are never written here, only
-# where they stand: { env = "NAME" }, { file = "/path" } (mode 600) or { keyring = "service/name" }.
+# changes one, and `zeroclaw check-config` finds every fault. Never write a secret here, only
+# where it is kept: { env = "NAME" }, { file = "/path" } (mode 600) or { keyring = "service/name" }.
 """
 COMMENTS: Mapping[str, str] = {
-    "autonomy": "readonly | supervised | full: which calls run, ask, or are denied; `zeroclaw policy show`",
+    "autonomy": "readonly | supervised | full: which calls run, ask, or are denied; see `zeroclaw policy show`",
     "provider": "the model that answers",
-    "provider.kind": "local | openai | scripted | auto: a model on this machine, any compatible endpoint, a script for tests, whatever is found",
-    "provider.base_url": "of kind openai: up to and with /v1, such as http://127.0.0.1:11434/v1",
-    "provider.model": "of kind openai: the name that the endpoint knows",
-    "provider.model_file": "of kind local: a GGUF file",
-    "provider.api_key": "of kind openai: leave it out for an endpoint without a key",
+    "provider.kind": "local | openai | scripted | auto: a model on this machine, any compatible endpoint, a script for tests, or whatever is found",
+    "provider.base_url": "for openai: up to and including /v1, such as http://127.0.0.1:11434/v1",
+    "provider.model": "for openai: the model's name at the endpoint",
+    "provider.model_file": "for local: a GGUF file",
+    "provider.api_key": "for openai: leave it out for an endpoint without a key",
     "people": "one person, known on several channels",
     "people.ids": "<channel>:<sender id>, as the platform vouches for them",
     "people.roles": "role:operator in policy",
-    "channels.web": "the page on the local listener, for whoever holds its login link",
+    "channels.web": "the page on the local listener, for whoever has its login link",
     "channels.terminal": "`zeroclaw chat`, for the daemon's own user",
-    "language": "en | de: what the bot's own sentences are said in; people choose theirs with `/language`",
-    "provider.context_tokens": "tokens, at least 512; where nobody says how long the window is, or to use less of it",
+    "language": "en | de: the language of the bot's own sentences; people choose theirs with `/language`",
+    "provider.context_tokens": "tokens, at least 512: the size of the window if nobody else says it, or a smaller one to save money",
     "tools.fetch": "reading pages of the public internet, with GET",
-    "tools.fetch.enabled": "false: the model never hears of it",
+    "tools.fetch.enabled": "false: the model is not told of it",
     "tools.shell": "commands, in a sandbox",
     "tools.shell.network": "true: commands reach what this machine reaches",
     "channels.*.enabled": "false: not started",
-    "channels.*.allowed_users": 'sender ids that are let in, ["*"]: everybody; local channels need none',
-    "channels.*.pairing": "closed | code: strangers meet silence, or get a code in private and operators are asked",
+    "channels.*.allowed_users": 'sender ids that are let in; ["*"]: everybody; local channels need none',
+    "channels.*.pairing": "closed | code: strangers get silence, or a code in private, and operators are asked",
 }
 """By key path, said as `config.example.toml` says it."""
 _COLUMN = 26
