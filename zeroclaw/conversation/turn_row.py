@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from zeroclaw.conversation.inbox import Item
 from zeroclaw.delivery import rows
-from zeroclaw.delivery.rows import OPEN_STATES, OUTBOX, Left, State, Text, Uncertainty
+from zeroclaw.delivery.rows import OPEN_STATES, OUTBOX, Left, Text
 from zeroclaw.envelope import Address, ConversationId, MessageRef, TurnId
 from zeroclaw.message import NO_USAGE, Usage
 from zeroclaw.store import (
@@ -163,18 +163,9 @@ async def _change(
 async def _final(store: Rows, turn: TurnRow) -> tuple[Write, ...]:
     """Return the write that tells the final of its draft, none before there is one."""
     row = await store.get(RowKind.OUTBOX, turn.final) if turn.final else None
-    state: State | None = None if row is None else _open_state(row.state)
-    if row is None or state is None:
-        return ()
-    item = OUTBOX.of(row)
-    if not isinstance(item, Text):
+    if row is None or row.state not in OPEN_STATES or not isinstance(item := OUTBOX.of(row), Text):
         return ()
     # The outbox does not deliver it before the draft is closed, so this alone is known of what was lost.
     known = rows.with_draft(item, Left(refs=turn.refs))
-    uncertainty = Uncertainty(may_stand=bool(turn.sending), mark=turn.sending)
-    lost = replace(known, uncertainty=uncertainty)
-    return (rows.changed(row, lost, state),)
-
-
-def _open_state(state: str) -> State | None:
-    return next((one for one in OPEN_STATES if one == state), None)
+    lost = replace(known, uncertainty=rows.lost_from(turn.sending))
+    return (rows.changed(row, lost, "sending" if row.state == "sending" else "pending"),)

@@ -218,6 +218,10 @@ class Account:
         """Whether text can be shown there that is not sent; false for good once it was refused."""
         return place.direct and self.capabilities.native_draft and not self._is_refused_previews
 
+    def traits(self, place: Address) -> Capabilities:
+        """Return the capabilities as they are there: `native_draft` where previews are shown."""
+        return replace(self.capabilities, native_draft=self.previews(place))
+
     def want(
         self, name: str, *, place: Address, rank: Rank, message: str, granted: Callable[[], None]
     ) -> None:
@@ -483,16 +487,18 @@ class Account:
     ) -> CallOutcome[T]:
         """Make a call that was granted, about a message where it is not a new one."""
         outcome = await self._bounded(function, more_s=more_s)
+        at = self._clock.monotonic()
         match outcome:
-            case (
-                Delivered(value=MessageRef() as ref)
-                | Delivered(value=LookupResult(ref=MessageRef() as ref))
-            ):
-                self._answered(chat, ref.message)
-            case Delivered():
-                self._answered(chat, message)
-            case Unreachable():
-                self._not_arrived(chat, outcome.retry_after_s)
+            case Delivered(value=value):
+                made = value.ref if isinstance(value, LookupResult) else value
+                name = made.message if isinstance(made, MessageRef) else message
+                self._feed(pacing.Answered(chat=chat, at=at, message=name))
+                self.outage.end()
+            case Unreachable(retry_after_s=None):
+                self.outage.go_on()
+                self._feed(pacing.Unreached(chat=chat, at=at))
+            case Unreachable(retry_after_s=asked_s):
+                self._feed(pacing.Refused(chat=chat, at=at, retry_after_s=asked_s or 0.0))
             case _:
                 pass
         return outcome
@@ -506,21 +512,6 @@ class Account:
                 return outcome_of(await foreign.call(function))
         except TimeoutError:
             return Unknown(why=f"no answer within {timeout_s:.3g} s", late=True)
-
-    def _not_arrived(self, chat: str, retry_after_s: float | None) -> None:
-        at = self._clock.monotonic()
-        if retry_after_s is None:
-            self.outage.go_on()
-        self._feed(
-            pacing.Unreached(chat=chat, at=at)
-            if retry_after_s is None
-            else pacing.Refused(chat=chat, at=at, retry_after_s=retry_after_s)
-        )
-
-    def _answered(self, chat: str, message: str) -> None:
-        at = self._clock.monotonic()
-        self._feed(pacing.Answered(chat=chat, at=at, message=message))
-        self.outage.end()
 
     # --- the alarm ------------------------------------------------------------------------------
 

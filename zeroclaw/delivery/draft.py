@@ -25,6 +25,7 @@ say the same. A short answer that came whole is one call so.
 
 from typing import assert_never
 
+from zeroclaw.channel import Capabilities
 from zeroclaw.delivery.outcomes import CallOutcome, Delivered, Rejected, Unknown, Unreachable
 from zeroclaw.envelope import MessageRef
 from zeroclaw.text import catalogue
@@ -156,16 +157,6 @@ Effect = Ask | Withdraw | Call | Ended
 # --- its state -------------------------------------------------------------------------------------
 
 
-class Traits(Value):
-    """What the draft needs to know of its channel; see `Capabilities`."""
-
-    can_edit: bool
-    can_delete: bool
-    multi_message: bool
-    idempotent_send: bool
-    previews: bool = False
-
-
 class Part(Value):
     """One message of the draft.
 
@@ -208,7 +199,7 @@ class Draft(Value):
 
     turn: str
     fence: int
-    traits: Traits
+    traits: Capabilities
     number: int = -1
     wanted: tuple[str, ...] = ()
     is_last: bool = False
@@ -232,7 +223,7 @@ class Draft(Value):
 def opened(
     turn: str,
     fence: int,
-    traits: Traits,
+    traits: Capabilities,
     messages: tuple[str, ...] = (),
     *,
     resumed: bool = False,
@@ -243,7 +234,7 @@ def opened(
     Args:
         turn: Its turn.
         fence: The conversation's fencing token.
-        traits: Of its channel.
+        traits: Of its channel, `native_draft` where this draft may be previewed.
         messages: What a former life of the turn left; the first frame replaces their texts.
         resumed: The turn had a former life, though it may have left nothing.
         lost: One more message may stand, unrecorded. The final looks for it, and until then
@@ -270,7 +261,7 @@ def opened(
 def is_previewed(draft: Draft) -> bool:
     """Whether part of what was demanded may yet become a message, and is none."""
     wanted = _wanted(draft)
-    is_over = draft.closed or draft.muted or not draft.traits.previews
+    is_over = draft.closed or draft.muted or not draft.traits.native_draft
     return not is_over and len(draft.parts) < min(draft.demanded, len(wanted))
 
 
@@ -382,7 +373,7 @@ def _next_call(draft: Draft) -> Call | None:
     key = message_key(draft.turn, draft.sent)
     text = wanted[next_part]
     may_grow = next_part == len(wanted) - 1
-    if draft.traits.previews and may_grow and next_part >= draft.demanded:
+    if draft.traits.native_draft and may_grow and next_part >= draft.demanded:
         if text == draft.previewed:
             return None
         return Preview(call=draft.calls, key=key, text=text, plain=draft.plain)
@@ -456,7 +447,7 @@ def _refused(draft: Draft, call: Call, refusal: Rejected) -> Draft:
     if refusal.markup and not call.plain:
         return replace(draft, plain=True)
     if isinstance(call, Preview):
-        return replace(draft, traits=replace(draft.traits, previews=False))
+        return replace(draft, traits=replace(draft.traits, native_draft=False))
     return replace(draft, muted=True)
 
 

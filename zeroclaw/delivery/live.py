@@ -9,7 +9,7 @@ from contextlib import suppress
 from itertools import takewhile
 from typing import assert_never
 
-from zeroclaw.channel import ToolProgress
+from zeroclaw.channel import Capabilities, ToolProgress
 from zeroclaw.delivery import draft as machine
 from zeroclaw.delivery.account import Account, Markdown
 from zeroclaw.delivery.draft import (
@@ -24,7 +24,6 @@ from zeroclaw.delivery.draft import (
     Preview,
     Send,
     Showed,
-    Traits,
 )
 from zeroclaw.delivery.outcomes import CallOutcome, Delivered, Unknown, Unreachable
 from zeroclaw.delivery.pacing import Rank
@@ -48,6 +47,9 @@ LONGEST_STAND_S = 5.0
 CUT_AT_ONCE_CHARS = 1024
 """Of a text that are cut in the event loop: a channel renders what it measures, some ten times for
 each part, and 4,096 characters of markup take Telegram's 10 ms each time."""
+
+NOTHING = Capabilities(max_length=0, can_edit=False, can_delete=False)
+"""What can be done on a channel that is not there."""
 
 OnRef = Callable[[MessageRef], Awaitable[None]]
 OnSending = Callable[[str], Awaitable[None]]
@@ -125,7 +127,7 @@ class DraftHandle:
         self._draft: Draft = machine.opened(
             new.turn,
             new.fence,
-            _traits(account, new.address),
+            NOTHING if account is None else account.traits(new.address),
             tuple(self._refs),
             resumed=new.resumed,
             lost=bool(new.lost),
@@ -566,17 +568,3 @@ def _cut_short(one: ToolProgress) -> ToolProgress:
 
 def _content(call: Send | Edit | Preview, text: str) -> Markdown:
     return Markdown(text=text, key=call.key, draft=True, plain=call.plain)
-
-
-def _traits(account: Account | None, address: Address) -> Traits:
-    """Return what the draft may do; a channel that is not there can do nothing."""
-    if account is None:
-        return Traits(can_edit=False, can_delete=False, multi_message=False, idempotent_send=False)
-    capabilities = account.capabilities
-    return Traits(
-        can_edit=capabilities.can_edit,
-        can_delete=capabilities.can_delete,
-        multi_message=capabilities.multi_message,
-        idempotent_send=capabilities.idempotent_send,
-        previews=account.previews(address),
-    )

@@ -258,18 +258,14 @@ class Outbox(Struct, eq=False, kw_only=True):
             row = await self._save(row, rows.changed(row, item, state), item, point, why)
 
         item = self._item(row)
-        waiting = self._waiting[row.key]
+        waiting, is_sending = self._waiting[row.key], row.state == "sending"
         if isinstance(item, Text) and waiting.left.is_begun:
             more = rows.with_draft(item, waiting.left)
             if more != item:
                 item = more
-                await save(item, _open_state(row), DurablePoint.REF_KNOWN)
+                await save(item, "sending" if is_sending else "pending", DurablePoint.REF_KNOWN)
         # Of two, one is to be taken away first.
-        if (
-            isinstance(item, Ask)
-            and item.uncertainty.second is None
-            and _open_state(row) == "sending"
-        ):
+        if isinstance(item, Ask) and item.uncertainty.second is None and is_sending:
             stands = await self.hooks.pressed(row, item)
             if stands is not None:
                 shown = replace(item, ref=stands, uncertainty=CERTAIN)
@@ -279,7 +275,7 @@ class Outbox(Struct, eq=False, kw_only=True):
         posting = Posting(
             key=row.key,
             item=item,
-            is_sending=_open_state(row) == "sending",
+            is_sending=is_sending,
             was_found=waiting.left.inherited or waiting.was_found,
             account=account,
             save=save,
@@ -384,7 +380,3 @@ class Outbox(Struct, eq=False, kw_only=True):
                 return await self.hooks.refused(row, item, why)
             case _:
                 return ()
-
-
-def _open_state(row: Row) -> State:
-    return "sending" if row.state == "sending" else "pending"

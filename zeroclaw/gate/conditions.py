@@ -1,7 +1,7 @@
 """What a policy statement may ask about a request: the query, and the conditions on it.
 
-To add a condition, write a function here and name it in `CONDITIONS`; nothing else changes. The
-function takes the value as the configuration holds it, raises `ValueError` saying what is allowed
+To add a condition, write a function here and name it in `CONDITIONS`; one whose test reads the time is
+left out of `TIMELESS`. The function takes the value as the configuration holds it, raises `ValueError` saying what is allowed
 when the value doesn't fit, and returns the test. A test that needs a fact the query doesn't have
 raises; the policy then counts it as holding for deny and ask, and as failing for allow. No test
 reads `resources`: a walk asks it once for all that it meets.
@@ -215,21 +215,7 @@ CONDITIONS: Mapping[str, Condition] = {
     "compaction": compaction,
 }
 
-TIMELESS = frozenset(
-    {
-        "effects_within",
-        "effects_any_of",
-        "risk_at_most",
-        "risk_at_least",
-        "declared",
-        "argument_equals",
-        "channel_is_direct",
-        "own",
-        "untrusted",
-        "in_message",
-        "compaction",
-    }
-)
+TIMELESS = frozenset(CONDITIONS) - {"hour_between", "weekday_in"}
 """Those whose tests do not read the time; what may be offered by others is found out each time."""
 
 

@@ -50,7 +50,7 @@ from zeroclaw.gate.conditions import Query, ToolFacts, any_call, facts_of, leave
 from zeroclaw.gate.grant import Grant, covers, is_granted_by
 from zeroclaw.gate.policy import Decision, PolicySet, reasons_of, why_ruled
 from zeroclaw.gate.protection import Protected
-from zeroclaw.gate.ruling import Ruling, kept_out, permits, rule
+from zeroclaw.gate.ruling import Ruling, denied, permits, rule
 from zeroclaw.gate.scope import scope_of
 from zeroclaw.gate.taint import Taint
 from zeroclaw.gate.verdict import (
@@ -341,7 +341,7 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
     def _rule(self, ready: _Ready, setting: Setting, query: Query) -> Ruling:
         facts, may_answer = ready.facts, self.settings.config.approvals.requester_may_answer
         if _leaves_a_trace(setting, query):
-            return kept_out(catalogue.LEAVES_A_TRACE.to(ENGLISH))
+            return denied("protection", catalogue.LEAVES_A_TRACE.to(ENGLISH))
         out = f"whoever set it off may no longer talk to this bot, by {setting.out}"
         return rule(
             query,

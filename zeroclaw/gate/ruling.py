@@ -14,6 +14,8 @@ from zeroclaw.gate.protection import Protected, guard, objection
 from zeroclaw.resource import composed
 from zeroclaw.value import Value, replace
 
+Judge = Literal["schema", "people", "protection", "policy", "approvers", "grant", "card"]
+
 
 class Ruling(Value):
     """What is decided, and by whom.
@@ -25,7 +27,7 @@ class Ruling(Value):
     """
 
     decision: Decision
-    by: Literal["schema", "people", "protection", "policy", "approvers", "grant", "card"]
+    by: Judge
     detail: str = ""
 
 
@@ -51,6 +53,11 @@ class Explained(Value):
         return person.id or ", ".join(f"role:{role}" for role in person.roles)
 
 
+def denied(by: Judge, why: str) -> Ruling:
+    """Return the ruling on a call that no statement of the policy could allow."""
+    return Ruling(decision=Decision(effect="deny", statements=(), why=why), by=by)
+
+
 def rule(
     query: Query,
     *,
@@ -71,13 +78,13 @@ def rule(
         grants: Those that cover the call.
     """
     if out:
-        return Ruling(decision=_denied(out), by="people")
+        return denied("people", out)
     if query.facts is not None:
         reason = objection(query.facts, query.resources, protected)
         if reason:
             causes = (reason, unresolved, "no approval can change that")
             why = "; ".join(cause for cause in causes if cause)
-            return Ruling(decision=_denied(why), by="protection")
+            return denied("protection", why)
     decision = policy.decide(query)
     if decision.effect == "ask" and (grant := next(iter(grants), None)) is not None:
         allowed = replace(decision, effect="allow", why=f"granted by {grant.granted_by}")
@@ -97,22 +104,12 @@ def rule_answer(
         out: As for `rule`.
     """
     if out:
-        return Ruling(decision=_denied(out), by="people")
+        return denied("people", out)
     named = {query.principal.id, *(f"role:{role}" for role in query.principal.roles)}
     if named.isdisjoint(approvers):
         whom = ", ".join(f"`{one}`" for one in approvers)
-        return Ruling(decision=_denied(f"approvals are put to {whom}"), by="approvers")
+        return denied("approvers", f"approvals are put to {whom}")
     return Ruling(decision=policy.decide(query), by="policy")
-
-
-def kept_out(why: str) -> Ruling:
-    """Return the ruling on a call that no policy can allow where it was made."""
-    return Ruling(decision=_denied(why), by="protection")
-
-
-def refused(why: str) -> Ruling:
-    """Return the ruling on a call that is none: its tool is not there."""
-    return Ruling(decision=_denied(why), by="schema")
 
 
 def permits(
@@ -127,7 +124,3 @@ def permits(
         return touchable(name) and walk(name)
 
     return may
-
-
-def _denied(why: str) -> Decision:
-    return Decision(effect="deny", statements=(), why=why)

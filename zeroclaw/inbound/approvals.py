@@ -49,14 +49,15 @@ LOOK_BACK = 200
 Request = Approval | Stranger
 
 
-async def request_row(rows: Rows, key: str) -> Row | None:
-    """Return the row of a request of any kind; None for one that is unknown."""
-    return await rows.get(RowKind.APPROVAL, key) or await rows.get(RowKind.STRANGER, key)
-
-
-def request_of(row: Row) -> Request:
-    """Read a request of any kind."""
-    return APPROVALS.of(row) if row.kind is RowKind.APPROVAL else STRANGERS.of(row)
+async def requests_of(rows: Rows, keys: Iterable[str]) -> list[tuple[Request, int]]:
+    """Return requests of any kind and their versions, but for those that are unknown."""
+    found: list[tuple[Request, int]] = []
+    for key in keys:
+        if (row := await rows.get(RowKind.APPROVAL, key)) is not None:
+            found.append((APPROVALS.of(row), row.version))
+        elif (row := await rows.get(RowKind.STRANGER, key)) is not None:
+            found.append((STRANGERS.of(row), row.version))
+    return found
 
 
 def request_put(one: Request, *, expect: int) -> Put:
@@ -78,10 +79,10 @@ class Approvals(Struct, eq=False):
 
     async def press(self, pressed: Pressed, principal: Principal, at: datetime) -> Plan | None:
         """Return what a press comes to; None for a card without a request."""
-        card, row = pressed.card, await request_row(self.context.store, pressed.approval)
-        if row is None:
+        card, found = pressed.card, await requests_of(self.context.store, (pressed.approval,))
+        if not found:
             return None
-        before = request_of(row)
+        before, version = found[0]
         one = before if card is None else approvals.with_ref(before, card)
         scope = one.conversation if isinstance(one, Approval) else None
         if scope is None and not self.may_pair(principal):
@@ -89,12 +90,12 @@ class Approvals(Struct, eq=False):
             return Plan(conversation=None, toast=toast, idle=True)
         result, toast = self._answer(one, principal, pressed.choice, at, pressed.reason)
         address = card.address if card else None
-        writes = await self._ending(row.version, result, principal, at, address)
+        writes = await self._ending(version, result, principal, at, address)
         has_ended = bool(writes)
         if not has_ended and card is not None and not (one is before and one.is_open):
             # A card that was not known is recorded; it shows how its question ended.
             settles = () if one.is_open else await self.settled(one, (card,))
-            writes = (request_put(one, expect=row.version), *settles)
+            writes = (request_put(one, expect=version), *settles)
         return Plan(
             conversation=scope,
             writes=writes,
@@ -303,19 +304,17 @@ class Approvals(Struct, eq=False):
     async def stands(self, keys: Iterable[str], address: Address) -> MessageRef | None:
         """Return where a card stands in a chat, as far as one of its requests knows."""
         here = address.key()
-        refs = (ref for one, _ in await self._read(keys) for ref in one.refs)
+        found = await requests_of(self.context.store, keys)
+        refs = (ref for one, _ in found for ref in one.refs)
         return next((ref for ref in refs if ref.address.key() == here), None)
 
     async def shown(self, keys: Iterable[str], ref: MessageRef) -> tuple[Write, ...]:
         """Return what to write when a card stands; where one ended meanwhile it is settled."""
-        read = [(approvals.with_ref(one, ref), version) for one, version in await self._read(keys)]
+        found = await requests_of(self.context.store, keys)
+        read = [(approvals.with_ref(one, ref), version) for one, version in found]
         ended = next((one for one, _ in read if not one.is_open), None)
         settles = () if ended is None else await self.settled(ended, (ref,))
         return (*(request_put(one, expect=version) for one, version in read), *settles)
-
-    async def _read(self, keys: Iterable[str]) -> list[tuple[Request, int]]:
-        rows = [await request_row(self.context.store, key) for key in keys]
-        return [(request_of(row), row.version) for row in rows if row is not None]
 
     async def _in_chat(self, given: Invocation) -> tuple[tuple[Request, int], ...]:
         """Return what numbers of a chat can mean: all that is open, and what ended there lately."""

@@ -80,11 +80,6 @@ class Policy(Protocol):
         """Return the newest halt, be it over."""
         ...
 
-    @property
-    def halted_by(self) -> str:
-        """Return the name of who halted everything, empty when nothing is halted."""
-        ...
-
     def __call__(self) -> PolicySet:
         """Return it."""
         ...

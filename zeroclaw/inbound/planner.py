@@ -114,8 +114,8 @@ class Planner(Struct, eq=False):
             return await self.limiter.no_room(envelope, principal, waiting)
         # A writer is told why their message waits, when it is not just the queue (§4).
         why = ""
-        if by := context.policy.halted_by:
-            why = catalogue.HALTED_AND_NEXT.to(language, who=by_whom(by))
+        if not (halt := context.policy.last_halt).over:
+            why = catalogue.HALTED_AND_NEXT.to(language, who=by_whom(halt.by))
         elif tools := self.turns.waits_for(item):
             names = ", ".join(f"`{tool}`" for tool in dict.fromkeys(tools))
             approvers = who(context.settings.config.approvals.approvers, language)

@@ -9,7 +9,7 @@ from zeroclaw.delivery.live import Live
 from zeroclaw.delivery.rows import OUTBOX
 from zeroclaw.envelope import Address, ConversationId, OutgoingFile, is_off_the_record
 from zeroclaw.gate import approval as approvals
-from zeroclaw.inbound.approvals import request_of, request_row
+from zeroclaw.inbound.approvals import requests_of
 from zeroclaw.inbound.conversations import POINTERS
 from zeroclaw.store import Row, RowKind, Store, scan
 from zeroclaw.table import Declaration
@@ -160,8 +160,8 @@ class Transcript(Struct, eq=False):
 
     async def _outcome(self, item: rows.Ask) -> Outcome:
         """Return the card as its questions stand now."""
-        rows = [await request_row(self.store, key) for key in item.approvals]
-        endings = (approvals.ending_of(request_of(row)) for row in rows if row is not None)
+        found = await requests_of(self.store, item.approvals)
+        endings = (approvals.ending_of(one) for one, _ in found)
         return Outcome(card=item.card, endings=tuple(one for one in endings if one is not None))
 
 

@@ -12,7 +12,7 @@ from hypothesis.stateful import (
     rule,
 )
 
-from zeroclaw.channel import Budget
+from zeroclaw.channel import Budget, Capabilities
 from zeroclaw.delivery import pacing
 from zeroclaw.delivery.draft import (
     CONTINUED_ABOVE,
@@ -32,7 +32,6 @@ from zeroclaw.delivery.draft import (
     Preview,
     Send,
     Showed,
-    Traits,
     Withdraw,
     opened,
     step,
@@ -84,16 +83,17 @@ class World(RuleBasedStateMachine):
 
     @initialize(
         traits=st.builds(
-            Traits,
+            Capabilities,
+            max_length=st.just(100),
             can_edit=st.sampled_from([True, True, True, False]),
             can_delete=st.booleans(),
             multi_message=st.sampled_from([True, True, False]),
             idempotent_send=st.sampled_from([True, True, True, False]),
-            previews=st.booleans(),
+            native_draft=st.booleans(),
         ),
         left=st.integers(0, 2),
     )
-    def open(self, traits: Traits, left: int) -> None:
+    def open(self, traits: Capabilities, left: int) -> None:
         self.at = 100.0
         self.traits = traits
         self.paced = pacing.fresh(LIMITS, 0)
@@ -104,7 +104,7 @@ class World(RuleBasedStateMachine):
         # What is seen and not sent; whether that is known; whether such calls may be made.
         self.preview: str | None = None
         self.preview_lost = False
-        self.previews = traits.previews
+        self.previews = traits.native_draft
         self.demanded = 0
         self.is_last = False
         self.asked: str | None = None

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.unit.delivery.draft_world import done, failed, lost, refused, sent
+from zeroclaw.channel import Capabilities
 from zeroclaw.delivery.draft import (
     CONTINUED_ABOVE,
     Ask,
@@ -17,14 +18,13 @@ from zeroclaw.delivery.draft import (
     Granted,
     Send,
     Showed,
-    Traits,
     Withdraw,
     opened,
     step,
 )
 from zeroclaw.value import replace
 
-TRAITS = Traits(can_edit=True, can_delete=True, multi_message=True, idempotent_send=False)
+TRAITS = Capabilities(max_length=100, can_edit=True, can_delete=True)
 FRESH = opened("t", 1, TRAITS)
 
 

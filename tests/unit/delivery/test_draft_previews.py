@@ -3,6 +3,7 @@
 import pytest
 
 from tests.unit.delivery.draft_world import done, failed, lost, refused, sent
+from zeroclaw.channel import Capabilities
 from zeroclaw.delivery.draft import (
     Ask,
     Closed,
@@ -18,7 +19,6 @@ from zeroclaw.delivery.draft import (
     Preview,
     Send,
     Showed,
-    Traits,
     Withdraw,
     is_previewed,
     opened,
@@ -26,9 +26,7 @@ from zeroclaw.delivery.draft import (
 )
 from zeroclaw.value import replace
 
-TRAITS = Traits(
-    can_edit=True, can_delete=True, multi_message=True, idempotent_send=False, previews=True
-)
+TRAITS = Capabilities(max_length=100, can_edit=True, can_delete=True, native_draft=True)
 FRESH = opened("t", 1, TRAITS)
 
 

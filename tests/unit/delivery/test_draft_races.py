@@ -97,7 +97,7 @@ MUTANTS = [
         id="lets a preview fade",
     ),
     pytest.param(
-        "replace(draft, traits=replace(draft.traits, previews=False))",
+        "replace(draft, traits=replace(draft.traits, native_draft=False))",
         "draft",
         id="insists on previews",
     ),

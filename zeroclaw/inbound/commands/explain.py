@@ -20,7 +20,7 @@ from zeroclaw.gate.conditions import EFFECTS, Query, ToolFacts, any_call, facts_
 from zeroclaw.gate.decide import resolve_resources
 from zeroclaw.gate.policy import PolicySet, StatementEffect
 from zeroclaw.gate.protection import Protected
-from zeroclaw.gate.ruling import Explained, Ruling, refused, rule, rule_answer
+from zeroclaw.gate.ruling import Explained, Ruling, denied, rule, rule_answer
 from zeroclaw.inbound.identity import OPERATOR, People, identity_parts
 from zeroclaw.resource import resource_form
 from zeroclaw.tool import Arguments, Spawned, Tool, ToolContext
@@ -114,7 +114,7 @@ class Explainer(Value):
         )
         if tool is None:
             known = ", ".join(f"`{other}`" for other in self.tools) or "none"
-            ruling = refused(f"no tool is called `{name}` here; known are {known}")
+            ruling = denied("schema", f"no tool is called `{name}` here; known are {known}")
             return self._explained(query, ruling)
         return await self._explain_call(tool, query, arguments, asker)
 

@@ -3,9 +3,12 @@
 from collections.abc import Callable, Mapping
 
 from zeroclaw.card_words import by_whom
+from zeroclaw.conversation.inbox import INBOX
 from zeroclaw.envelope import ConversationId
+from zeroclaw.gate.approval import APPROVALS
 from zeroclaw.host.answers import Status
-from zeroclaw.store import Query, RowKind, Store
+from zeroclaw.inbound.pairing import STRANGERS
+from zeroclaw.store import Store
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import ENGLISH, Language, Sentence, decimal
 from zeroclaw.value import Struct, replace
@@ -32,16 +35,16 @@ class StatusOf(Struct, eq=False):
         """Return one look."""
         return replace(
             self.live(),
-            waiting=await self._count(RowKind.INBOX, "queued"),
-            pending=await self._count(RowKind.APPROVAL, "pending")
-            + await self._count(RowKind.STRANGER, "waiting"),
+            waiting=await self.store.count(INBOX.where(state="queued")),
+            pending=await self.store.count(APPROVALS.where(state="pending"))
+            + await self.store.count(STRANGERS.where(state="waiting")),
             disk_bytes=await self.store.size_bytes(),
         )
 
     async def __call__(self, conversation: ConversationId, language: Language = ENGLISH) -> str:
         """Return one look in Markdown, with what waits in this conversation."""
         report = await self.report()
-        waiting = await self._count(RowKind.INBOX, "queued", conversation)
+        here = INBOX.where(conversation=conversation, state="queued")
         channels = ", ".join(
             f"`{name}` {CONDITIONS[state.condition].to(language)}"
             f"{f' ({state.why})' if state.why else ''}"
@@ -55,7 +58,7 @@ class StatusOf(Struct, eq=False):
             version=report.version,
             model=report.model,
             channels=channels,
-            here=waiting,
+            here=await self.store.count(here),
             waiting=report.waiting,
             busy=report.busy,
             pending=report.pending,
@@ -63,8 +66,3 @@ class StatusOf(Struct, eq=False):
             halted=halted,
         )
         return told + limits
-
-    async def _count(
-        self, kind: RowKind, state: str, conversation: ConversationId | None = None
-    ) -> int:
-        return await self.store.count(Query(kind=kind, conversation=conversation, state=state))
