@@ -141,7 +141,7 @@ def test_what_the_system_refuses_is_one_line(tmp_path: Path) -> None:
     """A full disk behind `>`, a file where the data should be (P10)."""
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
-            [sys.executable, "-m", "zeroclaw.cli", "policy", "show"],
+            [sys.executable, "-m", "zeroclaw", "policy", "show"],
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,

@@ -31,7 +31,7 @@ def environment(home: Path) -> dict[str, str]:
 def zeroclaw(home: Path, *arguments: str, typed: str = "") -> subprocess.CompletedProcess[str]:
     """A command from its start to its end."""
     return subprocess.run(
-        [sys.executable, "-m", "zeroclaw.cli", *arguments],
+        [sys.executable, "-m", "zeroclaw", *arguments],
         input=typed,
         capture_output=True,
         text=True,
@@ -70,7 +70,7 @@ def test_a_demo_that_nobody_can_answer_ends_and_says_how_to_see_it(
 ) -> None:
     """P10: it does not wait for the card's time to run out."""
     done = subprocess.run(
-        ["sh", "-c", f'exec "{sys.executable}" -m zeroclaw.cli demo {closes}'],
+        ["sh", "-c", f'exec "{sys.executable}" -m zeroclaw demo {closes}'],
         capture_output=True,
         text=True,
         check=False,
@@ -113,7 +113,7 @@ async def begun(
 ) -> asyncio.subprocess.Process:
     """A sitting that has shown some words and goes on."""
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "zeroclaw.cli", *arguments),
+        *(sys.executable, "-m", "zeroclaw", *arguments),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=errors,
@@ -184,7 +184,7 @@ def test_a_lifeline_has_to_be_a_pipe(short: Path, configured: Path) -> None:
     """A file or a terminal tells nothing about a parent (P10)."""
     done = subprocess.run(
         [
-            *(sys.executable, "-m", "zeroclaw.cli", "run"),
+            *(sys.executable, "-m", "zeroclaw", "run"),
             *("--until-stdin-ends", "--config", str(configured)),
         ],
         stdin=subprocess.DEVNULL,

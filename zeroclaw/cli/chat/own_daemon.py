@@ -49,7 +49,7 @@ async def with_own_daemon(
     try:
         process = await asyncio.create_subprocess_exec(
             sys.executable,
-            *("-m", "zeroclaw.cli", "run", "--until-stdin-ends", *arguments),
+            *("-m", "zeroclaw", "run", "--until-stdin-ends", *arguments),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=log,
