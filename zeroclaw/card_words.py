@@ -78,17 +78,10 @@ class CardWords(Struct, frozen=True):
         """Return how a call is answered where there is no button."""
         return catalogue.CARD_BY_NUMBER.to(self.language, number=number)
 
-    def ended(self, ending: Ending) -> str:
-        """Return how a question ended, without by whom and why."""
-        return _ENDED[ending.how].to(self.language)
-
-    def by(self, who: str) -> str:
-        """Return who ended it, as it follows `ended`; empty for nobody."""
-        return catalogue.BY.to(self.language, who=by_whom(who)) if who else ""
-
-    def said(self, ending: Ending) -> str:
-        """Return how a question ended and by whom, without why."""
-        return self.ended(ending) + self.by(ending.by)
+    def ended(self, ending: Ending, who: str) -> str:
+        """Return how a question ended and by whom, empty for nobody; without why."""
+        by = catalogue.BY.to(self.language, who=by_whom(who)) if who else ""
+        return _ENDED[ending.how].to(self.language, by=by)
 
     def by_name(self, count: int) -> Mapping[str, str]:
         """Return the fixed words for whoever lays a card out elsewhere, by name.

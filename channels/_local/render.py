@@ -202,7 +202,7 @@ def _ending(ending: Ending | None, words: CardWords) -> dict[str, object] | None
         return None
     return {
         "how": ending.how,
-        "said": escape_invisible(words.said(ending)),
+        "said": escape_invisible(words.ended(ending, ending.by)),
         "at": ending.at.isoformat(),
         "reason": escape_invisible(ending.reason),
     }

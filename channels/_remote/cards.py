@@ -40,8 +40,8 @@ def head(card: Card, most_by: int = MOST_BY) -> str:
 
 def ended(words: CardWords, ending: Ending, most_reason: int = MOST_REASON) -> str:
     """Return how a call's question ended, by whom, and why."""
-    by = words.by(cut(escape_invisible(ending.by), MOST_BY))
-    said = f"{_SIGNS[ending.how]} {words.ended(ending)}{by}, {moment(ending.at)}"
+    by = cut(escape_invisible(ending.by), MOST_BY)
+    said = f"{_SIGNS[ending.how]} {words.ended(ending, by)}, {moment(ending.at)}"
     reason = cut(escape_invisible(ending.reason), most_reason)
     return f"{said}: {reason}" if reason else said
 

@@ -63,20 +63,26 @@ def test_a_button_says_what_it_does(choice: Choice, label: str, short: str) -> N
         ("denied", "ann", "denied by ann", "abgelehnt von ann"),
         ("expired", "", "expired, it did not run", "abgelaufen, nicht ausgeführt"),
         ("stopped", "", "stopped, it did not run", "abgebrochen, nicht ausgeführt"),
+        (
+            "stopped",
+            "ann",
+            "stopped by ann, it did not run",
+            "abgebrochen von ann, nicht ausgeführt",
+        ),
     ],
 )
 def test_a_card_says_how_its_question_ended(how: How, by: str, english: str, german: str) -> None:
     """And by whom, where somebody ended it (P5)."""
-    said = [CardWords(one).ended(ending(how)) + CardWords(one).by(by) for one in ("en", "de")]
+    said = [CardWords(one).ended(ending(how), by) for one in ("en", "de")]
     assert said == [english, german]
 
 
 def test_who_has_no_name_is_called_in_the_language_of_the_card() -> None:
-    said = {name: CardWords("de").by(name) for name in (*NAMELESS, "the olga")}
+    said = {name: CardWords("de").ended(ending("denied"), name) for name in (*NAMELESS, "the olga")}
     assert said == {
-        "the console": " von der Konsole",
-        "the operator on this machine": " von dem Operator an diesem Rechner",
-        "the code that the daemon printed": " von dem Code, den der Daemon angezeigt hat",
-        "the configuration": " von der Konfiguration",
-        "the olga": " von the olga",
+        "the console": "abgelehnt von der Konsole",
+        "the operator on this machine": "abgelehnt von dem Operator an diesem Rechner",
+        "the code that the daemon printed": "abgelehnt von dem Code, den der Daemon angezeigt hat",
+        "the configuration": "abgelehnt von der Konfiguration",
+        "the olga": "abgelehnt von the olga",
     }

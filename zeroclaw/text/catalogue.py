@@ -1039,10 +1039,11 @@ CARD_ONCE_SHORT = Sentence(en="✓ once", de="✓ einmal")
 CARD_FOR_A_TIME_SHORT = Sentence(en="✓ a while", de="✓ länger")
 CARD_DENY_SHORT = Sentence(en="✗ deny", de="✗ nein")
 CARD_DENY_BECAUSE_SHORT = Sentence(en="✗ why …", de="✗ warum …")
-CARD_APPROVED = Sentence(en="approved", de="freigegeben")
-CARD_DENIED = Sentence(en="denied", de="abgelehnt")
-CARD_EXPIRED = Sentence(en="expired, it did not run", de="abgelaufen, nicht ausgeführt")
-CARD_STOPPED = Sentence(en="stopped, it did not run", de="abgebrochen, nicht ausgeführt")
+# Behind each comes by whom, as `BY` says it, or nothing.
+CARD_APPROVED = Sentence(en="approved{by}", de="freigegeben{by}")
+CARD_DENIED = Sentence(en="denied{by}", de="abgelehnt{by}")
+CARD_EXPIRED = Sentence(en="expired{by}, it did not run", de="abgelaufen{by}, nicht ausgeführt")
+CARD_STOPPED = Sentence(en="stopped{by}, it did not run", de="abgebrochen{by}, nicht ausgeführt")
 
 # --- what delivery says when a message can't stand as it should -----------------------------------
 
