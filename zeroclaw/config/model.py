@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from ipaddress import ip_address, ip_network
 from typing import Annotated, Literal, Protocol, TypeVar
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, model_validator
 
@@ -44,7 +45,9 @@ def _no_operator(name: str) -> str:
     return name
 
 
-Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,31}$")]
+NAME_PATTERN = r"^[a-z][a-z0-9_-]{0,31}$"
+ID_PATTERN = r"^[^:]+:.+$"
+Name = Annotated[str, Field(pattern=NAME_PATTERN)]
 ChannelName = Annotated[Name, AfterValidator(_free)]
 
 _PLACE = re.compile(r"[^:\s]+:[^:/\s]+(/[^:/\s]+)?")
@@ -60,11 +63,31 @@ class Settings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
+def endpoint_url(url: str) -> str:
+    """Take the address of an endpoint, empty for none.
+
+    Raises:
+        ValueError: No request can be sent there; the text does not repeat it, it may hold a secret.
+    """
+    try:
+        parts = urlsplit(url)
+        is_usable = url.isprintable() and " " not in url and bool(parts.hostname)
+        is_usable = is_usable and parts.scheme in {"http", "https"}
+    except ValueError:
+        is_usable = False
+    if url and not is_usable:
+        message = (
+            "no address; one begins with http:// or https://, such as http://127.0.0.1:11434/v1"
+        )
+        raise ValueError(message)
+    return url
+
+
 class ProviderSettings(Settings):
     """`[provider]`: the model that answers."""
 
     kind: str = "local"
-    base_url: str = ""
+    base_url: Annotated[str, AfterValidator(endpoint_url)] = ""
     model: str = ""
     api_key: SecretReference | None = None
     context_tokens: int | None = Field(default=None, ge=512)
@@ -345,7 +368,7 @@ class PersonSettings(Settings):
     """`[[people]]`: one person, known on several channels."""
 
     name: Annotated[Name, AfterValidator(_no_operator)]
-    ids: tuple[Annotated[str, Field(pattern=r"^[^:]+:.+$")], ...] = ()
+    ids: tuple[Annotated[str, Field(pattern=ID_PATTERN)], ...] = ()
     roles: tuple[Name, ...] = ()
     language: Language | None = None
 

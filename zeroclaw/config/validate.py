@@ -6,11 +6,28 @@ It takes text and mappings only; files, the environment and secrets are `host/re
 from collections.abc import Mapping
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 from zeroclaw.config import table_of
-from zeroclaw.config.model import Config
-from zeroclaw.config.references import SecretReference
+from zeroclaw.config.model import ID_PATTERN, NAME_PATTERN, Config
 from zeroclaw.errors import ConfigError
+
+_UNKNOWN = "unknown key; `zeroclaw config schema` lists what is allowed"
+_SENTENCES = {
+    "extra_forbidden": _UNKNOWN,
+    "unexpected_keyword_argument": _UNKNOWN,
+    "tuple_type": "should be a list",
+    "dict_type": "should be a table",
+    "model_type": "should be a table",
+    # The one dataclass of the settings is `SecretReference`.
+    "dataclass_type": 'say where it stands, {env="…"}, {file="…"} or {keyring="…"}, never what it is',
+}
+"""What is said in place of pydantic's words for Python's types, by the type of its error."""
+_FORMS = {
+    NAME_PATTERN: "a name begins with one of a-z, and goes on with up to 31 of a-z, 0-9, `_` and `-`",
+    ID_PATTERN: "an id is <channel>:<sender id>, such as `telegram:7`",
+}
+"""What is said in place of a regular expression."""
 
 
 def parse(text: str) -> Config:
@@ -75,21 +92,24 @@ def channel_settings(
 def faults_of(error: ValidationError, prefix: str = "") -> tuple[str, ...]:
     """Say each fault of a validation in one line: key path, what is wrong, what is allowed."""
     return tuple(
-        f"{_key_path(fault['loc'], prefix)}: {_sentence(fault['type'], fault['msg'])}"
+        f"{_key_path(fault['loc'], prefix)}: {_sentence(fault)}"
         for fault in error.errors(include_url=False, include_input=False)
     )
 
 
 def _key_path(places: tuple[int | str, ...], prefix: str) -> str:
     # pydantic says `[key]` after a key that is itself the fault, and nothing of a whole table
-    path = ".".join(str(place) for place in places if place != "[key]")
-    return f"{prefix}{path}".removesuffix(".") or "file"
+    path = "".join(
+        f"[{place}]" if isinstance(place, int) else f".{place}"
+        for place in places
+        if place != "[key]"
+    )
+    return f"{prefix}{path.removeprefix('.')}".removesuffix(".") or "file"
 
 
-def _sentence(kind: str, message: str) -> str:
-    if kind in {"extra_forbidden", "unexpected_keyword_argument"}:
-        return "unknown key; `zeroclaw config schema` lists what is allowed"
-    if message.endswith(f"instance of {SecretReference.__name__}"):
-        return 'say where it stands, {env="…"}, {file="…"} or {keyring="…"}, never what it is'
-    text = message.removeprefix("Value error, ").removeprefix("Input ")
+def _sentence(fault: ErrorDetails) -> str:
+    form = _FORMS.get(fault.get("ctx", {}).get("pattern", ""))
+    if said := form or _SENTENCES.get(fault["type"]):
+        return said
+    text = fault["msg"].removeprefix("Value error, ").removeprefix("Input ")
     return text[:1].lower() + text[1:]

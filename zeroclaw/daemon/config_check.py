@@ -72,14 +72,19 @@ class ChannelPart(Value):
         Raises:
             ConfigError: They are not installed, or it can't be imported.
         """
-        key, kind = _key_path(self.name), self.manifest.kind
-        if not all(map(find_spec, self.manifest.needs)):
-            fault = (
-                f"{key}: {kind} needs more packages; install the extra `{kind}`: "
-                f".venv/bin/python -m pip install -e '.[{kind}]' in the checkout"
-            )
-            raise ConfigError((fault,))
-        return plugins.resolve(target, key=key)
+        if lacks := self.lacks():
+            raise ConfigError((lacks,))
+        return plugins.resolve(target, key=_key_path(self.name))
+
+    def lacks(self) -> str:
+        """Return the fault where libraries of its kind are not installed, else nothing."""
+        kind = self.manifest.kind
+        if all(map(find_spec, self.manifest.needs)):
+            return ""
+        return (
+            f"{_key_path(self.name)}: {kind} needs more packages; install the extra `{kind}`: "
+            f".venv/bin/python -m pip install -e '.[{kind}]' in the checkout"
+        )
 
 
 class CheckedConfig(Value):
@@ -187,9 +192,10 @@ def check(
     skills, odd = _skills(config.skills_dir, redactor, faults)
     if faults or (needs_secrets and missing):
         raise ConfigError((*faults, *missing.values()))
+    enabled = tuple(part for part in parts if config.channels[part.name].enabled)
     return CheckedConfig(
         statements=statements,
-        channels=tuple(part for part in parts if config.channels[part.name].enabled),
+        channels=enabled,
         tokenizers=tokenizers,
         redactor=redactor,
         secrets=secrets,
@@ -197,6 +203,7 @@ def check(
         missing=missing,
         skills=skills,
         warnings=(
+            *filter(None, (part.lacks() for part in enabled)),
             *named.warnings,
             *_taken_for_two(config, manifests),
             *_without_a_price(config),

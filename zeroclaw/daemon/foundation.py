@@ -160,10 +160,10 @@ async def open_foundation(start: Start, openers: Openers, stack: AsyncExitStack)
     clock = openers.clock
     ids = SystemIds(clock)
     data = start.places.data
-    await asyncio.to_thread(places.make_workspace, start.places.workspaces)
     disk = await openers.store(data, clock=clock, log=log)
     store = OffTheRecord(disk, leaves=without_words)
     stack.push_async_callback(store.aclose)
+    await asyncio.to_thread(places.make_workspace, start.places.workspaces)
     await _follow(ids, store)
     keys = await asyncio.to_thread(
         open_keys,

@@ -77,7 +77,7 @@ def read_config(path: Path | None) -> str:
     if path is None:
         return ""
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")  # some editors begin with a mark
     except UnicodeDecodeError as error:
         raise ConfigError((f"`{path}` is not UTF-8 text; save it as UTF-8",)) from error
     except OSError as error:

@@ -142,6 +142,7 @@ async def test_a_configuration_is_not_overwritten_unless_forced(home: Path) -> N
         (("--yes", "--model", "m"), "name it with --url"),
         (("--yes", "--url", "http://h/v1", "--model-file", "f"), "are two models"),
         (("--yes", "--url", "h/v1", "--model", "m"), "begins with http"),
+        (("--yes", "--url", "http://[", "--model", "m"), "begins with http"),
         (("--yes", "--url", "http://u:p@h/v1", "--model", "m"), "leave user, password"),
         (
             ("--yes", "--url", "http://h/v1", "--model", "m", "--key-env", "A", "--key-file", "b"),
@@ -150,6 +151,7 @@ async def test_a_configuration_is_not_overwritten_unless_forced(home: Path) -> N
         (("--yes", "--unchecked", "--set", "autonomy"), "write KEY=VALUE"),
         (("--yes", "--unchecked", "--set", "autonomy=wild"), "autonomy: "),
         (("--yes", "--channel", "pigeon"), "`pigeon` is not installed"),
+        (("--yes", "--unchecked", "--channel", "pigeon"), "`pigeon` is not installed"),
         (("--yes", "--channel", "telegram"), "--set 'channels.telegram.token={env=\"NAME\"}'"),
     ],
 )
@@ -392,6 +394,7 @@ def test_a_channel_is_asked_for_what_it_needs_and_for_its_operator(tmp_path: Pat
         "",
     )
     assert "Without a channel nobody" in shown
+    assert "Where does the key of `chat.token` stand?" in shown
     assert "`second` is for one way to use chat" in shown
     own = {
         "server": "7",

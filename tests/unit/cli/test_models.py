@@ -158,6 +158,7 @@ async def test_a_path_is_linked_unless_it_should_be_copied(models: Path, tmp_pat
         (("http://127.0.0.1:1/a.gguf", "--sha256", "1234"), 2, "64 characters"),
         (("http://127.0.0.1:1/a.gguf", "--sha256", HASH), 1, "run this again"),
         (("http://127.0.0.1:1/", "--sha256", HASH), 1, "is no name for a model"),
+        (("ftp://h/a.gguf", "--sha256", HASH), 2, "a URL begins with http:// or https://"),
         (("/nowhere/a.gguf",), 1, "no such file"),
         (("/nowhere/a.bin",), 1, "is no name for a model"),
     ],
@@ -169,6 +170,19 @@ async def test_what_can_not_be_had_is_told(
     found, out, err = await run("get", *arguments)
     assert (found, out, why in err) == (code, "", True)
     assert await asyncio.to_thread(model_files, models) == ()
+
+
+@pytest.mark.parametrize("command", ["list", "test"])
+async def test_what_is_no_address_is_told(models: Path, command: str) -> None:
+    """In words, and before anything is asked (P10)."""
+    _, out, err = await run(command, "--url", "junk")
+    assert "`junk`: no address; one begins with http:// or https://" in out + err
+
+
+async def test_a_model_that_is_taken_and_not_there_is_marked(models: Path) -> None:
+    """As before the first `make run` (P10)."""
+    _, out, _ = await run("list")
+    assert f"taken: {models / SHIPPED_FILE}, which is not there" in out
 
 
 @pytest.mark.slow

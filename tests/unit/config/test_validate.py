@@ -61,7 +61,7 @@ def test_naming_a_channel_leaves_the_default_ones_on(text: str, enabled: list[st
 def test_a_person_is_not_called_like_the_operator_of_this_machine() -> None:
     """They would be one person to policies, and each would have the other's messages (P4, P10)."""
     assert faults_of('[[people]]\nname = "operator"\n') == (
-        "people.0.name: `operator` is whoever uses this machine; give the person another name",
+        "people[0].name: `operator` is whoever uses this machine; give the person another name",
     )
 
 
@@ -112,3 +112,51 @@ def test_a_fault_of_a_whole_table_is_told_of_that_table() -> None:
     channel = '[channels.bot]\nkind = "telegram"\ntoken = {env = "T"}\nreceive = "webhook"\n'
     _, (*_, fault) = channel_settings(parse(channel), {"telegram": TelegramSettings})
     assert fault.startswith('channels.bot: receive = "webhook" needs the key `webhook_url`')
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ('provider = "x"', "provider: should be a table"),
+        ("[provider]\noptions = []", "provider.options: should be a table"),
+        ("[people]\nname = 'ann'", "people: should be a list"),
+        ("[approvals]\napprovers = 'role:operator'", "approvals.approvers: should be a list"),
+        (
+            "[[people]]\nname = 'Ann B'",
+            "people[0].name: a name begins with one of a-z, and goes on with up to 31 of a-z, "
+            "0-9, `_` and `-`",
+        ),
+        (
+            "[[people]]\nname = 'ann'\nids = ['ann']",
+            "people[0].ids[0]: an id is <channel>:<sender id>, such as `telegram:7`",
+        ),
+        (
+            "[channels.Web]",
+            "channels.Web: a name begins with one of a-z, and goes on with up to 31 of a-z, "
+            "0-9, `_` and `-`",
+        ),
+        (
+            "[tools.fetch]\nports = [80, 0]",
+            "tools.fetch.ports[1]: should be greater than or equal to 1",
+        ),
+    ],
+)
+def test_a_fault_is_told_in_the_words_of_the_file(text: str, fault: str) -> None:
+    """Of TOML and of the docs, not of the library that found it (P10)."""
+    assert faults_of(text) == (fault,)
+
+
+@pytest.mark.parametrize("url", ["localhost:11434", "http://", "http://[", "ftp://host/v1", "junk"])
+@pytest.mark.parametrize("table", ["provider", "compaction.provider"])
+def test_an_address_that_no_request_can_be_sent_to_is_a_fault(table: str, url: str) -> None:
+    """Told by `check-config`, before a start fails of it (P10)."""
+    text = f'[{table}]\nkind = "openai"\nbase_url = "{url}"\nmodel = "m"'
+    assert faults_of(text) == (
+        f"{table}.base_url: no address; one begins with http:// or https://, such as "
+        "http://127.0.0.1:11434/v1",
+    )
+
+
+def test_an_address_may_be_left_empty() -> None:
+    """As the example shows it."""
+    assert parse('[provider]\nbase_url = ""').provider.base_url == ""

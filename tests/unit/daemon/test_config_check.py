@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+import re
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
 from pathlib import Path
@@ -237,7 +238,8 @@ def test_without_its_extra_a_channel_says_what_to_install(
     needs = "needs=('json', 'not_there'), check='egret_nest:check', settings="
     (tmp_path / "egret.py").write_text(code.replace("settings=", needs))
     install(tmp_path, monkeypatch, "[zeroclaw.channels]\negret = egret:MANIFEST\n")
-    part = check(parse("[channels.egret]\n"), {}).channels[-1]
+    checked = check(parse("[channels.egret]\n"), {})
+    part = checked.channels[-1]
     says = r"channels\.egret: egret needs more packages; .* -e '\.\[egret\]' in the checkout"
     with pytest.raises(ConfigError, match=says):
         made(part)
@@ -245,6 +247,9 @@ def test_without_its_extra_a_channel_says_what_to_install(
         part.load()
     with pytest.raises(ConfigError, match=says):
         asyncio.run(ask_platform(part, within_s=1))
+    (warning,) = checked.warnings
+    assert re.match(says, warning)
+    assert check(parse("[channels.egret]\nenabled = false\n"), {}).warnings == ()
 
 
 STORK = (

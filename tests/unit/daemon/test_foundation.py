@@ -10,7 +10,7 @@ from tests.fakes.installed import install
 from tests.unit.daemon.test_life import start_in
 from zeroclaw.config.model import ToolsSettings
 from zeroclaw.daemon.foundation import Openers, open_foundation
-from zeroclaw.errors import ConfigError
+from zeroclaw.errors import ConfigError, StoreUnusable
 from zeroclaw.value import replace
 
 
@@ -49,6 +49,19 @@ async def test_a_provider_that_cannot_be_opened_is_named(
     async with AsyncExitStack() as stack:
         with pytest.raises(ConfigError, match="script"):
             await open_foundation(start, Openers(), stack)
+
+
+async def test_a_data_directory_that_cannot_be_is_named_before_the_workspaces(
+    tmp_path: Path,
+) -> None:
+    """They stand beside it unless somebody says otherwise, so it is the one to mend (P10)."""
+    start = await asyncio.to_thread(start_in, tmp_path)
+    (tmp_path / "file").touch()
+    data = tmp_path / "file" / "data"
+    beside = replace(start.places, data=data, workspaces=data.with_name("data-workspaces"))
+    async with AsyncExitStack() as stack:
+        with pytest.raises(StoreUnusable, match=f"`{data}` is not a directory"):
+            await open_foundation(replace(start, places=beside), Openers(), stack)
 
 
 async def test_a_page_needs_a_listener(tmp_path: Path) -> None:

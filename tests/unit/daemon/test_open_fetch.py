@@ -50,5 +50,5 @@ def test_addresses_networks_and_names_can_be_opened(entry: str) -> None:
 )
 def test_what_would_open_nothing_is_a_fault(entry: str) -> None:
     """It names its place and what can stand there (P10)."""
-    with pytest.raises(ConfigError, match=r"tools\.fetch\.allow\.0: .* is no address"):
+    with pytest.raises(ConfigError, match=r"tools\.fetch\.allow\[0\]: .* is no address"):
         parse(f'tools.fetch.allow = ["{entry}"]')

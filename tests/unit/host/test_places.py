@@ -131,6 +131,13 @@ def test_what_cannot_be_read_is_a_fault(tmp_path: Path) -> None:
         read_config(tmp_path / "missing")
 
 
+def test_the_mark_that_some_editors_begin_a_file_with_is_no_fault(tmp_path: Path) -> None:
+    """Windows' Notepad puts a byte order mark before UTF-8."""
+    path = tmp_path / "c.toml"
+    path.write_bytes(b'\xef\xbb\xbflanguage = "de"')
+    assert read_config(path) == 'language = "de"'
+
+
 def test_the_data_directory_is_found_without_the_whole_configuration(tmp_path: Path) -> None:
     """Commands that only look for the daemon don't load the models, nor stumble over a fault."""
     config = written(tmp_path / "c.toml", 'data_dir = "/d"\n[provider]\nkind = 3\n')

@@ -337,12 +337,6 @@ async def test_an_address_with_a_password_is_not_told() -> None:
         await anext(asked.stream(REQUEST))
 
 
-@pytest.mark.parametrize("address", ["", "host/v1", "ftp://host", "https://", "http://[::1"])
-def test_an_address_that_is_none_is_a_fault_of_the_configuration(address: str) -> None:
-    with pytest.raises(ConfigError, match=r"provider\.base_url"):
-        provider(FakeHttp(), base_url=address)
-
-
 def test_a_login_in_the_address_beside_a_key_is_a_fault() -> None:
     """No request could carry both; without this every turn would fail in aiohttp's words (P10)."""
     with pytest.raises(ConfigError) as caught:

@@ -94,7 +94,13 @@ def without_asking(given: Given, *, is_tried: bool) -> str:
         for one in given.channels
         if one in installed.keys() - known and not installed[one][0].may_pair
     )
-    if wrong := (*_no_senders(given.operators), *mute):
+    known_kinds = ", ".join(f"`{kind}`" for kind in sorted(installed))
+    missing = (
+        f"--channel: `{one}` is not installed; use one of {known_kinds}"
+        for one in given.channels
+        if one not in installed
+    )
+    if wrong := (*_no_senders(given.operators), *mute, *missing):
         raise ConfigError(wrong)
     text = compose(answers)
     for one in given.more:

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from zeroclaw.cli.init.template import OWNER, Answers, Autonomy, ChosenChannel
 from zeroclaw.cli.invocation import say
 from zeroclaw.config.edit import value_of
-from zeroclaw.config.model import ProviderSettings
+from zeroclaw.config.model import ProviderSettings, endpoint_url
 from zeroclaw.config.references import SecretReference
 from zeroclaw.daemon.model_choice import AUTO, Found, Key, choose
 from zeroclaw.host.atomic_file import NotWritten, write_secret
@@ -139,16 +139,17 @@ class Interview(Value):
         while True:
             own: dict[str, object] = {}
             for name, about in model.model_fields.items():
+                whose = f"{manifest.kind}.{name}"
                 if about.annotation == SecretReference | None:
                     click.echo(
                         f"`{name}` is for one way to use {manifest.kind}; its docs say which."
                     )
-                    key = self._secret(f"{manifest.kind}.{name}", is_needed=False)
+                    key = self._secret(whose, is_needed=False)
                     if key is not None:
                         own[name] = key
                 elif about.is_required():
                     is_secret = about.annotation is SecretReference
-                    value = self._secret(manifest.kind) if is_secret else value_of(_text(name))
+                    value = self._secret(whose) if is_secret else value_of(_text(name))
                     # A name that looks like a number is meant as a name.
                     own[name] = str(value) if about.annotation is str else value
             chosen = ChosenChannel(kind=manifest.kind, own=own)
@@ -163,7 +164,7 @@ class Interview(Value):
     def _secret(self, whose: str, *, is_needed: bool = True) -> SecretReference | None:
         """Ask where a secret stands, and write it into a file where it stands nowhere yet."""
         click.echo(
-            f"Where does the key of the {whose} stand? In an environment variable (env), in a file,"
+            f"Where does the key of `{whose}` stand? In an environment variable (env), in a file,"
         )
         click.echo(
             "in the desktop's keyring, or nowhere yet, and you type it, for a file that only"
@@ -239,10 +240,10 @@ def address(given: str) -> str:
         click.UsageError: It is none, or holds a secret.
     """
     text = given.strip().rstrip("/")
-    parts = urlsplit(text) if text.isprintable() else urlsplit("")
-    if parts.scheme not in {"http", "https"} or not parts.netloc:
-        message = "an address begins with http:// or https://"
-        raise click.UsageError(message)
+    try:
+        parts = urlsplit(endpoint_url(text))
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
     if "@" in parts.netloc or parts.query:
         message = "leave user, password and ?… out of the address; the key is asked for by itself"
         raise click.UsageError(message)

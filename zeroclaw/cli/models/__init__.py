@@ -65,6 +65,9 @@ def get(source: str, sha256: str, name: str, config: Path | None, *, copies: boo
 
     sha256 = sha256.lower().removeprefix("sha256:")
     is_url = _URL.match(source) is not None
+    if "://" in source and not is_url:
+        message = "a URL begins with http:// or https://"
+        raise click.UsageError(message)
     if sha256 and not _SHA256.fullmatch(sha256):
         message = "--sha256 is 64 characters of 0-9 and a-f; the page of the model shows it"
         raise click.UsageError(message)

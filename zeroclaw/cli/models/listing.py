@@ -142,7 +142,8 @@ def _is_taken(found: Listing, server: Server, model: str) -> bool:
 def _what(found: Listing) -> str:
     provider = found.provider
     if found.file_taken is not None:
-        return str(found.file_taken)
+        is_there = found.file_taken.expanduser().is_file()
+        return f"{found.file_taken}{'' if is_there else ', which is not there'}"
     if provider.kind == "openai":
         return f"`{provider.model}` of {without_credentials(provider.base_url)}"
     return f'kind = "{provider.kind}"'

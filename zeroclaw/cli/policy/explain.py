@@ -11,7 +11,7 @@ from zeroclaw.daemon.config_check import kinds_of
 from zeroclaw.daemon.foundation import protected_in
 from zeroclaw.daemon.live_config import LiveConfig, LivePolicy, learn_stored, people_of
 from zeroclaw.daemon.tools import by_name, open_tools
-from zeroclaw.errors import ConfigError
+from zeroclaw.errors import ConfigError, ToolArgumentsInvalid
 from zeroclaw.gate.policy import configured
 from zeroclaw.gate.ruling import Explained
 from zeroclaw.host import plugins
@@ -54,9 +54,9 @@ async def explain(
     """Return what would be decided; see `Explainer.explain`.
 
     Raises:
-        ConfigError: No person has this name, or a statement has a fault.
+        ConfigError: No person has this name, the arguments don't fit the tool, or a statement has
+            a fault.
         StoreUnusable: There is a store, and it can't be read.
-        ToolArgumentsInvalid: The arguments don't fit the tool.
     """
     config, places = loaded.config, loaded.places
     async with AsyncExitStack() as stack:
@@ -78,6 +78,8 @@ async def explain(
             )
         except ConfigError as error:
             raise ConfigError(tuple(f"--who: {fault}" for fault in error.faults)) from error
+        except ToolArgumentsInvalid as error:
+            raise ConfigError((f"--args: {'; '.join(error.faults)}",)) from error
     sandbox = (f"there is no sandbox here: {no_shell}",) if no_shell else ()
     return replace(found, notes=(*sandbox, *found.notes))
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from urllib.parse import urlsplit
 
+from zeroclaw.config.model import endpoint_url
 from zeroclaw.errors import ZeroclawError
 from zeroclaw.host.http import HttpClient, HttpFailed, HttpLimits, HttpRequest, http_client
 from zeroclaw.host.models.listing import USUAL, Server, models_in
@@ -47,7 +48,11 @@ async def offers_of(
     Raises:
         NoOffer: It does not answer, or not with a list of models.
     """
-    base_url = base_url.rstrip("/")
+    try:
+        base_url = endpoint_url(base_url.rstrip("/"))
+    except ValueError as error:
+        message = f"`{without_credentials(base_url)}`: {error}"
+        raise NoOffer(message) from error
     shown = without_credentials(base_url)
     name = urlsplit(shown).netloc.removeprefix("…@")
     headers = {"Accept": "application/json", "Accept-Encoding": "identity"}

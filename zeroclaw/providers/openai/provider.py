@@ -394,20 +394,11 @@ def _known_to_take(endpoint: Endpoint) -> frozenset[FileKind]:
 
 
 def _check(endpoint: Endpoint) -> None:
-    """Refuse an address and a key that no request can be made of."""
+    """Refuse a key that no request can carry, and two ways to log in."""
     faults: list[str] = []
-    has_login = False
-    try:
-        parts = urlsplit(endpoint.base_url)
-        is_usable = parts.scheme in ("http", "https") and bool(parts.hostname)
-        has_login = "@" in parts.netloc
-    except ValueError:
-        is_usable = False
-    if not is_usable:
-        faults.append("provider.base_url: not an address, `https://host/v1` is one")
     if not (endpoint.api_key.isascii() and (endpoint.api_key + "x").isprintable()):
         faults.append("provider.api_key: holds characters that no HTTP header can carry")
-    if has_login and endpoint.api_key:
+    if endpoint.api_key and "@" in urlsplit(endpoint.base_url).netloc:
         faults.append("provider.base_url: names a user, and `provider.api_key` a key; keep one")
     if faults:
         raise ConfigError(tuple(faults))
