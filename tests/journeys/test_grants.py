@@ -38,7 +38,7 @@ async def test_a_grant_is_listed_and_revoked_in_the_chat(tmp_path: Path) -> None
         assert "in this conversation" in await told(here, "ann", "/grants")
         assert "Nothing is granted" in await told(here, "bob", "/grants")
         assert await told(here, "bob", f"/revoke {number}") == (
-            f"`{number}` is no grant that holds; `/grants` shows those that do."
+            f"There is no grant `{number}`; `/grants` shows those that hold."
         )
         ended = await told(here, "olga", f"/revoke {number}")
         assert ended == f"`{number}`: revoked; `knock` asks again."
@@ -65,7 +65,7 @@ async def test_a_grant_is_revoked_from_the_terminal(tmp_path: Path) -> None:
         code, out, _ = await zeroclaw(here, "grants", "revoke", name)
         assert (code, out) == (0, f"`{name}`: revoked; `knock` asks again.\n")
         code, _, err = await zeroclaw(here, "grants", "revoke", name)
-        assert (code, "no grant that holds" in err) == (1, True)
+        assert (code, "There is no grant" in err) == (1, True)
         await knock(here, "second")
         assert (await here.carded()).asked.calls[0].tool == "knock"
         assert here.bench.ran("knock") == ["first"]

@@ -105,7 +105,7 @@ MOST_ROUNDS = Sentence(
 )
 WENT_IN_CIRCLES = Sentence(
     en="stopped: I called {tools} again and again and learned nothing new; send `/retry`, or tell "
-    "me more, and I go on",
+    "me more, to go on",
     de="beendet: Ich habe immer wieder {tools} aufgerufen und nichts Neues erfahren; mit `/retry` "
     "oder einem weiteren Hinweis mache ich weiter",
 )
@@ -116,7 +116,7 @@ MOST_USED = Sentence(
     "kann schon etwas bewirkt haben",
 )
 TURN_IS_NEAR = Sentence(
-    en="{percent} % of what I may use for one answer, {limit}, is used; I stop there",
+    en="{percent} % of the budget for one answer, {limit}, is used; I stop there",
     de="{percent} % von dem, was ich für eine Antwort verbrauchen darf, {limit}, ist verbraucht; dort "
     "höre ich auf",
 )
@@ -128,26 +128,26 @@ TOKENS_PARTLY_PRICED = Sentence(
     de="{tokens} für {money} (ohne bekannten Preis: {unpriced})",
 )
 DAY_IS_SPENT = Sentence(
-    en="all that I may use in a day, {limit}, is used up; I go on at 00:00 UTC, in {wait}",
+    en="the daily budget for everybody, {limit}, is used up; I go on at 00:00 UTC, in {wait}",
     de="alles, was ich an einem Tag verbrauchen darf, {limit}, ist verbraucht; um 00:00 UTC, in "
     "{wait}, geht es weiter",
 )
 SHARE_IS_SPENT = Sentence(
-    en="all that you may use in a day, {limit}, is used up; I go on at 00:00 UTC, in {wait}",
+    en="your daily budget, {limit}, is used up; I go on at 00:00 UTC, in {wait}",
     de="alles, was du an einem Tag verbrauchen darfst, {limit}, ist verbraucht; um 00:00 UTC, in "
     "{wait}, geht es weiter",
 )
 SHARE_IS_NEAR = Sentence(
-    en="{percent} % of what you may use in a day, {limit}, is used",
+    en="{percent} % of your daily budget, {limit}, is used",
     de="{percent} % von dem, was du an einem Tag verbrauchen darfst, {limit}, ist verbraucht",
 )
 CONVERSATION_IS_SPENT = Sentence(
-    en="all that this conversation may use, {limit}, is used up; `/new` begins another",
+    en="the budget of this conversation, {limit}, is used up; `/new` begins another",
     de="alles, was dieses Gespräch verbrauchen darf, {limit}, ist verbraucht; `/new` beginnt ein "
     "neues",
 )
 CONVERSATION_IS_NEAR = Sentence(
-    en="{percent} % of what this conversation may use, {limit}, is used",
+    en="{percent} % of the budget of this conversation, {limit}, is used",
     de="{percent} % von dem, was dieses Gespräch verbrauchen darf, {limit}, ist verbraucht",
 )
 
@@ -215,20 +215,20 @@ MODEL_IS_BUSY = Sentence(
     de="das Modell ist überlastet und hat nicht geantwortet; versuch es später mit `/retry`",
 )
 MODEL_IS_AWAY = Sentence(
-    en="the model can't be reached; its operators are told why, send `/retry` in a while",
+    en="the model can't be reached; the operators are told why, send `/retry` in a while",
     de="das Modell ist nicht erreichbar; seine Operatoren erfahren, warum, versuch es später mit "
     "`/retry`",
 )
 MODEL_REFUSED_THE_KEY = Sentence(
-    en="the model refused the key; the operator has to look at `[provider] api_key`",
+    en="the model refused the key; an operator has to check `[provider] api_key`",
     de="das Modell hat den Schlüssel abgelehnt; ein Operator muss sich `[provider] api_key` ansehen",
 )
 MODEL_CANNOT_ANSWER = Sentence(
     en="the model can't answer: {why}", de="das Modell kann nicht antworten: {why}"
 )
 CONTEXT_IS_MISSING = Sentence(
-    en="the model was not asked, because something is missing that it has to be told; the operator "
-    "knows about it",
+    en="the model was not asked, because something that it has to be told is missing; the "
+    "operators know",
     de="das Modell wurde nicht gefragt, weil etwas fehlt, das es wissen muss; der Betreiber weiß davon",
 )
 CONTEXT_FAILED = Sentence(
@@ -237,8 +237,7 @@ CONTEXT_FAILED = Sentence(
 )
 # Names no path: whoever reads this may be anybody who talks to the bot.
 MODEL_IS_NOT_THERE = Sentence(
-    en="the model can't answer: something on the bot's machine is not as it should be; its operators "
-    "are told what",
+    en="the model can't answer: something is wrong on the bot's machine; the operators are told what",
     de="das Modell kann nicht antworten: auf dem Rechner des Bots stimmt etwas nicht; seine Operatoren "
     "erfahren, was",
 )
@@ -252,7 +251,7 @@ MODEL_HAS_A_FAULT = Sentence(
     de="das Modell kann nicht antworten: ein Fehler in seiner Anbindung ({why})",
 )
 CUT_OFF_AGAIN = Sentence(
-    en="I was cut off again and again while I worked on this; send `/retry` to try anew",
+    en="I was cut off again and again while I worked on this; send `/retry` to try again",
     de="ich wurde dabei immer wieder unterbrochen; mit `/retry` versuche ich es von vorn",
 )
 NOTHING_TO_SAY = Sentence(en="_Nothing to say._", de="_Nichts zu sagen._")
@@ -305,7 +304,7 @@ CALL_MAY_HAVE_RUN = Sentence(
 
 NOTHING_RUNNING = Sentence(en="Nothing is running.", de="Gerade läuft nichts.")
 FIRST_THAT_ANSWER = Sentence(
-    en="First the answer to {who} goes on to its end; {who} or an operator may stop it.",
+    en="The answer to {who} is finished first; {who} or an operator may stop it.",
     de="Erst kommt die Antwort an {who} zu Ende; abbrechen darf sie {who} oder ein Operator.",
 )
 ONLY_THEY_MAY_STOP = Sentence(
@@ -356,7 +355,7 @@ ASKED_IN_PRIVATE = Sentence(
     "gefragt, wer freigeben darf: {why}.",
 )
 MAY_HAVE_ARRIVED = Sentence(
-    en="{what} in `{where}` may stand there, or may not: {why}.",
+    en="{what} in `{where}` may or may not have arrived: {why}.",
     de="{what} in `{where}` steht dort vielleicht, vielleicht auch nicht: {why}.",
 )
 A_MESSAGE = Sentence(en="A message", de="Eine Nachricht")
@@ -365,7 +364,7 @@ AN_ANSWER_TO = Sentence(en="An answer to {who}", de="Eine Antwort an {who}")
 A_CARD = Sentence(en="An approval card", de="Eine Freigabekarte")
 A_FILE = Sentence(en="A file", de="Eine Datei")
 FILE_NOT_SENT = Sentence(
-    en="The file `{name}` does not come: {why}.", de="Die Datei `{name}` kommt nicht an: {why}."
+    en="The file `{name}` could not be sent: {why}.", de="Die Datei `{name}` kommt nicht an: {why}."
 )
 ANSWER_FAILED = Sentence(
     en="An answer to {who} in `{where}` failed: {why}.",
@@ -391,7 +390,7 @@ CHANNEL_KEEPS_FAILING = Sentence(
     de="`{channel}` fällt immer wieder aus: {why}. Ich versuche es weiter.",
 )
 EVENT_GIVEN_UP = Sentence(
-    en="A message on `{channel}` broke something in me again and again ({why}). I let it go.",
+    en="A message on `{channel}` made me fail again and again ({why}). I let it go.",
     de="Eine Nachricht auf `{channel}` hat immer wieder etwas in mir zerbrochen ({why}). Ich lasse sie aus.",
 )
 DISK_NEARLY_FULL = Sentence(
@@ -413,7 +412,7 @@ WHAT_IT_TOUCHES_CHANGED = Sentence(
     de="was er berühren würde, hat sich seitdem geändert",
 )
 NEEDS_APPROVAL_BY_NOW = Sentence(
-    en="it needs approval by now: {why}", de="er braucht inzwischen eine Freigabe: {why}"
+    en="it needs approval now: {why}", de="er braucht inzwischen eine Freigabe: {why}"
 )
 STATEMENT_ASKS = Sentence(en="`{id}` asks{note}", de="`{id}` fragt nach{note}")
 STATEMENT_DENIES = Sentence(en="`{id}` denies it{note}", de="`{id}` verbietet es{note}")
@@ -497,14 +496,14 @@ ITS_TURN_WAS_STOPPED = Sentence(
     en="too late: the turn was stopped{by}", de="zu spät: die Antwort wurde abgebrochen{by}"
 )
 ABOUT_TO_EXPIRE = Sentence(
-    en="Still waiting for an answer: {calls}. {left} are left; after that it counts as denied.",
+    en="Still waiting for an answer: {calls}. {left} left; after that it counts as denied.",
     de="Das wartet noch auf eine Antwort: {calls}. Es bleiben {left}; danach gilt es als abgelehnt.",
 )
 NO_SUCH_CALL = Sentence(
-    en="`{number}` is no call in this chat.", de="`{number}` ist kein Aufruf in diesem Chat."
+    en="There is no call `{number}` in this chat.", de="`{number}` ist kein Aufruf in diesem Chat."
 )
 TOO_MANY_NUMBERS = Sentence(
-    en="One message names {most} at most; nothing was changed.",
+    en="One message answers {most} calls at most; nothing was changed.",
     de="Eine Nachricht nennt höchstens {most}; nichts wurde geändert.",
 )
 SAY_WHICH_CALL = Sentence(
@@ -556,7 +555,7 @@ ON_RECORD_AGAIN = Sentence(
     "vorher geht weiter.",
 )
 ON_RECORD_ALREADY = Sentence(
-    en="This is on the record; `/otr` leaves it.",
+    en="This is on the record; `/otr` goes off it.",
     de="Hier wird aufgezeichnet; `/otr` beendet das.",
 )
 OFF_THE_RECORD_IS_GONE = Sentence(
@@ -586,7 +585,7 @@ HALTED = Sentence(
     de="Angehalten: nichts läuft und nichts beginnt, bis `/resume`.",
 )
 GOING_ON = Sentence(
-    en="Going on: what waited is answered now.",
+    en="Resumed: what waited is answered now.",
     de="Es geht weiter: was gewartet hat, wird jetzt beantwortet.",
 )
 TOO_MANY_WAIT = Sentence(
@@ -773,15 +772,15 @@ SKILLS_ARE = Sentence(
 # --- /forget -------------------------------------------------------------------------------------
 
 FORGETTING_ALREADY = Sentence(
-    en="I am at it already; you are told when it is done.",
+    en="I am already at work on it, and tell you when it is done.",
     de="Ich bin schon dabei und sage Bescheid, wenn es erledigt ist.",
 )
 FORGETTING_NOW = Sentence(
-    en="I am removing it; you are told when it is done. What runs is stopped first.",
+    en="I am removing it, and tell you when it is done. Whatever is running is stopped first.",
     de="Ich lösche es und sage Bescheid, wenn es erledigt ist. Was läuft, wird zuerst abgebrochen.",
 )
 FORGET_ONLY_YOURS = Sentence(
-    en="You may have only your own words forgotten: `/forget`.",
+    en="You can only have your own words forgotten: `/forget`.",
     de="Du darfst nur deine eigenen Worte löschen lassen: `/forget`.",
 )
 FORGET_ASKS_YOU = Sentence(
@@ -840,7 +839,7 @@ SAY_WHICH_GRANT = Sentence(
     de="Sag, welche, zum Beispiel `/revoke 1`; `/grants` zeigt sie.",
 )
 NO_SUCH_GRANT = Sentence(
-    en="`{name}` is no grant that holds; `{lists}` shows those that do.",
+    en="There is no grant `{name}`; `{lists}` shows those that hold.",
     de="`{name}` ist keine Freigabe, die gilt; `{lists}` zeigt die, die gelten.",
 )
 GRANT_IS_NOT_YOURS = Sentence(
@@ -855,7 +854,7 @@ GRANT_REVOKED = Sentence(
 # --- strangers -----------------------------------------------------------------------------------
 
 YOUR_CODE = Sentence(
-    en="Your code is `{code}`. Tell it to whoever runs this bot; it holds for {span}.",
+    en="Your code is `{code}`. Tell it to whoever runs this bot; it is valid for {span}.",
     de="Dein Code ist `{code}`. Nenne ihn der Person, die diesen Bot betreibt; er gilt {span}.",
 )
 SECONDS = Sentence(en="{number} seconds", de="{number} Sekunden")
@@ -878,7 +877,7 @@ STRANGER_ASKS = Sentence(
     de="{name} möchte auf `{channel}` mit diesem Bot sprechen",
 )
 STRANGER_WHY = Sentence(
-    en="nobody of that id is known; approve only who tells you this code",
+    en="this id is not known; approve only somebody who tells you this code",
     de="niemand mit dieser Kennung ist bekannt; lass nur herein, wer dir diesen Code nennt",
 )
 STRANGER_LINE = Sentence(
@@ -908,7 +907,7 @@ PAIR_LIST_IN_PRIVATE = Sentence(
 )
 PAIR_NO_SUCH_CODE = Sentence(en="nobody has the code `{code}`", de="niemand hat den Code `{code}`")
 PAIR_NOBODY_WAITS_SO = Sentence(
-    en="`{name}` is nobody who waits; `pair list` shows who does",
+    en="nobody called `{name}` waits; `pair list` shows who does",
     de="`{name}` wartet nicht; `pair list` zeigt, wer wartet",
 )
 PAIR_NOBODY_IS_CALLED_SO = Sentence(

@@ -191,7 +191,7 @@ async def test_a_file_that_the_platform_refuses_is_told_in_the_chat_and_to_opera
         await send(house, '{"path": "a.txt"}', "ben")
         assert house.texts("ben")[-2:] == [
             "there it is",
-            "The file `a.txt` does not come: too heavy.",
+            "The file `a.txt` could not be sent: too heavy.",
         ]
         assert "A file in `chat` was refused by the platform: too heavy." in house.texts("ada")
 

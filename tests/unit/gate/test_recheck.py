@@ -63,7 +63,7 @@ async def test_people_read_in_their_language_why_a_call_is_stopped() -> None:
         ("its tool is no longer there", "sein Werkzeug ist nicht mehr da"),
     ]
     assert isinstance(waits, Stopped)
-    assert waits.reason.startswith("it needs approval by now: ")
+    assert waits.reason.startswith("it needs approval now: ")
     assert waits.for_people.startswith("er braucht inzwischen eine Freigabe: ")
     assert "asks" not in waits.for_people
 
@@ -113,7 +113,7 @@ async def test_an_approval_that_is_no_yes_lets_nothing_run(state: State) -> None
     not_yes = replace(approval, state=state)
     stopped = await house.gate().recheck(frozen, SETTING, not_yes)
     assert isinstance(stopped, Stopped)
-    assert stopped.reason.startswith("it needs approval by now: ")
+    assert stopped.reason.startswith("it needs approval now: ")
 
 
 async def test_a_tool_that_is_gone_does_not_run() -> None:
@@ -174,7 +174,7 @@ async def test_an_allow_that_became_an_ask_does_not_run_unasked() -> None:
     house.policy = assemble("supervised")
     stopped = await house.gate().recheck(frozen, SETTING)
     assert isinstance(stopped, Stopped)
-    assert stopped.reason.startswith("it needs approval by now: `supervised.effects` asks")
+    assert stopped.reason.startswith("it needs approval now: `supervised.effects` asks")
 
 
 async def test_every_audit_kind_of_the_gate_is_one_that_the_chain_knows() -> None:

@@ -44,7 +44,7 @@ async def test_numbers_that_mean_nothing_run_nothing(world: World) -> None:
     async with world.running() as house:
         await house.say("poke it")
         await house.say("/approve 7")
-        assert house.texts()[-1] == "`7` is no call in this chat."
+        assert house.texts()[-1] == "There is no call `7` in this chat."
         await house.say("/approve")
         assert house.texts()[-1] == "Say which, for example `/approve 1`; `/pending` lists them."
         await house.say("/approve 1")
@@ -60,7 +60,7 @@ async def test_one_message_names_only_so_many(world: World, command: str) -> Non
     async with world.running() as house:
         await house.say("poke it")
         await house.say(f"/{command} {' '.join(map(str, range(1, 900)))}")
-        assert house.texts()[-1] == "One message names 32 at most; nothing was changed."
+        assert house.texts()[-1] == "One message answers 32 calls at most; nothing was changed."
         assert await house.states("pending", "control") == []
         await house.say(f"/{command} {' '.join(map(str, range(2, 34)))}")
         assert house.texts()[-1].count("\n") == 31
@@ -73,9 +73,9 @@ async def test_numbers_are_not_for_everybody(world: World) -> None:
     async with world.running() as house:
         await house.say("poke it")
         await house.say("/approve 1", "ada")
-        assert house.texts()[-1] == "`1` is no call in this chat."
+        assert house.texts()[-1] == "There is no call `1` in this chat."
         await house.say("/approve 1", "cleo")
-        assert house.texts("cleo") == ["`1` is no call in this chat."]
+        assert house.texts("cleo") == ["There is no call `1` in this chat."]
         await house.say("/approve 1", "ben")
         assert world.poke.runs == [{"a": 1}]
 
@@ -98,7 +98,7 @@ async def test_calls_of_several_conversations_in_one_answer(world: World) -> Non
         await house.say("poke it", "cleo")
         await house.say("/approve 1 3 2 9")
         assert house.texts()[-2:] == [
-            "`9` is no call in this chat.\n`1`: approved: `poke`.\n`2`: approved: `poke`.",
+            "There is no call `9` in this chat.\n`1`: approved: `poke`.\n`2`: approved: `poke`.",
             "`3`: approved: `poke`.",
         ]
         assert sorted(map(str, world.poke.runs)) == ["{'a': 1}", "{'a': 1}", "{'a': 2}"]

@@ -96,7 +96,7 @@ async def test_new_leaves_somebody_elses_turn_running(world: World) -> None:
         await house.say("two", "cleo", room="lobby")
         assert sorted(house.texts(room="lobby")) == [
             "A new conversation; the old one is kept.",
-            "First the answer to Ben goes on to its end; Ben or an operator may stop it.",
+            "The answer to Ben is finished first; Ben or an operator may stop it.",
         ]
         held.set()
         await house.settle()

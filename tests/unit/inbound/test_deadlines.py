@@ -13,7 +13,7 @@ from zeroclaw.store import DurablePoint, RowKind
 
 POKE = asks_for(("poke", '{"a": 1}'))
 REMINDED = (
-    "Still waiting for an answer: `poke` (`/approve 1`, `/deny 1`). 3 min are left; after that it "
+    "Still waiting for an answer: `poke` (`/approve 1`, `/deny 1`). 3 min left; after that it "
     "counts as denied."
 )
 DUE_S = 720
@@ -92,7 +92,7 @@ async def test_a_restart_past_the_moment_reminds_at_once(world: World) -> None:
     async with world.running() as house:
         await house.advance(1)  # its channel is not there yet
         assert len(reminders(house)) == 1
-        assert "90 s are left" in reminders(house)[0]
+        assert "90 s left" in reminders(house)[0]
 
 
 @pytest.mark.parametrize("written", [True, False], ids=["after", "before"])
@@ -159,7 +159,7 @@ async def test_a_share_that_is_read_again_holds_for_questions_from_then_on(world
         await house.say("poke it", "ben")
         await house.advance(450)
         assert [text.partition(". ")[2] for text in reminders(house)] == [
-            "8 min are left; after that it counts as denied."
+            "8 min left; after that it counts as denied."
         ]
 
 

@@ -79,7 +79,7 @@ async def test_a_number_is_never_a_grants_again(world: World) -> None:
     async with world.running() as house:
         await granted(house)
         await house.say("/revoke 1")
-        assert house.texts()[-1] == ("`1` is no grant that holds; `/grants` shows those that do.")
+        assert house.texts()[-1] == ("There is no grant `1`; `/grants` shows those that hold.")
         await house.say("/revoke #2")
         assert house.texts()[-1] == "`2`: revoked; `poke` asks again."
 
@@ -94,8 +94,8 @@ async def test_several_are_revoked_at_once(world: World) -> None:
         told = [line for text in house.texts()[-3:] for line in text.splitlines()]
         assert told == [
             "`2`: revoked; `poke` asks again.",
-            "`7` is no grant that holds; `/grants` shows those that do.",
-            "`x` is no grant that holds; `/grants` shows those that do.",
+            "There is no grant `7`; `/grants` shows those that hold.",
+            "There is no grant `x`; `/grants` shows those that hold.",
             "`1`: revoked; `poke` asks again.",
             "`3`: revoked; `poke` asks again.",
         ]
@@ -136,9 +136,9 @@ async def test_who_has_no_rights_sees_their_own_conversation_only(world: World) 
         assert house.texts("ben")[-1] == f"- `1` {LINE}ben`, in this conversation"
         await house.say(f"/revoke {others} {mine.lower()} 2", "ben")
         assert house.texts("ben")[-1].splitlines() == [
-            f"`{others}` is no grant that holds; `/grants` shows those that do.",
+            f"There is no grant `{others}`; `/grants` shows those that hold.",
             f"`{mine.lower()}`: revoked; `poke` asks again.",
-            "`2` is no grant that holds; `/grants` shows those that do.",
+            "There is no grant `2`; `/grants` shows those that hold.",
         ]
         assert [row.key[-8:] for row in await house.rows(RowKind.GRANT)] == [others]
 
@@ -168,7 +168,7 @@ async def test_in_a_group_only_its_own_grants_are_listed_and_revoked(world: Worl
         await house.say("/grants", room="lobby")
         assert house.texts(room="lobby")[-1] == f"- `2` {LINE}ben`, in this conversation"
         await house.say("/revoke 1", room="lobby")
-        told = "`1` is no grant that holds; `/grants` shows those that do."
+        told = "There is no grant `1`; `/grants` shows those that hold."
         assert house.texts(room="lobby")[-1] == told
         assert len(await house.rows(RowKind.GRANT)) == 2
 
@@ -199,7 +199,7 @@ async def test_a_call_that_has_not_started_finds_its_grant_gone(world: World) ->
         await house.settle()
         assert len(world.poke.runs) == 1
         results = [line for line in world.model.asked() if line.startswith("tool:")]
-        assert "needs approval by now" in results[-1]
+        assert "needs approval now" in results[-1]
         assert [kind for kind in await house.audited() if kind == "revoked"] == ["revoked"]
 
 
@@ -211,7 +211,7 @@ async def test_what_has_ended_is_neither_shown_nor_revoked(world: World) -> None
         await house.say("/grants")
         assert house.texts()[-1] == catalogue.NOTHING_GRANTED.en
         await house.say("/revoke 1")
-        assert "is no grant that holds" in house.texts()[-1]
+        assert "There is no grant" in house.texts()[-1]
 
 
 async def test_of_two_who_revoke_one_is_told_that_it_is_gone(world: World) -> None:
@@ -226,7 +226,7 @@ async def test_of_two_who_revoke_one_is_told_that_it_is_gone(world: World) -> No
 
         world.store.before = meanwhile
         await house.say("/revoke 1")
-        assert "is no grant that holds" in house.texts()[-1]
+        assert "There is no grant" in house.texts()[-1]
         entries = await audit_of(house, row.conversation or "")
         assert audit.Kind.REVOKED not in {one.kind for one in entries}
 
@@ -291,7 +291,7 @@ async def test_the_console_lists_and_revokes(world: World) -> None:
             True,
             [
                 f"`{first}`: revoked; `poke` asks again.",
-                "`9` is no grant that holds; `zeroclaw grants list` shows those that do.",
+                "There is no grant `9`; `zeroclaw grants list` shows those that hold.",
                 f"`{second}`: revoked; `poke` asks again.",
             ],
         )

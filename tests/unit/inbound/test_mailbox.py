@@ -91,7 +91,7 @@ async def test_a_turn_that_always_fails_is_given_up_and_told(world: World) -> No
             "An answer to Ben in `chat` failed: I was cut off again and again while I worked on it."
         ]
         assert house.texts("ben")[-1] == (
-            "_I was cut off again and again while I worked on this; send `/retry` to try anew._"
+            "_I was cut off again and again while I worked on this; send `/retry` to try again._"
         )
         assert await house.states() == ["failed"]
 

@@ -155,7 +155,7 @@ async def test_saying_it_twice_changes_nothing_and_without_a_past_one_begins(wor
     """Each is answered."""
     async with world.running() as house:
         await house.say("/otr off")
-        assert house.texts()[-1] == "This is on the record; `/otr` leaves it."
+        assert house.texts()[-1] == "This is on the record; `/otr` goes off it."
         await off(house)
         await house.say("/otr")
         assert house.texts()[-1] == "This is off the record already; `/otr off` ends it."

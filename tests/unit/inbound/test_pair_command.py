@@ -60,7 +60,7 @@ NONSENSE = {
     "a wrong code": ("approve ABCD2345", "nobody has the code `ABCD2345`"),
     "nobody who waits": (
         "deny chat:eve",
-        "`chat:eve` is nobody who waits; `pair list` shows who does",
+        "nobody called `chat:eve` waits; `pair list` shows who does",
     ),
     "nobody who was revoked": (
         "approve chat:eve",

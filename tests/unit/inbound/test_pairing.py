@@ -355,7 +355,7 @@ def test_a_name_that_a_stranger_chose_comes_second_and_in_quotes() -> None:
 def test_a_stranger_is_told_the_code_and_nothing_else(seconds: float, span: str) -> None:
     """Neither who runs the bot nor what it is (P4)."""
     assert pairing.told_code(CODE, seconds, "en") == (
-        f"Your code is `ABCD2345`. Tell it to whoever runs this bot; it holds for {span}."
+        f"Your code is `ABCD2345`. Tell it to whoever runs this bot; it is valid for {span}."
     )
 
 

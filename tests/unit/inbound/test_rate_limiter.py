@@ -200,7 +200,7 @@ async def test_whoever_is_over_a_limit_can_still_stop_and_answer(world: World) -
             await house.say(text, "ben")
         for _ in range(9):
             await house.say("/deny 7", "ben")
-        assert house.texts("ben")[-3:] == ["`7` is no call in this chat."] * 2 + [FAST]
+        assert house.texts("ben")[-3:] == ["There is no call `7` in this chat."] * 2 + [FAST]
         await house.say("/stop", "ben")
         assert "_Stopped by Ben._" in house.texts("ben")
         assert "stopped" in await house.states()

@@ -81,7 +81,7 @@ async def test_a_stranger_gets_a_code_and_nothing_else(world: World) -> None:
         assert await house.say("let me in, I know a secret", "mallory") == Accepted()
         code = code_of(house)
         assert house.texts("mallory") == [
-            f"Your code is `{code}`. Tell it to whoever runs this bot; it holds for 60 minutes."
+            f"Your code is `{code}`. Tell it to whoever runs this bot; it is valid for 60 minutes."
         ]
         assert (len(code), set(code) <= set(ALPHABET)) == (8, True)
         assert world.model.requests == []
@@ -264,7 +264,7 @@ async def test_somebody_else_cannot_use_the_number(world: World) -> None:
     async with world.running() as house:
         await house.say("let me in", "mallory")
         await house.say("/approve 1", "ben")
-        assert house.texts("ben") == ["`1` is no call in this chat."]
+        assert house.texts("ben") == ["There is no call `1` in this chat."]
         await house.say("/pending", "ben")
         assert house.texts("ben")[-1] == "Nothing waits for an answer."
 

@@ -56,10 +56,10 @@ async def test_it_says_how_far_the_budgets_are(world: World) -> None:
     async with world.running() as house:
         await house.say("one", BEN)
         assert (await told(house, BEN)).splitlines()[1:] == [
-            "- 25 % of what you may use in a day, 400 tokens, is used"
+            "- 25 % of your daily budget, 400 tokens, is used"
         ]
         lines = (await told(house)).splitlines()
-        assert lines[1] == "- 0 % of what you may use in a day, 400 tokens, is used"
+        assert lines[1] == "- 0 % of your daily budget, 400 tokens, is used"
         assert lines[-1].startswith("- 10 % of what may be used in a day, 1,000 tokens, is used")
 
 

@@ -135,7 +135,7 @@ async def test_who_nears_the_bound_of_a_turn_is_told_once_before_it_ends(world: 
         await house.say("look", BEN)
         answered, warned = house.texts(BEN)
         assert warned == (
-            "_80 % of what I may use for one answer, 1,000 tokens, is used; I stop there._"
+            "_80 % of the budget for one answer, 1,000 tokens, is used; I stop there._"
         )
         assert "Stopped at 1,000 tokens, the limit of one turn" in answered
 
@@ -165,7 +165,7 @@ async def test_who_nears_the_bound_of_a_turn_is_told_once_before_it_ends(world: 
 def test_a_turn_nears_a_bound_or_does_not(progress: Progress, warning: str | None) -> None:
     """At 80 % of rounds, tokens or money, or where one more such round would be the last."""
     near = nearing(progress)
-    said = None if near is None else near.to("en").replace("what I may use for one answer,", "…")
+    said = None if near is None else near.to("en").replace("the budget for one answer,", "…")
     assert said == (None if warning is None else f"{warning}, is used; I stop there")
 
 
@@ -185,7 +185,7 @@ async def test_a_kill_neither_hides_the_warning_nor_repeats_it(
     world.model.otherwise(uses(1))
     async with world.running() as house:
         # A request that may have been under way counts as well.
-        near = " % of what I may use for one answer, 4,000 tokens, is used; I stop there._"
+        near = " % of the budget for one answer, 4,000 tokens, is used; I stop there._"
         await house.advance(60.0)
         assert sum(near in one for one in house.texts()) == 1
 
@@ -195,11 +195,11 @@ async def test_a_kill_neither_hides_the_warning_nor_repeats_it(
     [
         (
             BudgetSettings(person_day_tokens=100),
-            "_85 % of what you may use in a day, 100 tokens, is used._",
+            "_85 % of your daily budget, 100 tokens, is used._",
         ),
         (
             BudgetSettings(conversation_tokens=100),
-            "_85 % of what this conversation may use, 100 tokens, is used._",
+            "_85 % of the budget of this conversation, 100 tokens, is used._",
         ),
     ],
 )
@@ -241,7 +241,7 @@ async def test_a_day_that_is_used_up_ends_with_the_day(world: World) -> None:
         assert house.texts()[-1].startswith("101 % of what may be used in a day")
         for text in ("four", "five"):
             await house.say(text, BEN)
-        refused = "_All that I may use in a day, 1,000 tokens, is used up; I go on at 00:00 UTC, in 12 h._"
+        refused = "_The daily budget for everybody, 1,000 tokens, is used up; I go on at 00:00 UTC, in 12 h._"
         assert house.texts(BEN) == ["so", "so", f"so\n\n{refused}", refused, refused]
         assert len(house.texts()) == 2
         assert len(world.model.requests) == 3
@@ -260,10 +260,10 @@ async def test_a_persons_share_is_theirs_alone(world: World) -> None:
         for text in ("one", "two", "three", "four"):
             await house.say(text, BEN)
         assert house.texts(BEN) == [
-            "so\n\n_85 % of what you may use in a day, 100 tokens, is used._",
+            "so\n\n_85 % of your daily budget, 100 tokens, is used._",
             "so",
-            "so\n\n_All that you may use in a day, 100 tokens, is used up; I go on at 00:00 UTC, in 12 h._",
-            "_All that you may use in a day, 100 tokens, is used up; I go on at 00:00 UTC, in 12 h._",
+            "so\n\n_Your daily budget, 100 tokens, is used up; I go on at 00:00 UTC, in 12 h._",
+            "_Your daily budget, 100 tokens, is used up; I go on at 00:00 UTC, in 12 h._",
         ]
         assert house.texts() == [
             "Ben has used up what one person may use in a day, 100 tokens (`[budget]`)."
@@ -278,12 +278,12 @@ async def test_a_conversation_ends_and_another_begins(world: World) -> None:
     world.model.will(uses(90), uses(20), uses(1))
     async with world.running() as house:
         await house.say("one", BEN)
-        assert "90 % of what this conversation may use" in house.texts(BEN)[-1]
+        assert "90 % of the budget of this conversation" in house.texts(BEN)[-1]
     async with world.running() as house:
         await house.say("two", BEN)
         await house.say("three", BEN)
         assert house.texts(BEN)[-1] == (
-            "_All that this conversation may use, 100 tokens, is used up; `/new` begins another._"
+            "_The budget of this conversation, 100 tokens, is used up; `/new` begins another._"
         )
         assert house.texts() == [
             "A conversation of Ben has used up what one may use, 100 tokens (`[budget]`)."
@@ -303,8 +303,8 @@ async def test_money_counts_as_tokens_do(world: World) -> None:
     async with world.running() as house:
         for text in ("one", "two", "three"):
             await house.say(text, BEN)
-        assert house.texts(BEN)[0].endswith("_90 % of what you may use in a day, $1.00, is used._")
-        assert house.texts(BEN)[2].startswith("_All that you may use in a day, $1.00, is used up")
+        assert house.texts(BEN)[0].endswith("_90 % of your daily budget, $1.00, is used._")
+        assert house.texts(BEN)[2].startswith("_Your daily budget, $1.00, is used up")
         rows = await house.rows(RowKind.TURN)
         assert [TURNS.of(row).micros for row in rows] == [900_000, 100_000, None]
 
@@ -329,7 +329,7 @@ async def test_a_turn_stops_where_the_day_ends(world: World) -> None:
     async with world.running() as house:
         await house.say("look", BEN)
         assert house.texts(BEN) == [
-            "so\n\n_All that I may use in a day, 100 tokens, is used up; I go on at 00:00 UTC, in 12 h._"
+            "so\n\n_The daily budget for everybody, 100 tokens, is used up; I go on at 00:00 UTC, in 12 h._"
         ]
         assert (len(world.look.runs), len(world.model.requests)) == (1, 1)
 

@@ -186,7 +186,7 @@ async def test_a_shared_chat_waits_for_somebody_elses_turn(world: World) -> None
         await house.advance(61)
         assert "tulip asked" in await kept(world)
         await house.say("/forget", "ben")
-        assert house.texts("ben")[-1].startswith("I am at it already")
+        assert house.texts("ben")[-1].startswith("I am already at work on it")
         await house.press()
         assert world.poke.runs
         await house.advance(AGAIN_S + 5)
@@ -198,7 +198,7 @@ async def test_an_operator_may_have_others_forgotten_and_nobody_else(world: Worl
     async with world.running() as house:
         await house.say("tulip", "ben")
         await house.say("/forget ada", "ben")
-        assert house.texts("ben")[-1] == "You may have only your own words forgotten: `/forget`."
+        assert house.texts("ben")[-1] == "You can only have your own words forgotten: `/forget`."
         await forget(house, "ada", "ben")
         assert "tulip" not in await kept(world)
         assert house.texts()[-1] == "Done: what `person:ben` said to me is removed."

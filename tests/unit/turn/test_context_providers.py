@@ -108,7 +108,9 @@ async def test_without_what_is_required_the_model_is_not_asked(world: World, pla
         await house.say("hello", "ben")
         assert world.model.requests == []
         [note] = house.texts("ben")
-        assert note.startswith("_The model was not asked, because something is missing")
+        assert note.startswith(
+            "_The model was not asked, because something that it has to be told is missing"
+        )
         assert any(
             "the context provider `law` failed: no file" in text for text in house.texts("ada")
         )

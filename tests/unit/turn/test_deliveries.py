@@ -93,7 +93,7 @@ async def test_an_answer_that_may_have_arrived_is_told_as_that(world: World) -> 
         await house.say("hello", "ben")
         await house.advance(60)
         assert house.texts() == [
-            "An answer to Ben in `chat` may stand there, or may not: "
+            "An answer to Ben in `chat` may or may not have arrived: "
             "the answer was lost, and it is not sent again."
         ]
         assert await house.states() == ["failed"]

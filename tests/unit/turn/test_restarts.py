@@ -48,7 +48,7 @@ async def test_a_turn_cut_off_three_times_is_given_up(world: World) -> None:
     async with world.running() as house:
         assert await house.states() == ["failed"]
         assert house.texts("ben") == [
-            "_I was cut off again and again while I worked on this; send `/retry` to try anew._"
+            "_I was cut off again and again while I worked on this; send `/retry` to try again._"
         ]
         assert len(house.texts()) == 1
         assert len([one for one in await house.journal() if isinstance(one, TurnResumed)]) == 3

@@ -359,7 +359,7 @@ async def test_what_comes_in_while_a_batch_runs_counts_at_the_last_check(world: 
         await house.say("get the page and run it")
         assert ran(world) == []
         told = world.model.requests[-1].messages[-1].content
-        assert "it needs approval by now: `full.untrusted` asks" in told
+        assert "it needs approval now: `full.untrusted` asks" in told
 
 
 def sequential(world: World) -> PlainTool:

@@ -103,7 +103,7 @@ async def test_a_kill_in_the_seventh_round_loses_none_of_the_six_before(world: W
     async with world.running() as house:
         # Both processes that were killed had asked for the seventh.
         assert len(rounds.requests) == 8
-        assert "All that you may use in a day" in "".join(house.texts())
+        assert "Your daily budget" in "".join(house.texts())
         units, estimated = await used(house)
         assert (units, estimated > 2_000) == (63, True)
 
