@@ -115,7 +115,7 @@ def chains(place: Place, shown: Sequence[Chain], *, older: str, first: bool) -> 
         "Chains",
         tag("div", said, every, class_="line"),
         listing(*rows, id_="streams"),
-        pages(newer="" if first else place.to("audit"), older=older),
+        pages(place.to("audit"), older, is_first=first),
         id_="chains",
     )
 
@@ -166,7 +166,6 @@ def chain(
     place: Place, one: Chain, entries: Sequence[Numbered], *, older: str, first: bool
 ) -> Html:
     """Return one chain: whether it is whole, and a page of its entries, the newest first."""
-    newer = "" if first else _path(place, one.stream)
     broken = None
     if isinstance(one.check, Checked) and isinstance(one.check.verdict, Broken):
         broken = one.check.verdict.at
@@ -183,7 +182,7 @@ def chain(
             panel(
                 "Entries",
                 table(heads, rows, caption="entries of the audit, the newest first"),
-                pages(newer=newer, older=older),
+                pages(_path(place, one.stream), older, is_first=first),
                 id_="entries",
             ),
         )

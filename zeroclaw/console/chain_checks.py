@@ -18,7 +18,7 @@ from zeroclaw.gate import audit
 from zeroclaw.gate.audit import Anchor, Broken, Cut, Intact
 from zeroclaw.inbound.anchors import STREAM
 from zeroclaw.recent import Recent
-from zeroclaw.store import LogEntry, LogKind, Logs
+from zeroclaw.store import LogKind, Logs
 
 SLICE = 200
 """Entries hashed at once: some ten milliseconds of one processor."""
@@ -46,105 +46,91 @@ class ChainChecker:
         self._changed = changed
         self._log = log
         self._known: Recent[str, Checked] = Recent(MOST_KNOWN)
-        self._waiting: dict[str, None] = {}
-        self._progress: tuple[str, Checking] | None = None
+        # Each with how many of its entries were looked through; the first is under way.
+        self._asked: dict[str, int] = {}
         self._wake = asyncio.Event()
         self._rested = asyncio.Event()
         self._rested.set()
 
     def check_of(self, stream: str, total: int) -> Check:
         """Return what is known of a chain of so many entries."""
-        if self._progress is not None and self._progress[0] == stream:
-            return self._progress[1]
-        if stream in self._waiting:
-            return Checking(done=0, total=total)
+        if (done := self._asked.get(stream)) is not None:
+            return Checking(done=done, total=max(total, done))
         return self._known.get(stream)
 
     def wants(self, stream: str, total: int) -> bool:
         """Tell whether a chain should be looked through because an operator looks at it."""
-        if self.check_of(stream, total) is None:
-            return True
-        known = self._known.get(stream)
-        return known is not None and known.through != total and total <= GROWN
+        known = self.check_of(stream, total)
+        has_grown = isinstance(known, Checked) and known.through != total
+        return known is None or (has_grown and total <= GROWN)
 
     def ask(self, *streams: str) -> None:
         """Have chains looked through, after those that wait already."""
-        self._waiting.update(dict.fromkeys(streams))
+        for stream in streams:
+            self._asked.setdefault(stream, 0)
         self._rested.clear()
         self._wake.set()
 
-    async def rested(self) -> None:
-        """Wait until nothing is left to look through."""
-        await self._rested.wait()
+    async def rested(self, within_s: float) -> None:
+        """Wait until nothing is left to look through, but not longer than this."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(within_s):
+                await self._rested.wait()
 
     async def keep(self) -> None:
         """Look through what is asked for, until cancelled."""
         while True:
             self._wake.clear()
-            while self._waiting:
-                stream = next(iter(self._waiting))
-                self._progress = (stream, Checking(done=0, total=0))
-                del self._waiting[stream]
+            while self._asked:
+                stream = next(iter(self._asked))
                 await self._look(stream)
-                self._progress = None
+                del self._asked[stream]
                 self._changed()
             self._rested.set()
             await self._wake.wait()
 
     async def _look(self, stream: str) -> None:
+        self._known.pop(stream, None)
         try:
             verdict = await self._verdict(stream)
             last = await self._logs.last(LogKind.AUDIT, stream)
         except StoreUnusable as error:
             # Nothing is known of it then; the operator who looks at it next has it looked through again.
             self._log("audit_not_checked", stream=stream, why=str(error), level="error")
-            self._known.pop(stream, None)
-            return
-        if verdict is None:
-            self._known.pop(stream, None)
             return
         if isinstance(verdict, Broken):
             self._log("audit_damaged", stream=stream, at=verdict.at, why=verdict.why, level="error")
-        through = last.sequence if last is not None else 0
-        self._known[stream] = Checked(verdict=verdict, at=self._clock.now(), through=through)
+        if verdict is not None and last is not None:
+            through, at = last.sequence, self._clock.now()
+            self._known[stream] = Checked(verdict=verdict, at=at, through=through)
 
     async def _verdict(self, stream: str) -> Intact | Broken | None:
         """Return what a chain comes to, None for one that is not there."""
         verdict: Intact | Broken | None = None
         for _ in range(TRIES):
-            first = await self._first(stream)
-            if first is None:
+            first = await self._logs.read(LogKind.AUDIT, stream, limit=1)
+            if not first:
                 return None
             # What is noted of a chain is read before the rest of it: what is noted later may be of
             # entries that come later.
-            noted = await self._noted(stream, first.sequence - 1)
+            noted = await self._noted(stream, first[0].sequence - 1)
             verdict = OWN_DAMAGED if noted is None else await self._walk(stream, *noted)
-            now_first = await self._first(stream)
+            now_first = await self._logs.read(LogKind.AUDIT, stream, limit=1)
             if isinstance(verdict, Intact) or now_first == first:
-                return verdict
+                break
         return verdict
-
-    async def _first(self, stream: str) -> LogEntry | None:
-        found = await self._logs.read(LogKind.AUDIT, stream, limit=1)
-        return found[0] if found else None
 
     async def _walk(
         self, stream: str, anchors: Sequence[Anchor], cut: Cut | None
     ) -> Intact | Broken:
-        walk = audit.begin(anchors, cut)
-        last = await self._logs.last(LogKind.AUDIT, stream)
-        total = last.sequence if last is not None else 0
-        after = 0
+        walk, after = audit.begin(anchors, cut), 0
         while page := await self._logs.read(LogKind.AUDIT, stream, after=after, limit=SLICE):
-            after = page[-1].sequence
-            bodies = [entry.body for entry in page]
-            await asyncio.to_thread(audit.take, walk, bodies)
-            self._progress = (stream, Checking(done=after, total=max(total, after)))
-            if walk.broken:
+            after = self._asked[stream] = page[-1].sequence
+            await asyncio.to_thread(audit.take, walk, [entry.body for entry in page])
+            if walk.broken or len(page) < SLICE:
                 break
-            if after < total:
-                self._changed()
-                await self._clock.sleep(BREATH_S)
+            self._changed()
+            await self._clock.sleep(BREATH_S)
         return audit.end(walk)
 
     async def _noted(self, stream: str, through: int) -> tuple[list[Anchor], Cut | None] | None:
@@ -166,10 +152,3 @@ class ChainChecker:
                 return None
             await self._clock.sleep(0)
         return anchors, cut
-
-
-async def within(seconds: float, chains: ChainChecker) -> None:
-    """Wait until all is looked through, but not longer than this."""
-    with suppress(TimeoutError):
-        async with asyncio.timeout(seconds):
-            await chains.rested()

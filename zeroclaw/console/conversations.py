@@ -103,11 +103,10 @@ def conversations(
         )
         return panel("All, the newest first", nothing, id_="conversations")
     rows = (_row(place, one, "talk") for one in told)
-    newer = "" if first else place.to("conversations")
     return panel(
         "All, the newest first",
         listing(*rows, id_="talks"),
-        pages(newer=newer, older=older),
+        pages(place.to("conversations"), older, is_first=first),
         id_="conversations",
     )
 
@@ -188,7 +187,6 @@ def conversation(
         class_="aside",
         id="how",
     )
-    newer = "" if first else place.to("conversations", told.id)
     if not lines:
         nothing = empty(
             "Nothing that was said is kept.",
@@ -202,7 +200,7 @@ def conversation(
             head,
             panel(
                 "Said",
-                pages(newer=newer, older=older),
+                pages(place.to("conversations", told.id), older, is_first=first),
                 tag("ol", *rows, id="talk", class_="talk"),
                 id_="said",
             ),

@@ -148,12 +148,18 @@ def table(heads: Iterable[str], rows: Iterable[Html], *, caption: str) -> Html:
     return tag("div", whole, class_="wide", tabindex=0, role="region", aria_label=caption)
 
 
-def pages(*, newer: str = "", older: str = "") -> Html:
-    """Return the links of a paged list, none where there is only one page."""
+def pages(first: str, older: str, *, is_first: bool) -> Html:
+    """Return the links of a paged list, none where there is only one page.
+
+    Args:
+        first: The path of the first page.
+        older: The path of the next page, empty for none.
+        is_first: This is the first page.
+    """
     links = [
         tag("a", words, href=where, rel=rel)
         for where, words, rel in (
-            (newer, "← newest", "prev"),
+            ("" if is_first else first, "← newest", "prev"),
             (older, "older →", "next"),
         )
         if where

@@ -1,40 +1,23 @@
 """Tells open pages that something has changed; what, they ask for themselves.
 
-A notice is one bit for each page, so that nothing can pile up: a page that reads slowly finds one
-notice in place of many. No notifier ever waits (P9).
+A page has room for one notice, so that nothing can pile up: one that reads slowly finds one change
+in place of many. No notifier ever waits (P9).
 """
 
-import asyncio
+from asyncio import Queue
 from collections.abc import Generator
 from contextlib import contextmanager
+from enum import IntEnum
 
 MOST_PAGES = 16
 
 
-class Subscription:
-    """What waits for one page."""
+class Notice(IntEnum):
+    """What waits for a page; of two the higher one."""
 
-    def __init__(self) -> None:
-        self._wake = asyncio.Event()
-        self._is_new = False
-        self._is_over = False
-
-    async def take(self) -> bool | None:
-        """Wait; True for a change, False when the connection should be tried, None at the end."""
-        await self._wake.wait()
-        self._wake.clear()
-        is_new, self._is_new = self._is_new, False
-        return None if self._is_over else is_new
-
-    def put(self, *, is_new: bool) -> None:
-        """Let `take` return."""
-        self._is_new = self._is_new or is_new
-        self._wake.set()
-
-    def end(self) -> None:
-        """Let `take` return None."""
-        self._is_over = True
-        self._wake.set()
+    PING = 0
+    CHANGED = 1
+    END = 2
 
 
 class Notifier:
@@ -42,37 +25,39 @@ class Notifier:
 
     def __init__(self) -> None:
         """Begin with no page."""
-        self._open: set[Subscription] = set()
+        self._open: set[Queue[Notice]] = set()
         self._is_closed = False
 
     def notify(self) -> None:
         """Tell every page that something has changed; never waits."""
-        for one in self._open:
-            one.put(is_new=True)
+        self._put(Notice.CHANGED)
 
     def ping(self) -> None:
         """Have every connection tried."""
-        for one in self._open:
-            one.put(is_new=False)
+        self._put(Notice.PING)
+
+    def close(self) -> None:
+        """End every page's line, now and from now on; safe twice."""
+        self._is_closed = True
+        self._put(Notice.END)
 
     def has_room(self) -> bool:
         """Tell whether another page may listen."""
         return not self._is_closed and len(self._open) < MOST_PAGES
 
     @contextmanager
-    def subscribe(self) -> Generator[Subscription]:
+    def subscribe(self) -> Generator[Queue[Notice]]:
         """Listen for one page while the block runs."""
-        one = Subscription()
-        if self._is_closed:
-            one.end()
+        one = Queue[Notice](maxsize=1)
         self._open.add(one)
+        if self._is_closed:
+            one.put_nowait(Notice.END)
         try:
             yield one
         finally:
             self._open.discard(one)
 
-    def close(self) -> None:
-        """End every page's line, now and from now on; safe twice."""
-        self._is_closed = True
+    def _put(self, notice: Notice) -> None:
         for one in self._open:
-            one.end()
+            waiting = notice if one.empty() else one.get_nowait()
+            one.put_nowait(max(waiting, notice))

@@ -6,7 +6,6 @@ Pure; the answer itself is the policy's.
 import json
 from collections.abc import Sequence
 from itertools import starmap
-from typing import assert_never
 from urllib.parse import urlencode
 
 from zeroclaw.codec import to_json
@@ -63,13 +62,8 @@ class Suggestions(Value):
     actions: Sequence[str]
 
 
-class BadQuestion(Value):
-    """The question can't be put; why, for the operator who typed it."""
-
-    why: str
-
-
-Answer = Explained | BadQuestion | None
+Answer = Explained | str | None
+"""A text says why the question can't be put, for the operator who typed it."""
 
 
 def policy(
@@ -81,16 +75,11 @@ def policy(
 ) -> Html:
     """Return the section."""
     shown: list[Html] = [panel("May X do Y?", _form(place, typed, known), id_="question")]
-    match answer:
-        case Explained():
-            shown.append(_explained(answer))
-        case BadQuestion(why=why):
-            said = tag("p", coded(why), class_="trouble", role="alert")
-            shown.append(panel("The question", said, id_="answer"))
-        case None:
-            pass
-        case _:
-            assert_never(answer)
+    if isinstance(answer, str):
+        said = tag("p", coded(answer), class_="trouble", role="alert")
+        shown.append(panel("The question", said, id_="answer"))
+    elif answer is not None:
+        shown.append(_explained(answer))
     shown.append(_in_force(statements))
     return joined(shown)
 

@@ -73,10 +73,8 @@ class ConsoleReader:
 
     async def standing(self, told: str) -> PageState:
         """Return what every page shows; `told` is what the last form came to."""
-        pending = APPROVALS.where(state="pending", limit=MOST_COUNTED)
-        asked = await self._store.select(pending)
-        strangers = await self._strangers()
-        waiting = {"approvals": len(asked), "people": len(strangers)}
+        asked = await self._store.count(APPROVALS.where(state="pending"))
+        waiting = {"approvals": asked, "people": len(await self._strangers())}
         return PageState(waiting=waiting, halted=self._context.halted(), told=told)
 
     # --- approvals, grants, people -------------------------------------------------------------
@@ -219,9 +217,7 @@ class ConsoleReader:
         store, here = self._store, one.id
         inbox = await store.select(INBOX.where(conversation=here, newest_first=True, limit=LATELY))
         outbox = await store.select(OUTBOX.where(conversation=here, newest_first=True, limit=1))
-        queued = await store.select(
-            INBOX.where(conversation=here, state="queued", limit=MOST_COUNTED)
-        )
+        queued = await store.count(INBOX.where(conversation=here, state="queued"))
         journal = await store.last(LogKind.JOURNAL, here)
         audited = await store.last(LogKind.AUDIT, here)
         people = (INBOX.of(row).principal for row in inbox)
@@ -233,10 +229,10 @@ class ConsoleReader:
             started_at=one.started_at,
             people=tuple(names),
             last_at=made_at(newest) if newest else None,
-            state=await self._state(here, inbox, is_queued=bool(queued)),
+            state=await self._state(here, inbox, is_queued=queued > 0),
             entries=0 if journal is None else journal.sequence,
             audited=0 if audited is None else audited.sequence,
-            queued=len(queued),
+            queued=queued,
             title=await self._title(here),
         )
 

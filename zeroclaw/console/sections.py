@@ -1,6 +1,14 @@
-"""Makes each section's page of what is read for it and what was asked."""
+"""Makes each section's page of what is read for it and what was asked, and does what its forms ask.
 
-from collections.abc import Awaitable, Callable, Sequence
+Forms go through the doors that everybody uses: an answer to an approval is an admitted `Pressed`, as
+from the web chat, whose operator this page's reader is; a grant ends as by `zeroclaw grants revoke`,
+and people are decided about as by `zeroclaw pair`. What each comes to is one line for the operator
+who sent the form.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from math import inf
+from typing import get_args
 
 from zeroclaw.config.model import ToolsSettings
 from zeroclaw.console import (
@@ -13,12 +21,19 @@ from zeroclaw.console import (
     policy,
     usage,
 )
-from zeroclaw.console.actions import Fields
-from zeroclaw.console.chain_checks import GROWN, ChainChecker, within
+from zeroclaw.console.chain_checks import GROWN, ChainChecker
 from zeroclaw.console.context import ConsoleContext
 from zeroclaw.console.markup import Html, joined
 from zeroclaw.console.reading import A_PAGE, ConsoleReader
-from zeroclaw.envelope import ConversationId
+from zeroclaw.envelope import (
+    Answered,
+    ApprovalId,
+    Choice,
+    ConversationId,
+    Envelope,
+    Pressed,
+    Sender,
+)
 from zeroclaw.errors import ConfigError, ToolArgumentsInvalid
 from zeroclaw.inbound.commands.registry import COMMANDS
 from zeroclaw.inbound.identity import OPERATOR
@@ -26,6 +41,11 @@ from zeroclaw.inbound.identity import OPERATOR
 PATIENCE_S = 0.3
 """How long a page waits for its chain to be checked before it shows how far that is."""
 MOST_KEY = 100
+MOST_REASON = 2_000
+CHOICES: Mapping[str, Choice] = {one: one for one in get_args(Choice)}
+DOINGS = frozenset({"approve", "deny", "revoke"})
+UNREADABLE = "this form is not one of this page's; reload it and try again"
+Fields = Mapping[str, str]
 
 
 class NotThere(Exception):
@@ -33,14 +53,18 @@ class NotThere(Exception):
 
 
 class Sections:
-    """The sections of the console; one for the whole daemon."""
+    """The sections of the console; one for the whole daemon.
+
+    Attributes:
+        acts: What the forms of a section do; each raises `ZeroclawError` when it can't be stored.
+    """
 
     def __init__(self, context: ConsoleContext, chains: ChainChecker) -> None:
         """Hold what they read."""
+        self._context = context
         self._place = context.place
         self._look = ConsoleReader(context, chains)
         self._chains = chains
-        self._explainer, self._offers = context.explainer, context.sources.offers
         self._made: dict[str, Callable[[Fields], Awaitable[tuple[str, Html]]]] = {
             "approvals": self._approvals,
             "grants": self._grants,
@@ -50,6 +74,12 @@ class Sections:
             "audit": self._audit,
             "tools": self._tools,
             "policy": self._policy,
+        }
+        self.acts: Mapping[str, Callable[[Fields], Awaitable[str]]] = {
+            "approvals": self._answer,
+            "grants": self._revoke,
+            "people": self._decide,
+            "audit": self._check,
         }
 
     async def page(self, section: str, asked: Fields, *, told: str) -> bytes:
@@ -65,26 +95,46 @@ class Sections:
         standing = await self._look.standing(told)
         return frame.page(self._place, section, standing, main, title=title)
 
-    async def check(self, fields: Fields) -> str:
-        """Look through one chain anew, or through all."""
-        stream = fields.get("check", "")
-        if stream and await self._look.chain(stream) is None:
-            return "there is no such chain"
-        self._chains.ask(*((stream,) if stream else await self._look.streams()))
-        await within(PATIENCE_S, self._chains)
-        return ""
-
     # --- what waits, what holds, who is in -------------------------------------------------------
 
     async def _approvals(self, _asked: Fields) -> tuple[str, Html]:
         waiting, ended = await self._look.waiting(), await self._look.ended()
         return "", approvals.approvals(self._place, waiting, ended)
 
+    async def _answer(self, fields: Fields) -> str:
+        choice = CHOICES.get(fields.get("choice", ""))
+        approval = fields.get("approval", "")
+        if choice is None or not approval:
+            return UNREADABLE
+        reason = fields.get("reason", "").strip()[:MOST_REASON]
+        chat = self._context.chat
+        envelope = Envelope(
+            address=chat,
+            sender=Sender(id=chat.chat, verified=True, display=OPERATOR),
+            dedup=(f"console/{self._context.ids.token()}",),
+            body=Pressed(approval=ApprovalId(approval), choice=choice, reason=reason),
+        )
+        admission = await self._context.admit(envelope)
+        return admission.text if isinstance(admission, Answered) else "nobody asks this any more"
+
     async def _grants(self, _asked: Fields) -> tuple[str, Html]:
         return "", grants.grants(self._place, await self._look.grants())
 
+    async def _revoke(self, fields: Fields) -> str:
+        match fields.get("revoke", "").split():
+            case [grant]:
+                return (await self._context.grants({"words": f"revoke {grant}"})).text
+            case _:
+                return UNREADABLE
+
     async def _people(self, _asked: Fields) -> tuple[str, Html]:
         return "", people.people(self._place, await self._look.faces())
+
+    async def _decide(self, fields: Fields) -> str:
+        do, who = fields.get("do", ""), fields.get("who", "").strip()
+        if do not in DOINGS or not who:
+            return UNREADABLE
+        return (await self._context.pair({"words": f"{do} {who}"})).text
 
     # --- what was said ---------------------------------------------------------------------------
 
@@ -128,29 +178,30 @@ class Sections:
         before = asked.get("before", "")
         names = await self._look.streams(last=A_PAGE + 1, before=before)
         here = names[:A_PAGE]
-        await self._checked([await self._look.chain(one) for one in here])
-        found = [await self._look.chain(one) for one in here]
         older = f"{self._place.to('audit')}?before={here[-1]}" if len(names) > A_PAGE else ""
-        shown = [one for one in found if one is not None]
-        main = audit.chains(self._place, shown, older=older, first=not before)
-        return "", main
+        # But for those that take a while: they wait for a form.
+        shown = await self._seen(*here, most_entries=GROWN)
+        return "", audit.chains(self._place, shown, older=older, first=not before)
 
-    async def _checked(self, found: Sequence[audit.Chain | None]) -> None:
-        """Have those looked through that take no time to speak of."""
-        short = [one for one in found if one is not None and one.last <= GROWN]
-        wanted = [one.stream for one in short if self._chains.wants(one.stream, one.last)]
-        if wanted:
-            self._chains.ask(*wanted)
-            await within(PATIENCE_S, self._chains)
+    async def _seen(self, *streams: str, most_entries: float = inf) -> list[audit.Chain]:
+        """Return those chains that there are, looked through where that is due and takes a moment."""
+        found = [one for name in streams if (one := await self._look.chain(name)) is not None]
+        wanted = [
+            one.stream
+            for one in found
+            if one.last <= most_entries and self._chains.wants(one.stream, one.last)
+        ]
+        if not wanted:
+            return found
+        self._chains.ask(*wanted)
+        await self._chains.rested(PATIENCE_S)
+        return [await self._look.chain(one.stream) or one for one in found]
 
     async def _chain(self, stream: str, asked: Fields) -> tuple[str, Html]:
-        one = await self._look.chain(stream) if len(stream) <= MOST_KEY else None
-        if one is None:
+        found = await self._seen(stream) if len(stream) <= MOST_KEY else []
+        if not found:
             raise NotThere
-        if self._chains.wants(stream, one.last):
-            self._chains.ask(stream)
-            await within(PATIENCE_S, self._chains)
-            one = await self._look.chain(stream) or one
+        (one,) = found
         before = _number(asked.get("before", ""), one.last + 1)
         entries = await self._look.entries(stream, before)
         oldest = entries[-1].sequence if entries else 1
@@ -164,6 +215,15 @@ class Sections:
         )
         return f"Audit: {one.where or stream}", main
 
+    async def _check(self, fields: Fields) -> str:
+        """Look through one chain anew, or through all."""
+        stream = fields.get("check", "")
+        if stream and await self._look.chain(stream) is None:
+            return "there is no such chain"
+        self._chains.ask(*((stream,) if stream else await self._look.streams()))
+        await self._chains.rested(PATIENCE_S)
+        return ""
+
     # --- what may be done ------------------------------------------------------------------------
 
     async def _policy(self, asked: Fields) -> tuple[str, Html]:
@@ -173,25 +233,25 @@ class Sections:
             arguments=asked.get("arguments", ""),
             resources=asked.get("resources", ""),
         )
-        config, tools = self._explainer.settings.config, self._explainer.tools
+        explainer = self._context.explainer
         known = policy.Suggestions(
-            people=(OPERATOR, *(f"person:{one.name}" for one in config.people)),
-            actions=(*tools, *(f"command:{name}" for name in COMMANDS)),
+            people=(OPERATOR, *(f"person:{one.name}" for one in explainer.settings.config.people)),
+            actions=(*explainer.tools, *(f"command:{name}" for name in COMMANDS)),
         )
         answer = await self._explain(typed) if "action" in asked else None
-        statements = self._explainer.policy().statements
+        statements = explainer.policy().statements
         return "", policy.policy(self._place, typed, known, answer, statements)
 
     async def _tools(self, _asked: Fields) -> tuple[str, Html]:
-        groups, every = self._offers.groups, self._explainer.tools
+        explainer, groups = self._context.explainer, self._context.sources.offers.groups
         found = [
             policy.ToolRow(
                 spec=tool.spec,
                 group=groups.get(name, name),
-                operator=self._explainer.standing(tool, OPERATOR),
-                others=self._explainer.standing(tool),
+                operator=explainer.standing(tool, OPERATOR),
+                others=explainer.standing(tool),
             )
-            for name, tool in every.items()
+            for name, tool in explainer.tools.items()
         ]
         brought = {one.group for one in found}
         off = [one for one in ToolsSettings.model_fields if one not in brought]
@@ -200,14 +260,14 @@ class Sections:
     async def _explain(self, typed: policy.Question) -> policy.Answer:
         given = (one.strip() for one in typed.resources.splitlines())
         try:
-            return await self._explainer.explain(
+            return await self._context.explainer.explain(
                 who=typed.who.strip(),
                 action=typed.action.strip(),
                 arguments=typed.arguments,
                 resources=tuple(one for one in given if one),
             )
         except (ConfigError, ToolArgumentsInvalid) as error:
-            return policy.BadQuestion(why=str(error))
+            return str(error)
 
 
 def _number(text: str, otherwise: int) -> int:

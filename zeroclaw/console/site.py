@@ -8,7 +8,7 @@ a line in an address could be written by another page.
 
 import hmac
 from asyncio import Semaphore
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from importlib.resources import files
 from urllib.parse import parse_qsl, quote
@@ -19,11 +19,10 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response, S
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from zeroclaw.console.actions import UNREADABLE, Actions, Fields
 from zeroclaw.console.chain_checks import ChainChecker
 from zeroclaw.console.context import ConsoleContext
-from zeroclaw.console.notifier import Notifier
-from zeroclaw.console.sections import NotThere, Sections
+from zeroclaw.console.notifier import Notice, Notifier
+from zeroclaw.console.sections import UNREADABLE, Fields, NotThere, Sections
 from zeroclaw.errors import ZeroclawError
 from zeroclaw.recent import Recent
 
@@ -37,17 +36,6 @@ MOST_TOLD = 32
 """Lines of forms that wait for the page after their redirect."""
 CHANGED = b"event: changed\ndata: {}\n\n"
 PING = b": ping\n\n"
-Act = Callable[[Fields], Awaitable[str]]
-
-
-def load_page() -> Mapping[str, bytes]:
-    """Read the files of the page, by name; blocks."""
-    folder = files("zeroclaw.console") / "page"
-    return {file.name: file.read_bytes() for file in folder.iterdir() if _kind(file.name)}
-
-
-def _kind(name: str) -> str | None:
-    return KINDS.get(name.rpartition(".")[2])
 
 
 class Site:
@@ -57,25 +45,18 @@ class Site:
         chains: The audit chains; kept looked through by the site's maker.
     """
 
-    def __init__(self, context: ConsoleContext, files: Mapping[str, bytes]) -> None:
-        """Hold what is needed; `files` are those of `load_page`."""
-        self._place = context.place
-        self._notifier = context.notifier
-        self._ids = context.ids
-        self._log = context.log
-        self._files = files
+    def __init__(self, context: ConsoleContext) -> None:
+        """Read the files of the page; blocks."""
+        self._context = context
         self.chains = ChainChecker(
             context.store, context.explainer.clock, changed=context.notifier.notify, log=context.log
         )
         self._sections = Sections(context, self.chains)
         self._told: Recent[str, str] = Recent(MOST_TOLD)
         self._slots = Semaphore(AT_ONCE)
-        actions = Actions(context)
-        self._acts: dict[str, Act] = {
-            "approvals": actions.answer,
-            "grants": actions.revoke,
-            "people": actions.decide,
-            "audit": self._sections.check,
+        self._files = {
+            file.name: Response(file.read_bytes(), media_type=KINDS[file.name.rpartition(".")[2]])
+            for file in (files("zeroclaw.console") / "page").iterdir()
         }
 
     def application(self) -> Starlette:
@@ -84,26 +65,22 @@ class Site:
             routes=[
                 Route("/", self._begin),
                 Route("/events", self._follow),
-                *(Route(f"/{name}", self._act, methods=["POST"]) for name in self._acts),
+                *(Route(f"/{name}", self._act, methods=["POST"]) for name in self._sections.acts),
                 Route("/{section}", self._show),
-                Route("/conversations/{of}", self._show_one),
+                Route("/conversations/{of}", self._show),
             ]
         )
 
     # --- pages -----------------------------------------------------------------------------------
 
     async def _begin(self, _request: Request) -> Response:
-        return RedirectResponse(self._place.to("approvals"), status_code=303)
+        return RedirectResponse(self._context.place.to("approvals"), status_code=303)
 
     async def _show(self, request: Request) -> Response:
-        name = str(request.path_params["section"])
-        if name in self._files:
-            return Response(self._files[name], media_type=_kind(name))
-        return await self._page(name, dict(request.query_params))
-
-    async def _show_one(self, request: Request) -> Response:
-        asked = {**request.query_params, "of": str(request.path_params["of"])}
-        return await self._page("conversations", asked)
+        named = {"section": "conversations", **request.path_params}
+        section = named.pop("section")
+        asked = {**request.query_params, **named}
+        return self._files.get(section) or await self._page(section, asked)
 
     async def _page(self, section: str, asked: Fields) -> Response:
         told = self._told.pop(asked.get("told", ""), "")
@@ -113,7 +90,7 @@ class Site:
         except NotThere:
             return PlainTextResponse("nothing is here", status_code=404)
         except ZeroclawError as error:
-            self._log("section_not_read", section=section, why=str(error), level="warning")
+            self._context.log("section_not_read", section=section, why=str(error), level="warning")
             why = "this can't be read right now; `zeroclaw doctor` may say why"
             return PlainTextResponse(why, status_code=503)
         return Response(body, media_type="text/html")
@@ -122,30 +99,32 @@ class Site:
 
     async def _act(self, request: Request) -> Response:
         section = request.url.path.rpartition("/")[2]
-        fields = _fields(await _body(request))
+        fields = await _fields(request)
         if fields is None:
             return PlainTextResponse(UNREADABLE, status_code=422)
-        if not hmac.compare_digest(fields.get("token", "").encode(), self._place.token.encode()):
-            self._log("form_refused", section=section, level="warning")
+        if not hmac.compare_digest(
+            fields.get("token", "").encode(), self._context.place.token.encode()
+        ):
+            self._context.log("form_refused", section=section, level="warning")
             why = "this page is older than the daemon; reload it and try again"
             return PlainTextResponse(why, status_code=403)
         try:
-            told = await self._acts[section](fields)
+            told = await self._sections.acts[section](fields)
         except ZeroclawError as error:
-            self._log("form_not_stored", section=section, why=str(error), level="warning")
+            self._context.log("form_not_stored", section=section, why=str(error), level="warning")
             return PlainTextResponse("it could not be stored; try again", status_code=503)
-        key = self._ids.token()
+        key = self._context.ids.token()
         self._told[key] = told
         of = f"&of={quote(fields['check'])}" if fields.get("check") else ""
-        where = f"{self._place.to(section)}?told={key}{of}"
+        where = f"{self._context.place.to(section)}?told={key}{of}"
         return RedirectResponse(where, status_code=303)
 
     # --- changes ---------------------------------------------------------------------------------
 
     async def _follow(self, _request: Request) -> Response:
-        if not self._notifier.has_room():
+        if not self._context.notifier.has_room():
             return PlainTextResponse("too many pages are open", status_code=503)
-        return _Changes(self._notifier)
+        return _Changes(self._context.notifier)
 
 
 class _Changes(StreamingResponse):
@@ -163,24 +142,17 @@ class _Changes(StreamingResponse):
     async def _frames(self) -> AsyncGenerator[bytes]:
         with self._notifier.subscribe() as subscription:
             yield CHANGED  # whatever changed before the line stood
-            while (is_new := await subscription.take()) is not None:
-                yield CHANGED if is_new else PING
+            while (notice := await subscription.get()) is not Notice.END:
+                yield CHANGED if notice is Notice.CHANGED else PING
 
 
-async def _body(request: Request) -> bytes:
-    """Return a body, of one that is too long only enough to see it."""
-    found = b""
-    async for chunk in request.stream():
-        found += chunk
-        if len(found) > MOST_BYTES:
-            break
-    return found
-
-
-def _fields(body: bytes) -> Fields | None:
+async def _fields(request: Request) -> Fields | None:
     """Return the fields of a form, None for what is none; of two of one name the last."""
-    if len(body) > MOST_BYTES:
-        return None
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > MOST_BYTES:
+            return None
     try:
         pairs = parse_qsl(body.decode("ascii"), keep_blank_values=True, max_num_fields=MOST_FIELDS)
     except ValueError:

@@ -74,7 +74,7 @@ class OperatorPage:
         """
         from zeroclaw.console.context import ConsoleContext
         from zeroclaw.console.frame import Place
-        from zeroclaw.console.site import Site, load_page
+        from zeroclaw.console.site import Site
         from zeroclaw.inbound.commands.explain import Explainer
 
         services, foundation = self._services, self._services.foundation
@@ -108,6 +108,6 @@ class OperatorPage:
             ids=foundation.ids,
             log=EventLog("console"),
         )
-        site = Site(context, load_page())
+        site = Site(context)
         # Starlette spells ASGI's three arguments in types of its own.
         return cast("ASGIApp", site.application()), site.chains.keep

@@ -12,7 +12,7 @@ from tests.fakes.manual_clock import EPOCH, ManualClock
 from tests.fakes.memory_store import MemoryStore
 from zeroclaw.console import chain_checks
 from zeroclaw.console.audit import Checked, Checking
-from zeroclaw.console.chain_checks import GROWN, SLICE, ChainChecker, within
+from zeroclaw.console.chain_checks import GROWN, SLICE, ChainChecker
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import StoreUnusable
 from zeroclaw.gate import audit
@@ -257,10 +257,10 @@ async def test_a_chain_that_is_gone_is_known_no_more() -> None:
 
 async def test_nobody_waits_longer_than_their_patience() -> None:
     async with bench() as here:
-        await within(60, here.chains)
+        await here.chains.rested(60)
         await here.write(HERE, 2 * SLICE)
         here.chains.ask(HERE)
-        await within(0, here.chains)
+        await here.chains.rested(0)
         assert isinstance(here.chains.check_of(HERE, 1), Checking)
 
 

@@ -13,7 +13,7 @@ from tests.fakes.house import House, World
 from tests.fakes.scripted_model import asks_for, says
 from tests.unit.console.parsed import parsed
 from zeroclaw.console.frame import SECTIONS
-from zeroclaw.console.notifier import MOST_PAGES, Notifier
+from zeroclaw.console.notifier import MOST_PAGES, Notice, Notifier
 from zeroclaw.console.site import MOST_BYTES
 from zeroclaw.errors import Conflict
 from zeroclaw.host.guard import POLICY
@@ -184,18 +184,18 @@ async def test_a_page_that_does_not_read_finds_one_change_in_place_of_many() -> 
     with notifier.subscribe() as one:
         for _ in range(1_000):
             notifier.notify()
-        assert await one.take() is True
+        assert await one.get() is Notice.CHANGED
         notifier.ping()
-        assert await one.take() is False
+        assert await one.get() is Notice.PING
         notifier.ping()
         notifier.notify()
         notifier.ping()
-        assert await one.take() is True
+        assert await one.get() is Notice.CHANGED
         notifier.close()
-        assert await one.take() is None
+        assert await one.get() is Notice.END
         notifier.close()
     with notifier.subscribe() as late:
-        assert await late.take() is None
+        assert await late.get() is Notice.END
 
 
 async def test_only_so_many_pages_may_listen() -> None:

@@ -19,7 +19,7 @@ from zeroclaw.console.conversations import (
     text,
 )
 from zeroclaw.console.markup import joined
-from zeroclaw.console.policy import BadQuestion, Question, Suggestions, policy
+from zeroclaw.console.policy import Question, Suggestions, policy
 from zeroclaw.envelope import CheckedReceipt, off_the_record
 from zeroclaw.gate import approval as approvals
 from zeroclaw.gate.audit import Anchor, Broken, Cut, Entry, Intact, Kind
@@ -330,7 +330,7 @@ def test_what_a_call_would_touch_is_told_as_far_as_it_is_known() -> None:
 
 
 def test_a_question_that_cannot_be_put_says_why() -> None:
-    page = whole("policy", policy(PLACE, Question(), NOBODY, BadQuestion(why="`x` is nobody"), ()))
+    page = whole("policy", policy(PLACE, Question(), NOBODY, "`x` is nobody", ()))
     assert page.by_id("answer").words == "The questionx is nobody"
 
 
