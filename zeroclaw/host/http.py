@@ -133,6 +133,23 @@ class HttpClient(Protocol):
         ...
 
 
+async def read_whole(
+    http: HttpClient, request: HttpRequest, *, most_bytes: int
+) -> tuple[int, bytes]:
+    """Return an answer's status and body; of one that is too long a little more than is allowed.
+
+    Raises:
+        HttpFailed: There was no answer, or only part of one.
+    """
+    body = bytearray()
+    async with http.open(request) as answer:
+        async for chunk in answer.chunks:
+            body += chunk
+            if len(body) > most_bytes:
+                break
+        return answer.status, bytes(body)
+
+
 class _Lazy:
     """An `HttpClient` that loads its library when it is first used."""
 

@@ -7,9 +7,8 @@ import pytest
 
 from tests.emulators.model_server import ModelServer
 from tests.emulators.pages import Page, Pages
-from zeroclaw.host.http import http_client
 from zeroclaw.host.models.listing import Server, models_in
-from zeroclaw.host.models.servers import NoOffer, offers_of, on_loopback, probing_client
+from zeroclaw.host.models.servers import NoOffer, offers_of, on_loopback
 
 
 def listed(*names: object) -> bytes:
@@ -36,16 +35,14 @@ def test_only_a_list_of_models_is_one(body: bytes, models: tuple[str, ...] | Non
 
 
 async def test_a_server_is_asked_with_its_key_and_no_other() -> None:
-    http = http_client()
     async with Pages() as server:
         server.pages["/v1/models"] = Page(body=listed("a"))
-        found = await offers_of(http, f"{server.url}/v1/", api_key="k")
-        await offers_of(http, f"{server.url}/v1")
+        found = await offers_of(f"{server.url}/v1/", api_key="k")
+        await offers_of(f"{server.url}/v1")
         name = server.url.removeprefix("http://")
         assert found == Server(name=name, base_url=f"{server.url}/v1", models=("a",))
         keys = [headers.get("authorization") for _, headers in server.asked]
         assert keys == ["Bearer k", None]
-        await http.aclose()
 
 
 @pytest.mark.parametrize(
@@ -61,26 +58,22 @@ async def test_a_server_is_asked_with_its_key_and_no_other() -> None:
 )
 async def test_what_is_no_offer_is_told_in_one_line(page: Page, why: str) -> None:
     """P10. A redirect is not followed: whoever was asked is who answers."""
-    http = http_client()
     async with Pages() as server:
         server.pages["/v1/models"] = page
         server.pages["/elsewhere"] = Page(body=listed("b"))
         with pytest.raises(NoOffer, match=why):
-            await offers_of(http, f"{server.url}/v1", within_s=0.2 if page.hangs else 20)
+            await offers_of(f"{server.url}/v1", within_s=0.2 if page.hangs else 20)
         assert len(server.asked) == 1
-        await http.aclose()
 
 
 @pytest.mark.slow
 async def test_those_that_answer_are_found_in_the_order_in_which_they_are_named() -> None:
     """All at once: one that hangs costs its own time only. One that offers nothing is none."""
-    http = probing_client()
     async with Pages() as slow, Pages() as empty, Pages() as full, ModelServer() as model:
         slow.pages["/v1/models"] = Page(hangs=True)
         empty.pages["/v1/models"] = Page(body=listed())
         full.pages["/v1/models"] = Page(body=listed("a", "b"))
         asked = [f"{one.url}/v1" for one in (slow, empty, full)]
         async with asyncio.timeout(20):
-            found = await on_loopback(http, (*asked, model.url, "http://127.0.0.1:1/v1"))
+            found = await on_loopback((*asked, model.url, "http://127.0.0.1:1/v1"))
         assert [one.models for one in found] == [("a", "b"), ("scripted",)]
-        await http.aclose()

@@ -6,7 +6,7 @@ import platform
 import sqlite3
 import stat
 from collections.abc import Iterator
-from contextlib import aclosing, suppress
+from contextlib import suppress
 from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -29,7 +29,7 @@ from zeroclaw.host.clock import SystemClock
 from zeroclaw.host.control import FILE as SOCKET
 from zeroclaw.host.control import Unreachable
 from zeroclaw.host.ids import SystemIds
-from zeroclaw.host.models.servers import NoOffer, offers_of, probing_client
+from zeroclaw.host.models.servers import NoOffer, offers_of
 from zeroclaw.host.places import data_place, find_config, read_config
 from zeroclaw.host.references import resolve
 from zeroclaw.host.sandbox import Broken, Limits, self_test
@@ -164,8 +164,7 @@ async def _server(start: Start) -> Line:
     name = start.checked.redactor.redact(f"`{settings.model}` of {at}")
     key = start.checked.secrets_of(ANSWERS).get("api_key", "").strip()
     try:
-        async with aclosing(probing_client()) as http:
-            server = await offers_of(http, settings.base_url, api_key=key)
+        server = await offers_of(settings.base_url, api_key=key)
     except NoOffer as error:
         if error.status in _UNAUTHORIZED:
             why = f"it answered {error.status}; see that `provider.api_key` is its key"

@@ -3,7 +3,6 @@
 import asyncio
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import aclosing
 from pathlib import Path
 
 from msgspec.structs import asdict
@@ -12,7 +11,7 @@ from zeroclaw.cli.configuration import Loaded
 from zeroclaw.config.model import ProviderSettings
 from zeroclaw.host.models.files import ModelFile, model_files
 from zeroclaw.host.models.listing import USUAL, Server
-from zeroclaw.host.models.servers import NoOffer, offers_of, on_loopback, probing_client
+from zeroclaw.host.models.servers import NoOffer, offers_of, on_loopback
 from zeroclaw.host.references import resolve
 from zeroclaw.providers.local.provider import SHIPPED_FILE
 from zeroclaw.redact import without_credentials
@@ -68,13 +67,12 @@ async def listing(taken: Loaded, *, url: str) -> Listing:
         key = await asyncio.to_thread(_key_of, settings, silent)
         named[settings.base_url.rstrip("/")] = key
     servers: list[Server] = []
-    async with aclosing(probing_client()) as http:
-        for base_url, key in named.items():
-            try:
-                servers.append(await offers_of(http, base_url, api_key=key))
-            except NoOffer as error:
-                silent.append(str(error))
-        servers += await on_loopback(http, (one for one in USUAL if one not in named))
+    for base_url, key in named.items():
+        try:
+            servers.append(await offers_of(base_url, api_key=key))
+        except NoOffer as error:
+            silent.append(str(error))
+    servers += await on_loopback(one for one in USUAL if one not in named)
     files = await asyncio.to_thread(model_files, directory)
     return Listing(taken=taken, files=files, servers=tuple(servers), silent=tuple(silent))
 

@@ -4,7 +4,6 @@ import asyncio
 import os
 import sys
 from collections.abc import Mapping
-from contextlib import aclosing
 
 import click
 
@@ -15,7 +14,7 @@ from zeroclaw.daemon.model_choice import AUTO, Ask, Found, choose, keys_in, name
 from zeroclaw.host.clock import SystemClock
 from zeroclaw.host.ids import SystemIds
 from zeroclaw.host.models.listing import USUAL
-from zeroclaw.host.models.servers import NoOffer, offers_of, on_loopback, probing_client
+from zeroclaw.host.models.servers import NoOffer, offers_of, on_loopback
 from zeroclaw.provider import Provider
 from zeroclaw.redact import without_credentials
 from zeroclaw.value import replace
@@ -100,8 +99,7 @@ async def first_of(url: str) -> str:
     Raises:
         NoOffer: It does not answer, or offers none.
     """
-    async with aclosing(probing_client()) as http:
-        server = await offers_of(http, url)
+    server = await offers_of(url)
     if not server.models:
         message = (
             f"`{without_credentials(url)}` offers no model; load one there, or name it with --model"
@@ -124,6 +122,4 @@ async def look(
     """
     if named(settings) is not None:
         return Found()
-    async with aclosing(probing_client()) as http:
-        servers = await on_loopback(http, addresses)
-    return Found(servers=servers, keys=keys_in(environment))
+    return Found(servers=await on_loopback(addresses), keys=keys_in(environment))

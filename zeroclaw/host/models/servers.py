@@ -2,17 +2,18 @@
 
 import asyncio
 from collections.abc import Iterable
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from urllib.parse import urlsplit
 
 from zeroclaw.config.model import endpoint_url
 from zeroclaw.errors import ZeroclawError
-from zeroclaw.host.http import HttpClient, HttpFailed, HttpLimits, HttpRequest, http_client
+from zeroclaw.host.http import HttpFailed, HttpLimits, HttpRequest, http_client, read_whole
 from zeroclaw.host.models.listing import USUAL, Server, models_in
 from zeroclaw.redact import without_credentials
 
 LOOPBACK_S = 1.0
 """For servers on this machine: a model that is being loaded does not keep them from answering."""
+LIMITS = HttpLimits(connect_s=5.0, read_s=10.0)
 LARGEST_BYTES = 1_000_000
 _OK = 200
 
@@ -29,18 +30,10 @@ class NoOffer(ZeroclawError):
         self.status = status
 
 
-def probing_client() -> HttpClient:
-    """Return a client for `offers_of` and `on_loopback`; the caller closes it."""
-    return http_client(HttpLimits(connect_s=5.0, read_s=10.0))
-
-
-async def offers_of(
-    http: HttpClient, base_url: str, *, api_key: str = "", within_s: float = 10.0
-) -> Server:
+async def offers_of(base_url: str, *, api_key: str = "", within_s: float = 10.0) -> Server:
     """Ask one server.
 
     Args:
-        http: Follows no redirects.
         base_url: Up to and with `/v1`.
         api_key: Empty for none.
         within_s: Seconds for the whole answer.
@@ -60,8 +53,8 @@ async def offers_of(
         headers["Authorization"] = f"Bearer {api_key}"
     request = HttpRequest(method="GET", url=f"{base_url}/models", headers=headers)
     try:
-        async with asyncio.timeout(within_s):
-            status, body = await _get(http, request)
+        async with asyncio.timeout(within_s), aclosing(http_client(LIMITS)) as http:
+            status, body = await read_whole(http, request, most_bytes=LARGEST_BYTES)
     except TimeoutError as error:
         message = f"`{name}` did not say what it offers within {within_s:g} s"
         raise NoOffer(message) from error
@@ -76,28 +69,16 @@ async def offers_of(
     return Server(name=USUAL.get(base_url, name), base_url=base_url, models=models)
 
 
-async def on_loopback(
-    http: HttpClient, addresses: Iterable[str] = tuple(USUAL)
-) -> tuple[Server, ...]:
+async def on_loopback(addresses: Iterable[str] = tuple(USUAL)) -> tuple[Server, ...]:
     """Ask all of these at once; return those that offer a model, in the order of the addresses."""
     found: dict[str, Server] = {}
     asked = tuple(addresses)
 
     async def ask(base_url: str) -> None:
         with suppress(NoOffer):
-            found[base_url] = await offers_of(http, base_url, within_s=LOOPBACK_S)
+            found[base_url] = await offers_of(base_url, within_s=LOOPBACK_S)
 
     async with asyncio.TaskGroup() as group:
         for base_url in asked:
             group.create_task(ask(base_url), name=f"ask {base_url}")
     return tuple(found[one] for one in asked if one in found and found[one].models)
-
-
-async def _get(http: HttpClient, request: HttpRequest) -> tuple[int, bytes]:
-    body = bytearray()
-    async with http.open(request) as answer:
-        async for chunk in answer.chunks:
-            body += chunk
-            if len(body) > LARGEST_BYTES:
-                break
-        return answer.status, bytes(body)

@@ -36,6 +36,7 @@ from zeroclaw.host.http import (
     HttpRequest,
     HttpTimedOut,
     http_client,
+    read_whole,
 )
 from zeroclaw.message import FileKind, ToolDefinition
 from zeroclaw.provider import (
@@ -163,16 +164,12 @@ class OpenAIProvider:
         self, asked: HttpRequest, *, within_s: float, most_bytes: int
     ) -> bytes | None:
         """Return a whole answer, None where there is none in time."""
-        body = bytearray()
         try:
-            async with asyncio.timeout(within_s), self._http.open(asked) as answer:
-                async for chunk in answer.chunks:
-                    body += chunk
-                    if len(body) > most_bytes:
-                        break
+            async with asyncio.timeout(within_s):
+                _, body = await read_whole(self._http, asked, most_bytes=most_bytes)
         except (TimeoutError, HttpFailed):
             return None
-        return bytes(body)
+        return body
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
         """Ask, again while the endpoint is busy and nothing has come; see `Provider.stream`."""
