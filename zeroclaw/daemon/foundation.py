@@ -195,13 +195,12 @@ async def open_foundation(start: Start, openers: Openers, stack: AsyncExitStack)
     watched = bounded.reason if isinstance(bounded, cgroups.NoSubtree) else ""
     log("commands_bounded", by="a watch" if watched else "cgroups", why=watched)
     groups, shell_note = await open_tools(
-        config,
+        settings,
         subtree=None if isinstance(bounded, cgroups.NoSubtree) else bounded,
         store=store,
         hidden=_of_the_daemon(start.places),
         redact=start.checked.redactor.redact,
         version=start.version,
-        result_chars=lambda: settings.config.runtime.result_chars,
         stack=stack,
     )
     return Foundation(

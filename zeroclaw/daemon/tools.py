@@ -5,7 +5,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import cast
 
-from zeroclaw.config.model import Config, FetchSettings
+from zeroclaw.config.model import CurrentConfig
 from zeroclaw.context.notes import Notes
 from zeroclaw.conversation.downloads import AttachedFiles
 from zeroclaw.host import plugins, sandbox
@@ -19,18 +19,17 @@ from zeroclaw.turn.kept_results import KeptResults
 OURS = frozenset({"attachments", "fetch", "files", "notes", "results", "shell"})
 """Entry points of tools that are opened here, with settings of their own."""
 
-NO_SANDBOX = sandbox.Broken(reason="nobody has looked for one")
+NO_SANDBOX: sandbox.System | sandbox.Broken = sandbox.Broken(reason="nobody has looked for one")
 
 
 async def open_tools(
-    config: Config,
+    settings: CurrentConfig,
     *,
     store: Store,
     hidden: tuple[Path, ...],
     redact: Callable[[str], str],
     version: str,
     stack: AsyncExitStack,
-    result_chars: Callable[[], int] | None = None,
     subtree: Path | None = None,
 ) -> tuple[dict[str, tuple[Tool, ...]], str]:
     """Return the tools by group, and why there is no shell; `stack` closes what they opened.
@@ -41,29 +40,30 @@ async def open_tools(
     Raises:
         ConfigError: A tool of another package can't be opened.
     """
-    wanted = config.tools
+    wanted = settings.config.tools
     found: dict[str, tuple[Tool, ...]] = {}
-    note = ""
     if wanted.fetch.enabled:
-        found["fetch"] = _fetch(wanted.fetch, version, stack)
+        # With a client of its own that keeps no connection.
+        http = http_client(fetch.limits(wanted.fetch))
+        stack.push_async_callback(http.aclose)
+        found["fetch"] = fetch.tools(wanted.fetch, http=http, user_agent=f"zeroclaw/{version}")
     if wanted.files.enabled:
-        settings = files.FilesSettings(
-            max_read_bytes=wanted.files.max_read_bytes,
-            max_write_bytes=wanted.files.max_write_bytes,
-            max_send_bytes=wanted.files.max_send_bytes,
-            hidden=hidden,
-            quota=Quota(wanted.shell.workspace_bytes),
+        found["files"] = files.tools(
+            files.FilesSettings(
+                max_read_bytes=wanted.files.max_read_bytes,
+                max_write_bytes=wanted.files.max_write_bytes,
+                max_send_bytes=wanted.files.max_send_bytes,
+                hidden=hidden,
+                quota=Quota(wanted.shell.workspace_bytes),
+            )
         )
-        found["files"] = files.tools(settings)
-    tested: sandbox.System | sandbox.Broken = NO_SANDBOX
+    tested = NO_SANDBOX
     limits = sandbox.Limits(
         memory_bytes=wanted.shell.memory_bytes, workspace_bytes=wanted.shell.workspace_bytes
     )
     if wanted.shell.enabled or wanted.attachments.enabled:
         tested = await sandbox.self_test(limits, network=wanted.shell.network, subtree=subtree)
     if wanted.shell.enabled:
-        if isinstance(tested, sandbox.Broken):
-            note = tested.reason
         found["shell"] = shell.tools(
             shell.ShellSettings(
                 sandbox=tested,
@@ -75,11 +75,12 @@ async def open_tools(
                 subtree=subtree,
             )
         )
-    found |= stored_tools(config, store, redact, result_chars, boxed=tested)
+    found |= stored_tools(settings, store, redact, boxed=tested)
     for name in plugins.names(plugins.TOOLS):
         if name not in OURS:
             found[name] = tools_of(name)
-    return found, note
+    why = tested.reason if isinstance(tested, sandbox.Broken) else ""
+    return found, why if wanted.shell.enabled else ""
 
 
 def by_name(groups: Mapping[str, tuple[Tool, ...]]) -> dict[str, Tool]:
@@ -99,38 +100,34 @@ def tools_of(package: str) -> tuple[Tool, ...]:
 
 
 def stored_tools(
-    config: Config,
+    settings: CurrentConfig,
     store: Store,
     redact: Callable[[str], str],
-    result_chars: Callable[[], int] | None = None,
     *,
     boxed: sandbox.System | sandbox.Broken = NO_SANDBOX,
 ) -> dict[str, tuple[Tool, ...]]:
     """Return those that work on what the store keeps: files that came, notes, cut results.
 
-    `boxed` is what files are read in; `result_chars` says how much the model reads at once by now, None for as configured.
+    `boxed` is what files are read in.
     """
+    wanted = settings.config.tools
     found: dict[str, tuple[Tool, ...]] = {}
-    answer_chars = result_chars or (lambda: config.runtime.result_chars)
-    if config.tools.attachments.enabled:
+
+    def answer_chars() -> int:
+        return settings.config.runtime.result_chars
+
+    if wanted.attachments.enabled:
         found["attachments"] = attachments.tools(
             attachments.AttachmentsSettings(
                 store=AttachedFiles(store),
                 sandbox=boxed,
                 answer_chars=answer_chars,
-                timeout_s=config.tools.attachments.timeout_s,
-                memory_bytes=config.tools.attachments.memory_bytes,
+                timeout_s=wanted.attachments.timeout_s,
+                memory_bytes=wanted.attachments.memory_bytes,
             )
         )
-    if config.tools.notes.enabled:
-        found["notes"] = notes.tools(config.tools.notes, Notes(store), redact)
-    if config.tools.results.enabled:
+    if wanted.notes.enabled:
+        found["notes"] = notes.tools(wanted.notes, Notes(store), redact)
+    if wanted.results.enabled:
         found["results"] = results.tools(KeptResults(store), answer_chars)
     return found
-
-
-def _fetch(config: FetchSettings, version: str, stack: AsyncExitStack) -> tuple[Tool, ...]:
-    """Return the fetch tool, with a client of its own that keeps no connection."""
-    http = http_client(fetch.limits(config))
-    stack.push_async_callback(http.aclose)
-    return fetch.tools(config, http=http, user_agent=f"zeroclaw/{version}")

@@ -37,7 +37,7 @@ def world(tmp_path: Path) -> World:
 
 def offer(world: World) -> None:
     """Put the tools there that the configuration offers."""
-    found = stored_tools(world.config, world.store, Redactor((SECRET,)).redact)
+    found = stored_tools(world, world.store, Redactor((SECRET,)).redact)
     world.others = tuple(by_name(found).values())
 
 

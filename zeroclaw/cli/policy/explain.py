@@ -37,7 +37,7 @@ async def offered_here(config: Config, stack: AsyncExitStack) -> tuple[dict[str,
     empty = await open_store(Path(folder.name), clock=SystemClock())
     stack.push_async_callback(empty.aclose)
     groups, no_shell = await open_tools(
-        config,
+        LiveConfig(config, ()),
         store=empty,
         hidden=(),
         redact=str,
