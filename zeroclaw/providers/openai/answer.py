@@ -27,11 +27,11 @@ from zeroclaw.provider import (
     UsageReported,
 )
 from zeroclaw.providers.openai.fields import (
-    array_at,
     int_at,
     is_array,
     is_object,
     object_at,
+    objects_at,
     parse,
     text_at,
     whole,
@@ -169,8 +169,8 @@ class Assembly:
             usage = object_at(chunk, "usage") or object_at(object_at(chunk, "x_groq"), "usage")
             self._usage = _usage(usage) if usage else self._usage
         events: list[StreamEvent] = []
-        for choice in array_at(chunk, "choices"):
-            if is_object(choice) and not int_at(choice, "index"):
+        for choice in objects_at(chunk, "choices"):
+            if not int_at(choice, "index"):
                 message = object_at(choice, "message")
                 fields = object_at(choice, "delta") or message
                 if reasoned := self._reasoned(fields):
@@ -223,9 +223,7 @@ class Assembly:
     def _say(self, delta: dict[str, object]) -> None:
         """Take text; a refusal in its own field is what a person should read as well."""
         text = text_at(delta, "content") or text_at(delta, "refusal")
-        for part in array_at(delta, "content"):
-            if is_object(part):
-                text += text_at(part, "text")
+        text += "".join(text_at(part, "text") for part in objects_at(delta, "content"))
         if text:
             self._pieces.append(text)
 
@@ -233,14 +231,11 @@ class Assembly:
         """Take reasoning; where a flat text comes beside blocks it is theirs, for display."""
         text = text_at(delta, "reasoning") or text_at(delta, "reasoning_content")
         from_blocks = ""
-        for fragment in array_at(delta, "reasoning_details"):
-            if is_object(fragment):
-                self._is_blank = False
-                self._merge(fragment)
-                from_blocks += text_at(fragment, "text") or text_at(fragment, "summary")
-        for part in array_at(delta, "content"):
-            if is_object(part):
-                text += _thinking(part)
+        for fragment in objects_at(delta, "reasoning_details"):
+            self._is_blank = False
+            self._merge(fragment)
+            from_blocks += text_at(fragment, "text") or text_at(fragment, "summary")
+        text += "".join(map(_thinking, objects_at(delta, "content")))
         text = self._reasoning.join(text or from_blocks)
         if text.strip():
             self._is_blank = False
@@ -274,27 +269,19 @@ class Assembly:
                 block[name] = value
 
     def _called(self, delta: dict[str, object], *, is_stream: bool) -> None:
-        for fragment in array_at(delta, "tool_calls"):
-            if is_object(fragment):
-                function = object_at(fragment, "function")
-                draft = self._draft(fragment, function, is_stream=is_stream)
-                draft.id = draft.id or text_at(fragment, "id")
-                draft.name = draft.name or text_at(function, "name")
-                arguments = function.get("arguments")
-                if is_object(arguments) or is_array(arguments):  # some servers parse them for us
-                    arguments = json.dumps(arguments, ensure_ascii=False)
-                if isinstance(arguments, str):
-                    draft.pieces.append(arguments)
+        for fragment in objects_at(delta, "tool_calls"):
+            function, id_ = object_at(fragment, "function"), text_at(fragment, "id")
+            name, arguments = text_at(function, "name"), function.get("arguments")
+            draft = self._draft(int_at(fragment, "index"), id_, name, is_stream=is_stream)
+            draft.id = draft.id or id_
+            draft.name = draft.name or name
+            if is_object(arguments) or is_array(arguments):  # some servers parse them for us
+                arguments = json.dumps(arguments, ensure_ascii=False)
+            if isinstance(arguments, str):
+                draft.pieces.append(arguments)
 
-    def _draft(
-        self, fragment: dict[str, object], function: dict[str, object], *, is_stream: bool
-    ) -> _CallDraft:
+    def _draft(self, index: int | None, id_: str, name: str, *, is_stream: bool) -> _CallDraft:
         """Find the call that a fragment belongs to, or begin one."""
-        index, id_, name = (
-            int_at(fragment, "index"),
-            text_at(fragment, "id"),
-            text_at(function, "name"),
-        )
         if is_stream:
             for draft in reversed(self._calls):
                 if index in (None, draft.index) and not _begins(draft, index, id_, name):
@@ -327,14 +314,10 @@ class Assembly:
 
 def error_in(chunk: dict[str, object]) -> object:
     """Return the error that a chunk holds instead of an answer, None for none."""
-    if chunk.get("error"):
-        return chunk["error"]
-    for choice in array_at(chunk, "choices"):
-        if is_object(choice) and choice.get("error"):
-            return choice["error"]
-    if chunk.get("object") == "error":  # vLLM
-        return chunk
-    return None
+    for one in (chunk, *objects_at(chunk, "choices")):
+        if one.get("error"):
+            return one["error"]
+    return chunk if chunk.get("object") == "error" else None  # vLLM
 
 
 def _begins(draft: _CallDraft, index: int | None, id_: str, name: str) -> bool:
@@ -352,7 +335,7 @@ def _begins(draft: _CallDraft, index: int | None, id_: str, name: str) -> bool:
 
 def _thinking(part: dict[str, object]) -> str:
     """Return the text of a Mistral `thinking` part."""
-    inner = (text_at(piece, "text") for piece in array_at(part, "thinking") if is_object(piece))
+    inner = (text_at(piece, "text") for piece in objects_at(part, "thinking"))
     return "".join(inner) or text_at(part, "thinking")
 
 

@@ -28,6 +28,14 @@ def parse(text: str) -> object:
         raise ValueError(message) from error
 
 
+def parse_bytes(body: bytes) -> object:
+    """Parse an answer that may be anything; what is no JSON is None."""
+    try:
+        return parse(body.decode(errors="replace"))
+    except ValueError:
+        return None
+
+
 def is_object(value: object) -> TypeGuard[dict[str, object]]:
     """Whether parsed JSON is an object; the names in one are always texts."""
     return isinstance(value, dict)
@@ -48,6 +56,11 @@ def array_at(fields: Mapping[str, object], name: str) -> list[object]:
     """Return an array, empty when there is none."""
     value = fields.get(name)
     return value if is_array(value) else []
+
+
+def objects_at(fields: Mapping[str, object], name: str) -> list[dict[str, object]]:
+    """Return the objects of an array."""
+    return [one for one in array_at(fields, name) if is_object(one)]
 
 
 def text_at(fields: Mapping[str, object], name: str) -> str:

@@ -118,7 +118,10 @@ class OpenAIProvider:
 
     def _told(self) -> ProviderFacts:
         endpoint, told = self._endpoint, self._settings.takes
-        window, said_by = self._window()
+        known, said_by = self._asked_window, "the endpoint"
+        if known is None:
+            known, said_by = known_window(endpoint.model), f"the table of {AS_OF}"
+        window, said_by = bounded_window(known, said_by, endpoint.context_tokens)
         counted_by = BY_LLAMA_CPP if self._tokenize_url else ""
         return ProviderFacts(
             model=endpoint.model,
@@ -127,12 +130,6 @@ class OpenAIProvider:
             takes=_known_to_take(endpoint) if told is None else frozenset(told),
             counted_by=self._settings.tokenizer or counted_by,
         )
-
-    def _window(self) -> tuple[int | None, str]:
-        known, said_by = self._asked_window, "the endpoint"
-        if known is None:
-            known, said_by = known_window(self._endpoint.model), f"the table of {AS_OF}"
-        return bounded_window(known, said_by, self._endpoint.context_tokens)
 
     async def measure(self) -> None:
         """Look into the endpoint's list of models; see `Measuring.measure`."""
@@ -173,8 +170,7 @@ class OpenAIProvider:
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
         """Ask, again while the endpoint is busy and nothing has come; see `Provider.stream`."""
-        posted = self._post(request)
-        has_yielded = False
+        posted, has_yielded = self._post(request), False
         attempt, may_repeat_freely = 1, True
         while True:
             try:
@@ -182,24 +178,18 @@ class OpenAIProvider:
                     async for event in events:
                         has_yielded = True
                         yield event
-            except HttpCut as error:
-                # A kept-alive connection that the peer had just closed says nothing about the
-                # peer, so the first one costs no attempt and no wait.
-                wait_s = 0.0 if may_repeat_freely else self._wait_s(attempt, None)
-                if not may_repeat_freely:
-                    attempt = self._next_attempt(attempt, wait_s, self._unreached(error))
-                may_repeat_freely = False
-            except HttpFailed as error:
-                wait_s = self._wait_s(attempt, None)
-                attempt = self._next_attempt(attempt, wait_s, self._unreached(error))
-            except ProviderOverloaded as error:
+            except (HttpFailed, ProviderOverloaded) as error:
                 if has_yielded:
                     raise StreamBroken(str(error)) from error
-                wait_s = self._wait_s(attempt, error.retry_after_s)
-                attempt = self._next_attempt(attempt, wait_s, error)
+                # A kept-alive connection that the peer had just closed says nothing about the
+                # peer, so the first one costs no attempt and no wait.
+                if isinstance(error, HttpCut) and may_repeat_freely:
+                    may_repeat_freely = False
+                else:
+                    await self._wait(attempt, error)
+                    attempt += 1
             else:
                 return
-            await self._context.clock.sleep(wait_s)
 
     async def aclose(self) -> None:
         """Close the connections; safe twice."""
@@ -227,19 +217,21 @@ class OpenAIProvider:
             headers["Authorization"] = f"Bearer {self._endpoint.api_key}"
         return headers
 
-    def _wait_s(self, attempt: int, asked_s: float | None) -> float:
-        """Choose how long to wait: what the endpoint asked, else doubling, spread by chance."""
-        if asked_s is not None:
-            return asked_s
-        return AGAIN.wait_s(attempt, self._context.jitter())
+    async def _wait(self, attempt: int, error: HttpFailed | ProviderOverloaded) -> None:
+        """Wait before the next attempt: as the endpoint asked, else doubling, spread by chance.
 
-    def _next_attempt(self, attempt: int, wait_s: float, error: ZeroclawError) -> int:
-        """Count one attempt more, or give up by raising `error`."""
+        Raises:
+            ZeroclawError: There is none; it says why the last one failed.
+        """
+        wait_s = error.retry_after_s if isinstance(error, ProviderOverloaded) else None
+        if wait_s is None:
+            wait_s = AGAIN.wait_s(attempt, self._context.jitter())
+        why = self._unreached(error) if isinstance(error, HttpFailed) else error
         is_final = attempt >= self._settings.attempts or wait_s > LONGEST_RETRY_AFTER_S
-        if is_final or not isinstance(error, TryAgain) or isinstance(error, _Silent):
-            raise error
+        if is_final or not isinstance(why, TryAgain) or isinstance(why, _Silent):
+            raise why
         self._log("provider_retried", endpoint=self._name, attempt=attempt, wait_s=wait_s)
-        return attempt + 1
+        await self._context.clock.sleep(wait_s)
 
     def _unreached(self, error: HttpFailed) -> ZeroclawError:
         """Say in the contract's words why no answer began."""
@@ -259,18 +251,34 @@ class OpenAIProvider:
                 return ProviderRejected(f"`{self._name}` can't be asked: {error}")
 
     async def _ask(self, posted: HttpRequest) -> AsyncGenerator[StreamEvent, None]:
-        """Post once.
+        """Post once, and turn a 200's body into events, watching that it moves on.
 
         Raises:
             HttpFailed: The answer did not begin.
             ZeroclawError: As `Provider.stream` says.
         """
+        body = Body(endpoint=self._name, redact=self._redact)
+        left_s = self._settings.stall_s
         async with self._http.open(posted) as answer:
             if answer.status != OK:
                 raise await self._refusal(answer)
-            async with aclosing(self._read(answer.chunks)) as events:
-                async for event in events:
+            while not body.is_done:
+                try:
+                    chunk, left_s = await self._next(answer.chunks, left_s)
+                except StreamBroken:
+                    if not body.has_finish:
+                        raise
+                    break  # the answer is whole; only its usage may be lost
+                if chunk is None:
+                    break
+                for event in body.feed(chunk):
                     yield event
+                if body.has_progressed:
+                    left_s = GRACE_S if body.has_finish else self._settings.stall_s
+            for event in body.end():
+                yield event
+            if body.is_done:
+                await self._drain(answer.chunks)
 
     async def _refusal(self, answer: HttpAnswer) -> ZeroclawError:
         """Read why an answer is not 200."""
@@ -295,28 +303,6 @@ class OpenAIProvider:
         """Take our key out of a foreign text, and every other secret that is known."""
         key = self._endpoint.api_key
         return self._context.redact(text.replace(key, "***") if key else text)
-
-    async def _read(self, chunks: AsyncIterator[bytes]) -> AsyncGenerator[StreamEvent, None]:
-        """Turn a 200's body into events, watching that it moves on."""
-        body = Body(endpoint=self._name, redact=self._redact)
-        left_s = self._settings.stall_s
-        while not body.is_done:
-            try:
-                chunk, left_s = await self._next(chunks, left_s)
-            except StreamBroken:
-                if not body.has_finish:
-                    raise
-                break  # the answer is whole; only its usage may be lost
-            if chunk is None:
-                break
-            for event in body.feed(chunk):
-                yield event
-            if body.has_progressed:
-                left_s = GRACE_S if body.has_finish else self._settings.stall_s
-        for event in body.end():
-            yield event
-        if body.is_done:
-            await self._drain(chunks)
 
     async def _next(
         self, chunks: AsyncIterator[bytes], left_s: float

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from msgspec.json import encode
 
-from zeroclaw.providers.openai.fields import array_at, is_object, parse, whole
+from zeroclaw.providers.openai.fields import array_at, is_object, parse_bytes, whole
 
 _APART = -1
 
@@ -24,10 +24,7 @@ def tokenize_body(texts: Sequence[str]) -> bytes:
 
 def sizes_in(body: bytes, count: int) -> tuple[int, ...] | None:
     """Return how many tokens each of so many texts has; None where the answer does not say."""
-    try:
-        answered = parse(body.decode(errors="replace"))
-    except ValueError:
-        return None
+    answered = parse_bytes(body)
     sizes: list[int] = []
     size = 0
     for token in array_at(answered, "tokens") if is_object(answered) else ():

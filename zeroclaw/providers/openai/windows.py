@@ -7,11 +7,10 @@ was trained for, which may be more and is not taken; the refusals of older ones 
 """
 
 from zeroclaw.providers.openai.fields import (
-    array_at,
     is_array,
     is_object,
     object_at,
-    parse,
+    parse_bytes,
     text_at,
 )
 
@@ -44,27 +43,23 @@ WINDOWS: tuple[tuple[str, int], ...] = (
 
 def window_in(body: bytes, model: str) -> int | None:
     """Return what an endpoint's list of models says of one; None when it does not say."""
-    try:
-        listed = parse(body.decode(errors="replace"))
-    except ValueError:
-        return None
-    models = listed.get("data") if is_object(listed) else listed
-    for one in models if is_array(models) else ():
-        if is_object(one) and model in (text_at(one, "id"), text_at(one, "name")):
+    for one in _models(body):
+        if model in (text_at(one, "id"), text_at(one, "name")):
             said = [*map(one.get, NAMES), object_at(one, "meta").get("n_ctx")]
-            found = [size for size in said if isinstance(size, int) and LEAST <= size <= MOST]
-            return found[0] if found else None
+            found = (size for size in said if isinstance(size, int) and LEAST <= size <= MOST)
+            return next(found, None)
     return None
 
 
 def is_llama_cpp(body: bytes) -> bool:
     """Tell by a list of models whether llama.cpp's server wrote it."""
-    try:
-        listed = parse(body.decode(errors="replace"))
-    except ValueError:
-        return False
-    models = array_at(listed, "data") if is_object(listed) else ()
-    return any(is_object(one) and text_at(one, "owned_by") == "llamacpp" for one in models)
+    return any(text_at(one, "owned_by") == "llamacpp" for one in _models(body))
+
+
+def _models(body: bytes) -> list[dict[str, object]]:
+    listed = parse_bytes(body)
+    models = listed.get("data") if is_object(listed) else listed
+    return [one for one in models if is_object(one)] if is_array(models) else []
 
 
 def known_window(model: str) -> int | None:
