@@ -149,7 +149,7 @@ def on_a_terminals_line(outcome: Outcome) -> str:
 
 def on_a_screen(outcome: Outcome) -> str:
     """As a person sees it in a terminal, before and after its endings."""
-    screen = Cards(Ink(moves=False, colours=False))
+    screen = Cards(ink=Ink(moves=False, colours=False))
     before = terminal.line(local.card("m", Outcome(card=outcome.card, endings=()), AT), 1)
     return screen.take(before) + screen.take(terminal.line(local.card("m", outcome, AT), 2))
 

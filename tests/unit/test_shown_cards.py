@@ -123,7 +123,7 @@ def on_the_page(outcome: Outcome) -> str:
 def on_a_screen(outcome: Outcome) -> str:
     """As a person sees it in a terminal, the frame taken away."""
     item = terminal.line(local.card("m", outcome, AT), 1)
-    lines = Cards(Ink(moves=False, colours=False)).take(item).split("\n")
+    lines = Cards(ink=Ink(moves=False, colours=False)).take(item).split("\n")
     edge = "│    "
     return "\n".join(line.removeprefix(edge) for line in lines[3:-2])
 

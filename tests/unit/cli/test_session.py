@@ -29,7 +29,7 @@ from zeroclaw import (
 )
 from zeroclaw.cli.chat.connection import STREAM, Link, NoTerminal
 from zeroclaw.cli.chat.keyboard import Ended, Event, Interrupted, Typed
-from zeroclaw.cli.chat.screen import Ink, View
+from zeroclaw.cli.chat.screen import Cards, Ink, View
 from zeroclaw.cli.chat.session import Session, Unanswered
 from zeroclaw.errors import ZeroclawError
 from zeroclaw.host.answers import Status
@@ -145,7 +145,7 @@ class Sitting:
         self.link = Link(place, clock=clock, token=ids.ulid)
         self.session = Session(
             link=self.link,
-            view=View(ink, history=0),
+            view=View(cards=Cards(ink=ink), history=0),
             write=self._write,
             status=bot.status,
             clock=clock,

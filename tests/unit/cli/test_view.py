@@ -22,7 +22,7 @@ from zeroclaw import (
     Outgoing,
     escape_invisible,
 )
-from zeroclaw.cli.chat.screen import Ink, View
+from zeroclaw.cli.chat.screen import Cards, Ink, View
 
 Line = Mapping[str, object]
 
@@ -77,7 +77,7 @@ def ended(how: str, by: str = "ann", reason: str = "") -> Line:
 
 
 def live_view(ink: Ink, *before: Line, history: int = 10) -> View:
-    view = View(ink, history=history)
+    view = View(cards=Cards(ink=ink), history=history)
     view.take({"type": "snapshot", "number": 0})
     for line in before:
         view.take(line)
@@ -316,7 +316,7 @@ def test_on_a_terminal_a_true_mark_is_inverse_even_without_colours() -> None:
 
 def test_the_snapshot_shows_the_last_messages_and_what_is_still_going_on() -> None:
     """Older ones are known, but not shown."""
-    view = View(SCREEN, history=1)
+    view = View(cards=Cards(ink=SCREEN), history=1)
     view.take({"type": "snapshot", "number": 0})
     for line in (
         item("old", key="k0"),
@@ -329,7 +329,7 @@ def test_the_snapshot_shows_the_last_messages_and_what_is_still_going_on() -> No
     assert shown.startswith(f"» hi\n─── now ───\n{HEAD} ann asks; answer until")
     assert shown.endswith("● grow")
     assert "old" not in shown
-    assert ([one.approval for one in view.open_calls], view.answered) == (["a1"], 0)
+    assert ([one.approval for one in view.cards.open_calls], view.answered) == (["a1"], 0)
 
 
 def test_after_a_lost_connection_only_news_is_shown() -> None:
@@ -378,7 +378,7 @@ def test_each_ending_is_told_once() -> None:
         f"{SCREEN.badge('❌ 2')}  shell denied by bob: no\n",
         "",
     )
-    assert view.open_calls == ()
+    assert view.cards.open_calls == ()
 
 
 def test_a_card_that_ended_while_away_shows_its_ending_only() -> None:

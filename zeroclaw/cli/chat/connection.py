@@ -13,6 +13,7 @@ from zeroclaw.backoff import BackOff
 from zeroclaw.clock import Clock
 from zeroclaw.errors import NeedsOperator
 from zeroclaw.host.control import Lines, Unreachable, connect
+from zeroclaw.value import Struct, field
 
 STREAM = "chat"
 AGAIN = BackOff(first_s=0.2, longest_s=2.0)
@@ -26,27 +27,22 @@ class NoTerminal(NeedsOperator):
     """Raised when the daemon runs, but without a terminal channel."""
 
 
-class Link:
+class Link(Struct):
     """One client of the daemon's chat.
 
     Attributes:
+        place: The data directory.
+        clock: For waits between two tries.
+        token: Makes an id that no message has had.
         pending: Lines that are not known to be stored, by id, oldest first.
     """
 
-    def __init__(self, place: Path, *, clock: Clock, token: Callable[[], str]) -> None:
-        """Connect to nothing yet.
-
-        Args:
-            place: The data directory.
-            clock: For waits between two tries.
-            token: Makes an id that no message has had.
-        """
-        self._place = place
-        self._clock = clock
-        self._token = token
-        self._lines: Lines | None = None  # while they are open
-        self._has_stood = False
-        self.pending: dict[str, Line] = {}
+    place: Path
+    clock: Clock
+    token: Callable[[], str]
+    pending: dict[str, Line] = field(default_factory=dict[str, Line])
+    _lines: Lines | None = None  # while they are open
+    _has_stood: bool = False
 
     async def run(self, heard: Callable[[Line], None], lost: Callable[[], None]) -> None:
         """Stay connected until cancelled.
@@ -59,7 +55,7 @@ class Link:
             Unreachable: There was no daemon at the first try.
             NoTerminal: There is one, without a terminal channel.
         """
-        lines = await connect(self._place)
+        lines = await connect(self.place)
         tries = 0
         while True:
             try:
@@ -71,9 +67,9 @@ class Link:
             lines = None
             while lines is None:
                 tries += 1
-                await self._clock.sleep(AGAIN.wait_s(tries))
+                await self.clock.sleep(AGAIN.wait_s(tries))
                 try:
-                    lines = await connect(self._place)
+                    lines = await connect(self.place)
                 except Unreachable:
                     lines = None
 
@@ -87,7 +83,7 @@ class Link:
         return self._write({"type": "press", **pressed})
 
     def _write(self, line: Line) -> str:
-        key = self._token()
+        key = self.token()
         self.pending[key] = {**line, "id": key}
         self._send(self.pending[key])
         return key
@@ -133,5 +129,5 @@ class Link:
         return None
 
     async def _send_later(self, line: Line) -> None:
-        await self._clock.sleep(AGAIN_S)
+        await self.clock.sleep(AGAIN_S)
         self._send(line)

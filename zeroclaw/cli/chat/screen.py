@@ -19,7 +19,7 @@ from typing import cast
 from zeroclaw.card_words import CardWords
 from zeroclaw.text.escape import without_mark_signs
 from zeroclaw.text.language import ENGLISH
-from zeroclaw.value import Value
+from zeroclaw.value import Struct, Value, field
 
 Line = Mapping[str, object]
 """What the daemon sends, or a table within it."""
@@ -136,20 +136,19 @@ class OpenCall(Value):
     choices: tuple[str, ...]
 
 
-class Cards:
+class Cards(Struct, kw_only=True):
     """The cards of a conversation.
 
     Attributes:
+        ink: What the screen can do.
         fresh: How many were shown since a line was typed.
     """
 
-    def __init__(self, ink: Ink) -> None:
-        """Begin without any."""
-        self._ink = ink
-        self._open: dict[str, OpenCall] = {}
-        self._shown: set[str] = set()
-        self._ended: set[str] = set()
-        self.fresh = 0
+    ink: Ink
+    fresh: int = 0
+    _open: dict[str, OpenCall] = field(default_factory=dict[str, OpenCall])
+    _shown: set[str] = field(default_factory=set[str])
+    _ended: set[str] = field(default_factory=set[str])
 
     @property
     def open_calls(self) -> tuple[OpenCall, ...]:
@@ -181,7 +180,7 @@ class Cards:
     def _card(self, card: Line, calls: list[Line], choices: tuple[str, ...]) -> Iterator[str]:
         until = datetime.fromisoformat(str(card["deadline_at"])).astimezone()
         words = _words(card)
-        ink, who = self._ink, self._ink.line(card["asked_by"])
+        ink, who = self.ink, self.ink.line(card["asked_by"])
         head = words["head"].format_map({"who": who, "at": f"{until:%H:%M:%S}"})
         yield f"{ink.badge('┌')} {ink.warm(head)}"
         for call in calls:
@@ -211,7 +210,7 @@ class Cards:
                 yield self._ending(call, _table(ending))
 
     def _ending(self, call: Line, ending: Line) -> str:
-        how, ink = str(ending["how"]), self._ink
+        how, ink = str(ending["how"]), self.ink
         reason = f": {ending['reason']}" if ending.get("reason") else ""
         said = ink.line(f"{call['tool']} {ending.get('said', how)}{reason}")
         sign = ink.badge(f"{_ENDINGS.get(how, '·')} {call['number']}")
@@ -239,42 +238,36 @@ def _list(value: object) -> list[object]:
     return cast("list[object]", value) if isinstance(value, list) else []
 
 
-class View:
+class View(Struct, kw_only=True):
     """What stands on the screen, and what each line adds to it.
 
     Attributes:
-        ink: What the screen can do.
+        cards: The approval cards; their `ink` is that of the screen, and without moves only whole
+            messages are written.
+        history: How many earlier messages are shown first.
         answered: How many messages of the bot have come to their end since the view began.
         is_live: The snapshot is whole.
     """
 
-    def __init__(self, ink: Ink, *, history: int) -> None:
-        """Begin with an empty screen.
-
-        Args:
-            ink: What the screen can do; without moves only whole messages are written.
-            history: How many earlier messages are shown first.
-        """
-        self.ink = ink
-        self._history = history
-        self._cards = Cards(ink)
-        self._printed: dict[str, str] = {}
-        self._finals: dict[str, str] = {}
-        self._numbers: dict[str, int] = {}
-        self._own: set[str] = set()
-        self._before: list[Line] = []
-        self._tail = ""
-        self._tail_text = ""
-        self._has_loose_line = False
-        self._drafts: set[str] = set()
-        self._was_live = False
-        self.is_live = False
-        self.answered = 0
+    cards: Cards
+    history: int
+    is_live: bool = False
+    answered: int = 0
+    _printed: dict[str, str] = field(default_factory=dict[str, str])
+    _finals: dict[str, str] = field(default_factory=dict[str, str])
+    _numbers: dict[str, int] = field(default_factory=dict[str, int])
+    _own: set[str] = field(default_factory=set[str])
+    _before: list[Line] = field(default_factory=list[Line])
+    _tail: str = ""
+    _tail_text: str = ""
+    _has_loose_line: bool = False
+    _drafts: set[str] = field(default_factory=set[str])
+    _was_live: bool = False
 
     @property
-    def open_calls(self) -> tuple[OpenCall, ...]:
-        """Calls that wait for an answer."""
-        return self._cards.open_calls
+    def ink(self) -> Ink:
+        """What the screen can do."""
+        return self.cards.ink
 
     @property
     def is_drafting(self) -> bool:
@@ -303,7 +296,7 @@ class View:
         typed for one before, which ended as the next came.
         """
         self._has_loose_line = False
-        fresh, self._cards.fresh = self._cards.fresh, 0
+        fresh, self.cards.fresh = self.cards.fresh, 0
         return fresh <= 1 or not self.ink.moves
 
     def note(self, text: str) -> str:
@@ -351,7 +344,7 @@ class View:
             return "".join(self._item(line) for line in before)
         self._was_live = True
         over = [line for line in before if not _is_open(line)]
-        shown = over[len(over) - min(self._history, len(over)) :]
+        shown = over[len(over) - min(self.history, len(over)) :]
         for line in over:
             if line not in shown:
                 self._know(line)
@@ -367,7 +360,7 @@ class View:
         key = str(line["id"])
         self._finals[key] = self._printed[key] = str(line["text"])
         if line.get("kind") == "card":
-            self._cards.take(line)
+            self.cards.take(line)
 
     # --- items -----------------------------------------------------------------------------------
 
@@ -381,7 +374,7 @@ class View:
             case "person":
                 return self._person(key, str(line["text"]))
             case "card":
-                shown = self._cards.take(line)
+                shown = self.cards.take(line)
                 return self._fresh() + shown if shown else ""
             case _:
                 is_draft = line.get("draft") is True

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from zeroclaw.cli.chat.connection import Line, Link
 from zeroclaw.cli.chat.keyboard import Ended, Event, Interrupted, Typed, typed
-from zeroclaw.cli.chat.screen import KEYS, Ink, View
+from zeroclaw.cli.chat.screen import KEYS, Cards, Ink, View
 from zeroclaw.cli.client import ask
 from zeroclaw.clock import Clock
 from zeroclaw.errors import Refused, ZeroclawError, first_of
@@ -114,14 +114,14 @@ class Session(Struct, kw_only=True):
     async def quiet(self, *, or_card: bool) -> None:
         """Wait until all that was said is answered, or a card waits for a person."""
         idle = open_for = 0
-        while not (or_card and self.view.open_calls):
+        while not (or_card and self.view.cards.open_calls):
             idle = idle + 1 if await self._is_idle() else 0
             is_answered = self.view.answered >= self._said
             if (idle and is_answered) or idle >= _IDLE_POLLS:
                 return
-            if is_answered and self._still >= _STILL_POLLS and not self.view.open_calls:
+            if is_answered and self._still >= _STILL_POLLS and not self.view.cards.open_calls:
                 return
-            open_for = open_for + 1 if self.view.open_calls and not self.approves else 0
+            open_for = open_for + 1 if self.view.cards.open_calls and not self.approves else 0
             if open_for >= _CARD_POLLS:
                 message = (
                     "a call waits for an approval, and nothing more can be typed here; answer it "
@@ -162,7 +162,7 @@ class Session(Struct, kw_only=True):
         self._show(self.view.note("the daemon is gone; I go on when it is back"))
 
     def _approve(self) -> None:
-        for call in self.view.open_calls:
+        for call in self.view.cards.open_calls:
             if call.approval not in self._pressed:
                 self._pressed.add(call.approval)
                 self.link.press(call.approval, "once", call.card)
@@ -171,7 +171,7 @@ class Session(Struct, kw_only=True):
 
     def _enter(self, text: str) -> None:
         is_sure = self.view.entered()
-        word, calls = text.strip().lower(), self.view.open_calls
+        word, calls = text.strip().lower(), self.view.cards.open_calls
         choice = KEYS.get(word)
         if len(calls) == 1 and choice is not None and choice in calls[0].choices:
             if is_sure:
@@ -206,7 +206,7 @@ class Session(Struct, kw_only=True):
 
     def _prompt(self) -> None:
         is_busy = self.view.is_drafting or self.view.answered < self._awaited
-        if (self.view.open_calls or not is_busy) and not self.approves:
+        if (self.view.cards.open_calls or not is_busy) and not self.approves:
             self._show(self.view.prompt())
 
 
@@ -226,7 +226,7 @@ async def sit(place: Path, *, first: tuple[str, ...] = (), approves: bool = Fals
     clock = SystemClock()
     session = Session(
         link=Link(place, clock=clock, token=lambda: secrets.token_hex(12)),
-        view=View(ink, history=HISTORY if ink.moves else 0),
+        view=View(cards=Cards(ink=ink), history=HISTORY if ink.moves else 0),
         write=_write,
         status=lambda: ask(place, "status", Status),
         clock=clock,

@@ -77,11 +77,10 @@ class _CallDraft(Struct, kw_only=True):
             return False
 
 
-class _Seam:
+class _Seam(Struct):
     """Joins texts that were cut inside a surrogate pair, as JSON escapes allow."""
 
-    def __init__(self) -> None:
-        self._held = ""
+    _held: str = ""
 
     def join(self, text: str) -> str:
         """Return what can leave now."""
@@ -120,18 +119,17 @@ class _Piece(Struct):
 _PIECE = Decoder(_Piece)
 
 
-class Assembly:
+class Assembly(Struct, eq=False):
     """One answer while it comes."""
 
-    def __init__(self) -> None:
-        self._finish = ""
-        self._usage: Usage | None = None
-        self._calls: list[_CallDraft] = []
-        self._blocks: list[dict[str, object]] = []
-        self._pieces: list[str] = []
-        self._text = _Seam()
-        self._reasoning = _Seam()
-        self._is_blank = True
+    _finish: str = ""
+    _usage: Usage | None = None
+    _calls: list[_CallDraft] = field(default_factory=list[_CallDraft])
+    _blocks: list[dict[str, object]] = field(default_factory=list[dict[str, object]])
+    _pieces: list[str] = field(default_factory=list[str])
+    _text: _Seam = field(default_factory=_Seam)
+    _reasoning: _Seam = field(default_factory=_Seam)
+    _is_blank: bool = True
 
     @property
     def has_finish(self) -> bool:

@@ -12,6 +12,7 @@ from zeroclaw.providers.openai.answer import Assembly, error_in
 from zeroclaw.providers.openai.fields import is_array, is_object, parse
 from zeroclaw.providers.openai.refusal import Refusal, means, read_body, read_error
 from zeroclaw.sse import SseEvent, SseState, feed, finish
+from zeroclaw.value import Struct, field
 
 # Far above any answer; an endpoint that streams for ever ends here.
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
@@ -20,31 +21,26 @@ BLANK = b"\xef\xbb\xbf \t\r\n"
 LAST = "[DONE]"
 
 
-class Body:
+class Body(Struct, kw_only=True):
     """One answer's bytes.
 
     Attributes:
+        endpoint: How the endpoint is called in errors.
+        redact: Takes secrets out of what it says in them.
         has_progressed: The last `feed` held data; pings and comments are none.
         is_done: `[DONE]` came; what follows holds nothing.
     """
 
-    def __init__(
-        self,
-        *,
-        endpoint: str,
-        redact: Callable[[str], str],
-        max_bytes: int = MAX_ANSWER_BYTES,
-    ) -> None:
-        self.has_progressed = False
-        self.is_done = False
-        self._endpoint = endpoint
-        self._redact = redact
-        self._max_bytes = max_bytes
-        self._size = 0
-        self._kind = ""
-        self._kept: list[bytes] = []
-        self._sse = SseState()
-        self._assembly = Assembly()
+    endpoint: str
+    redact: Callable[[str], str]
+    max_bytes: int = MAX_ANSWER_BYTES
+    has_progressed: bool = False
+    is_done: bool = False
+    _size: int = 0
+    _kind: str = ""
+    _kept: list[bytes] = field(default_factory=list[bytes])
+    _sse: SseState = SseState()
+    _assembly: Assembly = field(default_factory=Assembly)
 
     @property
     def has_finish(self) -> bool:
@@ -61,8 +57,8 @@ class Body:
         """
         self.has_progressed = False
         self._size += len(chunk)
-        if self._size > self._max_bytes:
-            message = f"`{self._endpoint}` sent more than {self._max_bytes} bytes"
+        if self._size > self.max_bytes:
+            message = f"`{self.endpoint}` sent more than {self.max_bytes} bytes"
             raise StreamBroken(message)
         if not self._kind:
             chunk = self._decide(chunk)
@@ -79,7 +75,7 @@ class Body:
     def end(self) -> Iterator[StreamEvent]:
         """Hand over what was waiting for the end, `Finished` last; raises as `feed`."""
         if self._kind == "page":
-            message = f"`{self._endpoint}` answered with a web page; check `provider.base_url`"
+            message = f"`{self.endpoint}` answered with a web page; check `provider.base_url`"
             raise ProviderRejected(message)
         if self._kind == "json":
             yield from self._whole(b"".join(self._kept))
@@ -122,10 +118,10 @@ class Body:
         except ValueError as error:
             if is_error:
                 raise self._means(Refusal(status=0, words=frozenset(), text=data)) from error
-            message = f"`{self._endpoint}` sent an event that is not JSON"
+            message = f"`{self.endpoint}` sent an event that is not JSON"
             raise StreamBroken(message) from error
         if not is_object(chunk):
-            message = f"`{self._endpoint}` sent an event that is not a JSON object"
+            message = f"`{self.endpoint}` sent an event that is not a JSON object"
             raise StreamBroken(message)
         error = error_in(chunk) or (chunk if is_error else None)
         if error is not None:
@@ -138,7 +134,7 @@ class Body:
         try:
             answer = parse(text)
         except ValueError as error:
-            message = f"`{self._endpoint}` sent an answer that is not whole JSON"
+            message = f"`{self.endpoint}` sent an answer that is not whole JSON"
             raise StreamBroken(message) from error
         if is_array(answer) and answer:
             answer = answer[0]
@@ -149,4 +145,4 @@ class Body:
         yield from self._assembly.end(is_stream=False)
 
     def _means(self, refusal: Refusal) -> Exception:
-        return means(refusal, endpoint=self._endpoint, redact=self._redact)
+        return means(refusal, endpoint=self.endpoint, redact=self.redact)

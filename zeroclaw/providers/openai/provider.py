@@ -53,6 +53,7 @@ from zeroclaw.providers.openai.request import encode_request, encode_tools
 from zeroclaw.providers.openai.tokenize import sizes_in, tokenize_body
 from zeroclaw.providers.openai.windows import AS_OF, is_llama_cpp, known_window, window_in
 from zeroclaw.redact import without_credentials
+from zeroclaw.value import Struct
 
 OK = 200
 AGAIN = BackOff(first_s=0.5, longest_s=8.0)
@@ -88,36 +89,32 @@ class _Silent(ProviderUnreachable):
     """Raised when an endpoint was waited for long enough; asking again would double that."""
 
 
-class OpenAIProvider:
-    """A `Provider` over one endpoint; see there for what `stream` promises."""
+class OpenAIProvider(Struct, eq=False, kw_only=True):
+    """A `Provider` over one endpoint; see there for what `stream` promises.
 
-    def __init__(
-        self,
-        *,
-        endpoint: Endpoint,
-        http: HttpClient,
-        context: ProviderContext,
-        settings: ProviderSettings,
-    ) -> None:
-        _check(endpoint)
-        self._endpoint = endpoint
-        self._http = http
-        self._context = context
-        self._log = context.log
-        self._settings = settings
-        self._asked_window: int | None = None
-        self._tokenize_url = endpoint.tokenize_url
-        self._facts = self._told()
-        self._tools: tuple[Sequence[ToolDefinition], Raw] = ((), Raw(b"[]"))
-        self._name = urlsplit(without_credentials(endpoint.base_url)).netloc.removeprefix("…@")
+    Attributes:
+        facts: What is known by now; kept, for rooms ask for it several times a turn.
+    """
 
-    @property
-    def facts(self) -> ProviderFacts:
-        """What the configuration says; rooms ask for it several times a turn."""
-        return self._facts
+    endpoint: Endpoint
+    http: HttpClient
+    context: ProviderContext
+    settings: ProviderSettings
+    facts: ProviderFacts = ProviderFacts(model="")
+    _asked_window: int | None = None
+    _tokenize_url: str = ""
+    _tools: tuple[Sequence[ToolDefinition], Raw] = ((), Raw(b"[]"))
+    _name: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse what no request can be made of."""
+        _check(self.endpoint)
+        self._tokenize_url = self.endpoint.tokenize_url
+        self._name = urlsplit(without_credentials(self.endpoint.base_url)).netloc.removeprefix("…@")
+        self.facts = self._told()
 
     def _told(self) -> ProviderFacts:
-        endpoint, told = self._endpoint, self._settings.takes
+        endpoint, told = self.endpoint, self.settings.takes
         known, said_by = self._asked_window, "the endpoint"
         if known is None:
             known, said_by = known_window(endpoint.model), f"the table of {AS_OF}"
@@ -128,27 +125,27 @@ class OpenAIProvider:
             context_tokens=window,
             context_from=said_by,
             takes=_known_to_take(endpoint) if told is None else frozenset(told),
-            counted_by=self._settings.tokenizer or counted_by,
+            counted_by=self.settings.tokenizer or counted_by,
         )
 
     async def measure(self) -> None:
         """Look into the endpoint's list of models; see `Measuring.measure`."""
-        url = f"{self._endpoint.base_url.rstrip('/')}/models"
+        url = f"{self.endpoint.base_url.rstrip('/')}/models"
         asked = HttpRequest(url=url, method="GET", headers=self._headers("application/json"))
         body = await self._read_whole(asked, within_s=LIST_S, most_bytes=LIST_BYTES)
         if body is None:
-            self._log("window_not_told", endpoint=self._name)
+            self.context.log("window_not_told", endpoint=self._name)
             return
-        self._asked_window = window_in(body, self._endpoint.model)
+        self._asked_window = window_in(body, self.endpoint.model)
         if is_llama_cpp(body):
             self._tokenize_url = (
-                self._endpoint.base_url.rstrip("/").removesuffix("/v1") + "/tokenize"
+                self.endpoint.base_url.rstrip("/").removesuffix("/v1") + "/tokenize"
             )
-        self._facts = self._told()
+        self.facts = self._told()
 
     async def count(self, texts: Sequence[str]) -> tuple[int, ...] | None:
         """Count by the operator's file, else by llama.cpp; see `Counting.count`."""
-        if (tokenizer := self._context.tokenizer) is not None:
+        if (tokenizer := self.context.tokenizer) is not None:
             return await tokenizer.count(texts)
         if not self._tokenize_url:
             return None
@@ -163,7 +160,7 @@ class OpenAIProvider:
         """Return a whole answer, None where there is none in time."""
         try:
             async with asyncio.timeout(within_s):
-                _, body = await read_whole(self._http, asked, most_bytes=most_bytes)
+                _, body = await read_whole(self.http, asked, most_bytes=most_bytes)
         except (TimeoutError, HttpFailed):
             return None
         return body
@@ -193,19 +190,19 @@ class OpenAIProvider:
 
     async def aclose(self) -> None:
         """Close the connections; safe twice."""
-        await self._http.aclose()
+        await self.http.aclose()
 
     def _post(self, request: ModelRequest) -> HttpRequest:
         if request.tools != self._tools[0]:  # for one object with itself no look into it
             self._tools = (request.tools, encode_tools(request.tools))
         return HttpRequest(
-            url=f"{self._endpoint.base_url.rstrip('/')}/chat/completions",
+            url=f"{self.endpoint.base_url.rstrip('/')}/chat/completions",
             headers={"Content-Type": "application/json", **self._headers("text/event-stream")},
             body=encode_request(
                 request,
-                model=request.model or self._endpoint.model,
-                options=self._settings.options,
-                max_output_tokens=self._settings.max_output_tokens,
+                model=request.model or self.endpoint.model,
+                options=self.settings.options,
+                max_output_tokens=self.settings.max_output_tokens,
                 tools=self._tools[1],
             ),
         )
@@ -213,8 +210,8 @@ class OpenAIProvider:
     def _headers(self, accept: str) -> dict[str, str]:
         # A compressing proxy would hold tokens back.
         headers = {"Accept": accept, "Accept-Encoding": "identity"}
-        if self._endpoint.api_key:
-            headers["Authorization"] = f"Bearer {self._endpoint.api_key}"
+        if self.endpoint.api_key:
+            headers["Authorization"] = f"Bearer {self.endpoint.api_key}"
         return headers
 
     async def _wait(self, attempt: int, error: HttpFailed | ProviderOverloaded) -> None:
@@ -225,13 +222,13 @@ class OpenAIProvider:
         """
         wait_s = error.retry_after_s if isinstance(error, ProviderOverloaded) else None
         if wait_s is None:
-            wait_s = AGAIN.wait_s(attempt, self._context.jitter())
+            wait_s = AGAIN.wait_s(attempt, self.context.jitter())
         why = self._unreached(error) if isinstance(error, HttpFailed) else error
-        is_final = attempt >= self._settings.attempts or wait_s > LONGEST_RETRY_AFTER_S
+        is_final = attempt >= self.settings.attempts or wait_s > LONGEST_RETRY_AFTER_S
         if is_final or not isinstance(why, TryAgain) or isinstance(why, _Silent):
             raise why
-        self._log("provider_retried", endpoint=self._name, attempt=attempt, wait_s=wait_s)
-        await self._context.clock.sleep(wait_s)
+        self.context.log("provider_retried", endpoint=self._name, attempt=attempt, wait_s=wait_s)
+        await self.context.clock.sleep(wait_s)
 
     def _unreached(self, error: HttpFailed) -> ZeroclawError:
         """Say in the contract's words why no answer began."""
@@ -258,8 +255,8 @@ class OpenAIProvider:
             ZeroclawError: As `Provider.stream` says.
         """
         body = Body(endpoint=self._name, redact=self._redact)
-        left_s = self._settings.stall_s
-        async with self._http.open(posted) as answer:
+        left_s = self.settings.stall_s
+        async with self.http.open(posted) as answer:
             if answer.status != OK:
                 raise await self._refusal(answer)
             while not body.is_done:
@@ -274,7 +271,7 @@ class OpenAIProvider:
                 for event in body.feed(chunk):
                     yield event
                 if body.has_progressed:
-                    left_s = GRACE_S if body.has_finish else self._settings.stall_s
+                    left_s = GRACE_S if body.has_finish else self.settings.stall_s
             for event in body.end():
                 yield event
             if body.is_done:
@@ -290,19 +287,19 @@ class OpenAIProvider:
                     if len(body) > REFUSAL_BYTES:
                         break
         except (TimeoutError, HttpFailed):
-            self._log("refusal_incomplete", endpoint=self._name, status=answer.status)
+            self.context.log("refusal_incomplete", endpoint=self._name, status=answer.status)
         refusal = read_body(body.decode(errors="replace"), status=answer.status)
         return means(
             refusal,
             endpoint=self._name,
             redact=self._redact,
-            retry_after_s=retry_after(answer.headers, self._context.clock.now()),
+            retry_after_s=retry_after(answer.headers, self.context.clock.now()),
         )
 
     def _redact(self, text: str) -> str:
         """Take our key out of a foreign text, and every other secret that is known."""
-        key = self._endpoint.api_key
-        return self._context.redact(text.replace(key, "***") if key else text)
+        key = self.endpoint.api_key
+        return self.context.redact(text.replace(key, "***") if key else text)
 
     async def _next(
         self, chunks: AsyncIterator[bytes], left_s: float
@@ -314,7 +311,7 @@ class OpenAIProvider:
         Raises:
             StreamBroken: Patience ran out, or the connection did.
         """
-        started = self._context.clock.monotonic()
+        started = self.context.clock.monotonic()
         try:
             async with asyncio.timeout(left_s):
                 chunk = await anext(chunks, None)
@@ -323,11 +320,11 @@ class OpenAIProvider:
         except HttpFailed as error:
             message = f"the stream of `{self._name}` was cut: {error}"
             raise StreamBroken(message) from error
-        return chunk, max(0.0, left_s - (self._context.clock.monotonic() - started))
+        return chunk, max(0.0, left_s - (self.context.clock.monotonic() - started))
 
     def _patience_is_over(self) -> str:
         """Say so alike before an answer and within it: to people it is one failure, told once."""
-        return f"`{self._name}` sent nothing for {self._settings.stall_s:g} s"
+        return f"`{self._name}` sent nothing for {self.settings.stall_s:g} s"
 
     async def _drain(self, chunks: AsyncIterator[bytes]) -> None:
         """Read what follows `[DONE]`, so that the connection can be used again."""
@@ -338,7 +335,7 @@ class OpenAIProvider:
                 if chunk is None:
                     return
         except StreamBroken:
-            self._log("connection_not_kept", endpoint=self._name)
+            self.context.log("connection_not_kept", endpoint=self._name)
 
 
 def open_endpoint(

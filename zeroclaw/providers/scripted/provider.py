@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator, Collection
+from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import assert_never
 
@@ -44,40 +44,33 @@ from zeroclaw.providers.scripted.script import (
     next_answer,
     parse_script,
 )
+from zeroclaw.value import Struct, field
 
 
-class ScriptedProvider:
+class ScriptedProvider(Struct, eq=False, kw_only=True):
     """A `Provider` over a script; keeps no connection and no conversation."""
 
-    def __init__(
-        self,
-        *,
-        script: Script,
-        clock: Clock,
-        context_tokens: int | None = None,
-        takes: Collection[FileKind] = (),
-    ) -> None:
-        self._script = script
-        self._clock = clock
-        self._context_tokens = context_tokens
-        self._takes = frozenset(takes)
-        self._failed: Counter[int] = Counter()
+    script: Script
+    clock: Clock
+    context_tokens: int | None = None
+    takes: frozenset[FileKind] = frozenset()
+    _failed: Counter[int] = field(default_factory=Counter[int])
 
     @property
     def facts(self) -> ProviderFacts:
         """A script calls tools."""
         return ProviderFacts(
             model="scripted",
-            context_tokens=self._context_tokens,
-            context_from="the configuration" if self._context_tokens else "",
+            context_tokens=self.context_tokens,
+            context_from="the configuration" if self.context_tokens else "",
             note="answers come from a script, not from a model",
-            takes=self._takes,
+            takes=self.takes,
         )
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
         """Play the next answer; see `Provider.stream`."""
         await asyncio.sleep(0)  # a model never answers without letting others run
-        answer = next_answer(self._script, request.messages)
+        answer = next_answer(self.script, request.messages)
         calls: list[ToolCall] = []
         reason: FinishReason | None = None
         usage: Usage | None = None
@@ -89,14 +82,14 @@ class ScriptedProvider:
                     words += len(text.split())
                     has_spoken = has_spoken or bool(text.strip())
                     for at in range(0, len(text), step.chunk_chars):
-                        await self._clock.sleep(step.delay_s)
+                        await self.clock.sleep(step.delay_s)
                         yield _delta(step, text[at : at + step.chunk_chars])
                 case Call():
                     calls.append(_call(step, len(calls), request.messages))
                 case Report():
                     usage = Usage(**step.usage.model_dump())
                 case Pause():
-                    await self._clock.sleep(step.wait_s)
+                    await self.clock.sleep(step.wait_s)
                 case Fail():
                     self._fail(step, has_spoken=has_spoken)
                 case Finish():
@@ -136,7 +129,7 @@ def open_provider(settings: ProviderSettings, context: ProviderContext) -> Scrip
         script=script,
         clock=context.clock,
         context_tokens=settings.context_tokens,
-        takes=settings.takes or (),
+        takes=frozenset(settings.takes or ()),
     )
 
 
