@@ -212,11 +212,6 @@ class Downloads(Value):
         got: bytes | Missed,
     ) -> Attached | None:
         """Commit what became of a file, while its message waits; None when it does no more."""
-        label, media_type, digest = "", "", ""
-        if not isinstance(got, Missed):
-            label, media_type, digest = await asyncio.to_thread(
-                self._looked_at, got, attachment.name
-            )
         made = Attached(
             number=0,
             item=item.id,
@@ -224,13 +219,13 @@ class Downloads(Value):
             principal=item.principal.id,
             attachment=attachment,
             at=self.clock.now(),
-            failed=got.why if isinstance(got, Missed) else "",
-            label=label,
-            size_bytes=0 if isinstance(got, Missed) else len(got),
-            digest=digest,
-            media_type=media_type,
         )
-        blob = () if isinstance(got, Missed) else (PutBlob(digest=made.digest, body=got),)
+        blob: tuple[PutBlob, ...] = ()
+        if isinstance(got, Missed):
+            made = replace(made, failed=got.why)
+        else:
+            made = await asyncio.to_thread(self._looked_at, made, got)
+            blob = (PutBlob(digest=made.digest, body=got),)
         here = fence.conversation
 
         async def plan(reads: Reads) -> tuple[Commit | None, Attached | None]:
@@ -246,9 +241,16 @@ class Downloads(Value):
             self._log_end(item.address.channel, kept)
         return kept
 
-    def _looked_at(self, body: bytes, name: str) -> tuple[str, str, str]:
-        media_type = sent_as(body, name, most_pixels=self.settings.shown_pixels)
-        return recognise(body, name).label, media_type, hashlib.sha256(body).hexdigest()
+    def _looked_at(self, made: Attached, body: bytes) -> Attached:
+        """Return the row of a file with what its bytes say."""
+        name = made.attachment.name
+        return replace(
+            made,
+            label=recognise(body, name).label,
+            size_bytes=len(body),
+            digest=hashlib.sha256(body).hexdigest(),
+            media_type=sent_as(body, name, most_pixels=self.settings.shown_pixels),
+        )
 
     def _log_end(self, channel: str, made: Attached) -> None:
         if made.failed:

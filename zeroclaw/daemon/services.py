@@ -171,7 +171,7 @@ class Services:
         )
         self.status = StatusOf(store, self._report)
         commands = Commands(
-            context,
+            context=context,
             conversations=self.conversations,
             requests=self.requests,
             pair=self.pair,

@@ -66,17 +66,13 @@ class ApprovalRequest(Value):
     refs: tuple[MessageRef, ...] = ()
     state: Literal["pending", "waiting", "approved", "denied", "expired", "stopped"] = "pending"
     by: str = ""
+    reason: str = ""
     at: datetime | None = None
 
     @property
     def is_open(self) -> bool:
         """Whether no approver has answered it and no deadline was noticed."""
         return self.state in OPEN
-
-    @property
-    def said_with_it(self) -> str:
-        """The reason of a denial, where its kind has one."""
-        return ""
 
 
 R = TypeVar("R", bound=ApprovalRequest)
@@ -134,13 +130,7 @@ class Approval(ApprovalRequest):
     hidden: tuple[str, ...] = ()
     scope: Scope | None = None
     state: State = "pending"
-    reason: str = ""
     choice: Choice | None = None
-
-    @property
-    def said_with_it(self) -> str:
-        """The reason of a denial."""
-        return self.reason
 
 
 # --- what an answer comes to ---------------------------------------------------------------------
@@ -441,8 +431,8 @@ def ending_of(approval: ApprovalRequest) -> Ending | None:
         case "pending" | "waiting":
             return None
         case how:
-            at, reason = approval.at or approval.deadline_at, approval.said_with_it
-            return Ending(approval=approval.id, how=how, by=approval.by, at=at, reason=reason)
+            at, by = approval.at or approval.deadline_at, approval.by
+            return Ending(approval=approval.id, how=how, by=by, at=at, reason=approval.reason)
 
 
 def number_of(approval: ApprovalRequest, place: str) -> int:

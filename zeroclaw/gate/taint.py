@@ -20,12 +20,12 @@ and renames, and no list of files would be complete.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Literal, assert_never, cast
+from typing import Literal, cast
 
 from zeroclaw.gate.action import canonical_json
 from zeroclaw.gate.conditions import ToolFacts
 from zeroclaw.text import catalogue
-from zeroclaw.text.language import ENGLISH, Language, Translations, translated
+from zeroclaw.text.language import ENGLISH, Language, Sentence, Translations, translated
 from zeroclaw.value import Value
 
 MOST_SOURCES = 8
@@ -137,27 +137,22 @@ def in_words(sources: Iterable[Source], language: Language) -> str:
     return "; ".join(_in_words(one, language) for one in sources)
 
 
+_CAME: Mapping[Kind, Sentence] = {
+    "result": catalogue.UNTRUSTED_RESULT,
+    "kept": catalogue.UNTRUSTED_KEPT,
+    "attachment": catalogue.UNTRUSTED_ATTACHMENT,
+    "quoted": catalogue.UNTRUSTED_QUOTED,
+    "earlier": catalogue.UNTRUSTED_EARLIER,
+    "files": catalogue.UNTRUSTED_FILES,
+    "notes": catalogue.UNTRUSTED_NOTES,
+    "context": catalogue.UNTRUSTED_CONTEXT,
+}
+
+
 def _in_words(source: Source, language: Language) -> str:
     name = translated(source.name, source.names, language)
-    match source.kind:
-        case "result":
-            return catalogue.UNTRUSTED_RESULT.to(language, name=name)
-        case "kept":
-            return catalogue.UNTRUSTED_KEPT.to(language, name=name)
-        case "attachment":
-            return catalogue.UNTRUSTED_ATTACHMENT.to(language, name=name.translate(_UNQUOTED))
-        case "quoted":
-            return catalogue.UNTRUSTED_QUOTED.to(language)
-        case "earlier":
-            return catalogue.UNTRUSTED_EARLIER.to(language)
-        case "files":
-            return catalogue.UNTRUSTED_FILES.to(language)
-        case "notes":
-            return catalogue.UNTRUSTED_NOTES.to(language, name=name)
-        case "context":
-            return catalogue.UNTRUSTED_CONTEXT.to(language, name=name)
-        case _:
-            assert_never(source.kind)
+    shown = name.translate(_UNQUOTED) if source.kind == "attachment" else name
+    return _CAME[source.kind].to(language, name=shown)
 
 
 def of_result(

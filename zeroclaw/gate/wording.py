@@ -42,7 +42,7 @@ def _approved(approval: Approval, language: Language) -> str:
 
 def ended(approval: ApprovalRequest, language: Language) -> str:
     """Return how a question ended, for people; one line."""
-    because = f" ({approval.said_with_it})" if approval.said_with_it else ""
+    because = f" ({approval.reason})" if approval.reason else ""
     match approval.state:
         case "pending" | "waiting":
             return catalogue.OPEN_UNTIL.to(language, at=_clock(approval.deadline_at))

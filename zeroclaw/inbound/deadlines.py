@@ -50,19 +50,18 @@ class Deadlines(Struct, eq=False):
         """End what was due while no daemon ran, and take up what waits; once, at a start."""
         store, now = self.context.store, self.context.clock.now()
         async for row in scan(store, APPROVALS.where(state="pending", due_before=now)):
-
-            async def ended(reads: Reads, key: str = row.key) -> Plan:
-                row = await reads.get(RowKind.APPROVAL, key)
-                if row is None or row.state != "pending":
-                    return Plan(conversation=None)
-                return await self.requests.expired(row)
-
-            await self.context.transact(ended, DurablePoint.ANSWERED)
+            await self.context.transact(partial(self._ended, row.key), DurablePoint.ANSWERED)
         cards: dict[str, tuple[str, ...]] = {}
         async for one in APPROVALS.all(self.context.store, state="pending"):
             cards[one.card] = (*cards.get(one.card, ()), one.id)
         for card, keys in cards.items():
             self._watch(card, partial(self._reminded, keys))
+
+    async def _ended(self, key: str, reads: Reads) -> Plan:
+        row = await reads.get(RowKind.APPROVAL, key)
+        if row is None or row.state != "pending":
+            return Plan(conversation=None)
+        return await self.requests.expired(row)
 
     async def resume_strangers(self) -> None:
         """Take up those about strangers; once, at a start."""

@@ -123,7 +123,7 @@ class Explainer(Value):
 
         None where that hangs on the call: on what it touches, or holds.
         """
-        somebody = Principal(id="somebody:", roles=frozenset(roles), channel="", sender="")
+        somebody = _nowhere("somebody:", *roles)
         query = any_call(tool.spec, somebody, now=self.clock.now(), direct=True)
         policy = self.policy()
         told = replace(query, arguments={}, untrusted=False, in_message=False)
@@ -205,19 +205,13 @@ def asker_of(config: Config, people: People, who: str) -> Asker:
     if person is not None:
         return _best(
             [_sender(config, people, *identity_parts(identity)) for identity in person.ids],
-            Principal(
-                id=who,
-                roles=frozenset(person.roles),
-                channel="",
-                sender="",
-                display=person.name,
-            ),
+            _nowhere(who, *person.roles),
             out="the configuration gives them no id on any channel",
         )
     if who in (OPERATOR, f"person:{OPERATOR}"):
         return _best(
             [_sender(config, people, channel, OPERATOR) for channel in people.local],
-            Principal(id=f"person:{OPERATOR}", roles=frozenset({OPERATOR}), channel="", sender=""),
+            _nowhere(f"person:{OPERATOR}", OPERATOR),
             out="no channel of the configuration is one that the operator alone can reach",
         )
     if kind == "person":
@@ -226,9 +220,7 @@ def asker_of(config: Config, people: People, who: str) -> Asker:
         raise ConfigError((fault,))
     if kind == "role" and name:
         # Somebody whom no statement can name but by this role.
-        return Asker(
-            principal=Principal(id="", roles=frozenset({name}), channel="", sender=""),
-        )
+        return Asker(principal=_nowhere("", name))
     if kind and name:
         return _sender(config, people, kind, name)
     fault = (
@@ -236,6 +228,11 @@ def asker_of(config: Config, people: People, who: str) -> Asker:
         "`<channel>:<sender id>`"
     )
     raise ConfigError((fault,))
+
+
+def _nowhere(id_: str, *roles: str) -> Principal:
+    """Return somebody whom no statement can name by a channel."""
+    return Principal(id=id_, roles=frozenset(roles), channel="", sender="")
 
 
 def _best(askers: list[Asker], nobody: Principal, *, out: str) -> Asker:

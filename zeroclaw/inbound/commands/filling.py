@@ -6,7 +6,7 @@ from zeroclaw.context.composer import Filled, RequestSources, Whose
 from zeroclaw.inbound.commands.invocation import Invocation, Reply
 from zeroclaw.store import Store
 from zeroclaw.text import catalogue
-from zeroclaw.text.language import Language, Sentence
+from zeroclaw.text.language import Grouped, Language, Sentence
 from zeroclaw.turn.session import read_history
 
 BAR_CELLS = 24
@@ -38,7 +38,7 @@ def in_words(filled: Filled, language: Language) -> str:
     """Return a bar and a table, in letters of one width."""
     rows = [(named(name, language), tokens) for name, tokens in filled.shares.items()]
     if filled.window is None:
-        tokens = _counted(filled.tokens, language)
+        tokens = Grouped(number=filled.tokens)
         head = catalogue.CONTEXT_WINDOW_UNKNOWN.to(language, tokens=tokens)
     else:
         free = max(filled.window - filled.reserve - filled.tokens, 0)
@@ -49,10 +49,10 @@ def in_words(filled: Filled, language: Language) -> str:
         share = min(filled.tokens / filled.window, 1.0)
         cells = round(share * BAR_CELLS)
         told = catalogue.CONTEXT_FILLED.to(
-            language, share=round(share * 100), window=_counted(filled.window, language)
+            language, share=round(share * 100), window=Grouped(number=filled.window)
         )
         head = f"{'█' * cells}{'░' * (BAR_CELLS - cells)}  {told}"
-    counts = [_counted(tokens, language) for _, tokens in rows]
+    counts = [Grouped(number=tokens).to(language) for _, tokens in rows]
     wide, long = max(len(name) for name, _ in rows), max(map(len, counts))
     lines = (
         f"{name:{wide}}  {count:>{long}}" for (name, _), count in zip(rows, counts, strict=True)
@@ -63,8 +63,3 @@ def in_words(filled: Filled, language: Language) -> str:
 def named(part: str, language: Language) -> str:
     """Return what a part of a request is called; a file, or another package's, by its own name."""
     return NAMES[part].to(language) if part in NAMES else part
-
-
-def _counted(number: int, language: Language) -> str:
-    shown = f"{number:,}"
-    return shown.replace(",", ".") if language == "de" else shown

@@ -5,7 +5,7 @@ the last check of a call that has not started yet finds it gone. The conversatio
 by a control item, because only the holder writes that conversation's audit.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from zeroclaw.conversation.inbox import Revoked, item_put
 from zeroclaw.envelope import Address, ConversationId, Principal, chosen_name
@@ -59,29 +59,28 @@ class GrantCommands(Struct, eq=False):
         if len(words) > MOST_NUMBERS:
             return Reply(text=catalogue.TOO_MANY_NUMBERS.to(language, most=MOST_NUMBERS))
         lists = "zeroclaw grants list" if given.address == AT_CONSOLE else "/grants"
-        seen = {
-            one.id: (one, version) for one, version in await self._held() if self._sees(one, given)
-        }
-        ends: list[str] = []
+        seen = [held for held in await self._held() if self._sees(held[0], given)]
+        ends: dict[str, tuple[Grant, int]] = {}
         scope: ConversationId | None = None
         told: list[str] = []
         left: list[str] = []
         for word in words:
-            meant = _meant(word, (one for one, _ in seen.values()))
+            named = [held for held in seen if grants.is_called(held[0], word)]
             shown = chosen_name(word)
-            if meant is None:
+            if len(named) != 1:
                 told.append(catalogue.NO_SUCH_GRANT.to(language, name=shown, lists=lists))
-            elif not self._may_end(meant, given):
+                continue
+            meant = named[0][0]
+            if not self._may_end(meant, given):
                 told.append(catalogue.GRANT_IS_NOT_YOURS.to(language, name=shown))
             elif scope not in (None, meant.conversation):
                 left.append(word)
             else:
                 scope = meant.conversation
-                ends.append(meant.id)
+                ends[meant.id] = named[0]
                 told.append(catalogue.GRANT_REVOKED.to(language, name=shown, tool=meant.tool))
         endings = (
-            ending(self.context, *seen[id_], given.address, given.principal)
-            for id_ in dict.fromkeys(ends)
+            ending(self.context, *held, given.address, given.principal) for held in ends.values()
         )
         return Reply(
             text="\n".join(told) or catalogue.SAY_WHICH_GRANT.to(language),
@@ -162,9 +161,3 @@ def _words(text: str) -> tuple[str, ...]:
     """Return the names in a text, `1 3`, `1, 3`, `#1` or an id, each once."""
     words = (word.strip("#`") for word in text.replace(",", " ").split(maxsplit=MOST_NUMBERS))
     return tuple(dict.fromkeys(word for word in words if word))
-
-
-def _meant(word: str, seen: Iterable[Grant]) -> Grant | None:
-    """Return the one grant that a word names, None for none and for several."""
-    named = [one for one in seen if grants.is_called(one, word)]
-    return named[0] if len(named) == 1 else None

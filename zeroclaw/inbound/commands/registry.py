@@ -33,7 +33,7 @@ from zeroclaw.menu import Menu, MenuEntry
 from zeroclaw.store import Write
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import LANGUAGES, NAMES, Language, Sentence, language_of
-from zeroclaw.value import Value, replace
+from zeroclaw.value import Struct, Value, replace
 
 
 class CommandHelp(Value):
@@ -88,45 +88,40 @@ Status = Callable[[ConversationId, Language], Awaitable[str]]
 """Says how the daemon is, for one conversation, in Markdown."""
 
 
-class Commands:
+class Commands(Struct, eq=False, kw_only=True):
     """Plans what a command does; ingress commits it."""
 
-    def __init__(
-        self,
-        context: InboundContext,
-        *,
-        conversations: Conversations,
-        requests: Approvals,
-        pair: PairCommand,
-        grants: GrantCommands,
-        status: Status,
-        budget: Budget,
-        sources: RequestSources,
-    ) -> None:
-        """Hold what carries each of them out; what starts a turn is named in `plan`."""
-        self._context = context
-        self._conversations = conversations
-        self._status = status
-        self._handlers: dict[str, Handler] = {
+    context: InboundContext
+    conversations: Conversations
+    requests: Approvals
+    pair: PairCommand
+    grants: GrantCommands
+    status: Status
+    budget: Budget
+    sources: RequestSources
+
+    def _handlers(self) -> dict[str, Handler]:
+        """Return what carries each of them out; what starts a turn is named in `plan`."""
+        return {
             "help": self._help,
             "stop": self._stop,
             "new": self._new,
             "otr": self._otr,
             "queue": self._queue,
             "status": self._told_status,
-            "usage": partial(usage, context, budget),
-            "tools": partial(_told_offers, sources.offers),
-            "context": partial(told_filling, context.store, sources),
-            "pending": requests.pending,
-            "approve": requests.by_number,
-            "deny": requests.by_number,
-            "grants": grants.listed,
-            "revoke": grants.revoke,
+            "usage": partial(usage, self.context, self.budget),
+            "tools": partial(_told_offers, self.sources.offers),
+            "context": partial(told_filling, self.context.store, self.sources),
+            "pending": self.requests.pending,
+            "approve": self.requests.by_number,
+            "deny": self.requests.by_number,
+            "grants": self.grants.listed,
+            "revoke": self.grants.revoke,
             "tool": _name_the_tool,
             "halt": self._switch,
             "resume": self._switch,
-            "pair": pair.plan,
-            "forget": partial(forget, context),
+            "pair": self.pair.plan,
+            "forget": partial(forget, self.context),
             "language": _language,
             "whoami": _whoami,
         }
@@ -136,14 +131,14 @@ class Commands:
     ) -> Plan | Opening:
         """Return what a command does, or the opening of a turn for the other lane."""
         # A conversation that does not exist yet is made with the reply, never by a read.
-        found = await self._conversations.find(address, principal)
+        found = await self.conversations.find(address, principal)
         given = Invocation(command=command, address=address, principal=principal, found=found)
         name, language = command.name, principal.language
         tool, _, arguments = command.rest.partition(" ")
         if name not in COMMANDS:
             reply = Reply(text=catalogue.UNKNOWN_COMMAND.to(language, name=name))
         elif not self._may(given, name):
-            why = why_refused(self._context.policy(), self._query(given, name), language)
+            why = why_refused(self.context.policy(), self._query(given, name), language)
             reply = Reply(text=catalogue.COMMAND_IS_NOT_YOURS.to(language, name=name, why=why))
         elif name == "retry":
             return Again()
@@ -152,14 +147,14 @@ class Commands:
         elif name == "tool" and tool:
             return UseTool(tool=tool, arguments=arguments.strip() or "{}")
         else:
-            reply = await self._handlers[name](given)
+            reply = await self._handlers()[name](given)
         return self._planned(given, reply)
 
     def _planned(self, given: Invocation, reply: Reply) -> Plan:
         found = reply.found or given.found
         writes = (*found.writes, *reply.writes)
         if reply.text:
-            note = self._context.note(
+            note = self.context.note(
                 reply.text, given.address, found.conversation, language=given.language
             )
             writes = (*writes, note)
@@ -181,18 +176,18 @@ class Commands:
         return Reply(text="\n".join(lines))
 
     async def _told_status(self, given: Invocation) -> Reply:
-        return Reply(text=await self._status(given.here, given.language))
+        return Reply(text=await self.status(given.here, given.language))
 
     async def _stop(self, given: Invocation) -> Reply:
-        meant = await self._conversations.at_work(given.here)
+        meant = await self.conversations.at_work(given.here)
         return Reply(
             writes=(self._control(meant, given, "stop"),),
             wake=(meant,),
-            idle=not await self._conversations.is_busy(meant),
+            idle=not await self.conversations.is_busy(meant),
         )
 
     async def _new(self, given: Invocation) -> Reply:
-        old, new = await self._conversations.renew(given.address, given.principal)
+        old, new = await self.conversations.renew(given.address, given.principal)
         is_other = old.conversation != new.conversation
         is_off = is_off_the_record(new.conversation)
         says = catalogue.NEW_OFF_THE_RECORD if is_off else catalogue.NEW_CONVERSATION
@@ -207,14 +202,14 @@ class Commands:
         """Leave the record, or go back to what was said before on it; see `retention/erase.py`."""
         language, here = given.language, (given.address, given.principal)
         if given.command.rest.strip().lower() not in OFF[language]:
-            begun = await self._conversations.leave_the_record(*here)
+            begun = await self.conversations.leave_the_record(*here)
             says = catalogue.OFF_THE_RECORD if begun else catalogue.OFF_THE_RECORD_ALREADY
             return Reply(text=says.to(language), found=begun)
-        found = await self._conversations.go_on_record(*here)
+        found = await self.conversations.go_on_record(*here)
         if found is None:
             return Reply(text=catalogue.ON_RECORD_ALREADY.to(language))
         old, on_record = found
-        is_busy = await self._conversations.is_busy(old.conversation)
+        is_busy = await self.conversations.is_busy(old.conversation)
         return Reply(
             text=catalogue.ON_RECORD_AGAIN.to(language),
             found=on_record,
@@ -227,7 +222,7 @@ class Commands:
         language, wanted = given.language, given.command.rest.strip()
         for mode, does in MODES.items():
             if mode == wanted:
-                found = await self._conversations.choose(given.address, given.principal, mode)
+                found = await self.conversations.choose(given.address, given.principal, mode)
                 return Reply(text=catalogue.QUEUE_CHOSEN.to(language, does=does), found=found)
         now = catalogue.QUEUE_IS_NOW.to(language)
         lines = (
@@ -238,25 +233,25 @@ class Commands:
 
     async def _switch(self, given: Invocation) -> Reply:
         on = given.command.name == "halt"
-        halted = Halt(by=given.principal.label, at=self._context.clock.now())
-        halt = halted if on else replace(self._context.policy.last_halt, over=True)
+        halted = Halt(by=given.principal.label, at=self.context.clock.now())
+        halt = halted if on else replace(self.context.policy.last_halt, over=True)
         says = catalogue.HALTED if on else catalogue.GOING_ON
         return Reply(text=says.to(given.language), writes=(halt_put(halt),))
 
     def _control(self, conversation: ConversationId, given: Invocation, cause: Cause) -> Write:
         stop = Stop(cause=cause)
-        item = self._context.item(stop, conversation, given.address, given.principal)
+        item = self.context.item(stop, conversation, given.address, given.principal)
         return item_put(item, "control", expect=0)
 
     def _query(self, given: Invocation, name: str) -> Query:
         # Whose turn runs is checked by whoever holds the conversation; here `own` asks only
         # whether the command may be used at all.
-        return self._context.query(
+        return self.context.query(
             given.principal, f"command:{name}", direct=given.address.direct, own=True
         )
 
     def _may(self, given: Invocation, name: str) -> bool:
-        return self._context.policy().decide(self._query(given, name)).effect == "allow"
+        return self.context.policy().decide(self._query(given, name)).effect == "allow"
 
 
 async def _told_offers(offers: Offers, given: Invocation) -> Reply:
