@@ -326,13 +326,15 @@ class Composer:
         return await self._sources.apart(self._whose.conversation, messages, work)
 
     async def _assembled(self, scene: Scene) -> Assembled:
-        record, learned = self._record, self.learned
-        record.weighed = known = await self._sources.counted(
-            self._whose.conversation, scene, record.weighed
-        )
+        known, learned = await self._counted(scene), self.learned
         made = await self.apart(scene.messages, lambda: assemble(scene, known, learned))
-        record.weighed = made.weighed
+        self._record.weighed = made.weighed
         return made
+
+    async def _counted(self, scene: Scene) -> Weighed:
+        here, record = self._whose.conversation, self._record
+        record.weighed = await self._sources.counted(here, scene, record.weighed)
+        return record.weighed
 
     def overflowed(self, window: int | None) -> None:
         """Learn that the request was too large, for a window that the endpoint may have named."""
@@ -349,11 +351,11 @@ class Composer:
         """Tell whether older messages are to be summarised before the next request (K11)."""
         if not self.summarises():
             return False
-        scene, learned = await self.scene(spoken), self.learned
-        threshold = self._sources.settings.config.compaction.threshold
-        self._record.weighed = known = await self._sources.counted(
-            self._whose.conversation, scene, self._record.weighed
+        scene, threshold = (
+            await self.scene(spoken),
+            self._sources.settings.config.compaction.threshold,
         )
+        known, learned = await self._counted(scene), self.learned
         return await self.apart(
             scene.messages, lambda: is_heavy(scene, known, learned, threshold=threshold)
         )

@@ -1,5 +1,6 @@
 """What models used, by day, person and model: read from the rows of the turns that are over."""
 
+from collections import Counter, defaultdict
 from datetime import UTC, date, datetime, time, timedelta
 
 from zeroclaw.clock import made_at, ulid_time
@@ -18,31 +19,22 @@ def first_day(now: datetime, days: int) -> date:
 
 async def used_since(rows: Rows, first: date) -> tuple[Used, ...]:
     """Return what was used from a day on, the oldest day first; as far back as turns are kept."""
-    found: dict[tuple[str, str, str], list[int]] = {}
+    found: dict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
     begins_at = datetime.combine(first, time(), UTC)
     async for turn in TURNS.all(rows, state="closed", after=ulid_time(begins_at)):
         usage, day = turn.usage, str(made_at(turn.turn).date())
         if usage.total_tokens:
-            sums = found.setdefault((day, person_of(turn.item.principal), turn.model), [0] * 6)
-            unpriced = usage.total_tokens if turn.micros is None else 0
-            counted = (usage.input_tokens, usage.output_tokens, usage.cached_tokens)
-            for at, more in enumerate((1, *counted, turn.micros or 0, unpriced)):
-                sums[at] += more
+            found[day, person_of(turn.item.principal), turn.model].update(
+                turns=1,
+                input_tokens=usage.input_tokens,
+                output_tokens=usage.output_tokens,
+                cached_tokens=usage.cached_tokens,
+                micros=turn.micros or 0,
+                unpriced_tokens=usage.total_tokens if turn.micros is None else 0,
+            )
     return tuple(
-        Used(
-            day=day,
-            person=person,
-            model=model,
-            turns=turns,
-            input_tokens=sent,
-            output_tokens=written,
-            cached_tokens=cached,
-            micros=micros,
-            unpriced_tokens=unpriced,
-        )
-        for (day, person, model), (turns, sent, written, cached, micros, unpriced) in sorted(
-            found.items()
-        )
+        Used(day=day, person=person, model=model, **sums)
+        for (day, person, model), sums in sorted(found.items())
     )
 
 

@@ -51,7 +51,7 @@ from zeroclaw.store import (
     scan,
 )
 from zeroclaw.stores.off_the_record import HELD, left_by
-from zeroclaw.table import Whose
+from zeroclaw.table import Declaration, Whose
 from zeroclaw.text import catalogue
 from zeroclaw.turn import entries
 from zeroclaw.turn.facts import is_of_a_group
@@ -69,7 +69,8 @@ _BATCH = 100
 _LAST = (TURNS, INBOX, CONVERSATIONS)
 """By these the rest is found again when a restart cut the removal off, so they go last, in order."""
 _ERASED_AT = {table.kind: place for place, table in enumerate(_LAST)}
-_RUNNING = ((TURNS, "open"), (INBOX, "control"), (INBOX, "taken"))
+States = tuple[tuple[Declaration, str], ...]
+RUNNING: States = ((TURNS, "open"), (INBOX, "control"), (INBOX, "taken"))
 
 
 class Erasure:
@@ -107,13 +108,9 @@ class Erasure:
             if not all(done):
                 await self._clock.sleep(AGAIN_S)
             else:
-                await self._tidy()
+                # Those that nobody repeated in time.
+                await self._remove(WISHES.where(state=ASKED, due_before=self._clock.now()))
                 await self._news.wait()
-
-    async def _tidy(self) -> None:
-        """Remove wishes that nobody repeated in time."""
-        now = self._clock.now()
-        await self._remove(WISHES.where(state=ASKED, due_before=now))
 
     async def _fulfil(self, row: Row) -> bool:
         wish = WISHES.of(row)
@@ -272,19 +269,11 @@ class Erasure:
         """Remove a conversation that `/otr off` or `/new` has left; False while something runs there."""
         if await self._store.select(POINTERS.where(conversation=here, limit=1)):
             return True
-        is_over = await self._until(partial(self._is_over, here))
+        # All that was said there was answered, and every answer delivered.
+        is_over = await self._until(partial(self._is_free, here, BUSY))
         if is_over:
             await self._gone(here)
         return is_over
-
-    async def _is_over(self, here: ConversationId) -> bool:
-        """Tell whether all that was said there was answered, and every answer delivered."""
-        if self._mailboxes.is_open(here):
-            return False
-        for table, state in BUSY:
-            if await self._store.select(table.where(conversation=here, state=state, limit=1)):
-                return False
-        return True
 
     async def _begin_anew(self, here: ConversationId) -> None:
         """Let an address that is off the record stay so when its conversation is erased."""
@@ -333,9 +322,6 @@ class Erasure:
         await self._drop(digests)
         return True
 
-    async def _is_free(self, here: ConversationId) -> bool:
-        return not self._mailboxes.is_open(here) and not await self._is_running(here)
-
     async def _rewritten(self, person: str, here: ConversationId) -> bool:
         """Put the journal without their turns in its place; False while somebody writes there."""
         if not await self._is_free(here):
@@ -377,9 +363,10 @@ class Erasure:
             item = INBOX.of(row)
             if everybodys or item.principal.id == wish.person:
                 await self._superseded(row, item)
-        if not await self._is_running(here):
+        if not await self._has(here, RUNNING):
             return False
-        if everybodys or await self._runs_theirs(wish.person, here):
+        turns = await self._store.select(TURNS.where(conversation=here, state="open"))
+        if everybodys or any(TURNS.of(one).item.principal.id == wish.person for one in turns):
             stop = self._context.item(Stop(cause="new"), here, wish.address, wish.by)
             await self._store.commit(
                 Commit(
@@ -407,15 +394,14 @@ class Erasure:
         if self._mailboxes.is_open(item.conversation):
             self._mailboxes.wake(item.conversation)  # its files may be on their way
 
-    async def _is_running(self, here: ConversationId) -> bool:
-        for table, state in _RUNNING:
+    async def _is_free(self, here: ConversationId, busy: States = RUNNING) -> bool:
+        return not self._mailboxes.is_open(here) and not await self._has(here, busy)
+
+    async def _has(self, here: ConversationId, any_of: States) -> bool:
+        for table, state in any_of:
             if await self._store.select(table.where(conversation=here, state=state, limit=1)):
                 return True
         return False
-
-    async def _runs_theirs(self, person: str, here: ConversationId) -> bool:
-        found = await self._store.select(TURNS.where(conversation=here, state="open"))
-        return any(TURNS.of(row).item.principal.id == person for row in found)
 
     async def _remove(self, query: Query, is_meant: Callable[[Row], bool] = lambda _: True) -> None:
         found = [row async for row in scan(self._store, query) if is_meant(row)]
