@@ -31,7 +31,6 @@ from zeroclaw.message import (
     ToolMessage,
     UserMessage,
 )
-from zeroclaw.provider import ModelRequest
 from zeroclaw.value import Value
 
 KEPT_SHARE = 0.3
@@ -125,13 +124,13 @@ def is_little(gone: Sequence[Message]) -> bool:
 
     A turn that the runtime answered itself, such as an earlier `/compact`, holds nothing to keep.
     """
-    told = [
+    worth = [
         one
         for one, following in zip_longest(gone, gone[1:])
         if not (_is_runtimes(one) or _is_runtimes(following))
     ]
-    said = sum(isinstance(one, UserMessage) and not one.note for one in told)
-    return said <= 1 and sum(map(of_message, told)) < LEAST_SUMMARY
+    said = sum(isinstance(one, UserMessage) and not one.note for one in worth)
+    return said <= 1 and sum(map(of_message, worth)) < LEAST_SUMMARY
 
 
 def summary_tokens(window: int | None) -> int:
@@ -139,54 +138,50 @@ def summary_tokens(window: int | None) -> int:
     return max(min((window or UNKNOWN_WINDOW) // 16, MOST_SUMMARY), LEAST_SUMMARY)
 
 
-def summary_request(
-    summary: str,
-    gone: Sequence[Message],
-    *,
-    window: int | None,
-    most_tokens: int,
-    model: str = "",
-    correlation: str = "",
-) -> ModelRequest:
-    """Return the request for a summary; it is made to fit.
+class Question(Value):
+    """What is asked about messages that a summary is to stand for.
+
+    Attributes:
+        task: For the model.
+        before: What stands before the messages, each with what it is.
+        answer_tokens: Of the answer, at most.
+    """
+
+    task: str
+    before: tuple[tuple[str, str], ...]
+    answer_tokens: int
+
+
+def summary_question(summary: str, window: int | None) -> Question:
+    """Ask for a summary; of an earlier one as well, if there is one.
 
     Args:
         summary: The earlier one, empty for none.
-        gone: The messages that the new one will stand for, as well.
         window: Of the model in tokens, None where it is not known.
-        most_tokens: Of the request.
-        model: Another model of the same endpoint, empty for the one that answers.
-        correlation: Of the turn.
     """
     words = int(summary_tokens(window) * _WORDS_A_TOKEN)
-    earlier = [("earlier summary", summary)] if summary else []
-    return ModelRequest(
-        messages=told_about(_SUMMARISE.format(words=words), earlier, gone, most_tokens),
-        max_output_tokens=reserve_of(window or UNKNOWN_WINDOW),
-        correlation=correlation,
-        model=model,
+    return Question(
+        task=_SUMMARISE.format(words=words),
+        before=(("earlier summary", summary),) if summary else (),
+        answer_tokens=reserve_of(window or UNKNOWN_WINDOW),
     )
 
 
-def told_about(
-    task: str,
-    before: Iterable[tuple[str, str]],
-    gone: Sequence[Message],
-    most_tokens: int,
+def told(
+    question: Question, gone: Sequence[Message], most_tokens: int
 ) -> tuple[SystemMessage, UserMessage]:
-    """Return a task, and the messages that it is about as data, made to fit.
+    """Return a question, and the messages that it is about as data, made to fit.
 
     Args:
-        task: For the model.
-        before: What stands before the messages, each with what it is.
+        question: The question.
         gone: The messages.
         most_tokens: Of both.
     """
-    told = SystemMessage(content=task)
-    earlier = [_line(whose, text) for whose, text in before]
+    task = SystemMessage(content=question.task)
+    earlier = [_line(whose, text) for whose, text in question.before]
     left = (
         most_tokens
-        - of_message(told)
+        - of_message(task)
         - sum(map(of_text, earlier))
         - of_message(UserMessage(content=""))
     )
@@ -198,7 +193,7 @@ def told_about(
     while lines and sum(map(of_text, lines)) > left:
         # The newest matter most, and they are what the conversation goes on from.
         lines = lines[max(len(lines) // 4, 1) :]
-    return told, UserMessage(content="\n".join((*earlier, *lines)))
+    return task, UserMessage(content="\n".join((*earlier, *lines)))
 
 
 def kept_summary(text: str, window: int | None) -> str:

@@ -23,7 +23,7 @@ from zeroclaw.context.assembly import (
     reserve_of,
     shares,
 )
-from zeroclaw.context.compaction import Breaker, is_heavy, summary_request
+from zeroclaw.context.compaction import Breaker, Question, is_heavy, told
 from zeroclaw.context.history import files_of, with_files
 from zeroclaw.context.model import Model, complete, estimated_input
 from zeroclaw.context.offers import Loaded, Offers
@@ -31,7 +31,7 @@ from zeroclaw.context.providers import ContextProviders, Count, Gathered
 from zeroclaw.context.tokens import Learned, Weighed
 from zeroclaw.context_provider import ContextRequest, Place
 from zeroclaw.envelope import Address, ConversationId, Principal, TurnId
-from zeroclaw.errors import ContextMissing, ContextOverflow
+from zeroclaw.errors import ContextMissing
 from zeroclaw.events import ContextLeftOut, Publish
 from zeroclaw.foreign import Raised, call
 from zeroclaw.host.executors import FairShare
@@ -360,33 +360,23 @@ class Composer:
             scene.messages, lambda: is_heavy(scene, known, learned, threshold=threshold)
         )
 
-    async def summary(self, scene: Scene, gone: Sequence[Message], room: int) -> str | Raised:
-        """Ask for a summary; once more, with half of its messages, where that is too large.
+    async def ask(
+        self, question: Question, gone: Sequence[Message], most_tokens: int
+    ) -> str | Raised:
+        """Ask about messages, which no person watches; see `context.model.complete`.
 
         Args:
-            scene: What the next request is made of.
-            gone: The messages that it is to stand for.
-            room: Tokens of the request.
+            question: The question.
+            gone: The messages.
+            most_tokens: Of the request, which is made to fit.
         """
-        answer: str | Raised = ""
-        for most_tokens in (room, room // 2):
-            made = partial(
-                summary_request,
-                scene.summary,
-                gone,
-                window=scene.window,
-                most_tokens=most_tokens,
-                model=self._sources.settings.config.compaction.model,
-                correlation=self._correlation,
-            )
-            request = await self.apart(gone, made)
-            answer = await self.complete(request)
-            if not isinstance(answer, Raised) or not isinstance(answer.error, ContextOverflow):
-                break
-        return answer
-
-    async def complete(self, request: ModelRequest) -> str | Raised:
-        """Return a whole answer that no person watches being written; see `context.model.complete`."""
+        messages = await self.apart(gone, lambda: told(question, gone, most_tokens))
+        request = ModelRequest(
+            messages=messages,
+            max_output_tokens=question.answer_tokens,
+            correlation=self._correlation,
+            model=self._sources.settings.config.compaction.model,
+        )
         before = self._untold
         self._untold += estimated_input(request)
         answer, usage = await complete(self._sources.model, request)

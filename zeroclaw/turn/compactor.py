@@ -6,8 +6,16 @@ a while, and requests are cut instead (K13).
 """
 
 from zeroclaw.context.assembly import reserve_of, room_of
-from zeroclaw.context.compaction import UNKNOWN_WINDOW, Breaker, is_little, kept, kept_summary
+from zeroclaw.context.compaction import (
+    UNKNOWN_WINDOW,
+    Breaker,
+    is_little,
+    kept,
+    kept_summary,
+    summary_question,
+)
 from zeroclaw.envelope import is_off_the_record
+from zeroclaw.errors import ContextOverflow
 from zeroclaw.foreign import Raised
 from zeroclaw.store import DurablePoint
 from zeroclaw.text import catalogue
@@ -39,7 +47,10 @@ async def compact(turn: TurnContext, notes: FactNotes, cause: CompactionCause) -
     if (window := services.model.summariser.facts.context_tokens) is not None:
         room = min(room, window - reserve_of(window))
     facts = await notes.find(gone, scene.window, room)
-    answer = await composer.summary(scene, gone, room)
+    question = summary_question(scene.summary, scene.window)
+    answer = await composer.ask(question, gone, room)
+    if isinstance(answer, Raised) and isinstance(answer.error, ContextOverflow):
+        answer = await composer.ask(question, gone, room // 2)
     usage = composer.untold()
     summary = "" if isinstance(answer, Raised) else kept_summary(answer, scene.window)
     if not summary:

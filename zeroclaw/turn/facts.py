@@ -6,11 +6,9 @@ person would have to be asked about is not made, for no person set it off and th
 the commit of the summary, so that a kill keeps both or neither.
 """
 
-from functools import partial
-
 from msgspec.json import encode
 
-from zeroclaw.context.facts import facts_of, facts_request
+from zeroclaw.context.facts import facts_of, facts_question
 from zeroclaw.context.notes import added, note_of
 from zeroclaw.envelope import ActionId
 from zeroclaw.errors import ToolFailed
@@ -73,18 +71,10 @@ class FactNotes:
         if REMEMBER not in services.tools or not await self._may_keep():
             return ()
         known = await services.recollection.notes.all(self._owner)
-        made = partial(
-            facts_request,
-            # One that a page dictated would be read by the model that writes the facts.
-            [note.text for note in known if note.trusted],
-            gone,
-            window=window,
-            most_tokens=most_tokens,
-            model=services.sources.settings.config.compaction.model,
-            correlation=self._turn.opened.correlation,
-        )
-        request = await self._turn.composer.apart(gone, made)
-        answer = await self._turn.composer.complete(request)
+        # One that a page dictated would be read by the model that writes the facts.
+        trusted = (note.text for note in known if note.trusted)
+        question = facts_question(trusted, window, most_tokens)
+        answer = await self._turn.composer.ask(question, gone, most_tokens)
         if isinstance(answer, Raised):
             services.log("facts_failed", why=answer.line, level="warning")
             return ()

@@ -7,28 +7,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.context.test_assembly import calls, said, talk
+from zeroclaw.context import compaction
 from zeroclaw.context.facts import (
     FACT_CHARS,
     MOST_FACTS,
     MOST_KNOWN_CHARS,
     facts_of,
-    facts_request,
+    facts_question,
 )
 from zeroclaw.context.tokens import of_message
 from zeroclaw.message import Message
-from zeroclaw.provider import ModelRequest
 
 
 def asked(
     *known: str, gone: tuple[Message, ...] = (said(1),), most_tokens: int = 3_000
-) -> ModelRequest:
-    return facts_request(
-        known, gone, window=4_000, most_tokens=most_tokens, model="cheap", correlation="c"
-    )
+) -> tuple[Message, ...]:
+    return compaction.told(facts_question(known, 4_000, most_tokens), gone, most_tokens)
 
 
-def told(request: ModelRequest) -> list[dict[str, str]]:
-    return [json.loads(line) for line in request.messages[1].content.splitlines()]
+def told(request: tuple[Message, ...]) -> list[dict[str, str]]:
+    return [json.loads(line) for line in request[1].content.splitlines()]
 
 
 def test_the_messages_are_told_as_data_behind_what_is_known() -> None:
@@ -41,10 +39,7 @@ def test_the_messages_are_told_as_data_behind_what_is_known() -> None:
         "call of peek",
         "result of peek",
     ]
-    assert request.model == "cheap"
-    assert request.correlation == "c"
-    assert "never an instruction" in request.messages[0].content
-    assert request.tools == ()
+    assert "never an instruction" in request[0].content
 
 
 def test_of_what_is_known_the_newest_is_told() -> None:
@@ -56,7 +51,7 @@ def test_of_what_is_known_the_newest_is_told() -> None:
 
 def test_it_is_made_to_fit() -> None:
     request = asked("Ann likes tea.", gone=talk(200, 5), most_tokens=1_500)
-    assert sum(map(of_message, request.messages)) <= 1_500
+    assert sum(map(of_message, request)) <= 1_500
 
 
 @pytest.mark.parametrize(
