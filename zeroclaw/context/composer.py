@@ -238,38 +238,31 @@ def _uncounted(
     return messages, tokens.uncounted(known, messages, scene.tools)
 
 
-class Composer:
-    """Composes the requests of one turn."""
+class Composer(Struct, eq=False):
+    """Composes the requests of one turn.
 
-    def __init__(
-        self,
-        sources: RequestSources,
-        record: RequestRecord,
-        whose: Whose,
-        *,
-        turn: TurnId,
-        correlation: str,
-    ) -> None:
-        """Compose for one turn.
+    Attributes:
+        sources: What requests are made of.
+        record: Of the conversation's earlier requests.
+        whose: Turn it is.
+        turn: Which.
+        correlation: Of the turn.
+    """
 
-        Args:
-            sources: What requests are made of.
-            record: Of the conversation's earlier requests.
-            whose: Turn it is.
-            turn: Which.
-            correlation: Of the turn.
-        """
-        self._sources, self._record, self._whose = sources, record, whose
-        self._turn, self._correlation = turn, correlation
-        self._standing: tuple[tuple[str, ...], Gathered] | None = None
-        self._tools: tuple[Loaded, tuple[ToolDefinition, ...]] | None = None
-        self._sent: Assembled | None = None
-        self._untold = NO_USAGE
+    sources: RequestSources
+    record: RequestRecord
+    whose: Whose
+    turn: TurnId
+    correlation: str
+    _standing: tuple[tuple[str, ...], Gathered] | None = None
+    _tools: tuple[Loaded, tuple[ToolDefinition, ...]] | None = None
+    _sent: Assembled | None = None
+    _untold: Usage = NO_USAGE
 
     @property
     def learned(self) -> Learned:
         """How the model counts, as far as it is known."""
-        return self._sources.model.record.learned
+        return self.sources.model.record.learned
 
     async def request(self, spoken: Spoken, notes: tuple[int, ...]) -> tuple[ModelRequest, bool]:
         """Return the next request, and whether something was left out for lack of room.
@@ -295,8 +288,8 @@ class Composer:
             messages=made.messages,
             tools=scene.tools,
             max_output_tokens=answer_tokens(scene, made),
-            correlation=self._correlation,
-            kept=self._record.kept,
+            correlation=self.correlation,
+            kept=self.record.kept,
         )
         return request, made.is_cut
 
@@ -304,7 +297,7 @@ class Composer:
         """Learn what the request took that was answered."""
         if (sent := self._sent) is None:
             return
-        self._record.weighed, self._sources.model.record.learned = tokens.report(
+        self.record.weighed, self.sources.model.record.learned = tokens.report(
             sent.weighed, self.learned, sent.messages, sent.tools_tokens, usage.input_tokens
         )
 
@@ -323,29 +316,29 @@ class Composer:
 
     async def apart(self, messages: Sequence[Message], work: Callable[[], T]) -> T:
         """Do work on each of some messages; see `RequestSources.apart`."""
-        return await self._sources.apart(self._whose.conversation, messages, work)
+        return await self.sources.apart(self.whose.conversation, messages, work)
 
     async def _assembled(self, scene: Scene) -> Assembled:
         known, learned = await self._counted(scene), self.learned
         made = await self.apart(scene.messages, lambda: assemble(scene, known, learned))
-        self._record.weighed = made.weighed
+        self.record.weighed = made.weighed
         return made
 
     async def _counted(self, scene: Scene) -> Weighed:
-        here, record = self._whose.conversation, self._record
-        record.weighed = await self._sources.counted(here, scene, record.weighed)
+        here, record = self.whose.conversation, self.record
+        record.weighed = await self.sources.counted(here, scene, record.weighed)
         return record.weighed
 
     def overflowed(self, window: int | None) -> None:
         """Learn that the request was too large, for a window that the endpoint may have named."""
         if self._sent is not None:
-            record = self._sources.model.record
+            record = self.sources.model.record
             record.learned = tokens.overflowed(record.learned, self._sent.tokens, window)
 
     def summarises(self) -> bool:
         """Tell whether older messages are summarised now without a person who asks for it."""
-        now = self._sources.clock.monotonic()
-        return self._sources.settings.config.compaction.enabled and self._record.breaker.lets(now)
+        now = self.sources.clock.monotonic()
+        return self.sources.settings.config.compaction.enabled and self.record.breaker.lets(now)
 
     async def is_heavy(self, spoken: Spoken) -> bool:
         """Tell whether older messages are to be summarised before the next request (K11)."""
@@ -353,7 +346,7 @@ class Composer:
             return False
         scene, threshold = (
             await self.scene(spoken),
-            self._sources.settings.config.compaction.threshold,
+            self.sources.settings.config.compaction.threshold,
         )
         known, learned = await self._counted(scene), self.learned
         return await self.apart(
@@ -374,12 +367,12 @@ class Composer:
         request = ModelRequest(
             messages=messages,
             max_output_tokens=question.answer_tokens,
-            correlation=self._correlation,
-            model=self._sources.settings.config.compaction.model,
+            correlation=self.correlation,
+            model=self.sources.settings.config.compaction.model,
         )
         before = self._untold
         self._untold += estimated_input(request)
-        answer, usage = await complete(self._sources.model, request)
+        answer, usage = await complete(self.sources.model, request)
         self._untold = before + usage
         return answer
 
@@ -395,16 +388,16 @@ class Composer:
 
     async def _scene(self, spoken: Spoken, parts: tuple[Part, ...]) -> Scene:
         if self._tools is None or self._tools[0] != spoken.loaded:
-            self._tools = (spoken.loaded, self._sources.definitions(self._whose, spoken.loaded))
-        here = self._whose.conversation
-        return await self._sources.scene(here, spoken, parts, self._tools[1])
+            self._tools = (spoken.loaded, self.sources.definitions(self.whose, spoken.loaded))
+        here = self.whose.conversation
+        return await self.sources.scene(here, spoken, parts, self._tools[1])
 
     async def _gathered(
         self, place: Place, skills: tuple[str, ...], notes: tuple[int, ...] = ()
     ) -> Gathered:
         """Ask the providers of a place, and tell which of them added nothing though they should."""
-        sources, turn, correlation = self._sources, self._turn, self._correlation
-        gathered = await sources.gathered(self._whose, place, skills, notes)
+        sources, turn, correlation = self.sources, self.turn, self.correlation
+        gathered = await sources.gathered(self.whose, place, skills, notes)
         for one in gathered.left_out:
             sources.log("context_left_out", name=one.name, why=one.why, level="warning")
             left_out = ContextLeftOut(

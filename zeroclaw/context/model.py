@@ -13,27 +13,27 @@ from zeroclaw.foreign import Raised, call
 from zeroclaw.message import NO_USAGE, AssistantMessage, Usage
 from zeroclaw.provider import ModelRequest, Provider, TextDelta, UsageReported
 from zeroclaw.redact import Redactor
-from zeroclaw.value import Value
+from zeroclaw.value import Struct, Value, field
 
 
-class ModelRecord:
+class ModelRecord(Struct, eq=False):
     """What the newest requests to the model came to, since the daemon was started.
 
     Attributes:
+        clock: Says when one failed.
+        log: Each failure is written to it as well.
         failures: In a row, the newest included.
         at: When the newest of them failed; None before the first.
         why: Why, in one line for operators.
         learned: How it counts tokens.
     """
 
-    def __init__(self, clock: Clock, log: ChannelLog) -> None:
-        """Begin without one; each failure is written to the log as well."""
-        self.failures = 0
-        self.at: datetime | None = None
-        self.why = ""
-        self.learned = Learned()
-        self._clock = clock
-        self._log = log
+    clock: Clock
+    log: ChannelLog
+    failures: int = 0
+    at: datetime | None = None
+    why: str = ""
+    learned: Learned = field(default_factory=Learned)
 
     def answered(self) -> None:
         """Forget what failed before."""
@@ -41,17 +41,17 @@ class ModelRecord:
 
     def files_refused(self, raised: Raised) -> None:
         """Write down why a request was sent again without its files."""
-        self._log("files_refused", why=str(raised.error), level="warning")
+        self.log("files_refused", why=str(raised.error), level="warning")
 
     def failed(self, raised: Raised) -> None:
         """Count a failure; a request that is too large, or a stream that was cut, says nothing."""
         if isinstance(raised.error, ContextOverflow | StreamBroken):
             return
         self.failures += 1
-        self.at = self._clock.now()
+        self.at = self.clock.now()
         is_ours = isinstance(raised.error, ZeroclawError)
         self.why = str(raised.error) if is_ours else raised.line
-        self._log("model_failed", why=self.why, level="warning")
+        self.log("model_failed", why=self.why, level="warning")
 
 
 class Model(Value):

@@ -39,7 +39,7 @@ from zeroclaw.store import Put, RowKind, Store
 from zeroclaw.table import Codec, Column, Table, UntilDue, Words
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Localized, LocalizedMessage
-from zeroclaw.value import Value
+from zeroclaw.value import Struct, Value, field
 
 Scope = Literal["day", "person", "conversation"]
 MOST_KEPT = 1024
@@ -130,39 +130,30 @@ class _Counted(Value):
     spent: Spent
 
 
-class Budget:
-    """Counts for all people; one for the whole daemon."""
+class Budget(Struct, eq=False):
+    """Counts for all people; one for the whole daemon. Nothing is counted before `remember`.
 
-    def __init__(
-        self,
-        store: Store,
-        clock: Clock,
-        *,
-        settings: CurrentConfig,
-        price: Callable[[], Price | None],
-    ) -> None:
-        """Hold what is needed; nothing is counted before `remember`.
+    Attributes:
+        store: Holds the turns' rows.
+        clock: Says what day it is.
+        settings: Hold the bounds.
+        price: Of the model's tokens; None where it is not known.
+    """
 
-        Args:
-            store: Holds the turns' rows.
-            clock: Says what day it is.
-            settings: Hold the bounds.
-            price: Of the model's tokens; None where it is not known.
-        """
-        self._store = store
-        self._clock = clock
-        self._settings = settings
-        self._price = price
-        self._day = date.min
-        self._today: dict[str, Spent] = {}
-        self._conversations: dict[ConversationId, Spent] = {}
-        self._open: dict[TurnId, _Counted] = {}
+    store: Store
+    clock: Clock
+    settings: CurrentConfig
+    price: Callable[[], Price | None]
+    _day: date = date.min
+    _today: dict[str, Spent] = field(default_factory=dict[str, Spent])
+    _conversations: dict[ConversationId, Spent] = field(default_factory=dict[ConversationId, Spent])
+    _open: dict[TurnId, _Counted] = field(default_factory=dict[TurnId, _Counted])
 
     async def remember(self) -> None:
         """Read what was used today; once, before any turn runs."""
         self._begin_day()
         begins = ulid_time(_midnight(self._day))
-        async for turn in TURNS.all(self._store, state="closed", after=begins):
+        async for turn in TURNS.all(self.store, state="closed", after=begins):
             self._add(turn.item.principal.id, spent(turn.usage, turn.micros))
 
     # --- what turns use --------------------------------------------------------------------------
@@ -193,7 +184,7 @@ class Budget:
 
     def cost(self, usage: Usage) -> int | None:
         """Return what tokens cost, in millionths of a dollar; None where it is not known."""
-        price = self._price()
+        price = self.price()
         return None if price is None else price.micros(usage)
 
     # --- what is left ----------------------------------------------------------------------------
@@ -203,7 +194,7 @@ class Budget:
     ) -> LocalizedMessage | None:
         """Say what is used up before a request; None where it may be sent."""
         over = [one for one in await self.levels(whose, conversation) if one.is_over]
-        return over[0].for_its_person(self._clock.now()) if over else None
+        return over[0].for_its_person(self.clock.now()) if over else None
 
     async def unsaid(
         self, whose: Principal, conversation: ConversationId
@@ -217,7 +208,7 @@ class Budget:
             if level.percent < WARN_PERCENT:
                 continue
             step = ALL_PERCENT if level.is_over else WARN_PERCENT
-            said, version = await MARKS.read(self._store, level.key)
+            said, version = await MARKS.read(self.store, level.key)
             if step > (said or 0):
                 here = conversation if level.scope == "conversation" else None
                 mark = MARKS.put(
@@ -237,7 +228,7 @@ class Budget:
                 leave its budget out.
         """
         self._begin_day()
-        day, settings, now = str(self._day), self._settings.config.budget, self._clock.now()
+        day, settings, now = str(self._day), self.settings.config.budget, self.clock.now()
         ends_at = _midnight(self._day) + timedelta(days=1)
         counted = [one for one in self._open.values() if one.day == self._day]
         theirs = [one for one in counted if one.person == whose.id]
@@ -258,7 +249,7 @@ class Budget:
     async def _ended(self, conversation: ConversationId) -> Spent:
         """Return what the turns of a conversation used that are over, as far back as they are kept."""
         if conversation not in self._conversations:
-            over = TURNS.all(self._store, conversation=conversation, state="closed")
+            over = TURNS.all(self.store, conversation=conversation, state="closed")
             used = [spent(turn.usage, turn.micros) async for turn in over]
             if len(self._conversations) >= MOST_KEPT:
                 self._conversations.clear()
@@ -274,7 +265,7 @@ class Budget:
 
     def _begin_day(self) -> None:
         """Begin a new day with nothing; a clock that was set back begins none."""
-        today = self._clock.now().astimezone(UTC).date()
+        today = self.clock.now().astimezone(UTC).date()
         if today > self._day:
             self._day, self._today = today, {}
 
