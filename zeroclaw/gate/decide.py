@@ -131,6 +131,7 @@ class _Gated(Value):
     audited: tuple[Entry, ...]
     frozen: Frozen | None = None
     approval: Approval | None = None
+    cleared: Cleared | None = None
 
 
 class Gate(Struct, frozen=True, eq=False, kw_only=True):
@@ -179,6 +180,7 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
             approvals=tuple(one.approval for one in gated if one.approval is not None),
             audited=tuple(entry for one in gated for entry in one.audited),
             frozen=tuple(one.frozen for one in gated if one.frozen is not None),
+            cleared=tuple(one.cleared for one in gated if one.cleared is not None),
         )
 
     async def recheck(
@@ -188,6 +190,7 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
         approval: Approval | None = None,
         *,
         written: str | None = None,
+        cleared: Cleared | None = None,
     ) -> Cleared | Stopped:
         """Check a call for the last time, immediately before it runs.
 
@@ -196,6 +199,8 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
             setting: As of now, with the grants of now.
             approval: The one that let it through, as it stands in the store; None for none.
             written: Its arguments as the model wrote them; None for as they were frozen.
+            cleared: As it was gated, where the setting has not changed since; then it is decided anew
+                only if the policy has.
         """
         action = frozen.action
         if action_hash(action) != frozen.hash or not _is_bound(frozen, setting, approval):
@@ -208,6 +213,8 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
         )
         if resources != action.resources:
             return _stopped(catalogue.WHAT_IT_TOUCHES_CHANGED, setting, by="resources")
+        if cleared is not None and cleared.policy is self.policy():
+            return cleared
         ready = _Ready(
             tool=tool,
             action=action,
@@ -227,13 +234,21 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
         approved = approval is not None and approval.state == "approved"
         effect, why = ruled.decision.effect, ruled.decision.why
         if effect == "allow" or (effect == "ask" and approved):
-            may = permits(query, ruled, policy=self.policy(), protected=self.protected)
-            return Cleared(tool=ready.tool, permits=may, in_message=query.in_message is True)
+            return self._cleared(ready, query, ruled)
         told = self._told(ruled, query, setting)
         if effect == "ask":
             why = catalogue.NEEDS_APPROVAL_BY_NOW.to(ENGLISH, why=why)
             told = catalogue.NEEDS_APPROVAL_BY_NOW.to(_language_of(setting), why=told)
         return Stopped(reason=why, for_people=told, by=ruled.by)
+
+    def _cleared(self, ready: _Ready, query: Query, ruled: Ruling) -> Cleared:
+        policy = self.policy()
+        return Cleared(
+            tool=ready.tool,
+            permits=permits(query, ruled, policy=policy, protected=self.protected),
+            in_message=query.in_message is True,
+            policy=policy,
+        )
 
     async def _gate(self, case: _Case) -> _Gated:
         ready = await self._prepare(case)
@@ -249,12 +264,13 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
     def _decided(self, case: _Case, ready: _Ready, at: datetime) -> _Gated:
         query = self._query(ready, case.setting, at)
         ruled = self._rule(ready, case.setting, query)
-        frozen, approval = freeze(ready.action), None
+        frozen, approval, cleared = freeze(ready.action), None, None
         execution = self.settings.config.runtime.tool_execution
         sequential = "sequential" in {ready.tool.spec.execution, execution}
         match ruled.decision.effect:
             case "allow":
                 verdict = Allowed(action=case.id, sequential=sequential)
+                cleared = self._cleared(ready, query, ruled)
             case "ask":
                 shown = card_arguments(ready.action.arguments, self.redactor, case.room)
                 if isinstance(shown, Unshowable):
@@ -278,7 +294,9 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
             case _:
                 assert_never(ruled.decision.effect)
         audited = _audited(frozen, ruled, verdict, at)
-        return _Gated(verdict=verdict, audited=audited, frozen=frozen, approval=approval)
+        return _Gated(
+            verdict=verdict, audited=audited, frozen=frozen, approval=approval, cleared=cleared
+        )
 
     # --- the steps, in their order ---------------------------------------------------------------
 

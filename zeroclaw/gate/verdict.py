@@ -12,6 +12,7 @@ from zeroclaw.gate.action import Frozen, to_put
 from zeroclaw.gate.approval import Approval
 from zeroclaw.gate.audit import Entry
 from zeroclaw.gate.grant import Grant
+from zeroclaw.gate.policy import PolicySet
 from zeroclaw.gate.receipt import Fields, Key
 from zeroclaw.gate.taint import Taint
 from zeroclaw.message import ToolCall, ToolMessage
@@ -96,6 +97,21 @@ Verdict = Allowed | Asked | Denied
 """What the gate says of one call, and the journal keeps of it; classes and fields are a stored form."""
 
 
+class Cleared(Value):
+    """The last check has nothing against the run.
+
+    Attributes:
+        permits: What of a directory that it walks the run may touch, see `ToolContext.permits`.
+        in_message: As in `Query`.
+        policy: By which it was decided.
+    """
+
+    tool: Tool
+    permits: Callable[[str], bool]
+    in_message: bool
+    policy: PolicySet
+
+
 class GatedBatch(Value):
     """One verdict for each call in request order, and what has to be durable with them.
 
@@ -104,12 +120,14 @@ class GatedBatch(Value):
         approvals: The questions in request order, for the caller to number and put.
         audited: To be chained in this order.
         frozen: The calls that were well-formed, in request order.
+        cleared: Those of them that are allowed and asked of nobody.
     """
 
     verdicts: tuple[Verdict, ...]
     approvals: tuple[Approval, ...]
     audited: tuple[Entry, ...]
     frozen: tuple[Frozen, ...]
+    cleared: tuple[Cleared, ...]
 
     @property
     def writes(self) -> tuple[Put, ...]:
@@ -120,19 +138,6 @@ class GatedBatch(Value):
     def starts(self) -> bool:
         """Some of its calls run, and no question comes before that."""
         return not self.approvals and any(isinstance(one, Allowed) for one in self.verdicts)
-
-
-class Cleared(Value):
-    """The last check has nothing against the run.
-
-    Attributes:
-        permits: What of a directory that it walks the run may touch, see `ToolContext.permits`.
-        in_message: As in `Query`.
-    """
-
-    tool: Tool
-    permits: Callable[[str], bool]
-    in_message: bool
 
 
 class Stopped(Value):

@@ -129,20 +129,27 @@ def refused(
     return Settled(finished=ended, audited=entry)
 
 
+def _person(setting: Setting) -> tuple[object, ...]:
+    """Return all of a setting that may change from outside a turn, beside the grants."""
+    return (setting.known, setting.out)
+
+
 class ToolCalls:
     """Checks and runs the calls of one turn.
 
     Attributes:
         gated_in: What the gate was handed, until the calls that start at once are checked.
+        as_gated: What it said of the only call of a batch, where that starts at once; as long.
     """
 
     def __init__(self, turn: TurnContext) -> None:
         """Begin with no call cleared."""
         self._turn = turn
         self._services, self._session, self._opened = turn.services, turn.session, turn.opened
-        self._cleared: dict[ActionId, tuple[Frozen, Cleared]] = {}
+        self._cleared: dict[ActionId, tuple[Frozen, Cleared, Setting | None]] = {}
         self._workspace: Path | None = None
         self.gated_in: Setting | None = None
+        self.as_gated: Cleared | None = None
 
     async def setting(self, action: ActionId | None = None) -> Setting:
         """Return what the gate is handed now; `action` names the call that a child would be of."""
@@ -202,6 +209,7 @@ class ToolCalls:
         if gated.starts:
             self._turn.gated.update({one.action.id: one for one in gated.frozen})
             self.gated_in = setting
+            self.as_gated = gated.cleared[0] if len(calls) == 1 else None
         return gated
 
     async def check(
@@ -214,27 +222,35 @@ class ToolCalls:
             written: As the model wrote it.
             approval: The question that let it through, None for none.
         """
+        before, as_gated = self.gated_in, self.as_gated
         setting = await self.setting(frozen.action.id)
+        if before is None or before.grants or _person(setting) != _person(before):
+            as_gated = None
         asked = None if approval is None else await APPROVALS.get(self._services.store, approval)
         verdict = await self._services.gate.recheck(
-            frozen, setting, asked, written=written.arguments
+            frozen, setting, asked, written=written.arguments, cleared=as_gated
         )
         if not isinstance(verdict, Cleared):
             return verdict, ()
-        self._cleared[frozen.action.id] = (frozen, verdict)
         facts, own = facts_of(verdict.tool.spec), verdict.in_message
         after = files_after(facts, setting.taint, is_in_message=own)
         marks = _marks(self._session.conversation, setting.context.workspace, after)
         # What others share is marked though its own is: it may have become a link since.
         if after == "theirs" or (after == setting.taint.files and len(marks) == 1):
-            return verdict, ()
+            marks = ()
+        # What it is handed stays so where no other call runs before, or marks what it works in.
+        handed = None if as_gated is None or marks else setting
+        self._cleared[frozen.action.id] = (frozen, verdict, handed)
         # Before it does anything: a kill in the middle leaves files that are known for what they are.
         return verdict, marks
 
     async def run(self, action: ActionId) -> Settled:
         """Run a call that was cleared."""
-        frozen, cleared = self._cleared[action]
-        context, taint = await self._context(action)
+        frozen, cleared, handed = self._cleared[action]
+        if handed is None:
+            context, taint = await self._context(action)
+        else:
+            context, taint = handed.context, handed.taint
         context = replace(context, permits=cleared.permits)
         tool, arguments = cleared.tool, frozen.action.arguments
         returned: ToolOutput | Raised | TimedOut

@@ -148,6 +148,21 @@ async def test_a_deny_since_then_wins() -> None:
     assert stopped.reason.startswith("`halt.active` denies it")
 
 
+async def test_what_was_decided_just_now_stands_while_nothing_has_changed() -> None:
+    """Neither the policy, nor what the call touches: it is not decided twice for nothing."""
+    house = House()
+    batch = await house.decide(call("read_file"))
+    frozen, (cleared,) = frozen_in(batch), batch.cleared
+    assert await house.gate().recheck(frozen, SETTING, cleared=cleared) is cleared
+    house.policy = assemble("full", halt=halt_statement("person:ann", EPOCH))
+    halted = await house.gate().recheck(frozen, SETTING, cleared=cleared)
+    assert isinstance(halted, Stopped)
+    assert halted.by == "policy"
+    house.tools = [dataclasses.replace(READ, touches=names_a_secret_file)]
+    changed = refusal("what it would touch has changed since", by="resources")
+    assert await house.gate().recheck(frozen, SETTING, cleared=cleared) == changed
+
+
 async def test_protection_is_asked_again() -> None:
     """What became protected since is protected."""
     house = House()
