@@ -4,6 +4,9 @@ Field names follow the chat-completions wire; what is marked local never leaves 
 (S1-07, S1-14, S1-16). Which reasoning is sent back is decided once, in `context/history.py`.
 """
 
+from collections.abc import Sequence
+from itertools import compress, count
+from operator import ne
 from typing import Literal
 
 from zeroclaw.value import Value, field
@@ -161,3 +164,11 @@ class ToolDefinition(Value):
     name: str
     description: str
     parameters: dict[str, object] = field(default_factory=dict[str, object])
+
+
+def alike(before: Sequence[Message], after: Sequence[Message]) -> int:
+    """Return how many messages two requests have in common, from the first one on.
+
+    Without a step of Python for each of them: a conversation has hundreds.
+    """
+    return next(compress(count(), map(ne, before, after)), min(len(before), len(after)))

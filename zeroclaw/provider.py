@@ -8,6 +8,9 @@ from zeroclaw.clock import Clock, Ids
 from zeroclaw.message import FileKind, FinishReason, Message, ToolCall, ToolDefinition, Usage
 from zeroclaw.value import Hidden, Value, field
 
+Written = tuple[tuple[Message, ...], tuple[bytes, ...]]
+"""The messages that a request began with, and how each was written for an endpoint."""
+
 
 class ModelRequest(Value):
     """One call of the model.
@@ -20,8 +23,8 @@ class ModelRequest(Value):
         files: The bytes of the messages' files in base64, by digest; a line stands for each file
             that is not here.
         model: Another one of the same endpoint, empty for the one that it is opened for.
-        kept: What providers keep of the conversation's messages until its next request, each under
-            a name of its own; such as what it has written for the endpoint.
+        kept: What providers have written of the conversation's newest request, each under a name of
+            its own; the next one begins as it did.
     """
 
     messages: tuple[Message, ...]
@@ -30,9 +33,7 @@ class ModelRequest(Value):
     correlation: str = ""
     files: Hidden[Mapping[str, bytes]] = field(default_factory=dict[str, bytes])
     model: str = ""
-    kept: Hidden[dict[str, dict[Message, bytes]]] = field(
-        default_factory=dict[str, dict[Message, bytes]]
-    )
+    kept: Hidden[dict[str, Written]] = field(default_factory=dict[str, Written])
 
 
 class TextDelta(Value):

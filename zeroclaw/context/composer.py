@@ -36,7 +36,7 @@ from zeroclaw.events import ContextLeftOut, Publish
 from zeroclaw.foreign import Raised, call
 from zeroclaw.host.executors import FairShare
 from zeroclaw.message import NO_USAGE, Message, SystemMessage, ToolDefinition, Usage
-from zeroclaw.provider import Counting, ModelRequest
+from zeroclaw.provider import Counting, ModelRequest, Written
 from zeroclaw.value import Struct, Value, field
 
 T = TypeVar("T")
@@ -58,7 +58,7 @@ class RequestRecord(Struct):
     weighed: Weighed = field(default_factory=Weighed)
     is_cut: bool = False
     breaker: Breaker = field(default_factory=Breaker)
-    kept: dict[str, dict[Message, bytes]] = field(default_factory=dict[str, dict[Message, bytes]])
+    kept: dict[str, Written] = field(default_factory=dict[str, Written])
 
 
 class Filled(Value):

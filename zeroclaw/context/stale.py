@@ -52,7 +52,10 @@ def with_stale_results(
     shown = list(messages)
     for at in results[: bisect_left(results, end)]:
         one = shown[at]
-        shown[at] = known.get(one) or in_one_line(one, reader=reader)
+        if (
+            len(one.content) > SHORT_CHARS
+        ):  # else it is shown as it is, as most are asked about often
+            shown[at] = known.get(one) or in_one_line(one, reader=reader)
     return tuple(shown)
 
 
@@ -65,8 +68,6 @@ def in_one_line(message: Message, *, reader: str = "") -> Message:
     """Return a result as one line above its receipt; short ones, and other messages, as they are."""
     if not isinstance(message, ToolMessage):
         return message
-    if len(message.content) <= SHORT_CHARS:
-        return message  # whatever its receipt; in a long conversation most are asked about often
     text, token = detach(message.content)
     if len(text) <= SHORT_CHARS or text.startswith(_OPENING):
         return message

@@ -13,7 +13,6 @@ next one is that, and what was added since.
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import repeat
 from string import ascii_lowercase, ascii_uppercase, digits
 
 from msgspec.json import encode
@@ -27,6 +26,7 @@ from zeroclaw.message import (
     SystemMessage,
     ToolDefinition,
     UserMessage,
+    alike,
 )
 from zeroclaw.value import Hidden, Value, field, replace
 
@@ -102,7 +102,8 @@ class Weighed(Value):
     """One conversation's messages on the scale.
 
     Attributes:
-        sizes: The estimates of the newest request's messages, so that none is weighed twice.
+        messages: Of the newest request; each has its size.
+        sizes: Their estimates, and some of older ones, so that none is weighed twice.
         tools: Of the newest request; they hardly ever change.
         tools_tokens: Their estimate.
         reported: Of the newest request that was answered, None for none.
@@ -111,6 +112,7 @@ class Weighed(Value):
         reader: The tool that they name.
     """
 
+    messages: Hidden[tuple[Message, ...]] = ()
     sizes: Hidden[Mapping[Message, int]] = field(default_factory=dict[Message, int])
     tools: tuple[ToolDefinition, ...] = ()
     tools_tokens: int = 0
@@ -186,12 +188,14 @@ def weighed(
     known: Weighed, messages: Sequence[Message], tools: tuple[ToolDefinition, ...] = ()
 ) -> Weighed:
     """Put a request on the scale; what lay there before is not weighed again."""
-    before = {**known.sizes, **known.counted}
-    sizes = dict(zip(messages, map(before.get, messages, repeat(0)), strict=True))
-    for one in sizes.keys() - before.keys():
-        sizes[one] = of_message(one)
+    sizes = {**known.sizes, **known.counted}
+    for one in messages[alike(known.messages, messages) :]:
+        if one not in sizes:
+            sizes[one] = of_message(one)
+    if len(sizes) > 2 * len(messages):  # most of it was left out since
+        sizes = {one: sizes[one] for one in messages}
     size = known.tools_tokens if tools == known.tools else of_tools(tools)
-    return replace(known, sizes=sizes, tools=tools, tools_tokens=size)
+    return replace(known, messages=tuple(messages), sizes=sizes, tools=tools, tools_tokens=size)
 
 
 def uncounted(

@@ -17,7 +17,7 @@ from zeroclaw.message import (
     ToolMessage,
     UserMessage,
 )
-from zeroclaw.provider import ModelRequest
+from zeroclaw.provider import ModelRequest, Written
 from zeroclaw.providers.openai.request import encode_request
 from zeroclaw.value import replace
 
@@ -315,20 +315,32 @@ def test_what_was_written_for_an_earlier_request_changes_no_later_one(
     pool: list[Message], requests: list[tuple[list[int], dict[str, bytes]]]
 ) -> None:
     """Whatever messages are the same, come and go, and whichever files are shown."""
-    kept: dict[str, dict[Message, bytes]] = {}
+    kept: dict[str, Written] = {}
     for places, shown in requests:
         messages = tuple(pool[at % len(pool)] for at in places)
         plain = ModelRequest(messages=messages, files=shown)
         anew = encode_request(plain, model="m", options={})
         assert encode_request(replace(plain, kept=kept), model="m", options={}) == anew
-        assert sum(map(len, kept.values())) <= 4 * len(messages)
+        assert all(len(known) == len(written) for known, written in kept.values())
 
 
 def test_what_was_written_of_messages_that_are_gone_goes_too() -> None:
     """As when a summary stands for most of a conversation."""
-    kept: dict[str, dict[Message, bytes]] = {}
+    kept: dict[str, Written] = {}
     many = tuple(AssistantMessage(content=str(n)) for n in range(9))
     encode_request(ModelRequest(messages=many, kept=kept), model="m", options={})
-    assert set(*kept.values()) == {*many}
+    assert [known for known, _ in kept.values()] == [many]
     encode_request(ModelRequest(messages=many[:2], kept=kept), model="m", options={})
-    assert set(*kept.values()) == set()
+    assert [known for known, _ in kept.values()] == [many[:2]]
+
+
+def test_what_is_written_with_a_file_is_written_anew() -> None:
+    """It is megabytes, and shown for a while only."""
+    kept: dict[str, Written] = {}
+    said, shown = (
+        AssistantMessage(content="so"),
+        UserMessage(content="look", files=(part(1, "image/png"),)),
+    )
+    request = ModelRequest(messages=(said, shown, said), files={"d1": b"AA"}, kept=kept)
+    encode_request(request, model="m", options={})
+    assert [known for known, _ in kept.values()] == [(said,)]

@@ -12,8 +12,7 @@ between two messages.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import compress, count, pairwise, repeat
-from operator import not_
+from itertools import pairwise
 from typing import assert_never, cast
 
 from msgspec import Raw
@@ -26,6 +25,7 @@ from zeroclaw.message import (
     ToolDefinition,
     ToolMessage,
     UserMessage,
+    alike,
 )
 from zeroclaw.provider import ModelRequest
 
@@ -78,18 +78,18 @@ def encode_tools(tools: Iterable[ToolDefinition]) -> Raw:
 
 
 def _encoded_messages(request: ModelRequest) -> Raw:
-    """Write the messages; what an earlier request of the conversation held is written already."""
-    kept = request.kept.setdefault(_KEPT, {})
+    """Write the messages; those that an earlier request of the conversation began with are written."""
     messages = tuple(alternating(request.messages))
-    # Without a step of Python for each of them: a conversation has hundreds.
-    written = [*map(kept.get, messages, repeat(b""))]
-    for at in [*compress(count(), map(not_, written))]:
-        one = messages[at]
-        written[at] = _encoded(_message(one, request.files))
-        if not isinstance(one, UserMessage) or not one.files:  # which are shown for a while only
-            kept[one] = written[at]
-    if len(kept) > 2 * len(messages):
-        kept.clear()  # most of it was left out since
+    before, written = request.kept.get(_KEPT, ((), ()))
+    same = alike(before, messages)
+    fresh = messages[same:]
+    written = (*written[:same], *(_encoded(_message(one, request.files)) for one in fresh))
+    # What holds files is shown for a while only.
+    with_files = (
+        at for at, one in enumerate(fresh, same) if isinstance(one, UserMessage) and one.files
+    )
+    kept = next(with_files, len(messages))
+    request.kept[_KEPT] = messages[:kept], written[:kept]
     return Raw(b"[%b]" % b",".join(written))
 
 
