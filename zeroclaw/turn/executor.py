@@ -56,7 +56,7 @@ class EffectExecutor:
         self._controls = controls
         self._tell = tell
         self._asks = ApprovalRequests(services, session.conversation)
-        self._verdicts = ReceiptLookup(services, session)
+        self._verdicts = ReceiptLookup(turn)
         self._composer = turn.composer
         self.calls = ToolCalls(turn)
 

@@ -182,7 +182,7 @@ class Finalizer:
         What a tool said is screened like the rest.
         """
         opened, language = self._opened, self._turn.language
-        text, verdicts = done.text, ReceiptLookup(self._services, self._session)
+        text, verdicts = done.text, ReceiptLookup(self._turn)
         if opened.call is not None and text:
             await verdicts.refresh()
             text = receipt_screen.screen(text, verdicts.lookup)

@@ -78,7 +78,7 @@ class TurnLoop:
         self._on_parked = on_parked
         self._queue: asyncio.Queue[Transition] = asyncio.Queue(MOST_WAITING)
         self._tasks = EffectExecutor(turn, controls, self._queue.put)
-        self._open: dict[asyncio.Task[None], ActionId | None] = {}
+        self._started: list[tuple[asyncio.Task[None], ActionId | None]] = []
         self._frames = 0
         self._shown = ""
         self._state: State | None = None
@@ -196,7 +196,7 @@ class TurnLoop:
 
     def _stop(self) -> None:
         """Cancel what still runs; a call that can't be cancelled is waited for."""
-        for task, action in self._open.items():
+        for task, action in self._started:  # one that has ended takes no notice
             if action is None or self._tasks.calls.is_cancellable(action):
                 task.cancel()
         # The loop reads no more: make room, so that nothing waits to be read.
@@ -258,8 +258,7 @@ class TurnLoop:
         action: ActionId | None = None,
     ) -> None:
         task = group.create_task(work, name=f"{work.__name__} of {self._opened.turn}")
-        self._open[task] = action
-        task.add_done_callback(lambda done: self._open.pop(done, None))
+        self._started.append((task, action))
 
     def _slots(self) -> tuple[batch.Slot, ...]:
         return self._state.batch.slots if isinstance(self._state, Calling) else ()

@@ -11,12 +11,13 @@ import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import compress
 from operator import attrgetter, not_
+from types import MappingProxyType
 
 from zeroclaw.envelope import ActionId, CheckedReceipt, ConversationId
 from zeroclaw.errors import StoreUnusable
 from zeroclaw.foreign import Raised, call_now
 from zeroclaw.gate import audit, receipt, receipt_screen
-from zeroclaw.gate.action import ACTIONS, Action
+from zeroclaw.gate.action import ACTIONS, Action, Frozen
 from zeroclaw.gate.receipt import PREFIX_PLAIN
 from zeroclaw.gate.receipt_keys import Keys
 from zeroclaw.gate.verdict import encodable
@@ -26,10 +27,10 @@ from zeroclaw.text import catalogue
 from zeroclaw.text.escape import escape_invisible
 from zeroclaw.text.language import ENGLISH, Language
 from zeroclaw.tool import line_of
-from zeroclaw.turn.context import TurnServices
+from zeroclaw.turn.context import TurnContext
 from zeroclaw.turn.journal import History, Issued
 from zeroclaw.turn.results import OUTCOMES
-from zeroclaw.turn.session import ConversationSession, read_history
+from zeroclaw.turn.session import read_history
 
 _TOKEN = attrgetter("token")
 MOST_SUMMARY_CHARS = 160
@@ -43,11 +44,10 @@ Results = Mapping[str, tuple[ToolCall, str]]
 class ReceiptLookup:
     """Knows the receipts of one conversation."""
 
-    def __init__(self, services: TurnServices, session: ConversationSession) -> None:
+    def __init__(self, turn: TurnContext) -> None:
         """Know what earlier turns at this session have checked."""
-        self._services = services
-        self._session = session
-        self._known = session.verdicts
+        self._services, self._session, self._gated = turn.services, turn.session, turn.gated
+        self._known = turn.session.verdicts
 
     def lookup(self, token: str) -> CheckedReceipt | None:
         """Return what a token proves, None for one that was never given out here."""
@@ -103,6 +103,7 @@ class ReceiptLookup:
                 one,
                 results,
                 summary=self._summary,
+                gated=self._gated,
             )
             for one in receipts
         }
@@ -137,6 +138,7 @@ async def verdict_of(
     results: Results,
     *,
     summary: Callable[[Action], str] = lambda _: "",
+    gated: Mapping[ActionId, Frozen] = MappingProxyType({}),
 ) -> CheckedReceipt | None:
     """Return what a receipt proves that a journal shows to have been given out.
 
@@ -147,12 +149,15 @@ async def verdict_of(
         one: The receipt.
         results: Of the same conversation, by receipt.
         summary: Returns a line about a call.
+        gated: Calls that need not be read from the store.
     """
     found = results.get(one.token)
     if found is None:
         return None
     call, text = found
-    frozen = None if one.action is None else await ACTIONS.get(store, one.action)
+    frozen = None
+    if one.action is not None:
+        frozen = gated.get(one.action) or await ACTIONS.get(store, one.action)
     action = None if frozen is None else frozen.action
     fields = receipt.Fields(
         conversation=conversation,
