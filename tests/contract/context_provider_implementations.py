@@ -7,7 +7,7 @@ from tests.fakes.context_requests import HERE, NOW, context_request
 from tests.fakes.manual_clock import ManualClock
 from tests.fakes.memory_store import MemoryStore
 from zeroclaw.context.notes import Notes
-from zeroclaw.context.prompt import fixed, identity, rules, sensitive
+from zeroclaw.context.prompt import fixed, identity, rules, sensitive, setting
 from zeroclaw.context.recollection import Recollection
 from zeroclaw.context.skills import skills_provider
 from zeroclaw.context.workspace_files import FILES, WorkspaceFiles
@@ -42,6 +42,10 @@ async def _identity(_: Path) -> ContextProvider:
     return fixed("identity", identity)
 
 
+async def _setting(_: Path) -> ContextProvider:
+    return fixed("setting", setting)
+
+
 async def _rules(_: Path) -> ContextProvider:
     return fixed("rules", rules)
 
@@ -58,6 +62,7 @@ async def _skills(_: Path) -> ContextProvider:
 PROVIDERS: dict[str, Callable[[Path], Awaitable[ContextProvider]]] = {
     "identity": _identity,
     "files": _files,
+    "setting": _setting,
     "rules": _rules,
     "sensitive": _sensitive,
     "skills": _skills,

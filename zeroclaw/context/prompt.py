@@ -1,8 +1,9 @@
 """What each request says first: who the model is, whom it talks to, and the rules that hold (pure).
 
-    who it is · [the operator's files] · the rules · sensitive data · the operator's words
+    who it is · [the operator's files] · the setting · the rules · sensitive data · the operator's words
 
-The files stand where S3-06 has them; see `workspace_files.py`.
+The files stand where S3-06 has them; see `workspace_files.py`. The setting names a person, and a name
+may look like a key: then the leak guard leaves it out, and no rule with it.
 """
 
 from collections.abc import Callable
@@ -76,8 +77,8 @@ def identity(_request: ContextRequest) -> str:
 
 
 def rules(request: ContextRequest) -> str:
-    """Say whom it talks to, and what holds; the same for the same facts."""
-    parts = [_scene(request), _TALK]
+    """Say what holds; the same for the same facts."""
+    parts = [_TALK]
     if request.has_tools:
         parts += [_TOOLS, _RECEIPTS, _DATA, _UNKNOWN]
     else:
@@ -92,7 +93,8 @@ def sensitive(_request: ContextRequest) -> str:
     return _SENSITIVE
 
 
-def _scene(request: ContextRequest) -> str:
+def setting(request: ContextRequest) -> str:
+    """Say whom it talks to, where, and on what day."""
     day, channel = f"Today is {request.now.date().isoformat()}.", request.address.channel
     if not request.address.direct:
         # Not whose turn it is: what changes with each message would change all that stands behind

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import cast
 
 from zeroclaw.config.model import CurrentConfig
-from zeroclaw.context.prompt import fixed, identity, rules, sensitive
+from zeroclaw.context.prompt import fixed, identity, rules, sensitive, setting
 from zeroclaw.context.workspace_files import WorkspaceFiles
 from zeroclaw.context_provider import ContextProvider
 from zeroclaw.envelope import ConversationId
@@ -40,6 +40,7 @@ def own_context(
     return (
         fixed("identity", identity),
         *((files,) if context.file_tokens else ()),
+        fixed("setting", setting),
         fixed("rules", rules),
         fixed("sensitive", sensitive),
         fixed("operator", lambda _: settings.config.runtime.prompt, shown="operator"),
@@ -71,5 +72,7 @@ def open_context_providers() -> tuple[ContextProvider, ...]:
     return tuple(found)
 
 
-OURS = frozenset({"identity", "files", "rules", "sensitive", "operator", "skills", "notes"})
+OURS = frozenset(
+    {"identity", "files", "setting", "rules", "sensitive", "operator", "skills", "notes"}
+)
 """Names that no other package's may have."""

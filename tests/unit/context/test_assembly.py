@@ -23,7 +23,7 @@ from zeroclaw.context.assembly import (
     shares,
     tails,
 )
-from zeroclaw.context.prompt import rules
+from zeroclaw.context.prompt import rules, setting
 from zeroclaw.context.tokens import Learned, Weighed, of_text
 from zeroclaw.message import (
     AssistantMessage,
@@ -360,7 +360,8 @@ def test_thirty_turns_share_their_beginning(group: bool) -> None:
     for number in range(30):
         person = f"person {number % 3}"
         whom = person if group else "Ann"
-        prompt = rules(context_request(whom, has_tools=True, group=group))
+        request = context_request(whom, has_tools=True, group=group)
+        prompt = f"{setting(request)}\n\n{rules(request)}"
         start = len(history)
         history += (UserMessage(content=f"{person}: {WORDS}{number}"),)
         for more in (calls(number, 12), (AssistantMessage(content=f"Done {number}."),)):

@@ -69,7 +69,13 @@ async def test_the_daemons_own_follow_the_configuration(tmp_path: Path) -> None:
     config = Config(context=ContextSettings(file_tokens=0))
     settings, store = LiveConfig(config, ()), MemoryStore(clock=ManualClock())
     found = own_context(settings, tmp_path, store)
-    assert [one.spec.name for one in found] == ["identity", "rules", "sensitive", "operator"]
+    assert [one.spec.name for one in found] == [
+        "identity",
+        "setting",
+        "rules",
+        "sensitive",
+        "operator",
+    ]
     settings.config = Config(runtime=RuntimeSettings(prompt="Be brief."))
     (text,) = await found[-1].texts(context_request())
     assert text.text == "Be brief."
