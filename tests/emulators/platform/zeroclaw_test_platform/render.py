@@ -44,4 +44,4 @@ def endings(asked: Card, ended: tuple[Ending, ...]) -> str:
 def ended_line(words: CardWords, ending: Ending) -> str:
     """Return how one call's question ended."""
     reason = f": {ending.reason}" if ending.reason else ""
-    return f"{words.said(ending)}{reason}"
+    return f"{words.ended(ending, ending.by)}{reason}"
