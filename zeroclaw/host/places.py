@@ -148,9 +148,14 @@ def data_place(named: Path | None, data_dir: Path | None) -> Path:
     """
     configured = "" if data_dir is None else str(data_dir)
     if data_dir is None:
-        value = table_of(read_config(find_config(named))).get("data_dir", "")
+        path = find_config(named)
+        text = read_config(path)
+        try:
+            value = table_of(text).get("data_dir", "")
+        except ConfigError as error:
+            raise ConfigError(tuple(f"{path}: {fault}" for fault in error.faults)) from error
         if not isinstance(value, str):
-            raise ConfigError(("data_dir: must be a text",))
+            raise ConfigError((f"{path}: data_dir: must be a text",))
         configured = value
     return _or_usual(configured, _usual_data())
 

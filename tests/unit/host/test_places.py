@@ -151,7 +151,7 @@ def test_the_data_directory_is_found_without_the_whole_configuration(tmp_path: P
         ("a = " + "[" * 5000, "not valid TOML"),
     ):
         broken = written(tmp_path / "b.toml", text)
-        with pytest.raises(ConfigError, match=fault):
+        with pytest.raises(ConfigError, match=f"^{broken}: .*{fault}"):
             data_place(broken, None)
 
 
