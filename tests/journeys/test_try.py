@@ -144,8 +144,11 @@ async def test_without_run_it_says_how_a_daemon_gets_there(tmp_path: Path) -> No
 
 @pytest.mark.slow
 @pytest.mark.needs("dovecot", "postfix")
-async def test_a_place_that_the_mail_servers_may_not_enter_is_told(tmp_path: Path) -> None:
-    """pytest's own directories are closed to others."""
+async def test_a_place_that_the_mail_servers_may_not_enter_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """pytest's own directories are closed to others; and the servers lie where `su` does not look."""
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
     async with trying(tmp_path, platform="email") as running:
         out, _ = await running.process.communicate()
         assert running.process.returncode == 2

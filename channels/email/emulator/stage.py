@@ -29,6 +29,7 @@ async def emulate(context: EmulatorContext) -> AsyncGenerator[Emulated]:
         ConfigError: The servers are not installed, or they may not be started.
         OSError: The port is taken.
     """
+    os.environ["PATH"] = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"  # which `su` leaves out
     if os.geteuid() or not all(shutil.which(one) for one in ("dovecot", "postfix")):
         fault = (
             "try: mail needs dovecot and postfix, and root to start them: "
