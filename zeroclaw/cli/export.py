@@ -125,5 +125,9 @@ def _batches(pieces: Iterable[str]) -> Iterator[list[str]]:
 def _write(to: Path, text: str) -> None:
     with refused_as(NotExported, f"`{to}` can't be written"):
         descriptor = os.open(to, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
-        file.write(text)
+        try:
+            with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
+                file.write(text)
+        except OSError:
+            to.unlink()
+            raise

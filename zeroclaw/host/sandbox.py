@@ -27,7 +27,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-from zeroclaw.errors import ToolFailed, refused_as
+from zeroclaw.errors import ToolFailed, refused_as, system_words
 from zeroclaw.host import processes, seccomp, usage
 from zeroclaw.host.cgroups import Group, open_group
 from zeroclaw.host.processes import Ended, OutputCaps, Recorder
@@ -411,22 +411,25 @@ async def self_test(
     place = await asyncio.to_thread(_make_place)
     wanted = limits or Limits()
     try:
-        box = Box(workspace=place / "workspace", network=network, limits=wanted)
-        probe = _PROBE.format(secret=place / "secret")
-        ended = await run(
-            system,
-            box,
-            ("/bin/sh", "-c", probe),
-            timeout_s=_TEST_S,
-            caps=OutputCaps(),
-            spawned=unrecorded,
-            is_ours=True,
-        )
-        made_by = await asyncio.to_thread(_owner, place / "workspace" / "made")
+        try:
+            box = Box(workspace=place / "workspace", network=network, limits=wanted)
+            probe = _PROBE.format(secret=place / "secret")
+            ended = await run(
+                system,
+                box,
+                ("/bin/sh", "-c", probe),
+                timeout_s=_TEST_S,
+                caps=OutputCaps(),
+                spawned=unrecorded,
+                is_ours=True,
+            )
+            made_by = await asyncio.to_thread(_owner, place / "workspace" / "made")
+        finally:
+            await asyncio.to_thread(shutil.rmtree, place)
     except ToolFailed as error:
         return Broken(reason=str(error))
-    finally:
-        await asyncio.to_thread(shutil.rmtree, place)
+    except OSError as error:  # of root without CAP_DAC_OVERRIDE
+        return Broken(reason=f"the daemon can't reach what commands make: {system_words(error)}")
     fault = judge(ended, network=network, limits=wanted, made_by=made_by)
     return system if fault is None else Broken(reason=fault)
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import resource
 import stat
 from contextlib import aclosing
 from pathlib import Path
@@ -36,7 +37,7 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         conversation=ConversationId("01HERE"),
         address=Address(channel="chat", account="bot", chat="ada", direct=True),
         principal=ADA,
-        content=Ask(text=f"hello {SECRET}"),
+        content=Ask(text=f"hello {SECRET} {'and so on ' * 10_000}"),
         admitted_at=EPOCH,
     )
 
@@ -69,6 +70,19 @@ def test_a_page_is_written_for_its_owner_alone(data: Path, tmp_path: Path) -> No
     assert stat.S_IMODE(to.stat().st_mode) == 0o600
     code, _, err = run("export", "ada", "--page", "--to", to, "--data-dir", data)
     assert (code, "can't be written: file exists" in err) == (1, True)
+
+
+def test_an_export_that_does_not_fit_leaves_nothing(data: Path, tmp_path: Path) -> None:
+    """The line names the file, and the same command works once there is room (P10)."""
+    to = tmp_path / "ada.jsonl"
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, before[1]))
+    try:
+        code, _, err = run("export", "ada", "--to", to, "--data-dir", data)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert (code, err) == (1, f"zeroclaw: `{to}` can't be written: file too large\n")
+    assert not to.exists()
 
 
 def test_where_nothing_is_kept_it_is_said(data: Path, tmp_path: Path) -> None:

@@ -217,14 +217,35 @@ async def test_the_self_test_names_what_a_sandbox_lacks(
 
 
 @pytest.mark.needs("bwrap", "unshare", "root")
-def test_where_nobody_else_exists_there_is_no_sandbox() -> None:
-    """Such as in a container of one user: root there can't become whom commands run as."""
+@pytest.mark.parametrize(
+    ("among", "reason"),
+    [
+        (
+            ("unshare", "--map-root-user", "--mount"),
+            "the workspace can't be made ready for commands: ",
+        ),
+        (
+            ("setpriv", "--bounding-set", "-dac_override,-dac_read_search"),
+            "the daemon can't reach what commands make: permission denied",
+        ),
+    ],
+)
+def test_where_root_is_not_quite_root_there_is_no_sandbox(
+    tmp_path: Path, among: tuple[str, ...], reason: str
+) -> None:
+    """In a container of one user, root can't become whom commands run as; without a capability it
+    can't go where they were. The daemon starts all the same."""
     test = (
         "import asyncio; from zeroclaw.host import sandbox; print(asyncio.run(sandbox.self_test()))"
     )
-    alone = ("unshare", "--map-root-user", "--mount", sys.executable, "-c", test)
-    tested = subprocess.run(alone, capture_output=True, text=True, check=True)
-    assert "Broken(reason=\"the workspace can't be made ready for commands: " in tested.stdout
+    tested = subprocess.run(
+        (*among, sys.executable, "-c", test),
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert f'Broken(reason="{reason}' in tested.stdout
 
 
 @pytest.mark.needs("bwrap")
