@@ -144,12 +144,12 @@ class Http:
                     if len(read) >= most:
                         break
         except _BEFORE_SENDING as error:
-            message = f"`{self.name}`: {self._platform} can't be reached ({type(error).__name__})"
+            message = f"`{self.name}`: {self._platform} can't be reached: {_why(error)}"
             raise ChannelUnavailable(message) from None
         except BROKEN as error:
             late = isinstance(error, TimeoutError)
-            why = "in time" if late else f"({type(error).__name__})"
-            message = f"`{self.name}`: {self._platform} gave no answer {why}"
+            why = " in time" if late else f": {_why(error)}"
+            message = f"`{self.name}`: {self._platform} gave no answer{why}"
             raise DeliveryUnknown(message, late=late) from None
         return Answer(status=answer.status, content=bytes(read), headers=answer.headers)
 
@@ -206,7 +206,7 @@ class Http:
                     ssl=trusted,
                 )
         except BROKEN as error:
-            message = f"`{self.name}`: the gateway can't be reached ({type(error).__name__})"
+            message = f"`{self.name}`: the gateway can't be reached: {_why(error)}"
             raise ChannelUnavailable(message) from None
 
 
@@ -264,3 +264,14 @@ def with_file(fields: Mapping[str, object], part: str, name: str, content: bytes
     shown = name.translate({ord("\r"): "%0D", ord("\n"): "%0A", ord('"'): "%22"})
     form.add_field(part, content, filename=shown, content_type="application/octet-stream")
     return form
+
+
+def _why(error: Exception) -> str:
+    """Say why a connection failed in the system's words; where it has none, by the error's kind."""
+    if isinstance(error, TimeoutError):
+        return "no answer in time"
+    if isinstance(error, OSError) and error.errno is not None:
+        # asyncio's own text is about its calls; the number of an unknown name is below 0
+        known = os.strerror(error.errno) if error.errno > 0 else error.strerror
+        return (known or "no reason given").lower()
+    return type(error).__name__

@@ -25,7 +25,7 @@ CAPABILITIES = Capabilities(
 )
 
 _ADDRESS = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~.-]{1,64}@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+")
-_HOST = r"^[A-Za-z0-9.:-]*$"
+_HOST = re.compile(r"[A-Za-z0-9.-]+|(?=.*:.*:)[0-9A-Fa-f:.]+")
 _PRINTABLE = r"^[ !#-\[\]-~]*$"
 _LINE = r"^[^\x00-\x1f\x7f]*$"
 
@@ -53,12 +53,12 @@ class EmailSettings(BaseModel):
     """By which the account's owner lets it in; without it the application is let in by itself."""
     token_scope: str = Field(default="", max_length=1_000, pattern=_LINE)
     """What is asked for; empty: what the refresh token was given for."""
-    imap_host: str = Field(min_length=1, max_length=253, pattern=_HOST)
+    imap_host: str = Field(max_length=253)
     """Where the mailbox is; TLS from the first byte, with a certificate that is verified."""
     imap_port: int = Field(default=993, ge=1, le=65_535)
     mailbox: str = Field(default="INBOX", min_length=1, max_length=200, pattern=_PRINTABLE)
     """Which one is read."""
-    smtp_host: str = Field(min_length=1, max_length=253, pattern=_HOST)
+    smtp_host: str = Field(max_length=253)
     """Where answers are handed over."""
     smtp_port: int = Field(default=587, ge=1, le=65_535)
     smtp_security: Literal["starttls", "tls"] = "starttls"
@@ -104,6 +104,16 @@ class EmailSettings(BaseModel):
             message = "must be an address that begins with https://, for secrets are sent there"
             raise ValueError(message)
         return url
+
+    @field_validator("imap_host", "smtp_host")
+    @classmethod
+    def _is_host(cls, host: str) -> str:
+        if _HOST.fullmatch(host) is None:
+            message = (
+                "must be a host's name alone, such as mail.example.org; its port is another key"
+            )
+            raise ValueError(message)
+        return host
 
     @field_validator("address")
     @classmethod

@@ -89,7 +89,10 @@ def program() -> str:
         here = Path.cwd()
     except FileNotFoundError:  # removed while a shell stands there
         return NAME
-    return typed(sys.argv[0], path=os.environ.get("PATH", os.defpath), here=here)
+    started = Path(sys.argv[0])
+    if started.parts[-2:] == (NAME, "__main__.py"):  # `python -m zeroclaw`
+        started = Path(sys.executable).with_name(NAME)
+    return typed(str(started), path=os.environ.get("PATH", os.defpath), here=here)
 
 
 def typed(started: str, *, path: str, here: Path) -> str:

@@ -319,6 +319,12 @@ def test_a_finding_is_judged(check: str, facts: Facts, verdict: Verdict, text: s
     assert told(check, facts)[0] == (verdict, text)
 
 
+def test_of_a_broken_configuration_nobody_says_that_no_sandbox_is_needed() -> None:
+    """Nobody knows yet which tools it switches on."""
+    lines = run_checks(replace(WELL, sandbox=None, enabled=None))
+    assert [line for line in lines if line.check == "sandbox"] == []
+
+
 def test_what_a_channels_own_check_found_is_told() -> None:
     """Beside what the daemon says of it."""
     accounts = (ok("channels", "`a`: @bot"), fail("channels", "`b`: no; do"))

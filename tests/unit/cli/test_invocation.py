@@ -24,7 +24,6 @@ from zeroclaw.cli.options import print_found, with_places
         ("{0}/.venv/bin/zeroclaw", "{0}/.venv/bin", "zeroclaw"),
         ("{0}/.venv/bin/zeroclaw", "{0}/another", ".venv/bin/zeroclaw"),
         ("/opt/z/bin/zeroclaw", "/nowhere", "/opt/z/bin/zeroclaw"),
-        ("{0}/zeroclaw/cli/__main__.py", "/nowhere", "zeroclaw"),
         ("/usr/bin/pytest", "/nowhere", "zeroclaw"),
     ],
 )
@@ -37,6 +36,17 @@ def test_a_program_is_typed_by_its_name_where_the_shell_finds_it(
         (tmp_path / place / "zeroclaw").touch(mode=0o755)
     monkeypatch.chdir(tmp_path)
     assert typed(started.format(tmp_path), path=path.format(tmp_path), here=tmp_path) == expected
+
+
+def test_a_module_that_was_run_is_typed_as_the_program_beside_its_interpreter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So `python -m zeroclaw` says what can be typed, and so does a daemon that `chat` started."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["/checkout/zeroclaw/__main__.py"])
+    monkeypatch.setattr(sys, "executable", str(tmp_path / ".venv/bin/python"))
+    monkeypatch.setitem(os.environ, "PATH", "/nowhere")
+    assert program() == ".venv/bin/zeroclaw"
 
 
 def test_where_nobody_can_stand_the_name_is_told(

@@ -218,6 +218,8 @@ def _channel(name: str, channel: ChannelSeen, now: datetime) -> Line:
 
 
 def _sandbox(facts: Facts) -> Iterator[Line]:
+    if facts.enabled is None:  # the configuration has faults, and what needs one is not known
+        return
     if facts.sandbox is None:
         yield ok("sandbox", "not needed: no shell, no reading of files")
     elif facts.errors.sandbox:

@@ -47,6 +47,19 @@ def test_what_can_not_work_is_refused(key: str, value: object) -> None:
         EmailSettings.model_validate(GIVEN | {key: value})
 
 
+@pytest.mark.parametrize("host", ["", "imaps://mail.test", "mail.test:993", "192.0.2.1:993", "a b"])
+@pytest.mark.parametrize("key", ["imap_host", "smtp_host"])
+def test_a_host_stands_there_alone(key: str, host: str) -> None:
+    """A port behind it would be looked up as a part of the name (P10)."""
+    with pytest.raises(ValidationError, match="must be a host's name alone"):
+        EmailSettings.model_validate(GIVEN | {key: host})
+
+
+@pytest.mark.parametrize("host", ["mail", "192.0.2.1", "2001:db8::1", "::1"])
+def test_a_host_may_be_an_address(host: str) -> None:
+    assert EmailSettings.model_validate(GIVEN | {"imap_host": host}).imap_host == host
+
+
 @pytest.mark.parametrize(("key", "value"), WRONG_BY_TOKEN.items())
 def test_a_login_by_token_needs_all_that_it_takes(key: str, value: object) -> None:
     EmailSettings.model_validate(GIVEN | BY_TOKEN)

@@ -34,6 +34,15 @@ CUT = {
 }
 
 
+async def test_why_nothing_could_be_sent_is_told_in_the_words_of_the_system() -> None:
+    """`doctor`, `/status` and the log name no class (P10)."""
+    account = made("http://127.0.0.1:1")
+    says = "^`telegram`: Telegram can't be reached: connection refused$"
+    with pytest.raises(ChannelUnavailable, match=says):
+        await tell(account)
+    await account.http.aclose()
+
+
 @pytest.mark.parametrize("resets", [False, True], ids=["closed", "reset"])
 @pytest.mark.parametrize("said", CUT.values(), ids=CUT)
 async def test_a_send_whose_answer_was_cut_may_have_arrived(said: bytes, resets: bool) -> None:
