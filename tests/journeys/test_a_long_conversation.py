@@ -298,6 +298,21 @@ async def test_a_turn_that_outgrows_the_window_goes_on(tmp_path: Path) -> None:
         assert len([one for one in last if one["role"] == "tool"]) in (2, 3)
 
 
+async def test_where_tools_alone_seem_to_fill_the_window_a_summary_comes_before_a_cut(
+    tmp_path: Path,
+) -> None:
+    """The estimate of the tools is beyond the room; what the endpoint reports is not. S3-09, K11."""
+    async with world(tmp_path, provider={"context_tokens": WINDOW}) as here:
+        here.model.say(f"State: {FACT}.", key=OF_A_SUMMARY, times=None)
+        for number in range(1, 13):
+            took = (1_800 + 150 * number, 20)
+            here.model.say(f"Answer {number}.", key=f"turn {number}:", usage=took)
+            await here.say("ann", f"turn {number}: {FILLING}")
+            await here.until(lambda n=number: f"Answer {n}." in here.chat("ann").answers)
+        notes = [text for text in here.chat("ann").answers if text.startswith("_")]
+        assert [text.partition(":")[0] for text in notes] == ["_This conversation has grown long"]
+
+
 @pytest.mark.parametrize(
     "sizes", [pytest.param((80,), id="one large call"), pytest.param((6,) * 20, id="twenty calls")]
 )

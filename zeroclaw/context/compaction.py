@@ -93,8 +93,9 @@ def is_heavy(scene: Scene, known: Weighed, learned: Learned, *, threshold: float
         return False
     whole = laid_out(scene, known, learned)
     fixed = fixed_of(scene, whole.tools_tokens, known)
+    # Where the fixed part is estimated at more than the room, a request may fit all the same.
     return (
-        whole.tokens >= fixed + threshold * (room - fixed)
+        whole.tokens >= min(fixed + threshold * (room - fixed), room)
         and kept(scene, whole.weighed, learned) is not None
     )
 
