@@ -19,6 +19,7 @@ from zeroclaw.gate.audit import Anchor, Broken, Cut, Intact
 from zeroclaw.inbound.anchors import STREAM
 from zeroclaw.recent import Recent
 from zeroclaw.store import LogKind, Logs
+from zeroclaw.value import Struct, field
 
 SLICE = 200
 """Entries hashed at once: some ten milliseconds of one processor."""
@@ -34,23 +35,22 @@ OWN_DAMAGED = Broken(at=0, why="the daemon's own chain can't be read")
 """It says what to expect of all others."""
 
 
-class ChainChecker:
-    """Checks chains; one for the whole daemon."""
+class ChainChecker(Struct, eq=False):
+    """Checks chains; one for the whole daemon.
 
-    def __init__(
-        self, logs: Logs, clock: Clock, *, changed: Callable[[], None], log: ChannelLog
-    ) -> None:
-        """Know nothing yet; `changed` is called with each step."""
-        self._logs = logs
-        self._clock = clock
-        self._changed = changed
-        self._log = log
-        self._known: Recent[str, Checked] = Recent(MOST_KNOWN)
-        # Each with how many of its entries were looked through; the first is under way.
-        self._asked: dict[str, int] = {}
-        self._wake = asyncio.Event()
-        self._rested = asyncio.Event()
-        self._rested.set()
+    Attributes:
+        changed: Called with each step.
+    """
+
+    logs: Logs
+    clock: Clock
+    changed: Callable[[], None]
+    log: ChannelLog
+    _known: Recent[str, Checked] = field(default_factory=lambda: Recent(MOST_KNOWN))
+    # Each with how many of its entries were looked through; the first is under way.
+    _asked: dict[str, int] = field(default_factory=dict[str, int])
+    _wake: asyncio.Event = field(default_factory=asyncio.Event)
+    _rested: asyncio.Event = field(default_factory=asyncio.Event)
 
     def check_of(self, stream: str, total: int) -> Check:
         """Return what is known of a chain of so many entries."""
@@ -75,7 +75,8 @@ class ChainChecker:
         """Wait until nothing is left to look through, but not longer than this."""
         with suppress(TimeoutError):
             async with asyncio.timeout(within_s):
-                await self._rested.wait()
+                while self._asked:
+                    await self._rested.wait()
 
     async def keep(self) -> None:
         """Look through what is asked for, until cancelled."""
@@ -85,7 +86,7 @@ class ChainChecker:
                 stream = next(iter(self._asked))
                 await self._look(stream)
                 del self._asked[stream]
-                self._changed()
+                self.changed()
             self._rested.set()
             await self._wake.wait()
 
@@ -93,29 +94,29 @@ class ChainChecker:
         self._known.pop(stream, None)
         try:
             verdict = await self._verdict(stream)
-            last = await self._logs.last(LogKind.AUDIT, stream)
+            last = await self.logs.last(LogKind.AUDIT, stream)
         except StoreUnusable as error:
             # Nothing is known of it then; the operator who looks at it next has it looked through again.
-            self._log("audit_not_checked", stream=stream, why=str(error), level="error")
+            self.log("audit_not_checked", stream=stream, why=str(error), level="error")
             return
         if isinstance(verdict, Broken):
-            self._log("audit_damaged", stream=stream, at=verdict.at, why=verdict.why, level="error")
+            self.log("audit_damaged", stream=stream, at=verdict.at, why=verdict.why, level="error")
         if verdict is not None and last is not None:
-            through, at = last.sequence, self._clock.now()
+            through, at = last.sequence, self.clock.now()
             self._known[stream] = Checked(verdict=verdict, at=at, through=through)
 
     async def _verdict(self, stream: str) -> Intact | Broken | None:
         """Return what a chain comes to, None for one that is not there."""
         verdict: Intact | Broken | None = None
         for _ in range(TRIES):
-            first = await self._logs.read(LogKind.AUDIT, stream, limit=1)
+            first = await self.logs.read(LogKind.AUDIT, stream, limit=1)
             if not first:
                 return None
             # What is noted of a chain is read before the rest of it: what is noted later may be of
             # entries that come later.
             noted = await self._noted(stream, first[0].sequence - 1)
             verdict = OWN_DAMAGED if noted is None else await self._walk(stream, *noted)
-            now_first = await self._logs.read(LogKind.AUDIT, stream, limit=1)
+            now_first = await self.logs.read(LogKind.AUDIT, stream, limit=1)
             if isinstance(verdict, Intact) or now_first == first:
                 break
         return verdict
@@ -124,13 +125,13 @@ class ChainChecker:
         self, stream: str, anchors: Sequence[Anchor], cut: Cut | None
     ) -> Intact | Broken:
         walk, after = audit.begin(anchors, cut), 0
-        while page := await self._logs.read(LogKind.AUDIT, stream, after=after, limit=SLICE):
+        while page := await self.logs.read(LogKind.AUDIT, stream, after=after, limit=SLICE):
             after = self._asked[stream] = page[-1].sequence
             await asyncio.to_thread(audit.take, walk, [entry.body for entry in page])
             if walk.broken or len(page) < SLICE:
                 break
-            self._changed()
-            await self._clock.sleep(BREATH_S)
+            self.changed()
+            await self.clock.sleep(BREATH_S)
         return audit.end(walk)
 
     async def _noted(self, stream: str, through: int) -> tuple[list[Anchor], Cut | None] | None:
@@ -142,7 +143,7 @@ class ChainChecker:
         anchors: list[Anchor] = []
         cut: Cut | None = None
         after = 0
-        while page := await self._logs.read(LogKind.AUDIT, STREAM, after=after, limit=SLICE):
+        while page := await self.logs.read(LogKind.AUDIT, STREAM, after=after, limit=SLICE):
             after = page[-1].sequence
             bodies = [entry.body for entry in page]
             try:
@@ -150,5 +151,5 @@ class ChainChecker:
                 cut = await asyncio.to_thread(audit.cut_of, bodies, here, through=through) or cut
             except StoreUnusable:
                 return None
-            await self._clock.sleep(0)
+            await self.clock.sleep(0)
         return anchors, cut

@@ -31,6 +31,7 @@ class ChannelHost:
 
     Attributes:
         accounts: Of the channels that were up at least once, by name.
+        web_name: What the web chat is called, empty where there is none.
         news: Set when one has come up.
     """
 
@@ -39,6 +40,8 @@ class ChannelHost:
         self.news = asyncio.Event()
         self._foundation = foundation
         self._group = group
+        channels = foundation.start.checked.channels
+        self.web_name = next((part.name for part in channels if part.manifest.kind == "web"), "")
         self.accounts: dict[str, Account] = {}
         self._positions: dict[str, dict[str, str]] = {}
 
@@ -120,11 +123,10 @@ class ChannelHost:
 
     def login_url(self) -> str:
         """Return a fresh address that opens the web chat and logs in, once; empty without one."""
-        listener, channels = self._foundation.listener, self._foundation.start.checked.channels
-        web = next((part for part in channels if part.manifest.kind == "web"), None)
-        if listener is None or web is None:
+        listener = self._foundation.listener
+        if listener is None or not self.web_name:
             return ""
-        return listener.fresh_login_url(f"/{web.name}/")
+        return listener.fresh_login_url(f"/{self.web_name}/")
 
     async def log_out(self) -> int:
         """Log every browser out; return how many there were."""

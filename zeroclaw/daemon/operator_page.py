@@ -15,32 +15,31 @@ from zeroclaw.host.connections import ASGIApp, Receive, Scope, Send
 from zeroclaw.host.local_listener import LOG_OUT
 from zeroclaw.host.logs import EventLog
 from zeroclaw.inbound.identity import OPERATOR
+from zeroclaw.value import Struct, field
 
 PREFIX = "/console"
 PING_S = 15.0
 
 
-class OperatorPage:
+class OperatorPage(Struct, eq=False):
     """The page, from its first request to the end; one for the whole daemon.
 
     Attributes:
+        services: What it reads and calls.
+        group: Owns its tasks.
         notifier: Tells open pages of changes.
     """
 
-    def __init__(self, services: Services, group: asyncio.TaskGroup, notifier: Notifier) -> None:
-        """Hold what it reads and calls; nothing is loaded before it is asked for."""
-        self._services = services
-        self._group = group
-        self.notifier = notifier
-        channels = services.foundation.start.checked.channels
-        self._web = next((part.name for part in channels if part.manifest.kind == "web"), "")
-        self._loading = asyncio.Lock()
-        self._application: ASGIApp | None = None
+    services: Services
+    group: asyncio.TaskGroup
+    notifier: Notifier
+    _loading: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _application: ASGIApp | None = None
 
     def start(self) -> None:
         """Mount the page, if there is somewhere to mount it."""
-        listener = self._services.foundation.listener
-        if listener is not None and self._web:
+        listener = self.services.foundation.listener
+        if listener is not None and self.services.channels.web_name:
             listener.beside(PREFIX, self.answer)
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -49,7 +48,7 @@ class OperatorPage:
             if self._application is None:
                 root = str(scope["root_path"])
                 self._application, keep_chains = await asyncio.to_thread(self._load, root)
-                self._group.create_task(self._keep(keep_chains), name="console")
+                self.group.create_task(self._keep(keep_chains), name="console")
         await self._application(scope, receive, send)
 
     async def _keep(self, keep_chains: Callable[[], Coroutine[None, None, None]]) -> None:
@@ -58,7 +57,7 @@ class OperatorPage:
             async with asyncio.TaskGroup() as group:
                 group.create_task(keep_chains(), name="chains")
                 while True:
-                    await self._services.foundation.clock.sleep(PING_S)
+                    await self.services.foundation.clock.sleep(PING_S)
                     self.notifier.ping()
         finally:
             self.notifier.close()
@@ -77,16 +76,16 @@ class OperatorPage:
         from zeroclaw.console.site import Site
         from zeroclaw.inbound.commands.explain import Explainer
 
-        services, foundation = self._services, self._services.foundation
-        beside = root.removesuffix(PREFIX)
+        services, foundation = self.services, self.services.foundation
+        beside, web = root.removesuffix(PREFIX), services.channels.web_name
         context = ConsoleContext(
             place=Place(
                 root=root,
-                chat=f"{beside}/{self._web}/",
+                chat=f"{beside}/{web}/",
                 log_out=f"{beside}{LOG_OUT}",
                 token=foundation.ids.token(),
             ),
-            chat=Address(channel=self._web, account="local", chat=OPERATOR, direct=True),
+            chat=Address(channel=web, account="local", chat=OPERATOR, direct=True),
             notifier=self.notifier,
             store=foundation.store,
             explainer=Explainer(

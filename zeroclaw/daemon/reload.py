@@ -6,6 +6,7 @@ Nothing durable changes, so a kill at any instant leaves what the file says to t
 import asyncio
 
 from zeroclaw.config.diff import changed_keys, is_live, merge_live
+from zeroclaw.config.model import Config
 from zeroclaw.daemon.config_check import CheckedConfig
 from zeroclaw.daemon.foundation import Foundation, Start, warn_of
 from zeroclaw.daemon.live_config import LivePolicy, allowed_of
@@ -13,6 +14,7 @@ from zeroclaw.errors import ConfigError, Refused
 from zeroclaw.host.answers import Reloaded
 from zeroclaw.inbound.identity import People
 from zeroclaw.inbound.revocation import Revocation
+from zeroclaw.value import Struct, field
 
 NO_FILE = (
     "this zeroclaw was started without a configuration file, so there is none to read; "
@@ -24,29 +26,24 @@ class NothingToRead(Refused):
     """Raised when the daemon runs on its built-in defaults."""
 
 
-class Reloader:
+class Reloader(Struct):
     """Puts what the configuration's file says by now in force; one for the whole daemon.
 
     Attributes:
+        foundation: Whose settings are replaced.
+        policy: Follows the settings.
+        people: Likewise.
+        revocation: Ends what people have who are out.
         waiting: What waits for a restart since it was last read.
     """
 
-    def __init__(
-        self,
-        foundation: Foundation,
-        *,
-        policy: LivePolicy,
-        people: People,
-        revocation: Revocation,
-    ) -> None:
-        """Hold what follows the settings; `revocation` ends what people have who are out."""
-        self._foundation = foundation
-        self._policy = policy
-        self._people = people
-        self._revocation = revocation
-        self._written = foundation.start.written or foundation.start.config
-        self._one_at_a_time = asyncio.Lock()
-        self.waiting: tuple[str, ...] = ()
+    foundation: Foundation
+    policy: LivePolicy
+    people: People
+    revocation: Revocation
+    waiting: tuple[str, ...] = ()
+    _written: Config | None = None  # what the file said when it was last read
+    _one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def again(self) -> Reloaded:
         """Read the file, and put in force what a running daemon can take up.
@@ -55,7 +52,7 @@ class Reloader:
             ConfigError: With every fault; all is as it was.
             NothingToRead: There is no file.
         """
-        reread, log = self._foundation.start.reread, self._foundation.log
+        reread, log = self.foundation.start.reread, self.foundation.log
         if reread is None:
             log("reload_refused", why=NO_FILE, level="warning")
             raise NothingToRead(NO_FILE)
@@ -72,26 +69,27 @@ class Reloader:
 
     def _take(self, fresh: Start) -> Reloaded:
         """Put it in force, in one step without an await."""
-        keys = changed_keys(self._written, fresh.config)
+        start, settings = self.foundation.start, self.foundation.settings
+        before = self._written or start.written or start.config
+        keys = changed_keys(before, fresh.config)
         live = tuple(key for key in keys if is_live(key))
         others = tuple(key for key in keys if not is_live(key))
-        secrets = replaced_secrets(self._foundation.start.checked, fresh.checked)
-        settings = self._foundation.settings
-        self._written = merge_live(self._written, fresh.config)
+        secrets = replaced_secrets(start.checked, fresh.checked)
+        self._written = merge_live(before, fresh.config)
         settings.config = merge_live(settings.config, fresh.config)
         settings.statements = fresh.checked.statements
-        if fresh.places.skills == self._foundation.start.places.skills:
+        if fresh.places.skills == start.places.skills:
             settings.skills = fresh.checked.skills
-        self._people.configured(
+        self.people.configured(
             settings.config.people,
             allowed=allowed_of(settings.config),
             language=settings.config.language,
         )
-        self._policy.configured()
-        self._revocation.begin()
+        self.policy.configured()
+        self.revocation.begin()
         self.waiting = (*others, *(key for key in secrets if key not in others))
         return Reloaded(
-            file=str(self._foundation.start.places.config),
+            file=str(start.places.config),
             live=live,
             waiting=self.waiting,
             warnings=fresh.checked.warnings,
