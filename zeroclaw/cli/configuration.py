@@ -17,10 +17,11 @@ from zeroclaw.config.model import Config
 from zeroclaw.config.validate import config_of, faults_of, parse
 from zeroclaw.daemon.config_check import ChannelPart, check, kinds_of
 from zeroclaw.daemon.foundation import Start
-from zeroclaw.errors import ConfigError, ZeroclawError
+from zeroclaw.errors import ConfigError
 from zeroclaw.foreign import Raised, call
 from zeroclaw.host.places import Places, find_config, places_of, read_config
 from zeroclaw.manifest import ChannelManifest
+from zeroclaw.redact import Redactor
 from zeroclaw.value import Value
 
 
@@ -153,7 +154,19 @@ def channel_models() -> Mapping[str, type[BaseModel]]:
     return {kind: model for kind, (_, model) in channel_kinds().items()}
 
 
-async def ask_platform(part: ChannelPart, *, within_s: float) -> str | Raised:
+class Seen(Value):
+    """What came of trying.
+
+    Attributes:
+        is_well: It works, or there was nothing to try.
+        line: One sentence for a person.
+    """
+
+    is_well: bool
+    line: str
+
+
+async def ask_platform(part: ChannelPart, redactor: Redactor, *, within_s: float) -> Seen:
     """Ask a channel's platform whether its settings are right, as the manifest's `check` does.
 
     Raises:
@@ -163,6 +176,8 @@ async def ask_platform(part: ChannelPart, *, within_s: float) -> str | Raised:
     ask = cast("Callable[[BaseModel, Mapping[str, str]], Awaitable[str]]", target)
     try:
         async with asyncio.timeout(within_s):
-            return await call(lambda: ask(part.settings, part.secrets))
+            said = await call(lambda: ask(part.settings, part.secrets))
     except TimeoutError:
-        return Raised(error=ZeroclawError(f"no answer within {within_s:g} s"))
+        return Seen(is_well=False, line=f"no answer within {within_s:g} s")
+    is_well = not isinstance(said, Raised)
+    return Seen(is_well=is_well, line=redactor.redact(said if is_well else said.line))

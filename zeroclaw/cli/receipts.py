@@ -10,7 +10,6 @@ from pathlib import Path
 import click
 
 from zeroclaw.cli.options import as_json, at_place, print_found
-from zeroclaw.errors import StoreUnusable
 from zeroclaw.host.answers import Receipts
 from zeroclaw.text.escape import in_a_mark
 
@@ -69,22 +68,19 @@ async def receipts_in(place: Path, text: str) -> Sequence[Mapping[str, object]]:
         DaemonRefused: The daemon could not.
         StoreUnusable: None runs, and the store can't be opened.
     """
-    from zeroclaw.cli.client import ask_if_running, store_at
+    from zeroclaw.cli.client import ask_if_running
 
     if (told := await ask_if_running(place, "receipts", Receipts, text=text)) is not None:
         return told.receipts
     from zeroclaw.gate.receipt import Key
     from zeroclaw.gate.receipt_keys import FILE, Keys, read_keys
     from zeroclaw.inbound import receipts
-    from zeroclaw.stores.sqlite.files import FILE_NAME
+    from zeroclaw.stores.sqlite.reader import open_for_looking
 
-    if not await asyncio.to_thread((place / FILE_NAME).is_file):
-        message = f"`{place}` holds no data yet; start zeroclaw with `zeroclaw run`"
-        raise StoreUnusable(message)
     # This one signs nothing: each true receipt was issued by an earlier process.
     unused = Key(id="", secret=secrets.token_bytes(32))
     stored = await asyncio.to_thread(read_keys, place / FILE)
     kept = (Key(id=one.id, secret=bytes.fromhex(one.secret)) for one in stored)
-    async with store_at(place) as (store, _):
-        keys = Keys(current=unused, every=(*kept, unused))
-        return await receipts.Receipts(store, keys).verify(text)
+    keys = Keys(current=unused, every=(*kept, unused))
+    async with open_for_looking(place) as looking:
+        return await receipts.Receipts(looking, keys).verify(text)

@@ -5,7 +5,7 @@ from zeroclaw.gate import receipt
 from zeroclaw.gate.audit import Intact
 from zeroclaw.gate.receipt_keys import Keys
 from zeroclaw.inbound.anchors import verified
-from zeroclaw.store import LogKind, Store
+from zeroclaw.store import Kept, LogKind
 from zeroclaw.turn.receipts import recorded_in, signed_results, verdict_of
 from zeroclaw.turn.session import read_history
 from zeroclaw.value import Struct
@@ -14,7 +14,7 @@ from zeroclaw.value import Struct
 class Receipts(Struct, eq=False):
     """Looks receipts up in every conversation; reads all journals, so it takes its time."""
 
-    store: Store
+    store: Kept
     keys: Keys
 
     async def verify(self, text: str) -> list[dict[str, object]]:

@@ -23,6 +23,7 @@ from zeroclaw.store import (
     Fence,
     LogEntry,
     LogKind,
+    Logs,
     Pace,
     Store,
     Write,
@@ -336,7 +337,7 @@ def _number(entry: LogEntry | None) -> int | None:
     return None if entry is None else entry.sequence
 
 
-async def read_history(store: Store, conversation: str, *, whole: bool = False) -> History:
+async def read_history(store: Logs, conversation: str, *, whole: bool = False) -> History:
     """Read what a conversation's journal comes to; it needs no lease and holds up no writer.
 
     Args:
@@ -352,7 +353,7 @@ async def read_history(store: Store, conversation: str, *, whole: bool = False) 
     return await _last(folded([one for one in read if not isinstance(one, entries.Compacted)]))
 
 
-async def _read_history(store: Store, conversation: str) -> tuple[History, int]:
+async def _read_history(store: Logs, conversation: str) -> tuple[History, int]:
     """Read the journal from its end, as far back as the newest summary needs."""
     newest = await store.last(LogKind.JOURNAL, conversation)
     last = 0 if newest is None else newest.sequence

@@ -13,9 +13,10 @@ from pydantic import BaseModel, ConfigDict
 
 from tests.emulators.model_server import ModelServer
 from zeroclaw.cli import root
+from zeroclaw.cli.configuration import Seen
 from zeroclaw.cli.init import flow
 from zeroclaw.cli.init.flow import channel_seen
-from zeroclaw.cli.init.prompts import Interview, Seen
+from zeroclaw.cli.init.prompts import Interview
 from zeroclaw.cli.init.template import COMMENTS, Answers, ChosenChannel, compose
 from zeroclaw.config.model import Config, ProviderSettings
 from zeroclaw.config.references import SecretReference

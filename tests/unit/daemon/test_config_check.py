@@ -246,7 +246,7 @@ def test_without_its_extra_a_channel_says_what_to_install(
     with pytest.raises(ConfigError, match=says):
         part.load()
     with pytest.raises(ConfigError, match=says):
-        asyncio.run(ask_platform(part, within_s=1))
+        asyncio.run(ask_platform(part, checked.redactor, within_s=1))
     (warning,) = checked.warnings
     assert re.match(says, warning)
     assert check(parse("[channels.egret]\nenabled = false\n"), {}).warnings == ()

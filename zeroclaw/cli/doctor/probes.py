@@ -23,7 +23,6 @@ from zeroclaw.config.references import SecretReference
 from zeroclaw.daemon.config_check import ANSWERS, ChannelPart, CheckedConfig
 from zeroclaw.daemon.foundation import Start, open_provider
 from zeroclaw.errors import ConfigError, StoreUnusable, ZeroclawError, system_words
-from zeroclaw.foreign import Raised
 from zeroclaw.host.answers import Errors, Status
 from zeroclaw.host.clock import SystemClock
 from zeroclaw.host.control import FILE as SOCKET
@@ -186,13 +185,11 @@ async def _accounts(checked: CheckedConfig) -> tuple[Line, ...]:
         if any(key.startswith(f"channels.{part.name}.") for key in checked.missing):
             return ok("channels", f"`{part.name}`: {_NOT_ASKED}")
         try:
-            said = await ask_platform(part, within_s=_PLATFORM_S)
+            seen = await ask_platform(part, checked.redactor, within_s=_PLATFORM_S)
         except ConfigError as error:
             return fail("channels", f"`{part.name}`: {'; '.join(error.faults)}")
-        if isinstance(said, Raised):
-            line = said.line.removeprefix(f"`{part.name}`: ")  # which is told beside it
-            return fail("channels", f"`{part.name}`: {checked.redactor.redact(line)}")
-        return ok("channels", f"`{part.name}`: {checked.redactor.redact(said)}")
+        line = seen.line.removeprefix(f"`{part.name}`: ")  # which is told beside it
+        return (ok if seen.is_well else fail)("channels", f"`{part.name}`: {line}")
 
     async with asyncio.TaskGroup() as group:
         asked = [

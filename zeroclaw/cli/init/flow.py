@@ -8,8 +8,8 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from zeroclaw.cli.configuration import Loaded, ask_platform, channel_kinds, faults_in
-from zeroclaw.cli.init.prompts import Interview, Seen, address
+from zeroclaw.cli.configuration import Loaded, Seen, ask_platform, channel_kinds, faults_in
+from zeroclaw.cli.init.prompts import Interview, address
 from zeroclaw.cli.init.template import OWNER, Answers, Autonomy, ChosenChannel, compose
 from zeroclaw.cli.invocation import command
 from zeroclaw.cli.models.provider import first_of, look, open_model
@@ -21,11 +21,10 @@ from zeroclaw.config.validate import faults_of, parse
 from zeroclaw.daemon.config_check import check
 from zeroclaw.daemon.model_choice import AUTO
 from zeroclaw.errors import ConfigError, Refused, ZeroclawError
-from zeroclaw.foreign import Raised
 from zeroclaw.host.places import places_of
 from zeroclaw.manifest import ChannelManifest
 from zeroclaw.text.language import Language
-from zeroclaw.value import Value
+from zeroclaw.value import Value, replace
 
 CHECK_S = 30.0
 """Seconds that a platform may take to answer."""
@@ -177,14 +176,10 @@ def channel_seen(channel: ChosenChannel, manifest: ChannelManifest) -> Seen:
         if not manifest.check:
             return Seen(is_well=True, line=f"{channel.kind}: its settings are well-formed")
         (part,) = checked.channels
-        said = asyncio.run(ask_platform(part, within_s=CHECK_S))
+        seen = asyncio.run(ask_platform(part, checked.redactor, within_s=CHECK_S))
     except ConfigError as error:
         return Seen(is_well=False, line="; ".join(error.faults))
-    line = said.line if isinstance(said, Raised) else said
-    return Seen(
-        is_well=not isinstance(said, Raised),
-        line=f"{channel.kind}: {' '.join(checked.redactor.redact(line).split())}",
-    )
+    return replace(seen, line=f"{channel.kind}: {' '.join(seen.line.split())}")
 
 
 # --- out of options -----------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import click
 from pydantic import BaseModel
 
+from zeroclaw.cli.configuration import Seen
 from zeroclaw.cli.init.template import OWNER, Answers, Autonomy, ChosenChannel
 from zeroclaw.cli.invocation import say
 from zeroclaw.config.edit import value_of
@@ -25,18 +26,6 @@ from zeroclaw.value import Value, replace
 
 _MOST_SHOWN = 12
 _LEAST_TOKENS = 512
-
-
-class Seen(Value):
-    """What came of trying.
-
-    Attributes:
-        is_well: It works, or there was nothing to try.
-        line: One sentence for a person.
-    """
-
-    is_well: bool
-    line: str
 
 
 class Interview(Value):
