@@ -2,7 +2,8 @@
 
 import asyncio
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from itertools import accumulate, groupby
 from pathlib import Path
 
 import click
@@ -10,8 +11,8 @@ import click
 from zeroclaw.cli.options import with_places
 from zeroclaw.errors import Refused, refused_as
 
-_PIECE_CHARS = 80_000
-"""Of a line to the daemon, which holds 1 MiB: a character takes up to twelve bytes as JSON."""
+_PIECE_CHARS = 40_000
+"""Of half a line to the daemon, which holds 1 MiB: a character takes up to twelve bytes as JSON."""
 
 
 class NotExported(Refused):
@@ -92,15 +93,18 @@ async def _redacted_there(place: Path, said: tuple[str, ...]) -> tuple[str, ...]
     from zeroclaw.host.answers import Redacted
     from zeroclaw.host.control import Unreachable
 
-    cut = [list(_pieces(text)) for text in said]
-    redacted: list[str] = []
+    pieces = [(at, piece) for at, text in enumerate(said) for piece in _pieces(text)]
+    ends = accumulate(len(piece) + 1 for _, piece in pieces)
+    redacted = [""] * len(said)
     try:
-        for batch in _batches(piece for pieces in cut for piece in pieces):
-            redacted += (await ask(place, "redact", Redacted, texts=batch)).texts
+        for _, batch in groupby(pieces, key=lambda _: next(ends) // _PIECE_CHARS):
+            places, texts = zip(*batch, strict=True)
+            told = await ask(place, "redact", Redacted, texts=texts)
+            for at, text in zip(places, told.texts, strict=True):
+                redacted[at] += text
     except (Unreachable, DaemonRefused):
         return said
-    rest = iter(redacted)
-    return tuple("".join(next(rest) for _ in pieces) for pieces in cut)
+    return tuple(redacted)
 
 
 def _pieces(text: str) -> Iterator[str]:
@@ -110,16 +114,6 @@ def _pieces(text: str) -> Iterator[str]:
         yield text[:cut]
         text = text[cut:]
     yield text
-
-
-def _batches(pieces: Iterable[str]) -> Iterator[list[str]]:
-    batch: list[str] = []
-    for piece in pieces:
-        if batch and sum(map(len, batch)) + len(piece) > _PIECE_CHARS:
-            yield batch
-            batch = []
-        batch.append(piece)
-    yield batch
 
 
 def _write(to: Path, text: str) -> None:
