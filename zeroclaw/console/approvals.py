@@ -3,7 +3,7 @@
 Pure. What is shown of a call is what its card shows: whole, with its hash.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from zeroclaw.card_words import CardWords
@@ -19,7 +19,6 @@ from zeroclaw.console.markup import (
     field,
     instant,
     joined,
-    listing,
     panel,
     pill,
     tag,
@@ -57,8 +56,10 @@ def approvals(place: Place, waiting: Sequence[RequestShown], ended: Sequence[Req
     )
     show = partial(_card, place)
     shown = cut(show, waiting, MOST_SHOWN, "more come up as these are answered.", id_="cards")
-    first = panel("Waiting", *(shown if waiting else (nothing,)), id_="waiting")
-    return joined((first, _ended(place, ended)))
+    first = panel("Waiting", *(shown or (nothing,)), id_="waiting")
+    none = empty("No question has ended yet.", "Who answered, and how, is kept here.")
+    over = cut(partial(_row, place), ended, MOST_SHOWN, "more ended before.", id_="endings")
+    return joined((first, panel("Lately", *(over or (none,)), id_="ended")))
 
 
 def _card(place: Place, asked: RequestShown) -> Html:
@@ -84,7 +85,7 @@ def _card(place: Place, asked: RequestShown) -> Html:
         tag(
             "article",
             summary,
-            tag("pre", tag("code", one.arguments), tabindex=0, aria_label="the whole call"),
+            _whole(one),
             tag(
                 "p",
                 tag("span", coded(shown.why)),
@@ -138,14 +139,6 @@ def _answers(place: Place, one: Approval) -> Html:
     return tag("div", pressed, reason, class_="answers")
 
 
-def _ended(place: Place, ended: Iterable[RequestShown]) -> Html:
-    rows = [_row(place, one) for one in ended]
-    if not rows:
-        nothing = empty("No question has ended yet.", "Who answered, and how, is kept here.")
-        return panel("Lately", nothing, id_="ended")
-    return panel("Lately", listing(*rows, id_="endings"), id_="ended")
-
-
 def _row(place: Place, asked: RequestShown) -> Html:
     one = asked.approval
     by: tuple[Node, ...] = (" by ", tag("bdi", one.by)) if one.by else ()
@@ -164,7 +157,7 @@ def _row(place: Place, asked: RequestShown) -> Html:
                 tag("span", coded(one.summary), class_="summary"),
                 tag("span", *by, *at, class_="aside"),
             ),
-            tag("pre", tag("code", one.arguments), tabindex=0, aria_label="the whole call"),
+            _whole(one),
             tag("p", coded(one.why), class_="because"),
             _facts(
                 ("asked by", tag("bdi", one.requester.label)),
@@ -175,6 +168,10 @@ def _row(place: Place, asked: RequestShown) -> Html:
         *([reason] if one.reason else []),
         id=f"ended-{one.action}",
     )
+
+
+def _whole(one: Approval) -> Html:
+    return tag("pre", tag("code", one.arguments), tabindex=0, aria_label="the whole call")
 
 
 def _facts(*facts: tuple[str, Node]) -> Html:

@@ -187,34 +187,29 @@ def conversation(
         class_="aside",
         id="how",
     )
-    if not lines:
-        nothing = empty(
+    said: tuple[Html, ...] = (
+        empty(
             "Nothing that was said is kept.",
             "What is older than the retention allows, or was forgotten at somebody's wish, is gone;"
             " what is said off the record is neither kept nor shown.",
-        )
-        return joined((head, panel("Said", nothing, id_="said")))
-    rows = (_said(one) for one in lines)
-    return joined(
-        (
-            head,
-            panel(
-                "Said",
-                pages(place.to("conversations", told.id), older, is_first=first),
-                tag("ol", *rows, id="talk", class_="talk"),
-                id_="said",
-            ),
-        )
+        ),
     )
+    if lines:
+        links = pages(place.to("conversations", told.id), older, is_first=first)
+        said = (links, tag("ol", *map(_said, lines), id="talk", class_="talk"))
+    return joined((head, panel("Said", *said, id_="said")))
 
 
 def filling(place: Place, told: ConversationSummary, filled: FilledWindow | None) -> Html:
     """Return what the model is told in a conversation, as a bar and a table; None: nobody wrote."""
     back = tag("a", "what was said", href=place.to("conversations", told.id))
     head = tag("p", *_facts(told), " · ", back, class_="aside", id="how")
-    if filled is None:
-        nothing = empty("Nobody has written here.", "The next message is the first that is told.")
-        return joined((head, panel("The model's window", nothing, id_="window")))
+    nothing = empty("Nobody has written here.", "The next message is the first that is told.")
+    shown = (nothing,) if filled is None else _filled(filled)
+    return joined((head, panel("The model's window", *shown, id_="window")))
+
+
+def _filled(filled: FilledWindow) -> tuple[Html, ...]:
     rows = list(filled.rows)
     if filled.window is None:
         bar: tuple[Html, ...] = ()
@@ -228,17 +223,10 @@ def filling(place: Place, told: ConversationSummary, filled: FilledWindow | None
     shown = (
         tag("tr", tag("td", tag("bdi", name)), tag("td", f"{tokens:,}")) for name, tokens in rows
     )
-    return joined(
-        (
-            head,
-            panel(
-                "The model's window",
-                *bar,
-                tag("p", f"{words}, by estimate, before the next message", class_="note"),
-                table(("part", "tokens"), shown, caption="what fills the window, in its order"),
-                id_="window",
-            ),
-        )
+    return (
+        *bar,
+        tag("p", f"{words}, by estimate, before the next message", class_="note"),
+        table(("part", "tokens"), shown, caption="what fills the window, in its order"),
     )
 
 

@@ -29,16 +29,14 @@ class GrantShown(Value):
 
 def grants(place: Place, held: Sequence[GrantShown]) -> Html:
     """Return the section."""
-    if not held:
-        nothing = empty(
-            "Nothing is granted: every call that needs an answer asks for it.",
-            "Approve a call for a time, and the same tool may do the same again in that"
-            " conversation without asking; it stands here while it holds.",
-        )
-        return panel("In force", nothing, id_="grants")
+    nothing = empty(
+        "Nothing is granted: every call that needs an answer asks for it.",
+        "Approve a call for a time, and the same tool may do the same again in that"
+        " conversation without asking; it stands here while it holds.",
+    )
     rest = "more are not shown; `/grants` lists them."
     rows = cut(partial(_row, place), held, MOST_SHOWN, rest, id_="held")
-    return panel("In force", *rows, id_="grants")
+    return panel("In force", *(rows or (nothing,)), id_="grants")
 
 
 def _row(place: Place, held: GrantShown) -> Html:

@@ -125,10 +125,13 @@ def line(
 def cut(
     show: Callable[[T], Html], every: Sequence[T], most: int, rest: str, *, id_: str
 ) -> tuple[Html, ...]:
-    """Return a row for each of the first, and below them how many more there are, which `rest` says."""
-    shown = listing(*map(show, every[:most]), id_=id_)
+    """Return a row for each of the first, and below them how many more there are, which `rest` says.
+
+    Of none it is nothing.
+    """
+    shown = (listing(*map(show, every[:most]), id_=id_),) if every else ()
     more = len(every) - most
-    return (shown, tag("p", coded(f"{more} {rest}"), class_="note")) if more > 0 else (shown,)
+    return (*shown, tag("p", coded(f"{more} {rest}"), class_="note")) if more > 0 else shown
 
 
 def field(id_: str, **attributes: Attribute) -> Html:

@@ -117,15 +117,13 @@ def _stranger(place: Place, one: Stranger) -> Html:
 
 
 def _decided(place: Place, known: Sequence[Known]) -> Html:
-    if not known:
-        nothing = empty(
-            "Nobody was let in or revoked since the configuration was written.",
-            coded("`zeroclaw pair` and `/pair` in a chat do the same as this page."),
-        )
-        return panel("Let in and revoked", nothing, id_="decided")
+    nothing = empty(
+        "Nobody was let in or revoked since the configuration was written.",
+        coded("`zeroclaw pair` and `/pair` in a chat do the same as this page."),
+    )
     rest = "more; `zeroclaw pair list` shows all."
     rows = cut(partial(_known, place), known, MOST_SHOWN, rest, id_="known")
-    return panel("Let in and revoked", *rows, id_="decided")
+    return panel("Let in and revoked", *(rows or (nothing,)), id_="decided")
 
 
 def _known(place: Place, one: Known) -> Html:
