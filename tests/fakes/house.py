@@ -46,7 +46,6 @@ from zeroclaw.conversation.inbox import INBOX, Obeyed
 from zeroclaw.daemon.config_check import ChannelPart
 from zeroclaw.daemon.foundation import Foundation, Openers, ReadyFacts, Start
 from zeroclaw.daemon.life import Daemon, Hooks, Stopped
-from zeroclaw.daemon.live_config import LiveConfig
 from zeroclaw.envelope import (
     Address,
     Admission,
@@ -68,6 +67,7 @@ from zeroclaw.gate import approval, audit, receipt
 from zeroclaw.gate.protection import Protected
 from zeroclaw.gate.receipt_keys import Keys
 from zeroclaw.inbound.commands.halt import Halt, halt_put
+from zeroclaw.inbound.live_config import LiveConfig
 from zeroclaw.retention.tables import TABLES
 from zeroclaw.store import Commit, DurablePoint, LogKind, Query, Row, RowKind
 from zeroclaw.stores.off_the_record import OffTheRecord

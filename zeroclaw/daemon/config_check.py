@@ -13,7 +13,6 @@ from zeroclaw.channel import Channel, ChannelContext
 from zeroclaw.config.model import Config, ProviderSettings
 from zeroclaw.config.references import SecretReference
 from zeroclaw.config.validate import channel_settings
-from zeroclaw.daemon.live_config import LiveConfig, LivePolicy
 from zeroclaw.daemon.model_choice import AUTO
 from zeroclaw.daemon.tools import OURS, tools_of
 from zeroclaw.errors import ConfigError, ZeroclawError, system_words
@@ -27,6 +26,7 @@ from zeroclaw.host.tokenizer import FileTokenizer, TokenizerUnusable
 from zeroclaw.inbound.commands.halt import Halt
 from zeroclaw.inbound.commands.registry import COMMANDS
 from zeroclaw.inbound.identity import OPERATOR
+from zeroclaw.inbound.live_config import LiveConfig, LivePolicy
 from zeroclaw.limits.budget import price_of
 from zeroclaw.manifest import ChannelManifest
 from zeroclaw.redact import Redactor

@@ -14,7 +14,6 @@ from zeroclaw.config.model import Config, ProviderSettings
 from zeroclaw.context_provider import ContextProvider
 from zeroclaw.daemon.config_check import ANSWERS, SUMMARISES, CheckedConfig, providers_of
 from zeroclaw.daemon.context import open_context_providers
-from zeroclaw.daemon.live_config import LiveConfig
 from zeroclaw.daemon.tools import by_name, open_tools
 from zeroclaw.gate.approval import without_words
 from zeroclaw.gate.protection import Protected
@@ -25,6 +24,7 @@ from zeroclaw.host.control import Control
 from zeroclaw.host.ids import SystemIds
 from zeroclaw.host.local_listener import SESSIONS, Listener
 from zeroclaw.host.logs import EventLog
+from zeroclaw.inbound.live_config import LiveConfig
 from zeroclaw.mount import Hook
 from zeroclaw.provider import Endpoint, Provider, ProviderContext
 from zeroclaw.store import Query, RowKind, Store

@@ -9,10 +9,10 @@ from zeroclaw.config.diff import changed_keys, is_live, merge_live
 from zeroclaw.config.model import Config
 from zeroclaw.daemon.config_check import CheckedConfig
 from zeroclaw.daemon.foundation import Foundation, Start, warn_of
-from zeroclaw.daemon.live_config import LivePolicy, allowed_of
 from zeroclaw.errors import ConfigError, Refused
 from zeroclaw.host.answers import Reloaded
 from zeroclaw.inbound.identity import People
+from zeroclaw.inbound.live_config import LivePolicy, allowed_of
 from zeroclaw.inbound.revocation import Revocation
 from zeroclaw.value import Struct, field
 

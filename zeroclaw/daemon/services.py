@@ -19,7 +19,6 @@ from zeroclaw.conversation.turn_row import open_drafts
 from zeroclaw.daemon.channel_host import ChannelHost
 from zeroclaw.daemon.context import own_context
 from zeroclaw.daemon.foundation import Foundation, ReadyFacts
-from zeroclaw.daemon.live_config import LivePolicy, learn_stored, people_of
 from zeroclaw.daemon.reload import Reloader
 from zeroclaw.daemon.tools import by_name
 from zeroclaw.delivery.live import Live
@@ -47,6 +46,7 @@ from zeroclaw.inbound.deadlines import CardHooks, Deadlines
 from zeroclaw.inbound.identity import LANGUAGE_CHOICES, PEOPLE
 from zeroclaw.inbound.ingress import Ingress
 from zeroclaw.inbound.limiter import RateLimiter
+from zeroclaw.inbound.live_config import LivePolicy, learn_stored, people_of
 from zeroclaw.inbound.mailbox import Mailboxes
 from zeroclaw.inbound.operators import Notices, Operators
 from zeroclaw.inbound.planner import Planner

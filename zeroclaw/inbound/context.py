@@ -5,7 +5,6 @@ commit, then announce.
 """
 
 from collections.abc import Awaitable, Callable
-from typing import Protocol
 
 from zeroclaw.channel import ChannelLog
 from zeroclaw.clock import Clock, Ids
@@ -22,9 +21,8 @@ from zeroclaw.envelope import (
     TurnId,
 )
 from zeroclaw.gate.conditions import Query
-from zeroclaw.gate.policy import PolicySet
-from zeroclaw.inbound.commands.halt import Halt
 from zeroclaw.inbound.identity import People
+from zeroclaw.inbound.live_config import LivePolicy
 from zeroclaw.store import Commit, DurablePoint, Put, Reads, Store, Write, transact
 from zeroclaw.text.language import Language
 from zeroclaw.value import Struct, Value
@@ -72,19 +70,6 @@ class Found(Value):
     while_busy: WhileBusy = "queue"
 
 
-class Policy(Protocol):
-    """The policy in force, a halt and the revoked included."""
-
-    @property
-    def last_halt(self) -> Halt:
-        """Return the newest halt, be it over."""
-        ...
-
-    def __call__(self) -> PolicySet:
-        """Return it."""
-        ...
-
-
 class InboundContext(Struct, frozen=True, kw_only=True):
     """What the files of this room work with; one for the whole daemon.
 
@@ -104,7 +89,7 @@ class InboundContext(Struct, frozen=True, kw_only=True):
     clock: Clock
     ids: Ids
     settings: CurrentConfig
-    policy: Policy
+    policy: LivePolicy
     people: People
     redact: Callable[[str], str]
     log: ChannelLog

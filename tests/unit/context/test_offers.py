@@ -13,9 +13,9 @@ from tests.unit.gate.policy_questions import ANN, BOB, statement
 from tests.unit.turn.parts import call
 from zeroclaw.config.model import Config, RuntimeSettings
 from zeroclaw.context.offers import MOST_LOADED, MOST_NAME_CHARS, Loaded, Offers, extended
-from zeroclaw.daemon.live_config import LiveConfig
 from zeroclaw.envelope import Address, off_the_record
 from zeroclaw.gate.policy import PolicySet, Statement
+from zeroclaw.inbound.live_config import LiveConfig
 from zeroclaw.message import ToolCall, ToolDefinition
 from zeroclaw.store import DurablePoint
 from zeroclaw.tool import Effect

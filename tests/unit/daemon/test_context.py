@@ -12,8 +12,8 @@ from tests.fakes.memory_store import MemoryStore
 from zeroclaw.config.model import Config, ContextSettings, RuntimeSettings
 from zeroclaw.context.prompt import FixedText, fixed
 from zeroclaw.daemon.context import OURS, open_context_providers, own_context
-from zeroclaw.daemon.live_config import LiveConfig
 from zeroclaw.errors import ConfigError
+from zeroclaw.inbound.live_config import LiveConfig
 
 
 def brings(name: str) -> tuple[FixedText, ...]:

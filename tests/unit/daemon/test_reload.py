@@ -17,7 +17,6 @@ from zeroclaw.config.model import (
     RuntimeSettings,
 )
 from zeroclaw.daemon.config_check import ANSWERS, SUMMARISES, ChannelPart, CheckedConfig
-from zeroclaw.daemon.live_config import LiveConfig
 from zeroclaw.daemon.reload import (
     NO_FILE,
     NothingToRead,
@@ -26,6 +25,7 @@ from zeroclaw.daemon.reload import (
     replaced_secrets,
 )
 from zeroclaw.inbound.identity import Known, known_put
+from zeroclaw.inbound.live_config import LiveConfig
 from zeroclaw.store import Commit, DurablePoint, RowKind
 from zeroclaw.tools.loading.skill import Skill
 from zeroclaw.value import replace

@@ -7,7 +7,6 @@ from pathlib import Path
 from tests.fakes.counting_ids import CountingIds
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw.config.model import ApprovalSettings, Config
-from zeroclaw.daemon.live_config import LiveConfig
 from zeroclaw.envelope import Address, ConversationId, Principal, Reader, TurnId
 from zeroclaw.errors import ResourcesUnresolved
 from zeroclaw.gate import receipt
@@ -18,6 +17,7 @@ from zeroclaw.gate.protection import Protected
 from zeroclaw.gate.receipt import Key
 from zeroclaw.gate.shipped import assemble
 from zeroclaw.gate.verdict import Denied, GatedBatch, Refusals, Setting
+from zeroclaw.inbound.live_config import LiveConfig
 from zeroclaw.message import ToolCall
 from zeroclaw.redact import Redactor
 from zeroclaw.store import Put

@@ -12,7 +12,6 @@ from tests.fakes.manual_clock import ManualClock
 from tests.unit.gate.gate_house import CONTEXT, KEY, SETTING, call, frozen_in
 from tests.unit.gate.policy_questions import query, statement
 from zeroclaw.config.model import ApprovalSettings, Config
-from zeroclaw.daemon.live_config import LiveConfig
 from zeroclaw.envelope import Reader
 from zeroclaw.gate.approval import Approval
 from zeroclaw.gate.decide import Gate
@@ -21,6 +20,7 @@ from zeroclaw.gate.protection import Protected
 from zeroclaw.gate.ruling import rule, rule_answer
 from zeroclaw.gate.shipped import assemble
 from zeroclaw.gate.verdict import Allowed, Asked, Cleared, Denied, Refusals
+from zeroclaw.inbound.live_config import LiveConfig
 from zeroclaw.redact import Redactor
 from zeroclaw.tools.files import FilesSettings, tools
 from zeroclaw.value import replace

@@ -14,7 +14,6 @@ from tests.fakes.manual_clock import ManualClock
 from tests.unit.gate.gate_house import CONTEXT, KEY, SETTING
 from zeroclaw.config.model import ApprovalSettings, Config
 from zeroclaw.config.validate import parse
-from zeroclaw.daemon.live_config import LiveConfig
 from zeroclaw.envelope import Address, ConversationId, Principal, Reader, Sender
 from zeroclaw.errors import ConfigError
 from zeroclaw.gate.audit import Kind
@@ -26,6 +25,7 @@ from zeroclaw.gate.shipped import assemble
 from zeroclaw.gate.verdict import Refusals
 from zeroclaw.inbound.commands.explain import EXAMPLE, Explainer, asker_of
 from zeroclaw.inbound.identity import Known, People
+from zeroclaw.inbound.live_config import LiveConfig
 from zeroclaw.message import ToolCall
 from zeroclaw.redact import Redactor
 from zeroclaw.tool import Tool

@@ -11,10 +11,10 @@ from tests.fakes.manual_clock import ManualClock
 from tests.fakes.scripted_channel import ScriptedChannel
 from zeroclaw.channel import Channel
 from zeroclaw.config.model import ApprovalSettings, ChannelSettings, Config, PersonSettings
-from zeroclaw.daemon.live_config import LiveConfig
 from zeroclaw.delivery.rows import NOTICE_DAYS
 from zeroclaw.envelope import Address, Principal, Reader, Sender
 from zeroclaw.inbound.identity import Contact, People
+from zeroclaw.inbound.live_config import LiveConfig
 from zeroclaw.inbound.operators import Operators
 from zeroclaw.store import RowKind
 from zeroclaw.text.language import Sentence

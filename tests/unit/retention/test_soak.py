@@ -12,12 +12,12 @@ from tests.fakes.manual_clock import ManualClock
 from zeroclaw.config.model import Config, RetentionSettings
 from zeroclaw.conversation.inbox import Ask, Item, item_put
 from zeroclaw.conversation.turn_row import TurnRow, turn_put
-from zeroclaw.daemon.live_config import LiveConfig
 from zeroclaw.delivery.rows import Text, outbox_row
 from zeroclaw.envelope import ActionId, Address, ConversationId, ItemId, Principal, TurnId
 from zeroclaw.gate import audit
 from zeroclaw.gate.action import freeze, propose, to_put
 from zeroclaw.inbound.anchors import STREAM, Anchors, verified
+from zeroclaw.inbound.live_config import LiveConfig
 from zeroclaw.message import NO_USAGE, AssistantMessage, UserMessage
 from zeroclaw.retention.sweep import Sweep
 from zeroclaw.store import Claim, DurablePoint, LogKind, Put, PutBlob, Query, RowKind, Write

@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 import pytest
 
 from zeroclaw.config.model import Config, RuntimeSettings
-from zeroclaw.daemon.live_config import LiveConfig
 from zeroclaw.envelope import ActionId, ConversationId, Principal, TurnId
 from zeroclaw.errors import ToolFailed
 from zeroclaw.foreign import Raised
@@ -16,6 +15,7 @@ from zeroclaw.gate import receipt
 from zeroclaw.gate.action import Action
 from zeroclaw.gate.receipt import Key
 from zeroclaw.gate.receipt_keys import Keys
+from zeroclaw.inbound.live_config import LiveConfig
 from zeroclaw.redact import Redaction, Redactor
 from zeroclaw.text.escape import escape_for_model
 from zeroclaw.tool import ToolOutput

@@ -9,7 +9,6 @@ from zeroclaw.cli.configuration import Loaded
 from zeroclaw.config.model import Config
 from zeroclaw.daemon.config_check import kinds_of
 from zeroclaw.daemon.foundation import protected_in
-from zeroclaw.daemon.live_config import LiveConfig, LivePolicy, learn_stored, people_of
 from zeroclaw.daemon.tools import by_name, open_tools
 from zeroclaw.errors import ConfigError, ToolArgumentsInvalid
 from zeroclaw.gate.policy import configured
@@ -20,6 +19,7 @@ from zeroclaw.host.places import Places
 from zeroclaw.inbound.commands.explain import Explainer
 from zeroclaw.inbound.commands.halt import last_halt
 from zeroclaw.inbound.identity import People
+from zeroclaw.inbound.live_config import LiveConfig, LivePolicy, learn_stored, people_of
 from zeroclaw.stores.sqlite import open_store
 from zeroclaw.stores.sqlite.files import FILE_NAME
 from zeroclaw.stores.sqlite.reader import open_for_looking
