@@ -84,13 +84,11 @@ async def _try(
         if with_daemon:
             await _with_daemon(emulated, own)
         else:
-            told = _ending()
-            click.echo(_explained(emulated))
-            await told.wait()
+            await _until_told(_explained(emulated))
 
 
-def _ending() -> asyncio.Event:
-    """Return what Ctrl-C and SIGTERM set from now on.
+async def _until_told(text: str) -> None:
+    """Print a text, and wait for Ctrl-C or SIGTERM.
 
     Asked for by hand: a shell lets what it puts into the background ignore the first, and the
     second would leave the directory behind.
@@ -98,7 +96,8 @@ def _ending() -> asyncio.Event:
     loop, told = asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, told.set)
-    return told
+    click.echo(text)
+    await told.wait()
 
 
 def _emulate_of(platform: str) -> Emulate:
@@ -154,15 +153,11 @@ async def _with_daemon(emulated: Emulated, config: Path | None) -> None:
     """Run a daemon on a directory of its own until it is interrupted."""
     from zeroclaw.cli.chat.own_daemon import in_passing
 
-    async def sit(_place: Path) -> None:
-        told = _ending()
-        click.echo(f"open    {emulated.page}\n\n{_TALKS}")
-        await told.wait()
-
     os.environ.update(emulated.environment)  # which the daemon inherits
     tables = await asyncio.to_thread(_tables, emulated.tables, config)
     click.echo("starting a daemon…", err=True)
-    await in_passing(tables, sit, prefix="zeroclaw-try-")
+    talks = f"open    {emulated.page}\n\n{_TALKS}"
+    await in_passing(tables, lambda _: _until_told(talks), prefix="zeroclaw-try-")
 
 
 def _tables(tables: Mapping[str, object], config: Path | None) -> Mapping[str, object]:

@@ -33,7 +33,7 @@ from zeroclaw.provider import (
     bounded_window,
 )
 from zeroclaw.providers.local.checks import check_model, with_remedy
-from zeroclaw.value import Struct, Value, replace
+from zeroclaw.value import Struct, Value, field, replace
 
 CHILD = Path(__file__).with_name("child.py")
 # What `deploy/fetch_model.py` fetches: SmolLM2-135M-Instruct. It chats; in no mode did it ever call
@@ -97,32 +97,33 @@ class _Child(Struct, frozen=True, eq=False, kw_only=True):
     provider: Provider
 
 
-class LocalProvider:
-    """A `Provider` over a child process; answers one request at a time, in order of arrival."""
+class LocalProvider(Struct, eq=False):
+    """A `Provider` over a child process; answers one request at a time, in order of arrival.
 
-    def __init__(self, rules: LocalRules, context: ProviderContext, child: Path = CHILD) -> None:
-        """Start nothing yet; `child` is the program that serves the model."""
-        self._rules = rules
-        self._context = context
-        self._log = context.log
-        self._program = child
-        self._child: _Child | None = None
-        self._starting = asyncio.Lock()
-        # The child works on one answer; waiting here instead of in its queue keeps a waiting
-        # request from being taken for a stalled one.
-        self._turn = asyncio.Semaphore(1)
-        self._failures = 0
+    Attributes:
+        child: The program that serves the model.
+    """
+
+    rules: LocalRules
+    context: ProviderContext
+    child: Path = CHILD
+    _child: _Child | None = None
+    _starting: asyncio.Lock = field(default_factory=asyncio.Lock)
+    # The child works on one answer; waiting here instead of in its queue keeps a waiting request
+    # from being taken for a stalled one.
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _failures: int = 0
 
     @property
     def facts(self) -> ProviderFacts:
         """What is known of the model file."""
         return ProviderFacts(
-            model=self._rules.model_file.stem,
-            context_tokens=self._rules.context_tokens,
-            context_from=self._rules.context_from,
-            calls_tools=self._rules.calls_tools,
-            note=self._rules.note,
-            counted_by=self._rules.counted_by,
+            model=self.rules.model_file.stem,
+            context_tokens=self.rules.context_tokens,
+            context_from=self.rules.context_from,
+            calls_tools=self.rules.calls_tools,
+            note=self.rules.note,
+            counted_by=self.rules.counted_by,
         )
 
     @property
@@ -140,8 +141,8 @@ class LocalProvider:
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
         """Ask the child, starting it if need be; see `Provider.stream`."""
-        bound = request.max_output_tokens or self._rules.max_output_tokens
-        tools = request.tools if self._rules.calls_tools else ()
+        bound = request.max_output_tokens or self.rules.max_output_tokens
+        tools = request.tools if self.rules.calls_tools else ()
         request = replace(request, max_output_tokens=bound, tools=tools)
         async with self._turn:
             may_repeat = True
@@ -188,24 +189,22 @@ class LocalProvider:
                 self._child = None
                 self._failures += 1
                 await child.process.wait()
-                self._log("local_model_died", code=child.process.returncode)
+                self.context.log("local_model_died", code=child.process.returncode)
                 await child.provider.aclose()
-            await asyncio.to_thread(check_model, self._rules.model_file)
+            await asyncio.to_thread(check_model, self.rules.model_file)
             # One start and one death are no failure.
-            await self._context.clock.sleep(
-                AGAIN.wait_s(self._failures - 1, self._context.jitter())
-            )
+            await self.context.clock.sleep(AGAIN.wait_s(self._failures - 1, self.context.jitter()))
             self._failures += 1  # until it has answered
             self._child = await self._start()
             return self._child
 
     async def _start(self) -> _Child:
         """Start a child and wait until it serves."""
-        rules, key = self._rules, self._context.ids.token()
+        rules, key = self.rules, self.context.ids.token()
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-P",
-            str(self._program),
+            str(self.child),
             str(os.getpid()),
             stdin=PIPE,
             stdout=PIPE,
@@ -228,7 +227,7 @@ class LocalProvider:
         finally:
             if not url:
                 await _stop(process)
-        self._log("local_model_started", model=rules.model_file.stem, pid=process.pid)
+        self.context.log("local_model_started", model=rules.model_file.stem, pid=process.pid)
         endpoint = Endpoint(
             base_url=f"{url}/v1",
             model=rules.model_file.stem,
@@ -236,21 +235,21 @@ class LocalProvider:
             context_tokens=rules.context_tokens,
             tokenize_url=f"{url}/tokenize",
         )
-        return _Child(process=process, provider=self._context.open_endpoint(endpoint))
+        return _Child(process=process, provider=self.context.open_endpoint(endpoint))
 
     async def _first_line(self, process: Process, settings: str) -> str:
         """Tell the child what to serve; return its address."""
-        name = self._rules.model_file.name
+        name = self.rules.model_file.name
         line = b""
         try:
-            async with asyncio.timeout(self._rules.start_s):
+            async with asyncio.timeout(self.rules.start_s):
                 if process.stdin is not None and process.stdout is not None:  # both are pipes
                     with suppress(ConnectionError):  # it may have said why, and ended since
                         process.stdin.write(f"{settings}\n".encode())
                         await process.stdin.drain()
                     line = await process.stdout.readline()
         except TimeoutError as error:
-            message = f"`{name}` did not load within {self._rules.start_s:g} s"
+            message = f"`{name}` did not load within {self.rules.start_s:g} s"
             raise ProviderUnusable(message) from error
         try:
             answer: object = json.loads(line or b"{}")
