@@ -240,7 +240,6 @@ class Services:
         reader = results.NAME if results.NAME in foundation.tools else ""
         return TurnServices(
             store=foundation.store,
-            model=model,
             sources=RequestSources(
                 model=model,
                 offers=self.offers,
@@ -274,7 +273,6 @@ class Services:
                 settings=settings,
                 approvers=self.operators.approvers,
             ),
-            tools=self.tools,
             arrivals=Downloads(
                 store=foundation.store,
                 accounts=self.channels.accounts,
@@ -288,8 +286,6 @@ class Services:
             recollection=recollection,
             live=self.live,
             outbox=self.outbox,
-            redactor=redactor,
-            keys=foundation.keys,
             results=Results(
                 keys=foundation.keys,
                 redactor=redactor,
@@ -299,13 +295,11 @@ class Services:
             numbers=self._numbers,
             clock=foundation.clock,
             ids=foundation.ids,
-            publish=self.bus.publish,
             log=log,
             limits=self._limits,
             budget=self.budget,
             each_approver=self.operators.each_approver,
             failed=self.notices.line,
-            policy=self.policy,
             halted=self.policy.ended_by,
             known=self.people.by_now,
             revoked=self.people.excluded_by,

@@ -44,7 +44,7 @@ async def compact(turn: TurnContext, notes: FactNotes, cause: CompactionCause) -
     if is_asked and await composer.apart(gone, lambda: is_little(gone)):
         return _failed(catalogue.NOTHING_TO_COMPACT.to(language))
     room = room_of(scene, composer.learned) or UNKNOWN_WINDOW
-    if (window := services.model.summariser.facts.context_tokens) is not None:
+    if (window := services.sources.model.summariser.facts.context_tokens) is not None:
         room = min(room, window - reserve_of(window))
     facts = await notes.find(gone, scene.window, room)
     question = summary_question(scene.summary, scene.window)

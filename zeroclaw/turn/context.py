@@ -1,14 +1,13 @@
 """What every turn works with: the daemon's services, and what one turn is."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
 from zeroclaw.channel import ChannelLog
 from zeroclaw.clock import Clock, Ids
 from zeroclaw.context.composer import Composer, RequestSources
-from zeroclaw.context.model import Model
 from zeroclaw.context.recollection import Recollection
 from zeroclaw.conversation.downloads import Downloads
 from zeroclaw.conversation.numbers import Numbers
@@ -17,16 +16,11 @@ from zeroclaw.delivery.live import Live
 from zeroclaw.delivery.outbox import Outbox
 from zeroclaw.delivery.rows import Text, notice_row, outbox_row
 from zeroclaw.envelope import ActionId, Address, ConversationId, Principal, Reader
-from zeroclaw.events import Publish
 from zeroclaw.gate.action import Frozen
 from zeroclaw.gate.decide import Gate
-from zeroclaw.gate.policy import PolicySet
-from zeroclaw.gate.receipt_keys import Keys
 from zeroclaw.limits.budget import Budget
-from zeroclaw.redact import Redactor
 from zeroclaw.store import Put, Store
 from zeroclaw.text.language import Language, Localized
-from zeroclaw.tool import Tool
 from zeroclaw.turn.entries import TurnOpened
 from zeroclaw.turn.results import Results, frozen_call
 from zeroclaw.turn.session import ConversationSession
@@ -53,12 +47,14 @@ class Failure(Value):
 class TurnServices(Value):
     """Handed to every turn; nothing in it belongs to one conversation.
 
+    What several of these stand on is not named again: tools, policy and redactor are the gate's, the
+    model and who hears of events those of requests, and the keys are with the results.
+
     Attributes:
         each_approver: As `Gate.approvers`, but without the chat that is configured for all
             questions.
         failed: Returns what to write with a message that fails, so that operators are told.
         sources: What requests to the model are made of.
-        policy: The one in force now, `/halt` included.
         halted: Who ended by a halt a turn that a restart cut off, and that began then, or one that
             begins now (None); empty when no halt did.
         known: Who this principal is by now.
@@ -71,27 +67,21 @@ class TurnServices(Value):
     """
 
     store: Store
-    model: Model
     gate: Gate
-    tools: Mapping[str, Tool]
     arrivals: Downloads
     recollection: Recollection
     sources: RequestSources
     live: Live
     outbox: Outbox
-    redactor: Redactor
-    keys: Keys
     results: Results
     numbers: Numbers
     clock: Clock
     ids: Ids
-    publish: Publish
     log: ChannelLog
     limits: Callable[[], Limits]
     budget: Budget
     each_approver: Callable[[Principal, Address], tuple[Reader, ...]]
     failed: Callable[[Failure], tuple[Put, ...]]
-    policy: Callable[[], PolicySet]
     halted: Callable[[datetime | None], str]
     known: Callable[[Principal], Principal]
     revoked: Callable[[Principal], str]

@@ -226,7 +226,7 @@ class ControlLane:
             now=self._services.clock.now(),
             own=principal.id == owner.id,
         )
-        return self._services.policy().decide(query).effect == "allow"
+        return self._services.gate.policy().decide(query).effect == "allow"
 
 
 def _steers(item: Item, owner: Principal) -> bool:

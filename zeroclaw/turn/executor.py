@@ -68,7 +68,7 @@ class EffectExecutor:
             return
         await self._verdicts.refresh()
         asking = ModelCall(
-            model=self._services.model,
+            model=self._services.sources.model,
             lookup=self._verdicts.lookup,
             tell=self._answered,
             language=self._turn.language,
@@ -326,5 +326,5 @@ class EffectExecutor:
 
     def _changes(self, tool: str) -> bool:
         """Tell whether calls of a tool may change something, as those do that declare nothing."""
-        known = self._services.tools.get(tool)
+        known = self._services.gate.tools.get(tool)
         return known is not None and not facts_of(known.spec).effects.isdisjoint({"write", "exec"})

@@ -68,7 +68,7 @@ class FactNotes:
             most_tokens: Of the request.
         """
         services = self._services
-        if REMEMBER not in services.tools or not await self._may_keep():
+        if REMEMBER not in services.gate.tools or not await self._may_keep():
             return ()
         known = await services.recollection.notes.all(self._owner)
         # One that a page dictated would be read by the model that writes the facts.
@@ -133,7 +133,7 @@ class FactNotes:
         """Return a fact as it is kept, None for one that holds a secret."""
         by = "" if self._turn.address.direct else OF_A_GROUP
         try:
-            return made_note(fact, setting.context, self._services.redactor.redact, by=by)
+            return made_note(fact, setting.context, self._services.gate.redactor.redact, by=by)
         except ToolFailed:
             return None
 

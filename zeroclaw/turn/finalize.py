@@ -68,7 +68,7 @@ class Finalizer:
         final, text = await self._end(ended, end, text, receipts, draft.end())
         services.budget.closed(opened.turn)
         services.outbox.announce(final, await draft.close())
-        services.publish(
+        services.sources.publish(
             TurnEnded(
                 conversation=self._turn.conversation,
                 turn=opened.turn,
@@ -125,7 +125,10 @@ class Finalizer:
             final = outbox_row(key, item, session.conversation, state=begun)
             closed = replace(row, final=key, usage=usage)
             if usage.total_tokens:
-                model, micros = services.model.provider.facts.model, services.budget.cost(usage)
+                model, micros = (
+                    services.sources.model.provider.facts.model,
+                    services.budget.cost(usage),
+                )
                 closed = replace(closed, model=model, micros=micros)
             put = turn_put(closed, session.conversation, closed=True, expect=version)
             made[:] = [(final, item.text)]

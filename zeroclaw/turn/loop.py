@@ -279,7 +279,7 @@ class TurnLoop:
         before = stages(was) if was is not None else ()
         for stage in stages(state):
             if stage not in before:
-                self._services.publish(
+                self._services.sources.publish(
                     StageEntered(
                         turn=self._opened.turn, correlation=self._opened.correlation, stage=stage
                     )
@@ -287,7 +287,7 @@ class TurnLoop:
 
     def _publish(self, state: State, event: Event) -> None:
         turn, correlation = self._opened.turn, self._opened.correlation
-        publish = self._services.publish
+        publish = self._services.sources.publish
         match event:
             case signals.TextArrived(text=text):
                 publish(TextStreamed(turn=turn, correlation=correlation, text=text))

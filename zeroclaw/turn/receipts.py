@@ -98,7 +98,7 @@ class ReceiptLookup:
         return {
             one.token: await verdict_of(
                 self._services.store,
-                self._services.keys,
+                self._services.results.keys,
                 here,
                 one,
                 results,
@@ -123,10 +123,10 @@ class ReceiptLookup:
 
     def _summary(self, action: Action) -> str:
         """Return a tool's own line about a call, as it stood on its card."""
-        tool = self._services.tools.get(action.tool)
+        tool = self._services.gate.tools.get(action.tool)
         line = "" if tool is None else call_now(lambda: line_of(tool, action.arguments, ENGLISH))
         said = "" if isinstance(line, Raised) else line
-        shown = escape_invisible(receipt.defang(self._services.redactor.redact(said)))
+        shown = escape_invisible(receipt.defang(self._services.gate.redactor.redact(said)))
         return shown if len(shown) <= MOST_SUMMARY_CHARS else f"{shown[: MOST_SUMMARY_CHARS - 1]}…"
 
 

@@ -33,7 +33,7 @@ from zeroclaw.tools import fenced
 from zeroclaw.turn.batch import Outcome
 from zeroclaw.turn.entries import CallFinished
 from zeroclaw.turn.kept_results import id_of
-from zeroclaw.value import Value
+from zeroclaw.value import Struct, Value, field
 
 LONGEST_CHARS = 1_000_000
 """Of an output that is redacted and kept whole. 50 MB would take minutes, and be more than a store
@@ -112,31 +112,20 @@ def end_entry(
     )
 
 
-class Results:
+class Results(Struct, eq=False, kw_only=True):
     """Makes results; one for the whole daemon.
 
     Attributes:
+        settings: How long a text the model reads.
+        reader: The tool that reads what was cut, empty when there is none.
         share: The places for the slow part of this, one a conversation.
-        reader: The tool that reads a result again, empty when there is none.
     """
 
-    def __init__(
-        self, *, keys: Keys, redactor: Redactor, settings: CurrentConfig, reader: str = ""
-    ) -> None:
-        """Hold what signs and what redacts.
-
-        Args:
-            keys: Sign.
-            redactor: Redacts.
-            settings: How long a text the model reads.
-            reader: The tool that reads what was cut, empty when there is none.
-        """
-        self._keys = keys
-        self._redactor = redactor
-        self._settings = settings
-        self.share = FairShare("results", at_once=2)
-        self.reader = reader
-        self._reading = f"; read on with `{reader}` and this id" if reader else ""
+    keys: Keys
+    redactor: Redactor
+    settings: CurrentConfig
+    reader: str = ""
+    share: FairShare = field(default_factory=lambda: FairShare("results", at_once=2))
 
     async def of_run(
         self,
@@ -187,7 +176,7 @@ class Results:
             outcome=outcome,
             result=harmless,
         )
-        signed = receipt.issue(self._keys.current, fields, at)
+        signed = receipt.issue(self.keys.current, fields, at)
         result = ToolMessage(
             content=receipt.attach(harmless, signed),
             tool_call_id="",
@@ -207,7 +196,7 @@ class Results:
         What fits is redacted, and of a text that is too long its head and its tail.
         """
         if len(text) <= AT_ONCE_CHARS:
-            return self._cut(text, self._redactor.redact(text), "the whole is")
+            return self._cut(text, self.redactor.redact(text), "the whole is")
         if len(text) <= LONGEST_CHARS:
             whole, kept = await self._redacted(whose, text), "the whole is"
         else:
@@ -222,14 +211,15 @@ class Results:
     def _cut(self, text: str, redacted: str, kept: str) -> tuple[str, PutBlob | None, str]:
         whole, count = escape_for_model(redacted)
         unseen = f"; invisible characters in it, spelled out as ⟨U+…⟩: {count:,}" if count else ""
-        cap_chars = self._settings.config.runtime.result_chars
+        cap_chars = self.settings.config.runtime.result_chars
         if len(whole) <= cap_chars:
             return whole, None, unseen
         body = whole.encode(errors="replace")
         blob = PutBlob(digest=hashlib.sha256(body).hexdigest(), body=body)
         half = cap_chars // 2
         left_out = f"{max(len(whole), len(text)) - 2 * half} characters left out"
-        middle = f"\n… {left_out}; {kept} kept as `{id_of(blob)}`{self._reading} …\n"
+        on = f"; read on with `{self.reader}` and this id" if self.reader else ""
+        middle = f"\n… {left_out}; {kept} kept as `{id_of(blob)}`{on} …\n"
         return f"{whole[:half]}{middle}{whole[-half:]}", blob, unseen
 
     async def _redacted(self, whose: str, text: str) -> str:
@@ -238,13 +228,13 @@ class Results:
             part = text[start : start + TURN_CHARS]
             state, safe = await self.share.run(whose, partial(self._fed, state, part))
             out.append(safe)
-        return "".join(out) + self._redactor.flush(state)
+        return "".join(out) + self.redactor.flush(state)
 
     def _fed(self, state: Redaction, part: str) -> tuple[Redaction, str]:
         """Redact the next part of a text; blocks its thread, and mostly rests."""
         out = list[str]()
         for start in range(0, len(part), SLICE_CHARS):
-            state, safe = self._redactor.feed(state, part[start : start + SLICE_CHARS])
+            state, safe = self.redactor.feed(state, part[start : start + SLICE_CHARS])
             out.append(safe)
             time.sleep(GAP_S)
         return state, "".join(out)

@@ -311,7 +311,7 @@ class TurnRunner:
             direct=item.address.direct,
             own=True,
         )
-        policy, language = self._services.policy(), item.principal.language
+        policy, language = self._services.gate.policy(), item.principal.language
         if policy.decide(query).effect == "allow":
             return ""
         why = why_refused(policy, query, language)
@@ -340,7 +340,7 @@ class TurnRunner:
         first: Event | None = None,
     ) -> None:
         services, session, opened, row = turn.services, turn.session, turn.opened, turn.row
-        services.publish(
+        services.sources.publish(
             TurnStarted(
                 conversation=session.conversation, turn=opened.turn, correlation=opened.correlation
             )
@@ -389,7 +389,7 @@ async def _rerun(turn: TurnContext, state: MachineState) -> frozenset[batch.Acti
     found: set[batch.ActionId] = set()
     for action in batch.active(state.batch) if isinstance(state, Calling) else ():
         frozen = await turn.frozen(action)
-        tool = turn.services.tools.get(frozen.action.tool)
+        tool = turn.services.gate.tools.get(frozen.action.tool)
         if tool is not None and tool.spec.idempotent:
             found.add(action)
     return frozenset(found)

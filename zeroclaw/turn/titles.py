@@ -98,14 +98,14 @@ class Titles:
             model=services.sources.settings.config.compaction.model,
             correlation=ended.correlation,
         )
-        said, usage = await complete(services.model, request)
+        said, usage = await complete(services.sources.model, request)
         if isinstance(said, Raised):
             services.log("title_failed", why=said.line, level="warning")
             titled: tuple[Put, ...] = ()
             if not usage.total_tokens:
                 return
         else:
-            shown = screen_shown(said, services.redactor)
+            shown = screen_shown(said, services.gate.redactor)
             titled = (TITLES.put(here, Title(text=title_of(shown)), conversation=here),)
 
         async def named(reads: Reads) -> tuple[Commit | None, bool]:

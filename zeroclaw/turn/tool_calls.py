@@ -262,7 +262,7 @@ class ToolCalls:
                         judged,
                         returned,
                         most_bytes=context.max_file_bytes,
-                        redactor=self._services.redactor,
+                        redactor=self._services.gate.redactor,
                     )
                     returned = await self._services.results.share.run(
                         self._session.conversation, files
@@ -289,7 +289,7 @@ class ToolCalls:
         for language in LANGUAGES:
             line = call_now(partial(line_of, tool, frozen.action.arguments, language))
             name = tool.spec.name if isinstance(line, Raised) else line[:REDACTED_CHARS]
-            lines[language] = self._services.redactor.redact(name)
+            lines[language] = self._services.gate.redactor.redact(name)
         marked = isinstance(returned, ToolOutput) and returned.untrusted
         return of_result(facts_of(tool.spec), taint, lines, marked=marked)
 
