@@ -3,7 +3,6 @@
 import asyncio
 import os
 from functools import partial
-from pathlib import Path
 
 from zeroclaw.config.model import NotesSettings
 from zeroclaw.context.composer import RequestSources
@@ -23,16 +22,14 @@ from zeroclaw.daemon.reload import Reloader
 from zeroclaw.daemon.tools import by_name
 from zeroclaw.delivery.live import Live
 from zeroclaw.delivery.outbox import Outbox
-from zeroclaw.envelope import Address, ConversationId
 from zeroclaw.events import Bus
 from zeroclaw.foreign import Raised, call
 from zeroclaw.gate.decide import Gate
 from zeroclaw.gate.receipt_screen import screen_shown
 from zeroclaw.gate.verdict import Refusals
 from zeroclaw.host.answers import Status
-from zeroclaw.host.executors import FairShare, look
+from zeroclaw.host.executors import FairShare
 from zeroclaw.host.logs import EventLog
-from zeroclaw.host.places import make_workspace
 from zeroclaw.inbound.anchors import Anchors
 from zeroclaw.inbound.approvals import Approvals
 from zeroclaw.inbound.commands.grants import GrantCommands
@@ -303,8 +300,7 @@ class Services:
             halted=self.policy.ended_by,
             known=self.people.by_now,
             revoked=self.people.excluded_by,
-            workspace=self._workspace,
-            max_file_bytes=self._max_file_bytes,
+            workspaces=foundation.start.places.workspaces,
             left_s=self.reassembly.left_s,
         )
 
@@ -330,16 +326,6 @@ class Services:
     async def _has_room(self) -> bool:
         settings = self.foundation.settings.config.retention
         return not is_over(settings, await self.foundation.store.used_bytes())
-
-    def _max_file_bytes(self, address: Address) -> int:
-        """Return what a chat takes; one whose channel is not there yet can't be asked."""
-        account = self.channels.accounts.get(address.channel)
-        return 0 if account is None else account.capabilities.max_file_bytes
-
-    def _workspace(self, conversation: ConversationId) -> Path:
-        """Return a workspace's real path, as tools name what is below it; conversations may share it."""
-        place = self.foundation.start.places.workspaces / conversation
-        return look(lambda: make_workspace(place))
 
     # --- what is stored ------------------------------------------------------------------------
 

@@ -61,8 +61,7 @@ class TurnServices(Value):
         revoked: Who revoked this principal, empty when no operator did.
         limits: Of a turn that begins now.
         budget: Counts what all turns use.
-        workspace: Makes and returns a conversation's own directory.
-        max_file_bytes: Of one file that a chat takes, 0 where it takes none.
+        workspaces: Holds a directory for each conversation.
         left_s: For how many seconds more pieces of a message may come, see `Debounce`.
     """
 
@@ -85,8 +84,7 @@ class TurnServices(Value):
     halted: Callable[[datetime | None], str]
     known: Callable[[Principal], Principal]
     revoked: Callable[[Principal], str]
-    workspace: Callable[[ConversationId], Path]
-    max_file_bytes: Callable[[Address], int]
+    workspaces: Path
     left_s: Callable[[str], float]
 
 

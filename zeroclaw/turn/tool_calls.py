@@ -19,6 +19,8 @@ from zeroclaw.gate.grant import GRANTS, Grant
 from zeroclaw.gate.outgoing_files import judged
 from zeroclaw.gate.taint import Files, Source, Taint, files_after, of_result
 from zeroclaw.gate.verdict import Cleared, GatedBatch, Setting, Stopped
+from zeroclaw.host.executors import look
+from zeroclaw.host.places import make_workspace
 from zeroclaw.message import ToolCall
 from zeroclaw.store import Commit, DurablePoint, Put, RowKind, Rows, Write
 from zeroclaw.table import Codec, Column, Stays, Table, Words, json_codec
@@ -178,10 +180,11 @@ class ToolCalls:
         """Return what a tool is handed now, and where the text came from that the model has read."""
         services, history = self._services, self._session.history
         if (workspace := self._workspace) is None:
-            workspace = services.workspace(self._session.conversation)
-            # For the whole turn: a tool that names or opens what is below it looks again.
-            self._workspace = workspace
+            place = services.workspaces / self._session.conversation
+            # Its real path, for the whole turn: a tool that names or opens what is below looks again.
+            self._workspace = workspace = look(lambda: make_workspace(place))
         files = await files_of(services.store, self._session.conversation, workspace)
+        account = services.outbox.accounts.get(self._turn.address.channel)
         context = ToolContext(
             conversation=self._session.conversation,
             principal=self._opened.principal,
@@ -189,7 +192,7 @@ class ToolCalls:
             workspace=workspace,
             clock=services.clock,
             spawned=partial(self._spawned, action),
-            max_file_bytes=services.max_file_bytes(self._turn.address),
+            max_file_bytes=0 if account is None else account.capabilities.max_file_bytes,
             untrusted=bool(history.untrusted),
             skills=services.sources.offers.folders_for(
                 self._opened.principal, self._turn.address, history.loaded.skills
