@@ -10,6 +10,7 @@ from importlib import invalidate_caches
 from pathlib import Path
 from typing import cast
 
+import click
 import pytest
 
 from channels._local import LocalSettings
@@ -28,6 +29,7 @@ from zeroclaw import (
     ToolArgumentsInvalid,
     ToolContext,
 )
+from zeroclaw.cli import COMMANDS, load_command
 from zeroclaw.config.model import Config
 from zeroclaw.config.validate import channel_settings, parse
 from zeroclaw.context.providers import ContextProviders
@@ -37,6 +39,7 @@ from zeroclaw.gate.conditions import CONDITIONS, Condition, Query, ToolFacts, fa
 from zeroclaw.gate.policy import PolicySet, Statement, configured
 from zeroclaw.gate.shipped import assemble
 from zeroclaw.host import plugins
+from zeroclaw.inbound.commands import registry as chat_commands
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -298,6 +301,60 @@ def test_what_the_docs_name_is_there() -> None:
 
 EXAMPLES = {"decode.py", "render.py", "adapter.py", "__init__.py"}
 """Names of files in any channel's folder."""
+
+
+def test_what_the_docs_have_people_type_is_there() -> None:
+    """Each command of ours with its options, and each command of a chat."""
+    typed = [
+        (page.name, command, tuple(re.findall(r"(?<!\S)--[a-z][a-z-]*", rest)))
+        for page, text in PAGES.items()
+        for command, rest in re.findall(r"(?:`|bin/)zeroclaw ([a-z][a-z-]*)([^`\n]*)", text)
+    ]
+    assert len(typed) > 40
+    assert [
+        (page, command, option)
+        for page, command, options in typed
+        for option in (command, *options)
+        if option not in (options_of(command) if command in COMMANDS else ())
+    ] == []
+    said = {one for text in PAGES.values() for one in re.findall(r"`/([a-z]+)[ `]", text)}
+    assert said - set(chat_commands.COMMANDS) == NOT_OURS
+
+
+NOT_OURS = {"ask", "health", "newbot", "proc", "zeroclaw"}
+"""Commands on a platform that stand for a message of ours, or are its own; an address, a path."""
+
+
+def options_of(command: str) -> frozenset[str]:
+    """Return the name of a command, and the options that it and what is below it take."""
+    loaded = load_command(command)
+    below = tuple(loaded.commands.values()) if isinstance(loaded, click.Group) else ()
+    given = (one for each in (loaded, *below) for one in each.params)
+    return frozenset({command, "--help", *(name for one in given for name in one.opts)})
+
+
+def test_what_the_docs_name_as_a_key_is_one() -> None:
+    """Each that stands in backticks with its table."""
+    table = parse("").model_dump()
+    named = {
+        key
+        for text in PAGES.values()
+        for key in re.findall(r"`([a-z_]+(?:\.[a-z_]+)+)`", text)
+        if key.partition(".")[0] in table
+    }
+    assert len(named) > 15
+    assert {key for key in named if not is_key(table, key)} == OF_CODE
+
+
+OF_CODE = {"context.mount.public"}
+"""What code is handed stands in backticks as well."""
+
+
+def is_key(table: object, key: str) -> bool:
+    first, _, rest = key.partition(".")
+    if not isinstance(table, dict) or first not in table:
+        return False
+    return not rest or is_key(cast("dict[str, object]", table)[first], rest)
 
 
 def test_every_attack_names_a_test_that_tries_it() -> None:
