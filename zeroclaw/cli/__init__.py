@@ -8,6 +8,7 @@ import errno
 import os
 import sys
 from importlib import import_module
+from io import TextIOWrapper
 from typing import IO
 
 import click
@@ -164,13 +165,19 @@ def root() -> None:
 
 
 def _open_standard_streams() -> None:
-    """Put nothing in the place of what the caller closed, so that no socket gets its number."""
+    """Put nothing in the place of what the caller closed, so that no socket gets its number.
+
+    What the locale's encoding has no sign for is written as its number.
+    """
     while (descriptor := os.open(os.devnull, os.O_RDWR)) <= _STDERR:
         pass
     os.close(descriptor)
     for name, number, mode in (("stdin", 0, "r"), ("stdout", 1, "w"), ("stderr", 2, "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(number, mode))
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def main() -> None:

@@ -64,6 +64,20 @@ def test_the_demo_shows_a_draft_a_card_and_a_receipt(short: Path) -> None:
     assert [*short.iterdir()] == []
 
 
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_sign_that_the_terminal_does_not_have_is_shown_by_its_number(
+    short: Path, monkeypatch: pytest.MonkeyPatch, encoding: str
+) -> None:
+    """Of an older locale, `de_DE@euro` say; nothing is left out, and nothing ends by it (P10)."""
+    monkeypatch.setenv("PYTHONIOENCODING", encoding)
+    (short / "script.toml").write_text(SCRIPT)
+    (short / "c.toml").write_text(CONFIG.format(script=short / "script.toml"))
+    done = zeroclaw(short, "chat", "--config", str(short / "c.toml"), typed="hello\n")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "\\u25cf you said hello\n", "")
+    shown = zeroclaw(short, "policy", "show")
+    assert (shown.returncode, shown.stderr) == (0, "")
+
+
 @pytest.mark.parametrize("closes", ["</dev/null", "<&-"])
 def test_a_demo_that_nobody_can_answer_ends_and_says_how_to_see_it(
     short: Path, closes: str
