@@ -13,8 +13,9 @@ from collections.abc import Mapping
 from urllib.parse import parse_qs, quote, urlsplit
 
 from channels._remote.cards import FILE_NAME, carried, ended, head, read_carried, unmarked
+from channels._remote.fields import Json
 from channels._remote.limits import cut, units
-from channels.telegram.styled import Button, File, Styled, Writer
+from channels.telegram.styled import File, Styled, Writer
 from zeroclaw import (
     ApprovalId,
     Card,
@@ -94,20 +95,20 @@ def _caption(card: Card, endings: Mapping[ApprovalId, Ending]) -> Styled:
 # --- the buttons ---------------------------------------------------------------------------------
 
 
-def _rows(card: Card, endings: Mapping[ApprovalId, Ending]) -> tuple[tuple[Button, ...], ...]:
+def _rows(card: Card, endings: Mapping[ApprovalId, Ending]) -> tuple[tuple[Json, ...], ...]:
     is_open = [call for call in card.calls if call.approval not in endings]
     if len(card.calls) == 1:
         return tuple((one,) for call in is_open for one in _buttons(card, call))
     return tuple(_buttons(card, call) for call in is_open if _has_buttons(card, call))
 
 
-def _buttons(card: Card, call: CardCall) -> tuple[Button, ...]:
+def _buttons(card: Card, call: CardCall) -> tuple[Json, ...]:
     words, is_alone = CardWords(card.language), len(card.calls) == 1
     return tuple(
-        Button(
-            label=words.label(choice) if is_alone else words.short_label(choice, call.number),
-            data=data(call.approval, choice),
-        )
+        {
+            "text": words.label(choice) if is_alone else words.short_label(choice, call.number),
+            "callback_data": data(call.approval, choice),
+        }
         for choice in card.choices
     )
 

@@ -141,7 +141,11 @@ class Messages:
                 if grows:
                     self._refused.append(grows)
                 self._log("rich_message_refused", why=str(refused))
-        said = {"text": shown.text, "entities": _entities(shown), "link_preview_options": previews}
+        said = {
+            "text": shown.text,
+            "entities": shown.marks or None,
+            "link_preview_options": previews,
+        }
         return await make(usually, {**asked, **said})
 
 
@@ -150,31 +154,9 @@ def _thread(place: Address) -> int | None:
 
 
 def _caption(shown: Styled) -> dict[str, object]:
-    return {"caption": shown.text or None, "caption_entities": _entities(shown)}
-
-
-def _entities(shown: Styled) -> list[Json] | None:
-    """Return the styles of a text, None for none."""
-    found: list[Json] = []
-    for one in shown.marks:
-        entity: dict[str, object] = {"type": one.kind, "offset": one.offset, "length": one.length}
-        if one.url:
-            entity["url"] = one.url
-        if one.language:
-            entity["language"] = one.language
-        found.append(entity)
-    return found or None
+    return {"caption": shown.text or None, "caption_entities": shown.marks or None}
 
 
 def _markup(shown: Styled) -> Json | None:
     """Return the buttons under a message, None for none."""
-    rows = [
-        [
-            {"text": one.label, "copy_text": {"text": one.copied}}
-            if one.copied
-            else {"text": one.label, "callback_data": one.data}
-            for one in row
-        ]
-        for row in shown.rows
-    ]
-    return {"inline_keyboard": rows} if rows else None
+    return {"inline_keyboard": shown.rows} if shown.rows else None

@@ -9,14 +9,14 @@ options, read 2026-11).
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable
 from itertools import chain
 
 from channels._remote.fields import storable
 from channels._remote.limits import units
 from channels.telegram import rich
 from channels.telegram.styled import Mark, Styled, to_body
-from zeroclaw import Rendered, replace
+from zeroclaw import Rendered
 
 MOST_UNITS = 4096
 """Bot API, sendMessage: 1-4096 after entities parsing, in UTF-16 units, read 2026-11."""
@@ -71,27 +71,21 @@ def _styled(source: str, *, richly: bool) -> Styled:
 
     read = clean.translate(str.maketrans({one: hidden[one] for one in _HIDDEN}))
     read = rich.without_huge(read, hidden[_HIDDEN_IN_RULES])
-    parsed = _parsed(read)
-    text = seen(parsed.text).rstrip()
+    text, marks = _parsed(read, seen)
     if not text.strip():
         return Styled(text=clean.strip())
-    most = units(text)
-    marks = (
-        replace(
-            one,
-            length=min(one.length, most - one.offset),
-            url=one.url.translate(shown),
-            language=one.language.translate(shown),
-        )
-        for one in parsed.marks
-    )
     # What is too long for a message is only measured.
-    is_rich = richly and most <= MOST_UNITS and rich.may_need(read)
+    is_rich = richly and units(text) <= MOST_UNITS and rich.may_need(read)
     form = rich.html(read, seen) if is_rich else ""
-    return Styled(text=text, marks=_allowed(marks), rich=form)
+    return Styled(text=text, marks=tuple(marks), rich=form)
 
 
-def _parsed(source: str) -> Styled:
+def _parsed(source: str, seen: Callable[[str], str]) -> tuple[str, list[Mark]]:
+    """Return a text with the marks that Telegram allows.
+
+    Of quotes in a quote the outermost stays. Links to anything but pages go, `tg://user` among them,
+    by which a model would ping people.
+    """
     from telegramify_markdown import RenderConfig, convert  # so that only Telegram loads it
 
     config = RenderConfig.isolated()
@@ -100,36 +94,21 @@ def _parsed(source: str) -> Styled:
     symbols.heading_level_3 = symbols.heading_level_4 = ""
     symbols.unordered_list_item = "•"
     text, entities = convert(source, latex_escape=False, config=config)
-    marks = tuple(
-        Mark(
-            kind=one.type,
-            offset=one.offset,
-            length=one.length,
-            url=one.url or "",
-            language=one.language if one.language and _LANGUAGE.fullmatch(one.language) else "",
-        )
-        for one in entities
-    )
-    return Styled(text=text, marks=marks)
-
-
-def _allowed(found: Iterable[Mark]) -> tuple[Mark, ...]:
-    """Return the marks that Telegram allows; of quotes in a quote the outermost stays.
-
-    Links to anything but pages go, `tg://user` among them, by which a model would ping people.
-    """
-    marks = sorted(
-        (one for one in found if one.length > 0), key=lambda one: (one.offset, -one.length)
-    )
-    kept: list[Mark] = []
-    quoted_to = 0
-    for mark in marks:
-        is_page = mark.url.startswith(rich.LINKS)
-        if mark.kind not in KINDS or (mark.kind == "text_link" and not is_page):
+    text = seen(text).rstrip()
+    marks: list[Mark] = []
+    most, quoted_to = units(text), 0
+    for one in sorted(entities, key=lambda one: (one.offset, -one.length)):
+        length, url = min(one.length, most - one.offset), seen(one.url or "")
+        is_inner = one.type == "blockquote" and one.offset < quoted_to
+        is_page = one.type != "text_link" or url.startswith(rich.LINKS)
+        if one.type not in KINDS or length <= 0 or is_inner or not is_page:
             continue
-        if mark.kind == "blockquote":
-            if mark.offset < quoted_to:
-                continue
-            quoted_to = mark.offset + mark.length
-        kept.append(mark)
-    return tuple(kept)
+        if one.type == "blockquote":
+            quoted_to = one.offset + length
+        mark = Mark(type=one.type, offset=one.offset, length=length)
+        if url:
+            mark["url"] = url
+        if one.language and _LANGUAGE.fullmatch(one.language):
+            mark["language"] = one.language
+        marks.append(mark)
+    return text, marks

@@ -4,9 +4,10 @@ Offsets and lengths are in UTF-16 units, as the Bot API takes them.
 """
 
 import json
-from typing import cast
+from typing import NotRequired, TypedDict, cast
 
-from channels._remote.cards import CODE
+from channels._remote.cards import CODE, receipt_line
+from channels._remote.fields import Json
 from channels._remote.limits import cut, units
 from zeroclaw import CheckedReceipt, Outgoing, OutgoingFile, Struct, Value, field, replace
 
@@ -16,30 +17,14 @@ MOST_LABEL_UNITS = 128
 """Of a button; apps show as much as their screen is wide. The Bot API gives no limit."""
 
 
-class Mark(Value):
-    """One style of a piece of a text; see MessageEntity of the Bot API.
+class Mark(TypedDict):
+    """One style of a piece of a text, as the Bot API takes it: a MessageEntity."""
 
-    Attributes:
-        kind: The entity's type, such as `bold`.
-        offset: In UTF-16 units.
-        length: In UTF-16 units.
-        url: Of a `text_link`.
-        language: Of a `pre`.
-    """
-
-    kind: str
+    type: str
     offset: int
     length: int
-    url: str = ""
-    language: str = ""
-
-
-class Button(Value):
-    """One button; `data` is what a press brings back, `copied` what it copies instead."""
-
-    label: str
-    data: str = ""
-    copied: str = ""
+    url: NotRequired[str]
+    language: NotRequired[str]
 
 
 class File(Value):
@@ -56,7 +41,7 @@ class Styled(Value):
         text: Of a file it is the caption.
         marks: The styles of the text.
         rich: The same as rich HTML, where it has what marks can't show; see `rich.py`.
-        rows: The buttons below it.
+        rows: The buttons below it, each an InlineKeyboardButton.
         file: None for a text.
         asks: What the person writes next becomes a reply to it.
     """
@@ -64,7 +49,7 @@ class Styled(Value):
     text: str
     marks: tuple[Mark, ...] = ()
     rich: str = ""
-    rows: tuple[tuple[Button, ...], ...] = ()
+    rows: tuple[tuple[Json, ...], ...] = ()
     file: File | None = None
     asks: bool = False
 
@@ -80,7 +65,8 @@ class Writer(Struct, kw_only=True):
         """Add a piece, in one style or in none."""
         length = units(piece)
         if kind and length:
-            self._marks.append(Mark(kind=kind, offset=self._at, length=length, url=url))
+            mark = Mark(type=kind, offset=self._at, length=length)
+            self._marks.append({**mark, "url": url} if url else mark)
         self._pieces.append(piece)
         self._at += length
 
@@ -98,9 +84,7 @@ def to_body(styled: Styled) -> str:
     """Write a styled text as one string, for `Rendered.body`: text, marks, rich form, NUL between."""
     if not styled.marks and not styled.rich:
         return styled.text
-    marks = [[one.kind, one.offset, one.length, one.url, one.language] for one in styled.marks]
-    written = f"{styled.text}\x00{json.dumps(marks)}"
-    return f"{written}\x00{styled.rich}" if styled.rich else written
+    return f"{styled.text}\x00{json.dumps(styled.marks)}\x00{styled.rich}"
 
 
 def from_outgoing(outgoing: Outgoing | OutgoingFile) -> Styled:
@@ -114,22 +98,14 @@ def from_outgoing(outgoing: Outgoing | OutgoingFile) -> Styled:
     return replace(styled, rows=tuple((_receipt(one),) for one in receipts))
 
 
-def _receipt(one: CheckedReceipt) -> Button:
+def _receipt(one: CheckedReceipt) -> Json:
     """Return a button that copies a receipt when it is pressed."""
-    label = f"{'🕓' if one.earlier else '✅'} {one.line()}"
-    return Button(label=cut(label, MOST_LABEL_UNITS), copied=one.token)
+    label = cut(receipt_line(one), MOST_LABEL_UNITS)
+    return {"text": label, "copy_text": {"text": one.token}}
 
 
 def from_body(body: str) -> Styled:
     """Read what `to_body` wrote."""
-    text, nul, more = body.partition("\x00")
+    text, _, more = body.partition("\x00")
     marks, _, rich = more.partition("\x00")
-    found = cast("list[tuple[str, int, int, str, str]]", json.loads(marks)) if nul else []
-    return Styled(
-        text=text,
-        marks=tuple(
-            Mark(kind=kind, offset=offset, length=length, url=url, language=language)
-            for kind, offset, length, url, language in found
-        ),
-        rich=rich,
-    )
+    return Styled(text=text, marks=tuple(cast("list[Mark]", json.loads(marks or "[]"))), rich=rich)

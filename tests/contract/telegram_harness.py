@@ -194,12 +194,9 @@ class TelegramHarness:
 def standing(message: Message) -> Standing:
     formatted = message.versions[-1].formatted
     marks = tuple(
-        Mark(
-            kind=one.type,
-            offset=one.offset,
-            length=one.length,
-            url=str(dict(one.more).get("url", "")),
-            language=str(dict(one.more).get("language", "")),
+        cast(
+            "Mark",
+            {"type": one.type, "offset": one.offset, "length": one.length, **dict(one.more)},
         )
         for one in formatted.entities
         if one.type in KINDS  # Telegram adds others of its own, such as addresses

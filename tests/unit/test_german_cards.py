@@ -105,7 +105,7 @@ def asked(name: str, order: int = 0) -> Approval:
 
 def on_telegram(outcome: Outcome) -> str:
     seen = telegram.view(outcome)
-    labels = [button.label for row in seen.rows for button in row]
+    labels = [str(button["text"]) for row in seen.rows for button in row]
     attached = "" if seen.file is None else seen.file.content.decode()
     return "\n".join((seen.text, attached, *labels))
 

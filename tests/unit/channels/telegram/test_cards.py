@@ -22,7 +22,7 @@ def shown(card: Card, *endings: Ending) -> Styled:
 
 
 def pressable(view: Styled) -> list[tuple[ApprovalId, str] | None]:
-    return [cards.read(button.data) for row in view.rows for button in row]
+    return [cards.read(str(button["callback_data"])) for row in view.rows for button in row]
 
 
 def test_a_card_shows_each_call_whole() -> None:
@@ -38,7 +38,7 @@ def test_a_card_shows_each_call_whole() -> None:
 
 def test_a_single_call_has_a_button_a_row_in_words() -> None:
     view = shown(replace(CARD, calls=(call(1),), choices=("once", "deny", "deny_with_reason")))
-    assert [[one.label for one in row] for row in view.rows] == [
+    assert [[one["text"] for one in row] for row in view.rows] == [
         ["Approve once"],
         ["Deny"],
         ["Deny, because …"],
@@ -68,7 +68,10 @@ def test_what_the_runtime_marks_as_code_is_shown_as_code() -> None:
     view = shown(replace(CARD, calls=(one,)))
     text = view.text.encode("utf-16-le")
     marked = [
-        (mark.kind, text[2 * mark.offset : 2 * (mark.offset + mark.length)].decode("utf-16-le"))
+        (
+            mark["type"],
+            text[2 * mark["offset"] : 2 * (mark["offset"] + mark["length"])].decode("utf-16-le"),
+        )
         for mark in view.marks[1:]
     ]
     assert marked == [
@@ -86,8 +89,8 @@ def test_a_caption_shows_where_a_command_ends() -> None:
     long = replace(call(1), summary=f"run `{command}` on this machine", arguments="x" * 5000)
     view = shown(replace(CARD, calls=(long,)))
     assert f"1. shell: run {command} on this machine · " in view.text
-    (code,) = [mark for mark in view.marks if mark.kind == "code"]
-    assert view.text[code.offset : code.offset + code.length] == command
+    (code,) = [mark for mark in view.marks if mark["type"] == "code"]
+    assert view.text[code["offset"] : code["offset"] + code["length"]] == command
     cut = replace(long, summary=f"run `{'x' * 2000}` on this machine")
     assert "1. shell: run `xxx" in shown(replace(CARD, calls=(cut,))).text
 
@@ -149,4 +152,4 @@ def test_a_question_carries_whose_reason_the_reply_is() -> None:
     shown_question = cards.question("why is `shell` denied?", "zero_bot", approval, "12")
     assert (shown_question.text, shown_question.asks) == ("why is shell denied?", True)
     (link,) = shown_question.marks
-    assert cards.read_question("zero_bot", link.url) == (approval, "12")
+    assert cards.read_question("zero_bot", link.get("url", "")) == (approval, "12")

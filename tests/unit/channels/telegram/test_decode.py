@@ -309,7 +309,7 @@ def question(url: str, text: str = "too early", author: object = BOT) -> dict[st
 
 
 def test_a_reply_to_the_question_is_the_reason_of_the_denial() -> None:
-    url = cards.question("why?", "zero_bot", ApprovalId("a_1-x"), "12").marks[0].url
+    url = cards.question("why?", "zero_bot", ApprovalId("a_1-x"), "12").marks[0].get("url", "")
     card = MessageRef(address=ANNS_CHAT, message="12")
     reason = Pressed(approval=ApprovalId("a_1-x"), choice="deny", reason="too early", card=card)
     assert taken(question(url)).body == reason

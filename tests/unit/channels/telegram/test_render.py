@@ -35,8 +35,10 @@ def test_offsets_lie_within_the_text_and_never_in_the_middle_of_a_character(text
     """Telegram refuses a message with an entity that does not; S2-06."""
     found = styled(text)
     edges = {units(found.text[:at]) for at in range(len(found.text) + 1)}
-    assert [one for one in found.marks if {one.offset, one.offset + one.length} - edges] == []
-    assert [one for one in found.marks if one.length <= 0] == []
+    assert [
+        one for one in found.marks if {one["offset"], one["offset"] + one["length"]} - edges
+    ] == []
+    assert [one for one in found.marks if one["length"] <= 0] == []
     found.text.encode()
     assert measure(markdown(text)) == units(found.text)
 
@@ -44,27 +46,27 @@ def test_offsets_lie_within_the_text_and_never_in_the_middle_of_a_character(text
 @pytest.mark.slow
 @given(MARKUP)
 def test_quotes_are_never_nested(text: str) -> None:
-    quotes = [one for one in styled(text).marks if one.kind == "blockquote"]
+    quotes = [one for one in styled(text).marks if one["type"] == "blockquote"]
     for one, other in pairwise(quotes):
-        assert one.offset + one.length <= other.offset
+        assert one["offset"] + one["length"] <= other["offset"]
 
 
 @pytest.mark.parametrize(
     ("text", "shown", "marks"),
     [
-        ("*hello*", "hello", [Mark(kind="italic", offset=0, length=5)]),
-        ("👩🏽‍🚀 **b**", "👩🏽‍🚀 b", [Mark(kind="bold", offset=8, length=1)]),
+        ("*hello*", "hello", [Mark(type="italic", offset=0, length=5)]),
+        ("👩🏽‍🚀 **b**", "👩🏽‍🚀 b", [Mark(type="bold", offset=8, length=1)]),
         (
             "```python\nx < 1\n```",
             "x < 1",
-            [Mark(kind="pre", offset=0, length=5, language="python")],
+            [Mark(type="pre", offset=0, length=5, language="python")],
         ),
         (
             "[l](https://e.x/?a=<b)",
             "l",
-            [Mark(kind="text_link", offset=0, length=1, url="https://e.x/?a=<b")],
+            [Mark(type="text_link", offset=0, length=1, url="https://e.x/?a=<b")],
         ),
-        ("> a\n> > b", "a\nb", [Mark(kind="blockquote", offset=0, length=3)]),
+        ("> a\n> > b", "a\nb", [Mark(type="blockquote", offset=0, length=3)]),
         ("- a\n- b", "• a\n• b", []),
         ("a < b <i>c</i> <script>x</script>", "a < b <i>c</i> <script>x</script>", []),
         ("<!-- all of it -->", "<!-- all of it -->", []),
@@ -80,7 +82,7 @@ def test_markdown_looks_as_telegram_can_show_it(text: str, shown: str, marks: li
 
 
 def test_an_underlined_heading_is_bold_too() -> None:
-    kinds = {one.kind for one in styled("# Title\n\ntext").marks}
+    kinds = {one["type"] for one in styled("# Title\n\ntext").marks}
     assert kinds == {"bold", "underline"}
 
 

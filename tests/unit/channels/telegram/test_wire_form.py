@@ -31,7 +31,7 @@ from channels.telegram.emulator import Emulator, TooMany
 from channels.telegram.emulator.faults import Call
 from channels.telegram.menus import offer
 from channels.telegram.messages import Messages
-from channels.telegram.styled import Button, File, Mark, Styled
+from channels.telegram.styled import File, Mark, Styled
 from tests.contract.loopback_harness import no_log
 from tests.contract.telegram_harness import SETTINGS
 from tests.emulators.telegram.bots import bot_of
@@ -48,11 +48,13 @@ FILE = File(name="a “b”.csv", content=b"1,2\r\n--\r\n")
 SHOWN = Styled(
     text=TEXT,
     marks=(
-        Mark(kind="bold", offset=0, length=1),
-        Mark(kind="text_link", offset=2, length=3, url=LINK),
-        Mark(kind="pre", offset=6, length=1, language="python"),
+        Mark(type="bold", offset=0, length=1),
+        Mark(type="text_link", offset=2, length=3, url=LINK),
+        Mark(type="pre", offset=6, length=1, language="python"),
     ),
-    rows=((Button(label="✓", data="o:1"), Button(label="copy", copied="zc-1")),),
+    rows=(
+        ({"text": "✓", "callback_data": "o:1"}, {"text": "copy", "copy_text": {"text": "zc-1"}}),
+    ),
 )
 ENTITIES = [
     MessageEntity("bold", 0, 1),
