@@ -46,6 +46,12 @@ def ended(words: CardWords, ending: Ending, most_reason: int = MOST_REASON) -> s
     return f"{said}: {reason}" if reason else said
 
 
+def label(card: Card, call: CardCall, choice: Choice) -> str:
+    """Return what a button says; where there are several calls, of which it is."""
+    words = CardWords(card.language)
+    return words.label(choice) if len(card.calls) == 1 else words.short_label(choice, call.number)
+
+
 def title(call: CardCall) -> str:
     """Return a call's number, tool and summary."""
     return f"{call.number}. {unmarked(call.tool)}: {unmarked(call.summary)}"

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from channels._remote.cards import FILE_NAME
 from channels._remote.fields import Json, array, as_object, inner, objects, text
+from channels._remote.intake import admitted
 from channels._remote.kept import keep_connected
 from channels._remote.lanes import Lanes
 from channels._remote.limits import check_size
@@ -222,10 +223,8 @@ class DiscordChannel:
                 writer = self._writers.get(snowflake(data, "id"), "")
                 taken = decode.deleted(data, me, writer, self._parents)
         if isinstance(taken, Taken):
-            try:
-                admission = await admit(taken.envelope)
-            except ZeroclawError as error:
-                self._context.log("event_not_admitted", why=str(error), level="warning")
+            admission = await admitted(admit, taken.envelope, self._context.log)
+            if admission is None:
                 return False
             if event.name == "MESSAGE_CREATE" and not isinstance(admission, Ignored):
                 # A chat in which nobody is known is none to read back.

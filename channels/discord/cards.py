@@ -132,15 +132,10 @@ def _caption(card: Card, endings: Mapping[ApprovalId, Ending]) -> str:
 
 
 def _rows(card: Card, endings: Mapping[ApprovalId, Ending]) -> list[dict[str, object]]:
-    words, is_alone = CardWords(card.language), len(card.calls) == 1
     return [
         _row(
             [
-                _button(
-                    words.label(one) if is_alone else words.short_label(one, call.number),
-                    data(call.approval, one),
-                    _STYLES[one],
-                )
+                _button(shared.label(card, call, one), data(call.approval, one), _STYLES[one])
                 for one in card.choices
             ]
         )

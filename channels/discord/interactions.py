@@ -10,6 +10,7 @@ Types are those of "Interaction Callback Type" (docs.discord.com, read 2026-11).
 import asyncio
 from collections.abc import Mapping, Sequence
 
+from channels._remote.intake import admitted
 from channels._remote.lanes import Lanes
 from channels._remote.limits import cut
 from channels.discord import cards, render
@@ -98,14 +99,11 @@ class Responder:
     async def _admitted(self, envelope: Envelope) -> Admission:
         """Show it to ingress until it is stored, for as long as its sender may still wait."""
         until = self._clock.monotonic() + GIVEN_UP_S
-        while True:
-            try:
-                return await self._admit(envelope)
-            except ZeroclawError as error:
-                self._log("event_not_admitted", why=str(error), level="warning")
-                if self._clock.monotonic() >= until:
-                    return Ignored()
+        while (admission := await admitted(self._admit, envelope, self._log)) is None:
+            if self._clock.monotonic() >= until:
+                return Ignored()
             await self._clock.sleep(AGAIN_S)
+        return admission
 
     async def _respond(self, what: Interaction, answer: Mapping[str, object]) -> None:
         path = f"/interactions/{what.id}/{what.token}/callback"

@@ -3,10 +3,12 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from hashlib import blake2b
 
 from channels._remote.cards import FILE_NAME
 from channels._remote.fields import Json, inner, objects, text, whole
+from channels._remote.intake import ShortAnswers, admitted
 from channels._remote.lanes import Lanes
 from channels._remote.limits import check_size, cut
 from channels.slack import CAPABILITIES, SlackSettings, cards, decode, render
@@ -45,7 +47,6 @@ from zeroclaw import (
     Said,
     ToolProgress,
     Value,
-    ZeroclawError,
     field,
     replace,
 )
@@ -57,8 +58,6 @@ MOST_MISSED = 1_000
 PAGE = 200
 MOST_PAGES = 10
 """Of one lookup: what stands further on can't be told."""
-MOST_ANSWERS = 64
-"""Presses that are answered at the same time; what is lost beyond that is a line, no effect."""
 MOST_PROMPT, MOST_TITLE, MOST_STATUS = 75, 100, 100
 """Characters of a prompt's button, of a thread's name and of its status; Slack states no bounds."""
 MARK_SLACK_S = 600.0
@@ -101,7 +100,7 @@ class SlackChannel:
         self._calls = Calls(context.name, settings, context.secrets)
         self._me = Me(channel=context.name, account=context.account, channels=settings.channels)
         self._unfurls = settings.link_previews
-        self._answering = asyncio.Semaphore(MOST_ANSWERS)
+        self._answers = ShortAnswers(context.log, "press_not_answered")
         self._reading: Recent[str, Reading] = Recent(MOST_KNOWN)
         self._direct: Recent[str, str] = Recent(MOST_KNOWN)
         self._newest: Recent[str, str] = Recent(MOST_KNOWN)
@@ -216,14 +215,12 @@ class SlackChannel:
         if isinstance(taken, Passed):
             self._context.log("event_passed_over", why=taken.why, level="debug")
         else:
-            try:
-                admission = await admit(taken.envelope)
-            except ZeroclawError as error:
-                self._context.log("event_not_admitted", why=str(error), level="warning")
+            admission = await admitted(admit, taken.envelope, self._context.log)
+            if admission is None:
                 return False
             self._took(taken, admission, text(event.data, "channel"))
-            if not isinstance(admission, Duplicate | Ignored) and not self._answering.locked():
-                group.create_task(self._answer(taken, admission))
+            if not isinstance(admission, Duplicate | Ignored):
+                self._answers.begin(group, partial(self._answer, taken, admission))
         if event.told is not None:
             await hearing.confirm(event.told)
         return True
@@ -240,28 +237,26 @@ class SlackChannel:
             self._direct[address.chat] = channel
 
     async def _answer(self, taken: Taken, admission: Accepted | Answered) -> None:
-        """Show a person what came of what they did, or ask for their reason; it may be lost."""
-        async with self._answering:
-            with suppress(ZeroclawError):
-                if isinstance(admission, Accepted):
-                    await self._assist(taken.envelope)
-                    return
-                envelope, said = taken.envelope, admission.text
-                body = envelope.body
-                channel = await self._channel_of(envelope.address)
-                is_asked = admission.reply_wanted and isinstance(body, Pressed)
-                if is_asked and isinstance(body, Pressed) and body.card and taken.trigger:
-                    form = cards.form(said, body.approval, body.card, channel)
-                    opened = {"trigger_id": taken.trigger, "view": form}
-                    await self._calls.call("views.open", opened)
-                    return
-                told = {
-                    "channel": channel,
-                    "user": envelope.sender.id,
-                    "thread_ts": envelope.address.thread,
-                    "text": render.escaped(said.replace("`", "")),
-                }
-                await self._calls.call("chat.postEphemeral", told)
+        """Show a person what came of what they did, or ask for their reason."""
+        if isinstance(admission, Accepted):
+            await self._assist(taken.envelope)
+            return
+        envelope, said = taken.envelope, admission.text
+        body = envelope.body
+        channel = await self._channel_of(envelope.address)
+        is_asked = admission.reply_wanted and isinstance(body, Pressed)
+        if is_asked and isinstance(body, Pressed) and body.card and taken.trigger:
+            form = cards.form(said, body.approval, body.card, channel)
+            opened = {"trigger_id": taken.trigger, "view": form}
+            await self._calls.call("views.open", opened)
+            return
+        told = {
+            "channel": channel,
+            "user": envelope.sender.id,
+            "thread_ts": envelope.address.thread,
+            "text": render.escaped(said.replace("`", "")),
+        }
+        await self._calls.call("chat.postEphemeral", told)
 
     async def _assist(self, envelope: Envelope) -> None:
         """Offer what to ask where somebody opened the assistant, and name the thread by its question."""

@@ -7,7 +7,7 @@ two a card is follows from the card alone, so that it stays what it was.
 
 from collections.abc import Mapping
 
-from channels._remote.cards import ended, head, title, unmarked
+from channels._remote.cards import ended, head, label, title, unmarked
 from channels._remote.cards import listed as calls
 from channels.slack import decode, render
 from zeroclaw import (
@@ -45,7 +45,7 @@ def view(outcome: Outcome, link: str = "") -> list[dict[str, object]]:
     if is_file(card):
         lines = [*_lines(card), *(_ended(words, endings, call) for call in card.calls)]
         open_calls = [call for call in card.calls if call.approval not in endings]
-        rows = [_buttons(card, call, words) for call in open_calls[:MOST_ROWS]]
+        rows = [_buttons(card, call) for call in open_calls[:MOST_ROWS]]
         said = "\n".join(filter(None, lines))
         return [render.text_block(said), *([render.file_link(link)] if link else []), *rows]
     shown = [render.text_block(head(card))]
@@ -57,7 +57,7 @@ def view(outcome: Outcome, link: str = "") -> list[dict[str, object]]:
             below.append(ended(words, ending, MOST_REASON))
         shown.append(render.text_block("\n".join(filter(None, below))))
         if ending is None:
-            shown.append(_buttons(card, call, words))
+            shown.append(_buttons(card, call))
     return shown
 
 
@@ -118,14 +118,12 @@ def _ended(words: CardWords, endings: Mapping[ApprovalId, Ending], call: CardCal
     return "" if ending is None else f"{call.number}. {ended(words, ending, MOST_REASON)}"
 
 
-def _buttons(card: Card, call: CardCall, words: CardWords) -> dict[str, object]:
-    is_alone = len(card.calls) == 1
+def _buttons(card: Card, call: CardCall) -> dict[str, object]:
     elements: list[dict[str, object]] = []
     for choice in card.choices:
-        label = words.label(choice) if is_alone else words.short_label(choice, call.number)
         button: dict[str, object] = {
             "type": "button",
-            "text": render.plain_text(label[:MOST_LABEL]),
+            "text": render.plain_text(label(card, call, choice)[:MOST_LABEL]),
             "action_id": f"{decode.ACTIONS[choice]}:{call.number}",
             "value": call.approval,
         }

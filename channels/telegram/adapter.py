@@ -3,10 +3,12 @@
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from zlib import crc32
 
 from channels._remote.cards import unmarked
 from channels._remote.fields import text
+from channels._remote.intake import ShortAnswers
 from channels._remote.limits import check_size
 from channels.telegram import (
     CAPABILITIES,
@@ -21,7 +23,7 @@ from channels.telegram.errors import MethodUnknown, OtherKind
 from channels.telegram.lookup import Lookup, Numbers, shown_of
 from channels.telegram.messages import Messages
 from channels.telegram.styled import Styled, from_outgoing
-from channels.telegram.updates import Intake, Poller
+from channels.telegram.updates import Intake, poll
 from channels.telegram.webhook import Webhook
 from zeroclaw import (
     Address,
@@ -43,12 +45,9 @@ from zeroclaw import (
     Pressed,
     Rendered,
     ToolProgress,
-    ZeroclawError,
     replace,
 )
 
-MOST_ANSWERS = 64
-"""Presses that are answered at the same time; a toast beyond that is lost, its effect is not."""
 MOST_DRAFTS = 2**31 - 1
 """Bot API, sendMessageDraft: `draft_id` is an Integer that is not 0, read 2026-11."""
 
@@ -74,7 +73,7 @@ class TelegramChannel:
         self._me = Me(
             channel=context.name, id=int(self._account.id), username="", groups=settings.groups
         )
-        self._answering = asyncio.Semaphore(MOST_ANSWERS)
+        self._answers = ShortAnswers(context.log, "press_not_answered")
 
     # --- inward ----------------------------------------------------------------------------------
 
@@ -88,10 +87,8 @@ class TelegramChannel:
                 group.create_task(menus.offer(account, context.menu, context.log))
 
                 def then(event: Taken | Passed, admission: Admission | None) -> None:
-                    if (
-                        event.query or isinstance(admission, Answered)
-                    ) and not self._answering.locked():
-                        group.create_task(self._answer(event, admission))
+                    if event.query or isinstance(admission, Answered):
+                        self._answers.begin(group, partial(self._answer, event, admission))
 
                 intake = Intake(
                     admit=admit, then=then, me=self._me, numbers=self._numbers, log=context.log
@@ -104,7 +101,7 @@ class TelegramChannel:
                     await webhook.run(context.mount, ready)
                 else:
                     ready()
-                    await Poller(account.updates, intake.take, context.clock).run()
+                    await poll(account.updates, intake.take, context.clock)
         except* ChannelUnavailable:
             if not account.http.closed.is_set():  # closing cuts the poll that is under way
                 raise
@@ -119,23 +116,19 @@ class TelegramChannel:
             self._context.log("webhook_removed", level="warning")
 
     async def _answer(self, event: Taken | Passed, admission: Admission | None) -> None:
-        """Show a sender what came of their press, or of their reason; it may be lost."""
+        """Show a sender what came of their press, or of their reason."""
         said = unmarked(admission.text) if isinstance(admission, Answered) else ""
-        async with self._answering:
-            try:
-                if event.query:
-                    await self._messages.toast(event.query, said)
-                body = event.envelope.body if isinstance(event, Taken) else None
-                if not isinstance(admission, Answered) or not isinstance(body, Pressed):
-                    return
-                if (card := body.card) is not None and admission.reply_wanted:
-                    asked = cards.question(said, self._me.username, body.approval, card.message)
-                    # One whose answer is lost is asked again by another press.
-                    await self._post(card.address, asked, reply_to=card.message)
-                elif card is not None and not event.query:
-                    await self._post(card.address, Styled(text=said))
-            except ZeroclawError as error:
-                self._context.log("press_not_answered", why=str(error))
+        if event.query:
+            await self._messages.toast(event.query, said)
+        body = event.envelope.body if isinstance(event, Taken) else None
+        if not isinstance(admission, Answered) or not isinstance(body, Pressed):
+            return
+        if (card := body.card) is not None and admission.reply_wanted:
+            asked = cards.question(said, self._me.username, body.approval, card.message)
+            # One whose answer is lost is asked again by another press.
+            await self._post(card.address, asked, reply_to=card.message)
+        elif card is not None and not event.query:
+            await self._post(card.address, Styled(text=said))
 
     # --- outward ---------------------------------------------------------------------------------
 

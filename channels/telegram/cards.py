@@ -12,7 +12,7 @@ unguessable, and who presses is checked by the runtime, so neither can be forged
 from collections.abc import Mapping
 from urllib.parse import parse_qs, quote, urlsplit
 
-from channels._remote.cards import FILE_NAME, carried, ended, head, read_carried, unmarked
+from channels._remote.cards import FILE_NAME, carried, ended, head, label, unmarked
 from channels._remote.fields import Json
 from channels._remote.limits import cut, units
 from channels.telegram.styled import File, Styled, Writer
@@ -103,13 +103,9 @@ def _rows(card: Card, endings: Mapping[ApprovalId, Ending]) -> tuple[tuple[Json,
 
 
 def _buttons(card: Card, call: CardCall) -> tuple[Json, ...]:
-    words, is_alone = CardWords(card.language), len(card.calls) == 1
     return tuple(
-        {
-            "text": words.label(choice) if is_alone else words.short_label(choice, call.number),
-            "callback_data": data(call.approval, choice),
-        }
-        for choice in card.choices
+        {"text": label(card, call, one), "callback_data": data(call.approval, one)}
+        for one in card.choices
     )
 
 
@@ -124,11 +120,6 @@ def data(approval: ApprovalId, choice: Choice) -> str:
     """Return what a button carries, empty when it would be more than a button can."""
     found = carried(approval, choice)
     return found if len(found.encode()) <= MOST_DATA_BYTES else ""
-
-
-def read(found: str) -> tuple[ApprovalId, Choice] | None:
-    """Return what a pressed button says, None for one that is not ours."""
-    return read_carried(found)
 
 
 def question(asked: str, username: str, approval: ApprovalId, card: str) -> Styled:

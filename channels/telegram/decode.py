@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Literal
 
+from channels._remote.cards import read_carried
 from channels._remote.fields import Json, array, as_object, flag, inner, text, whole
 from channels.telegram import cards
 from channels.telegram.contents import (
@@ -274,7 +275,7 @@ def _pressed(query: Json, me: Me) -> Taken | Passed:
     name = text(query, "id")
     message = inner(query, "message")
     address, sender = _place(message, me), _sender(query)
-    card, carried = whole(message, "message_id"), cards.read(text(query, "data"))
+    card, carried = whole(message, "message_id"), read_carried(text(query, "data"))
     if not name or address is None or sender is None or card is None or carried is None:
         return Passed(why="a button that is not ours", query=name)
     approval, choice = carried

@@ -14,7 +14,9 @@ may do, is not made again at once.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from typing import Never
 
+from channels._remote.intake import admitted
 from channels.telegram.account import LONGEST_POLL_S
 from channels.telegram.decode import (
     Me,
@@ -34,7 +36,6 @@ from zeroclaw import (
     Clock,
     RateLimited,
     Struct,
-    ZeroclawError,
 )
 
 AGAIN_S = 1.0
@@ -73,10 +74,8 @@ class Intake(Struct, frozen=True, kw_only=True):
         event = decoded(update, self.me)
         admission: Admission | None = None
         if isinstance(event, Taken):
-            try:
-                admission = await self.admit(event.envelope)
-            except ZeroclawError as error:
-                self.log("event_not_admitted", why=str(error), level="warning")
+            admission = await admitted(self.admit, event.envelope, self.log)
+            if admission is None:
                 return False
         else:
             self.log("update_passed_over", why=event.why, level="debug")
@@ -84,74 +83,63 @@ class Intake(Struct, frozen=True, kw_only=True):
         return True
 
 
-class Poller:
-    """Receives for one account."""
+async def poll(fetch: Fetch, take: Take, clock: Clock) -> Never:
+    """Receive until cancelled.
 
-    def __init__(self, fetch: Fetch, take: Take, clock: Clock) -> None:
-        """Hold what is needed.
+    Args:
+        fetch: Polls, from an update's number on.
+        take: Takes one update; False when it must come again.
+        clock: For waits.
 
-        Args:
-            fetch: Polls, from an update's number on.
-            take: Takes one update; False when it must come again.
-            clock: For waits.
-        """
-        self._fetch = fetch
-        self._take = take
-        self._clock = clock
-
-    async def run(self) -> None:
-        """Receive until cancelled.
-
-        Raises:
-            ChannelUnavailable: Telegram can't be reached, or a poll has died.
-            RateLimited: Telegram asks for a long wait.
-        """
-        # No offset is kept: without one the server begins with what it was not told to forget.
-        offset: int | None = None
-        while True:
-            began = self._clock.monotonic()
-            try:
-                updates = await self._poll(offset)
-            except RateLimited as error:
-                if error.retry_after_s > LONGEST_QUIET_S:
-                    raise  # so that the wait is seen: the channel is not up while it lasts
-                await self._clock.sleep(max(error.retry_after_s, AGAIN_S))
-                continue
-            numbers = [number for one in updates if (number := update_id(one)) is not None]
-            failed = await self._show(updates)
-            if numbers:
-                offset = min(failed, default=max(numbers) + 1)
-            is_early = not updates and self._clock.monotonic() - began < AGAIN_S
-            if failed or len(numbers) < len(updates) or is_early:
-                await self._clock.sleep(AGAIN_S)
-
-    async def _poll(self, offset: int | None) -> list[object]:
+    Raises:
+        ChannelUnavailable: Telegram can't be reached, or a poll has died.
+        RateLimited: Telegram asks for a long wait.
+    """
+    # No offset is kept: without one the server begins with what it was not told to forget.
+    offset: int | None = None
+    while True:
+        began = clock.monotonic()
         try:
             async with asyncio.timeout(LONGEST_POLL_S):
-                return await self._fetch(offset)
+                updates = await fetch(offset)
         except TimeoutError:
             message = f"a poll for updates had no end within {LONGEST_POLL_S:g} s"
             raise ChannelUnavailable(message) from None
+        except RateLimited as error:
+            if error.retry_after_s > LONGEST_QUIET_S:
+                raise  # so that the wait is seen: the channel is not up while it lasts
+            await clock.sleep(max(error.retry_after_s, AGAIN_S))
+            continue
+        numbers = [number for one in updates if (number := update_id(one)) is not None]
+        failed = await _not_taken(take, updates)
+        if numbers:
+            offset = min(failed, default=max(numbers) + 1)
+        is_early = not updates and clock.monotonic() - began < AGAIN_S
+        if failed or len(numbers) < len(updates) or is_early:
+            await clock.sleep(AGAIN_S)
 
-    async def _show(self, updates: Sequence[object]) -> list[int]:
-        """Show updates to the door; return the numbers of those that must come again."""
-        chats: dict[str, list[object]] = {}
-        for one in updates:
-            chats.setdefault(chat_of(one), []).append(one)
-        if len(chats) == 1:  # most often
-            failed = [await self._show_lane(updates)]
-        else:
-            async with asyncio.TaskGroup() as group:
-                lanes = [group.create_task(self._show_lane(lane)) for lane in chats.values()]
-            failed = [one.result() for one in lanes]
-        return [number for number in failed if number is not None]
 
-    async def _show_lane(self, lane: Sequence[object]) -> int | None:
-        """Show updates in their order, and return the number of the first that was not stored.
+async def _not_taken(take: Take, updates: Sequence[object]) -> list[int]:
+    """Show updates to the door; return the numbers of those that must come again.
 
-        None is shown after it.
-        """
+    Those of a chat are shown in their order, and none after one that was not stored.
+    """
+    chats: dict[str, list[object]] = {}
+    for one in updates:
+        chats.setdefault(chat_of(one), []).append(one)
+    failed: list[int] = []
+
+    async def show(lane: Sequence[object]) -> None:
         for one in lane:
-            if not await self._take(one):
-                return update_id(one)
-        return None
+            if not await take(one):
+                if (number := update_id(one)) is not None:
+                    failed.append(number)
+                return
+
+    if len(chats) == 1:  # most often
+        await show(updates)
+        return failed
+    async with asyncio.TaskGroup() as group:
+        for lane in chats.values():
+            group.create_task(show(lane))
+    return failed

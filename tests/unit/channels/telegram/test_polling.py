@@ -8,7 +8,7 @@ import pytest
 from channels.telegram.account import LONGEST_POLL_S
 from channels.telegram.decode import Passed, Taken
 from channels.telegram.lookup import Numbers
-from channels.telegram.updates import Fetch, Intake, Poller
+from channels.telegram.updates import Fetch, Intake, poll
 from tests.contract.channel_suite import Desk
 from tests.fakes.house_parts import Facts
 from tests.fakes.manual_clock import ManualClock, VirtualTimeLoop
@@ -44,10 +44,9 @@ class Rig:
             numbers=Numbers({}),
             log=self.log,
         )
-        self.poller = self.polling(self.server.fetch)
 
-    def polling(self, fetch: Fetch) -> Poller:
-        return Poller(fetch, self.intake.take, self.clock)
+    async def poll(self, fetch: Fetch | None = None) -> None:
+        await poll(fetch or self.server.fetch, self.intake.take, self.clock)
 
 
 def numbered(number: int, **fields: object) -> dict[str, object]:
@@ -57,7 +56,7 @@ def numbered(number: int, **fields: object) -> dict[str, object]:
 async def test_each_poll_confirms_what_came_before() -> None:
     rig = Rig([numbered(5, text="a"), numbered(6, text="b")], [], [numbered(7, text="c")])
     async with asyncio.TaskGroup() as group:
-        running = group.create_task(rig.poller.run())
+        running = group.create_task(rig.poll())
         await rig.clock.advance(1)
         assert rig.server.offsets == [None, 7, 7, 8]
         running.cancel()
@@ -68,7 +67,7 @@ async def test_a_poll_that_ends_too_early_with_nothing_is_not_made_again_at_once
     """A proxy that answers in Telegram's place is asked once a second, not without a pause."""
     rig = Rig([], [], [numbered(5, text="a")])
     async with asyncio.TaskGroup() as group:
-        running = group.create_task(rig.poller.run())
+        running = group.create_task(rig.poll())
         await rig.clock.settle()
         assert len(rig.server.offsets) == 1
         await rig.clock.advance(1)
@@ -87,7 +86,7 @@ async def test_a_quiet_poll_is_followed_by_the_next_at_once() -> None:
         return await rig.server.fetch(offset)
 
     async with asyncio.TaskGroup() as group:
-        running = group.create_task(rig.polling(fetch).run())
+        running = group.create_task(rig.poll(fetch))
         await rig.clock.advance(25)
         assert rig.clock.sleeping() == (25,)
         running.cancel()
@@ -99,7 +98,7 @@ def test_a_poll_that_never_ends_is_no_quiet_night() -> None:
 
     async def receive() -> None:
         with pytest.raises(ChannelUnavailable, match="no end within 55 s"):
-            await rig.poller.run()
+            await rig.poll()
         assert asyncio.get_running_loop().time() == LONGEST_POLL_S
 
     with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
@@ -111,7 +110,7 @@ async def test_nothing_behind_what_failed_is_confirmed() -> None:
     rig = Rig([numbered(5, text="a"), numbered(6, text="b", chat=GROUP)])
     rig.desk.fault = ChannelUnavailable("the store is away")
     async with asyncio.TaskGroup() as group:
-        running = group.create_task(rig.poller.run())
+        running = group.create_task(rig.poll())
         await rig.clock.settle()
         assert rig.server.offsets == [None]
         await rig.clock.advance(1)
@@ -123,7 +122,7 @@ async def test_what_has_no_number_can_not_be_confirmed_and_makes_no_haste() -> N
     """A server that is broken is asked once a second, not without a pause."""
     rig = Rig(["odd"], ["odd", numbered(5, text="a", **{"from": BOB})])
     async with asyncio.TaskGroup() as group:
-        running = group.create_task(rig.poller.run())
+        running = group.create_task(rig.poll())
         await rig.clock.settle()
         assert rig.server.offsets == [None]
         await rig.clock.advance(1)
@@ -138,7 +137,7 @@ async def test_one_without_a_number_that_fails_is_not_waited_for() -> None:
     rig = Rig([{"message": message(text="a")}])
     rig.desk.fault = ChannelUnavailable("the store is away")
     async with asyncio.TaskGroup() as group:
-        running = group.create_task(rig.poller.run())
+        running = group.create_task(rig.poll())
         await rig.clock.advance(1)
         assert rig.server.offsets == [None, None]
         running.cancel()
@@ -152,11 +151,9 @@ async def test_a_long_wait_that_telegram_asks_for_is_no_secret() -> None:
     async def fetch(offset: int | None) -> list[object]:
         raise RateLimited("too many calls", retry_after_s=faults.popleft())
 
-    poller = rig.polling(fetch)
-
     async def wait() -> None:
         async with asyncio.TaskGroup() as group:
-            group.create_task(poller.run())
+            group.create_task(rig.poll(fetch))
             await rig.clock.settle()
             assert len(faults) == 2
             await rig.clock.advance(1)
