@@ -193,11 +193,14 @@ def _leaf(message: Message, start: int, end: int, choice: int) -> Part:
 
 
 def _parameter(message: Message, name: str, header: str) -> str:
-    """Return a parameter of a header, empty for none.
+    """Return a parameter of a header, empty for none, and where the header is too long.
 
     What RFC 2231 makes of them may name any codec or leave pieces out, and then the standard
-    library raises, of which `filename*=idna''a` is the shortest.
+    library raises, of which `filename*=idna''a` is the shortest. Its time grows with the square of
+    a header's length.
     """
+    if len(str(message.get(header, ""))) > MOST_VALUE_CHARS:
+        return ""
     try:
         return collapse_rfc2231_value(message.get_param(name, "", header))
     except (LookupError, TypeError, ValueError):

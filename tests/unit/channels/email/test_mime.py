@@ -42,6 +42,15 @@ def test_a_header_that_is_too_long_reads_as_empty() -> None:
     assert taken_apart(b"A: " + b"a" * (MOST_VALUE_CHARS + 1) + b"\n\n").headers == {"a": ("",)}
 
 
+def test_a_header_that_is_too_long_has_no_parameters() -> None:
+    """The standard library copies all that follows for each: a hundred such parts took 17 s. P9."""
+    long = b"Content-Type: application/pdf" + b"; " * MOST_VALUE_CHARS + b'; name="a.pdf"\n\n'
+    [part] = taken_apart(long).parts
+    assert (part.kind, part.name) == ("application/pdf", "")
+    [part] = taken_apart(long.replace(b"; " * MOST_VALUE_CHARS, b"; " * 9)).parts
+    assert part.name == "a.pdf"
+
+
 def test_parts_are_found_whatever_ends_their_lines() -> None:
     lines = (
         b"Content-Type: multipart/mixed; boundary=x",
