@@ -11,7 +11,7 @@ somebody else's, as `attacker.hosting.example` is under `hosting.example`.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import idna
 
@@ -24,10 +24,13 @@ _LABELS = re.compile(r"(?!-)[a-z0-9-]{1,63}(?:\.(?!-)[a-z0-9-]{1,63})+")
 _OUTSIDE = re.compile(r'"(?P<said>(?:[^"\\]|\\.)*)\\?"?|[()]|[^"()]+', re.DOTALL)
 _COMMENT = re.compile(r"[()]|(?:[^()\\]|\\.)+|\\", re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
-_WORD = re.compile(r"[=;]|[^\s=;]+")
+_SIGNS = re.compile(r"[\s=;]")
+_PAIR = re.compile(r"(?<![^\s=])([^\s=]++)\s*+=\s*+(?=(=|[^\s=]++))")
 
 Piece = tuple[str, bool]
 """What stands in a header, and whether it stands in quotes."""
+_Result = tuple[str, bool, Mapping[str, str]]
+"""A method, whether it passed, and what it says beside that."""
 
 
 class Author(Value):
@@ -89,34 +92,27 @@ def is_vouched_for(address: str, results: Iterable[str], authserv_id: str) -> bo
         if not (pieces := _pieces(value)):
             return False  # it may be our own server's, and is not to be read
         first, *methods = _statements(pieces)
-        if first[:1] and first[0].lower() == authserv_id.lower():
-            return _is_proven(address.rpartition("@")[2], [_result(one) for one in methods])
+        if first.lower().split()[:1] == [authserv_id.lower()]:
+            return _is_proven(address.rpartition("@")[2], [*_results(methods)])
     return False
 
 
-class _Result(Value):
-    method: str = ""
-    is_pass: bool = False
-    properties: Mapping[str, str] = {}
-
-
-def _is_proven(domain: str, results: list[_Result]) -> bool:
-    dmarc = [one for one in results if one.method == "dmarc"]
+def _is_proven(domain: str, results: Sequence[_Result]) -> bool:
+    dmarc = [(is_pass, facts) for method, is_pass, facts in results if method == "dmarc"]
     if dmarc:  # whatever else passed: this is the verdict over it
         return all(
-            one.is_pass and _domain(one.properties.get("header.from", "")) in {"", domain}
-            for one in dmarc
+            is_pass and _domain(facts.get("header.from", "")) in {"", domain}
+            for is_pass, facts in dmarc
         )
-    found = (_proven(one) for one in results if one.is_pass)
+    found = (_proven(method, facts) for method, is_pass, facts in results if is_pass)
     return any("." in one and f".{domain}".endswith(f".{one}") for one in found)
 
 
-def _proven(result: _Result) -> str:
+def _proven(method: str, facts: Mapping[str, str]) -> str:
     """Return the domain that a method other than DMARC has proven, empty for none."""
-    properties = result.properties
-    if result.method == "dkim":
-        return _domain(properties.get("header.d") or properties.get("header.i", ""))
-    return _domain(properties.get("smtp.mailfrom", "")) if result.method == "spf" else ""
+    if method == "dkim":
+        return _domain(facts.get("header.d") or facts.get("header.i", ""))
+    return _domain(facts.get("smtp.mailfrom", "")) if method == "spf" else ""
 
 
 def _domain(value: str) -> str:
@@ -142,27 +138,17 @@ def _pieces(value: str) -> list[Piece]:
     return [] if depth else found
 
 
-def _statements(pieces: Iterable[Piece]) -> list[list[str]]:
-    """Return the words of each statement, `=` being one; what stands in quotes is one word."""
-    found: list[list[str]] = [[]]
-    for text, is_quoted in pieces:
-        for word in [text] if is_quoted else _WORD.findall(text):
-            if word == ";" and not is_quoted:
-                found.append([])
-            else:
-                found[-1].append(word)
-    return found
+def _statements(pieces: Iterable[Piece]) -> list[str]:
+    """Return the statements of a header; what stands in quotes is one word of them."""
+    said = (_SIGNS.sub("_", text) or "_" if is_quoted else text for text, is_quoted in pieces)
+    return " ".join(said).split(";")
 
 
-def _result(words: list[str]) -> _Result:
-    """Return what came of a method; `none` is as good as no such method."""
-    triples = zip(words, words[1:], words[2:], strict=False)
-    pairs = [(before.lower(), after) for before, sign, after in triples if sign == "="]
-    if not pairs or pairs[0][0] != words[0].lower() or pairs[0][1].lower() == "none":
-        return _Result()
-    method, result = pairs[0]
-    return _Result(
-        method=method.partition("/")[0],
-        is_pass=result.lower() == "pass",
-        properties=dict(reversed(pairs[1:])),  # the first of a name counts
-    )
+def _results(statements: Iterable[str]) -> Iterator[_Result]:
+    """Yield what came of each method; `none` is as good as no such method."""
+    for one in statements:
+        pairs = [(name.lower(), value) for name, value in _PAIR.findall(one)]
+        if _PAIR.match(one.lstrip()) and pairs[0][1].lower() != "none":
+            (method, result), *facts = pairs
+            # Of facts with one name the first counts.
+            yield method.partition("/")[0], result.lower() == "pass", dict(reversed(facts))
