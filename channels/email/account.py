@@ -10,10 +10,10 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from channels.email import EmailSettings, imap, mime, smtp
-from channels.email.decode import MOST_ID_CHARS, Fetched, Parent, is_plain_id, own_prefix, parent_of
+from channels.email.decode import Fetched, Parent, is_plain_id, own_prefix, parent_of
 from channels.email.identity import author
 from channels.email.imap import Mailbox, Opened
-from channels.email.logins import Logins, Setup
+from channels.email.logins import Logins
 from zeroclaw import Address, ChannelRejected
 
 MOST_LOOKED_AT = 5
@@ -29,15 +29,10 @@ class Account:
         sender: Sends its mails.
     """
 
-    def __init__(self, setup: Setup) -> None:
-        """Open nothing yet.
-
-        Raises:
-            ChannelUnauthorized: The password is not set.
-        """
-        self._channel, self._settings = setup.channel, setup.settings
-        self._logins = Logins(setup)
-        self.sender = smtp.Sender(setup, self._logins)
+    def __init__(self, logins: Logins) -> None:
+        """Open nothing yet."""
+        self._channel, self._settings, self._logins = logins.channel, logins.settings, logins
+        self.sender = smtp.Sender(logins)
         self._looking = asyncio.Semaphore(MOST_LOOKING)
         self._open: set[Mailbox] = set()
 
@@ -96,9 +91,8 @@ class Account:
         """
         async with self._looking, self.mailbox() as (mailbox, opened):
             if opened.validity != validity:  # its number is another one's by now
-                is_known = 0 < len(message) <= MOST_ID_CHARS and is_plain_id(message)
-                found = await mailbox.search(f'HEADER Message-ID "<{message}>"') if is_known else []
-                uid = found[0] if found else 0
+                named = f'HEADER Message-ID "<{message}>"'
+                uid = next(iter(await mailbox.search(named) if is_plain_id(message) else ()), 0)
             most = self._settings.max_mail_bytes
             fetched = await mailbox.fetch(opened.validity, uid, most=most) if uid else None
         if fetched is None:
@@ -124,7 +118,7 @@ async def check(settings: EmailSettings, secrets: Mapping[str, str]) -> str:
         ChannelUnauthorized: A login is not accepted, or there is no such mailbox.
         ChannelUnavailable: A server can't be reached.
     """
-    opened = await Account(Setup(channel="email", settings=settings, secrets=secrets)).tried()
+    opened = await Account(Logins("email", settings, secrets)).tried()
     vouched = (
         f"senders are who `{settings.authserv_id}` says they are"
         if settings.authserv_id

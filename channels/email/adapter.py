@@ -11,6 +11,7 @@ from secrets import token_hex
 from typing import NoReturn
 
 from channels._remote.cards import carried
+from channels._remote.intake import ShortAnswers
 from channels._remote.limits import check_size
 from channels._remote.said import Passed
 from channels.email import CAPABILITIES, EmailSettings, decode, identity, mime, render
@@ -18,7 +19,7 @@ from channels.email.account import Account
 from channels.email.decode import Fetched, Me, Parent, Taken
 from channels.email.imap import Mailbox, Opened
 from channels.email.kept import Kept, Progress, Read
-from channels.email.logins import Setup
+from channels.email.logins import Logins
 from channels.email.render import Words
 from channels.email.robots import SENDER_CAPPED, Caps
 from zeroclaw import (
@@ -61,6 +62,8 @@ MOST_KNOWN = 20
 """Of the bot's last texts in a thread is looked whether a mail repeats them."""
 MOST_CARDS = 500
 """Cards of which is remembered what was told of them."""
+SHORT_CHARS = 10_000
+"""A mail of no more is written while others wait; to hand it to a thread takes as long."""
 MOST_TOASTS = 16
 """Short answers under way at once; one beyond that is lost, what it tells of is not."""
 
@@ -79,23 +82,19 @@ class EmailChannel:
         self.capabilities = CAPABILITIES
         self._context = context
         self._settings = settings
-        setup = Setup(
-            channel=context.name,
-            settings=settings,
-            secrets=context.secrets,
-            directory=context.directory,
-            clock=context.clock,
+        clock, directory = context.clock, context.directory
+        self._account = Account(
+            Logins(context.name, settings, context.secrets, directory, clock.monotonic)
         )
-        self._account = Account(setup)
         self._me = Me(channel=context.name, settings=settings)
         self._caps = Caps(of_sender=settings.sender_per_hour, of_all=settings.account_per_hour)
         self._parents: Recent[str, Parent] = Recent(MOST_PARENTS)
         self._told: Recent[str, frozenset[ApprovalId]] = Recent(MOST_CARDS)
         self._pressed: Recent[str, bool] = Recent(MOST_CARDS)
-        self._toasting = asyncio.Semaphore(MOST_TOASTS)
+        self._toasts = ShortAnswers(context.log, "mail_not_answered", MOST_TOASTS)
         self._group: asyncio.TaskGroup | None = None
-        self._answered = Kept(context.directory, "answered")
-        self._key = Kept(context.directory, "code-key")
+        self._answered = Kept(directory, "answered")
+        self._key = Kept(directory, "code-key")
         self._keying = asyncio.Lock()
         self._is_closed = False
 
@@ -130,9 +129,9 @@ class EmailChannel:
             if stored is not None and stored.uid and stored.validity == opened.validity:
                 await mailbox.flag(stored.uid)  # a kill or a cut may have come before that
             return Read(validity=opened.validity, uid=max(mine))
-        newest = (
-            opened.next_uid - 1 if opened.next_uid else max(await mailbox.search("ALL"), default=0)
-        )
+        newest = opened.next_uid - 1
+        if newest < 0:  # the server does not say
+            newest = max(await mailbox.search("ALL"), default=0)
         read = Read(validity=opened.validity, uid=newest)
         if known:
             # The numbers mean other mails now. What was answered is known by its Message-ID.
@@ -164,9 +163,11 @@ class EmailChannel:
             ChannelUnauthorized: So many are answered that it must be a loop.
         """
         log, me = self._context.log, await self._me_with_key()
-        # However a mail is made, nobody waits for its reading.
+        decoded = partial(decode.decoded, fetched, me)
         try:
-            event = await asyncio.to_thread(decode.decoded, fetched, me)
+            # However a mail is made, nobody waits for its reading.
+            is_quick = decode.is_quick(fetched.raw)
+            event = decoded() if is_quick else await asyncio.to_thread(decoded)
             if isinstance(event, Taken) and event.may_quote:
                 known = await self._context.transcript(event.envelope.address, "")
                 event = await asyncio.to_thread(self._decoded_again, fetched, known)
@@ -218,8 +219,8 @@ class EmailChannel:
                 self._pressed[carried(body.approval, body.choice)] = True
         self._parents[event.envelope.address.key()] = event.parent
         await mailbox.flag(uid)
-        if isinstance(admission, Answered) and self._group and not self._toasting.locked():
-            self._group.create_task(self._toast(event, admission.text))
+        if isinstance(admission, Answered) and self._group:
+            self._toasts.begin(self._group, partial(self._toast, event, admission.text))
 
     def _counts(self, event: Taken) -> bool:
         """Return whether a mail is one of so many; the first answer to a card by a code is not.
@@ -256,12 +257,8 @@ class EmailChannel:
 
     async def _toast(self, event: Taken, text: str) -> None:
         """Answer a sender alone, with what may be lost."""
-        to, key = event.envelope.address, f"toast {event.envelope.message}"
-        async with self._toasting:
-            try:
-                await self._post(to, key, partial(render.letter_by_letter, text), event.parent)
-            except ZeroclawError as error:
-                self._context.log("mail_not_answered", why=str(error))
+        key, words = f"toast {event.envelope.message}", render.letter_by_letter(text)
+        await self._post(event.envelope.address, key, words, event.parent)
 
     # --- outward ---------------------------------------------------------------------------------
 
@@ -279,26 +276,27 @@ class EmailChannel:
         if length > most:
             message = f"`{self.name}`: {length:,} characters are more than {most:,}"
             raise ChannelRejected(message)
-        words = partial(
+        answer = partial(
             render.answer,
             outgoing.rendered,
             outgoing.receipts,
             is_plain=outgoing.plain,
             is_folded=self._settings.receipts == "folded",
         )
+        words = answer() if length <= SHORT_CHARS else await asyncio.to_thread(answer)
         return await self._post(to, outgoing.key, words, await self._parent(to, outgoing.reply_to))
 
     async def send_file(self, to: Address, file: OutgoingFile) -> MessageRef:
         """Send a file with what stands with it."""
         check_size(self.name, file, CAPABILITIES.max_file_bytes)
         parent = await self._parent(to, file.reply_to)
-        words = partial(render.letter_by_letter, file.caption)
+        words = render.letter_by_letter(file.caption)
         return await self._post(to, file.key, words, parent, file=file)
 
     async def ask(self, to: Address, card: Card) -> MessageRef:
         """Send a card with the links that answer it."""
         id_, me = self._id(to, card.key), await self._me_with_key()
-        words = partial(render.card, card, id=id_, to=to.chat, me=me)
+        words = render.card(card, id=id_, to=to.chat, me=me)
         return await self._post(to, card.key, words, _of_thread(to), subject=render.title(card))
 
     async def settle(self, ref: MessageRef, outcome: Outcome) -> None:
@@ -308,7 +306,7 @@ class EmailChannel:
             return
         key = f"ended {ref.message} {' '.join(sorted(ended))}"
         card = Parent(id=ref.message, subject=render.title(outcome.card))
-        await self._post(ref.address, key, partial(render.ended, outcome), card)
+        await self._post(ref.address, key, render.ended(outcome), card)
         self._told[ref.message] = ended
 
     def _refuse(self, *_what: object, **_more: object) -> NoReturn:
@@ -364,7 +362,7 @@ class EmailChannel:
         self,
         to: Address,
         key: str,
-        words: Callable[[], Words],
+        words: Words,
         parent: Parent,
         *,
         subject: str = "",
@@ -375,7 +373,7 @@ class EmailChannel:
             raise ChannelRejected(message)
         id_, fallback = self._id(to, key), self._settings.subject
         answers = render.replying(parent.subject, fallback) if parent.id else fallback
-        mail = await asyncio.to_thread(  # however long it is, nobody waits for it
+        write = partial(
             render.mail,
             words,
             message_id=id_,
@@ -386,6 +384,8 @@ class EmailChannel:
             at=self._context.clock.now(),
             file=file,
         )
+        is_long = file is not None or len(words.html) > SHORT_CHARS
+        mail = await asyncio.to_thread(write) if is_long else write()
         await self._account.sender.send(mail, to.chat)
         return MessageRef(address=to, message=id_)
 

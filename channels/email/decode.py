@@ -42,6 +42,7 @@ from zeroclaw import (
 MOST_CHARS = 100_000
 """Of a mail's words; what is beyond is left out."""
 MOST_HTML_CHARS = 500_000
+MOST_QUICK = 12_000
 MOST_FILES = 20
 MOST_REASON_CHARS = 1_000
 MOST_ID_CHARS = 120
@@ -154,6 +155,12 @@ class Taken(Value):
     envelope: Envelope
     parent: Parent = NO_PARENT
     may_quote: bool = False
+
+
+def is_quick(raw: bytes) -> bool:
+    """Tell whether a mail is read within a few ms, whatever stands in it, as most are."""
+    costs = ((b"<", 50), (b"\n--", 500), (b"\n", 10), (b";", 20))  # in letters, each of them
+    return len(raw) + sum(raw.count(sign) * cost for sign, cost in costs) <= MOST_QUICK
 
 
 def decoded(fetched: Fetched, me: Me, known: Sequence[str] = ()) -> Taken | Passed:

@@ -62,18 +62,20 @@ class Protocol(IMAP4ClientProtocol):
     Attributes:
         news: Set when the server tells of new mail; its user clears it.
         idling: Set when the server has begun to wait; the library's own stays set for ever.
-        is_lost: The connection has ended, perhaps before there was anybody to call back.
+        lost: Set when the connection has ended.
+        limits: Of the waits under way, which end with the connection.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(loop)
-        self.news = asyncio.Event()
-        self.idling = asyncio.Event()
-        self.is_lost = False
+        self.news, self.idling, self.lost = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self.limits: set[asyncio.Timeout] = set()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Note that it is over; called by the transport, once."""
-        self.is_lost = True
+        """End all waits; called by the transport, once."""
+        self.lost.set()
+        for one in self.limits:
+            one.reschedule(0)
         super().connection_lost(exc)
 
     def _untagged_response(self, line: bytes) -> Command | None:
@@ -104,14 +106,6 @@ class Mailbox:
         """Hold a connection that `connected` has made."""
         self._protocol = protocol
         self._channel = channel
-        self._limits: set[asyncio.Timeout] = set()
-        self._gone = asyncio.Event()
-        protocol.conn_lost_cb = self._lost
-
-    def _lost(self, _error: Exception | None) -> None:
-        self._gone.set()
-        for one in self._limits:
-            one.reschedule(0)
 
     async def _within(self, call: Awaitable[T], limit_s: float) -> T:
         """Wait for a call, while the connection holds, and no longer than it may take.
@@ -119,17 +113,17 @@ class Mailbox:
         Raises:
             ChannelUnavailable: It is lost, or does not answer; it is of no use then.
         """
+        lost, limits = self._protocol.lost, self._protocol.limits
         try:
-            async with asyncio.timeout(0 if self._protocol.is_lost else limit_s) as limit:
-                self._limits.add(limit)
+            async with asyncio.timeout(0 if lost.is_set() else limit_s) as limit:
+                limits.add(limit)
                 try:
                     return await call
                 finally:
-                    self._limits.discard(limit)
+                    limits.discard(limit)
         except TimeoutError as error:
-            lost = self._protocol.is_lost
+            why = "was lost" if lost.is_set() else f"gave no answer within {limit_s:g} s"
             self.close()
-            why = "was lost" if lost else f"gave no answer within {limit_s:g} s"
             message = f"`{self._channel}`: the connection to the mailbox {why}"
             raise ChannelUnavailable(message) from error
         except (AioImapException, OSError) as error:
@@ -259,14 +253,12 @@ class Mailbox:
         self.close()
         with suppress(TimeoutError):
             async with asyncio.timeout(CLOSE_S):
-                await self._gone.wait()
+                await self._protocol.lost.wait()
 
     def close(self) -> None:
         """Cut the connection; safe twice."""
-        self._protocol.is_lost = True
-        transport = self._protocol.transport
-        if transport is not None:
-            transport.abort()
+        if self._protocol.transport is not None:
+            self._protocol.transport.abort()
 
 
 async def connected(channel: str, host: str, port: int, *, tls: ssl.SSLContext) -> Mailbox:

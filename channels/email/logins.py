@@ -9,7 +9,7 @@ channel's directory, for its owner alone, beside a digest of the one that was co
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager
 from hashlib import sha256
 from pathlib import Path
@@ -20,7 +20,7 @@ from channels._remote.http import Form, Http
 from channels._remote.limits import FAILED, FIRST_FAILURE, TOO_MANY
 from channels.email import EmailSettings
 from channels.email.kept import Kept
-from zeroclaw import ChannelUnauthorized, ChannelUnavailable, Clock, DeliveryUnknown, Hidden, Value
+from zeroclaw import ChannelUnauthorized, ChannelUnavailable, DeliveryUnknown, Value
 
 EARLY_S = 120.0
 """So long before its end a token is given up, that none ends within a login."""
@@ -28,24 +28,6 @@ UNSTATED_S = 1_200.0
 MOST_BYTES = 65_536
 _TOKEN = re.compile(r"[!-~]{1,20000}")
 _CODE = re.compile(r"[a-z_]{1,40}")
-
-
-class Setup(Value):
-    """What an account is reached by.
-
-    Attributes:
-        channel: The name in the configuration.
-        settings: Who logs in, and where.
-        secrets: The password; or the refresh token, and what proves the application.
-        directory: Where the newest refresh token is kept; None for nowhere.
-        clock: By which a token ends; None where none is used for long.
-    """
-
-    channel: str
-    settings: EmailSettings
-    secrets: Hidden[Mapping[str, str]]
-    directory: Path | None = None
-    clock: Clock | None = None
 
 
 class Login(Value):
@@ -68,20 +50,39 @@ class Login(Value):
 
 
 class Logins:
-    """Those of one account."""
+    """Those of one account.
 
-    def __init__(self, setup: Setup) -> None:
+    Attributes:
+        channel: The name in the configuration.
+        settings: Who logs in, and where.
+    """
+
+    def __init__(
+        self,
+        channel: str,
+        settings: EmailSettings,
+        secrets: Mapping[str, str],
+        directory: Path | None = None,
+        now: Callable[[], float] = float,
+    ) -> None:
         """Ask for nothing yet.
+
+        Args:
+            channel: See above.
+            settings: Likewise.
+            secrets: The password; or the refresh token, and what proves the application.
+            directory: Where the newest refresh token is kept; None for nowhere.
+            now: Returns the time by which a token ends; a constant where none is used for long.
 
         Raises:
             ChannelUnauthorized: The password is not set.
         """
-        self._channel, self._settings, self._secrets = setup.channel, setup.settings, setup.secrets
-        if self._settings.password and not self._secrets.get("password"):
-            message = f"`{self._channel}`: the password is not set"
+        self.channel, self.settings, self._secrets = channel, settings, secrets
+        if settings.password and not secrets.get("password"):
+            message = f"`{channel}`: the password is not set"
             raise ChannelUnauthorized(message)
-        self._now = setup.clock.monotonic if setup.clock else float
-        self._kept = Kept(setup.directory, "refresh-token")
+        self._now = now
+        self._kept = Kept(directory, "refresh-token")
         self._asking = asyncio.Lock()
         self._tls: SSLContext | None = None
         self._token, self._ends_at = "", 0.0
@@ -94,7 +95,7 @@ class Logins:
             ChannelUnauthorized: No token is given for what is configured, or a new one is refused.
             ChannelUnavailable: None can be asked for now, or one is refused that was taken before.
         """
-        tls, username = await self._trusted(), self._settings.username or self._settings.address
+        tls, username = await self._trusted(), self.settings.username or self.settings.address
         if password := self._secrets.get("password"):
             yield Login(username=username, secret=password, tls=tls)
             return
@@ -115,7 +116,7 @@ class Logins:
 
     async def _renew(self, tls: SSLContext, now: float) -> None:
         """Get a token; what is told of a refusal is its status and its code, never its words."""
-        settings, configured = self._settings, self._secrets.get("refresh_token", "")
+        settings, configured = self.settings, self._secrets.get("refresh_token", "")
         digest, _, newest = (await self._kept.read()).partition(" ")
         refresh = newest if configured and digest == _digest(configured) else configured
         form = {
@@ -127,7 +128,7 @@ class Logins:
         }
         data = Form({key: value for key, value in form.items() if value})
         try:
-            async with aclosing(Http(self._channel, "`token_url`", tls=tls)) as http:
+            async with aclosing(Http(self.channel, "`token_url`", tls=tls)) as http:
                 answer = await http.call("POST", settings.token_url, data=data, most=MOST_BYTES)
         except DeliveryUnknown as error:
             raise ChannelUnavailable(str(error)) from None
@@ -137,7 +138,7 @@ class Logins:
         )
         if status >= FIRST_FAILURE or not _TOKEN.fullmatch(token):
             why = f"{status} {code}" if _CODE.fullmatch(code) else f"{status}"
-            message = f"`{self._channel}`: `token_url` gives no access token ({why})"
+            message = f"`{self.channel}`: `token_url` gives no access token ({why})"
             if FIRST_FAILURE <= status < FAILED and status != TOO_MANY:
                 raise ChannelUnauthorized(message)
             raise ChannelUnavailable(message)
@@ -149,11 +150,11 @@ class Logins:
     async def _trusted(self) -> SSLContext:
         """Return what servers are verified with; reading certificates takes a while."""
         if self._tls is None:
-            ca_file = self._settings.ca_file or None
+            ca_file = self.settings.ca_file or None
             try:
                 self._tls = await asyncio.to_thread(create_default_context, cafile=ca_file)
             except OSError as error:
-                message = f"`{self._channel}`: `ca_file` can't be read as certificates"
+                message = f"`{self.channel}`: `ca_file` can't be read as certificates"
                 raise ChannelUnauthorized(message) from error
         return self._tls
 

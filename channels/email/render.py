@@ -16,7 +16,7 @@ import html
 import re
 from binascii import b2a_qp
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from email.encoders import encode_base64
 from email.header import Header
@@ -26,7 +26,7 @@ from email.mime.multipart import MIMEMultipart
 from email.mime.nonmultipart import MIMENonMultipart
 from email.policy import compat32
 from email.utils import format_datetime
-from functools import cache
+from functools import cache, lru_cache
 from urllib.parse import quote
 
 import nh3
@@ -62,6 +62,8 @@ _BLANKS = re.compile(r"\s+")
 _RISKY = re.compile(r"[\[*_`~<!]")
 MOST_RISKY = 5_000
 MOST_LEVELS = 12
+MOST_READ = 16
+"""Texts whose HTML is kept from when they are rendered, which may be in a thread, until they are sent."""
 _TAGS = frozenset(
     {"a", "blockquote", "br", "code", "del", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "li"}
     | {"ol", "p", "pre", "s", "strong", "table", "tbody", "td", "th", "thead", "tr", "ul"}
@@ -82,9 +84,8 @@ class Words(Value):
 
 def markdown(text: str) -> Rendered:
     """Return a text as it stands in the plain part of a mail; its plain form is what its HTML says."""
-    clean = _storable(text)
-    words = clean if _is_risky(clean) else _words(_parser().parse(clean)).strip()
-    return Rendered(body=_unsigned(clean), plain=_unsigned(words))
+    body = _unsigned(_storable(text))
+    return Rendered(body=body, plain=_unsigned(_read(body)[0]))
 
 
 def answer(
@@ -115,7 +116,7 @@ def answer(
         head = f"✅ {len(lines)} receipt{'s' * (len(lines) > 1)}: {named}"
         box, first = "details", f"<summary>{html.escape(head)}</summary>"
     proof = f'<{box} style="{_PROOF}">{first}{"<br>".join(lines)}</{box}>'
-    return Words(text=text, html=_to_html(rendered.body) + (proof if lines else ""))
+    return Words(text=text, html=_read(rendered.body)[1] + (proof if lines else ""))
 
 
 def letter_by_letter(text: str) -> Words:
@@ -192,7 +193,7 @@ def replying(subject: str, fallback: str) -> str:
 
 
 def mail(
-    says: Callable[[], Words],
+    words: Words,
     *,
     message_id: str,
     sender: str,
@@ -207,7 +208,7 @@ def mail(
     RFC 3834, 3.1: an answer says that it is one, so that no other automat answers it.
 
     Args:
-        says: Returns what it says; called here, for that may take a while.
+        words: What it says.
         message_id: Without brackets.
         sender: The account, with its name.
         to: Who gets it.
@@ -218,7 +219,6 @@ def mail(
     """
     # The same again is the same bytes, so boundaries come from the id.
     boundary = f"=_zc_{message_id.partition('@')[0].rpartition('.')[2]}"
-    words = says()
     message: Message = _text(words.text, "plain")
     if words.html:
         page = f"<!doctype html><html><head><meta charset=utf-8>{_STYLE}</head><body>{words.html}</body></html>"
@@ -275,10 +275,6 @@ def _unmarked(text: str) -> str:
     return _unsigned(without_mark_signs(text))
 
 
-def _is_risky(source: str) -> bool:
-    return len(_RISKY.findall(source)) > MOST_RISKY
-
-
 def _words(tokens: Sequence[Token]) -> str:
     """Return what a reader of the HTML reads: its words, and a line for each block.
 
@@ -303,15 +299,19 @@ def _unfilled(_: str, name: str, value: str) -> str:
     return value.partition("?")[0] if is_mail else value
 
 
-def _to_html(source: str) -> str:
-    """Return Markdown as HTML; what would take long to read stands as it is written."""
-    if _is_risky(source):
-        return f"<pre>{html.escape(source)}</pre>"
-    return nh3.clean(
-        _parser().render(source),
+@lru_cache(maxsize=MOST_READ)
+def _read(source: str) -> tuple[str, str]:
+    """Return the words of Markdown, and its HTML; what would take long to read stands as it is written."""
+    if len(_RISKY.findall(source)) > MOST_RISKY:
+        return source, f"<pre>{html.escape(source)}</pre>"
+    parser = _parser()
+    tokens = parser.parse(source)
+    rich = nh3.clean(
+        parser.renderer.render(tokens, parser.options, {}),
         tags=set(_TAGS),
         attributes={"*": set(), "a": {"href"}, "ol": {"start"}},
         attribute_filter=_unfilled,
         url_schemes={"http", "https", "mailto"},
         link_rel="noopener noreferrer",
     )
+    return _words(tokens).strip(), rich

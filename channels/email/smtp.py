@@ -18,7 +18,7 @@ from aiosmtplib import (
     SMTPResponseException,
 )
 
-from channels.email.logins import Login, Logins, Setup
+from channels.email.logins import Login, Logins
 from zeroclaw import (
     ChannelRejected,
     ChannelUnauthorized,
@@ -67,10 +67,9 @@ class _Client(SMTP):
 class Sender:
     """Sends for one account."""
 
-    def __init__(self, setup: Setup, logins: Logins) -> None:
+    def __init__(self, logins: Logins) -> None:
         """Open nothing yet."""
-        self._channel, self._settings = setup.channel, setup.settings
-        self._logins = logins
+        self._channel, self._settings, self._logins = logins.channel, logins.settings, logins
         self._sending = asyncio.Semaphore(MOST_AT_ONCE)
         self._waiting: list[_Client] = []
         self._is_closed = False
@@ -122,6 +121,7 @@ class Sender:
             return login.secret
 
         is_direct = self._settings.smtp_security == "tls"
+        domain = self._settings.address.rpartition("@")[2]
         client = _Client(
             hostname=self._settings.smtp_host,
             port=self._settings.smtp_port,
@@ -132,41 +132,34 @@ class Sender:
             start_tls=None if is_direct else True,  # and never without
             tls_context=login.tls,
             timeout=CALL_S,
-            local_hostname=self._settings.address.rpartition("@")[
-                2
-            ],  # without it the library looks its own name up, blocking
+            local_hostname=domain,  # without one the library looks its own name up, blocking
         )
         client.proof = login
         return client
 
     async def _is_sent(self, client: _Client, mail: bytes, to: str) -> bool:
         """Send a mail; False where a connection that waited takes no more, and has not seen it."""
-        login, has_waited, is_sent = client.proof, client.is_connected, False
+        has_waited, step = client.is_connected, "greeting"
         try:
-            try:
-                if not has_waited:
-                    await client.connect()
-                # Own address, not the empty one that RFC 3834 prefers: servers that take mail with a
-                # login take it from the login's address alone. Bounces are known by their own looks.
-                await client.mail(self._settings.address)
-            except (SMTPException, OSError) as error:
-                if has_waited:
-                    return False
-                raise self._not_sent(error, login) from error
-            try:
-                await client.rcpt(to)
-            except (SMTPException, OSError, ValueError) as error:
-                raise self._not_sent(error, login) from error
-            try:
-                await client.data(mail)
-            except SMTPResponseException as error:
-                raise self._not_sent(error, login) from error
-            except (SMTPException, OSError) as error:
+            if not has_waited:
+                await client.connect()
+            # Own address, not the empty one that RFC 3834 prefers: servers that take mail with a
+            # login take it from the login's address alone. Bounces are known by their own looks.
+            await client.mail(self._settings.address)
+            step = "addressing"
+            await client.rcpt(to)
+            step = "handing over"
+            await client.data(mail)
+            step = "waiting"
+        except (SMTPException, OSError, ValueError) as error:
+            if step == "greeting" and has_waited:
+                return False
+            if step == "handing over" and not isinstance(error, SMTPResponseException):
                 message = f"`{self._channel}`: the server's answer to a mail was lost"
                 raise DeliveryUnknown(message) from error
-            is_sent = True
+            raise self._not_sent(error, client.proof) from error
         finally:
-            if is_sent and not self._is_closed:
+            if step == "waiting" and not self._is_closed:
                 client.end = asyncio.get_running_loop().call_later(WAITS_S, client.close)
                 self._waiting.append(client)
             else:

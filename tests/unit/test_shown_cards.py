@@ -89,7 +89,7 @@ class Page(HTMLParser):
 def mailed(outcome: Outcome, kind: str) -> str:
     words = email.card(outcome.card, id=MAIL, to="ann@zc.example", me=ME)
     raw = email.mail(
-        lambda: words,
+        words,
         message_id=MAIL,
         sender="bot@zc.example",
         to="ann@zc.example",

@@ -2,7 +2,6 @@
 
 import asyncio
 from asyncio import AbstractEventLoop, Transport
-from collections.abc import Callable
 from typing import Protocol
 
 class Response:
@@ -24,7 +23,6 @@ class IMAP4ClientProtocol(asyncio.Protocol):
     capabilities: set[str]
     state: str
     pending_sync_command: Command | None
-    conn_lost_cb: Callable[[Exception | None], None] | None
     def __init__(self, loop: AbstractEventLoop | None) -> None: ...
     async def login(self, user: str, password: str) -> Response: ...
     async def xoauth2(self, user: str, token: str) -> Response: ...

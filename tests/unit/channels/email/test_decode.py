@@ -1,5 +1,7 @@
 """Mails become envelopes; whatever else comes is passed over, and nothing raises."""
 
+import sys
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,6 +13,7 @@ from channels.email.decode import (
     Me,
     Taken,
     decoded,
+    is_quick,
     own_id,
     own_thread,
     press_code,
@@ -507,3 +510,33 @@ LINES = st.sampled_from(
 def test_whatever_is_written_is_taken_or_passed_over(text: str) -> None:
     event = decoded(fetched(text.encode("utf-8", "replace")), ME)
     assert isinstance(event, Taken | Passed)
+
+
+def test_most_mails_are_read_on_the_event_loop() -> None:
+    """Of a short answer the way to a thread and back takes longer than its reading."""
+    headers = "\n".join(f"X-Seal-{at}: a=rsa; b={'x' * 60}" for at in range(60))
+    assert is_quick(fetched(letter("Yes.", more=headers)).raw)
+    assert not is_quick(b"a" * 12_001)
+
+
+@pytest.mark.parametrize(
+    "piece", ["a", "<b>", "<i><p>", "a:\n", "=\n", "> a\n", "\n--x\n", '"', "(", "; ", "=?u?q?a?= "]
+)
+@pytest.mark.parametrize("where", ["", "Subject: x\n ", "From: ", "Content-Type: text/html\n\n"])
+def test_what_is_read_on_the_event_loop_takes_few_steps(where: str, piece: str) -> None:
+    """Some mails of 12,000 letters take ten times as many, and are read in a thread. P9."""
+    count = 12_000 // len(piece)
+    while not is_quick(mail := f"{HEAD}\n{where}{piece * count}\n\n{piece * count}".encode()):
+        count = count * 9 // 10
+    steps = 0
+
+    def note(_frame: object, event: str, _about: object) -> None:
+        nonlocal steps
+        steps += event in ("call", "c_call")
+
+    sys.setprofile(note)
+    try:
+        decoded(fetched(mail), ME)
+    finally:
+        sys.setprofile(None)
+    assert steps <= 50_000

@@ -58,7 +58,7 @@ def written(
     file: OutgoingFile | None = None,
 ) -> bytes:
     raw = render.mail(
-        lambda: words,
+        words,
         message_id=message_id,
         sender=BOT,
         to="ann@a.example",
