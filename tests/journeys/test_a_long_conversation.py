@@ -15,7 +15,7 @@ import msgspec
 import pytest
 
 from tests.emulators.model_server import ModelServer
-from tests.journeys.bench import Returns
+from tests.journeys.bench import Holds, Returns
 from tests.journeys.world import World, world
 from tests.unit.host.test_tokenizer import words
 from zeroclaw.context.tokens import of_message, of_text
@@ -37,12 +37,13 @@ OFF = {"enabled": False}
 
 @asynccontextmanager
 async def small(
-    directory: Path, window: int = WINDOW, tokenizer: str = ""
+    directory: Path, window: int = WINDOW, tokenizer: str = "", busy: str = "queue"
 ) -> AsyncGenerator[World]:
     """Open a world whose model takes little."""
     tools = dict.fromkeys(("attachments", "fetch", "files", "notes", "shell"), OFF)
     provider = {"context_tokens": window, "tokenizer": tokenizer}
-    async with world(directory, provider=provider, tools=tools) as here:
+    channels = {"loopback": {"while_busy": busy}}
+    async with world(directory, provider=provider, tools=tools, channels=channels) as here:
         yield here
 
 
@@ -309,6 +310,26 @@ async def test_where_tools_alone_seem_to_fill_the_window_a_summary_comes_before_
             here.model.say(f"Answer {number}.", key=f"turn {number}:", usage=took)
             await here.say("ann", f"turn {number}: {FILLING}")
             await here.until(lambda n=number: f"Answer {n}." in here.chat("ann").answers)
+        notes = [text for text in here.chat("ann").answers if text.startswith("_")]
+        assert [text.partition(":")[0] for text in notes] == ["_This conversation has grown long"]
+
+
+async def test_a_long_message_that_steers_a_turn_leads_to_a_summary_first(tmp_path: Path) -> None:
+    """It joins behind a batch, and is weighed with it. K11."""
+    async with small(tmp_path, busy="steer") as here:
+        here.model.say(f"State: {FACT}.", key=OF_A_SUMMARY, times=None)
+        for number in (1, 2):
+            await here.say("ann", f"{number}: {FILLING}")
+            await here.until(lambda n=number: len(answers(here)) == n)
+        hold = Holds()
+        here.bench.will("peek", hold)
+        here.model.call("peek", {"what": "the sky"}, round=0, key="look up")
+        await here.say("ann", "look up")
+        await here.until(lambda: here.bench.runs)
+        more = await here.say("ann", f"the sea too: {FILLING * 6}")
+        await here.platform.confirmed(more)
+        hold.release()
+        await here.until(lambda: answers(here)[-1].startswith("the sea too"))
         notes = [text for text in here.chat("ann").answers if text.startswith("_")]
         assert [text.partition(":")[0] for text in notes] == ["_This conversation has grown long"]
 

@@ -282,11 +282,6 @@ class EffectExecutor:
         """
         steered, language = progress.asks_again, self._turn.language
         edits, edited = await self._controls.take_held()
-        plain = entries.BatchAppended(
-            at=self._services.clock.now(),
-            context_heavy=steered
-            and await self._composer.is_heavy(self._session.history.spoken(*results)),
-        )
         near = nearing(progress) if steered else None
         told = () if near is None else (self._turn.says(as_note(near.to(language))),)
 
@@ -296,15 +291,20 @@ class EffectExecutor:
             words, joined = (
                 await self._controls.steering(self._opened.principal) if steered else ((), ())
             )
+            news = [one for one in (*edits, *words) if isinstance(one, entries.Steered)]
+            spoken = self._session.history.spoken(*results, *(one.user for one in news))
+            complete = entries.BatchAppended(
+                at=self._services.clock.now(),
+                context_heavy=steered and await self._composer.is_heavy(spoken),
+            )
             # A person who says something has news for a model that goes in circles.
-            is_steered = bool(edits or words)
-            complete = plain if is_steered else self._judged(plain)
+            complete = complete if news else self._judged(complete)
             said = (*told, *map(self._turn.says, notes), *marks)
             point = DurablePoint.HOUSEKEEPING if said else None
             return Transition(
                 events=(complete,),
                 # Made up of results that are on record, it may be made anew.
-                point=DurablePoint.STEERED if is_steered else point,
+                point=DurablePoint.STEERED if news else point,
                 journal=(complete, *edits, *words),
                 writes=(*edited, *said, *joined),
                 again=planned,
