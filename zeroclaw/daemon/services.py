@@ -151,10 +151,8 @@ class Services:
         self.rate_limiter = RateLimiter(context, self.conversations)
         self.mailboxes = Mailboxes(
             sessions=SessionCache(store, self._leases, clock),
-            leases=self._leases,
             turns=self.runner,
             group=group,
-            clock=clock,
             log=EventLog("mailbox"),
             predecessor=self.conversations.predecessor,
             debounce=Debounce(context, self.reassembly.left_s),
@@ -167,34 +165,25 @@ class Services:
             foundation, policy=self.policy, people=self.people, revocation=self.revocation
         )
         self.status = StatusOf(store, self._report)
-        commands = Commands(
-            context=context,
-            conversations=self.conversations,
-            requests=self.requests,
-            pair=self.pair,
-            grants=self.grants,
-            status=self.status,
-            budget=self.budget,
-            sources=self.sources,
-        )
-        self.ingress = Ingress(
+        planner = Planner(
             context,
-            strangers=self.strangers,
             conversations=self.conversations,
+            limiter=self.rate_limiter,
             reassembly=self.reassembly,
-            rate_limiter=self.rate_limiter,
-            planner=Planner(
-                context,
+            commands=Commands(
+                context=context,
                 conversations=self.conversations,
-                limiter=self.rate_limiter,
-                reassembly=self.reassembly,
-                commands=commands,
                 requests=self.requests,
-                turns=self.runner,
+                pair=self.pair,
+                grants=self.grants,
+                status=self.status,
+                budget=self.budget,
+                sources=self.sources,
             ),
-            commands=commands,
-            revocation=self.revocation,
+            requests=self.requests,
+            turns=self.runner,
         )
+        self.ingress = Ingress(context, self.strangers, planner, self.revocation)
         self.supervisor = Supervisor(
             admit=self.channels.noting(self.ingress.admit),
             clock=clock,

@@ -24,12 +24,9 @@ from zeroclaw.envelope import (
     Principal,
 )
 from zeroclaw.errors import AlreadyClaimed, ShuttingDown
-from zeroclaw.inbound.commands.registry import Commands
 from zeroclaw.inbound.context import InboundContext, Plan
-from zeroclaw.inbound.conversations import Conversations
-from zeroclaw.inbound.limiter import Passage, RateLimiter
+from zeroclaw.inbound.limiter import Passage
 from zeroclaw.inbound.planner import Planner
-from zeroclaw.inbound.reassembly import Reassembly
 from zeroclaw.inbound.revocation import Revocation
 from zeroclaw.inbound.strangers import Strangers
 from zeroclaw.store import Claim, Commit, DurablePoint, Put, Reads, RowKind, transact
@@ -60,11 +57,7 @@ class Ingress(Struct, eq=False):
 
     context: InboundContext
     strangers: Strangers
-    conversations: Conversations
-    reassembly: Reassembly
-    rate_limiter: RateLimiter
     planner: Planner
-    commands: Commands
     revocation: Revocation
     dropped: Counter[str] = field(default_factory=Counter[str])
     open: bool = True
@@ -80,13 +73,13 @@ class Ingress(Struct, eq=False):
         if not self.open:
             message = "zeroclaw is shutting down; the event is taken after the next start"
             raise ShuttingDown(message)
-        if envelope.overheard and not self.reassembly.expects(envelope):
+        if envelope.overheard and not self.planner.reassembly.expects(envelope):
             return Ignored()
         people, version = self.context.people, self.context.people.version
         principal = people.admit(envelope.address.channel, envelope.sender)
         async with (
             self.strangers.passing(principal),
-            self.rate_limiter.passing(envelope, principal) as passage,
+            self.planner.limiter.passing(envelope, principal) as passage,
         ):
             if passage is not None and passage.known:
                 return Duplicate()
@@ -128,7 +121,7 @@ class Ingress(Struct, eq=False):
         async def plan_it(_reads: Reads) -> tuple[Commit | None, Plan | None]:
             nonlocal plan
             if passage is not None and plan is not None:
-                self.conversations.forget(passage.conversation)
+                self.planner.conversations.forget(passage.conversation)
             plan = await self._planned(envelope, passage)
             if plan is None:
                 return None, None
@@ -149,7 +142,7 @@ class Ingress(Struct, eq=False):
             self.context.announce(Plan(conversation=None, wake=wake))
             return Duplicate()
         finally:
-            self.reassembly.settled(envelope, committed)
+            self.planner.reassembly.settled(envelope, committed)
         if committed is None:
             if passage is None and not isinstance(envelope.body, Moved):
                 self.dropped[envelope.address.channel] += 1
@@ -164,7 +157,7 @@ class Ingress(Struct, eq=False):
         if passage is None:
             if isinstance(envelope.body, Moved):
                 # The owner of a group need not be known, and its people go with it.
-                return await self.conversations.move(envelope.address, envelope.body.to)
+                return await self.planner.conversations.move(envelope.address, envelope.body.to)
             return await self.strangers.plan(envelope, is_known=False)
         principal, passage.joined = passage.principal, False
         if self.strangers.claim is not None:
@@ -172,24 +165,24 @@ class Ingress(Struct, eq=False):
             if plan is not None:
                 return plan
         # Before the limits: the rest of a message was counted with its beginning.
-        if (found := await self.reassembly.continuation(envelope)) is not None:
+        if (found := await self.planner.reassembly.continuation(envelope)) is not None:
             passage.joined = True
             return self.planner.join(envelope, principal, found)
         if envelope.overheard:
             return None
         is_answer = passage.lane == "answers"
-        if not is_answer and (plan := await self.rate_limiter.refusal(passage)) is not None:
+        if not is_answer and (plan := await self.planner.limiter.refusal(passage)) is not None:
             return plan
         plan = await self.planner.plan(envelope, principal)
         if is_answer and (plan is None or plan.idle):
-            return await self.rate_limiter.refusal(passage) or plan
+            return await self.planner.limiter.refusal(passage) or plan
         return plan
 
     async def _do(self, rest: Command, address: Address, principal: Principal) -> Command | None:
         """Do what is left of a command for another conversation; return what is left then."""
 
         async def planned(_reads: Reads) -> Plan:
-            plan = await self.commands.plan(rest, address, principal)
+            plan = await self.planner.commands.plan(rest, address, principal)
             # No command that starts a turn leaves a rest.
             return plan if isinstance(plan, Plan) else Plan(conversation=None)
 

@@ -11,14 +11,13 @@ from collections.abc import Awaitable, Callable
 
 from zeroclaw.backoff import BackOff
 from zeroclaw.channel import ChannelLog
-from zeroclaw.clock import Clock
 from zeroclaw.conversation.inbox import Waiting
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import Fenced
 from zeroclaw.inbound.reassembly import Debounce
 from zeroclaw.inbound.supervisor import contain, fault_line, pause
 from zeroclaw.turn.runner import TurnRunner
-from zeroclaw.turn.session import Leases, SessionCache
+from zeroclaw.turn.session import SessionCache
 from zeroclaw.value import Struct, field
 
 AGAIN = BackOff(first_s=1.0, longest_s=60.0)
@@ -32,10 +31,8 @@ class Mailboxes(Struct, kw_only=True, eq=False):
     """
 
     sessions: SessionCache
-    leases: Leases
     turns: TurnRunner
     group: asyncio.TaskGroup
-    clock: Clock
     log: ChannelLog
     predecessor: Callable[[ConversationId], Awaitable[ConversationId | None]]
     debounce: Debounce
@@ -117,7 +114,7 @@ class Mailboxes(Struct, kw_only=True, eq=False):
                 if error is None or not self._admitting:
                     return
                 if isinstance(error, Fenced):
-                    self.leases.lost(conversation)
+                    self.sessions.leases.lost(conversation)
                     return
                 failures += 1
                 why, wait_s = fault_line(error), AGAIN.wait_s(failures)
@@ -131,7 +128,7 @@ class Mailboxes(Struct, kw_only=True, eq=False):
                 # Others pass a conversation that can't go on now.
                 self._failing.add(conversation)
                 await self.look_again()
-                await pause(wait_s, clock=self.clock, group=self.group)
+                await pause(wait_s, clock=self.sessions.clock, group=self.group)
         finally:
             del self._open[conversation]
             self._failing.discard(conversation)

@@ -33,7 +33,7 @@ from zeroclaw.turn import entries
 from zeroclaw.turn.entries import Entry
 from zeroclaw.turn.journal import History, extend, folded, folded_end
 from zeroclaw.turn.signals import Event
-from zeroclaw.value import Value, replace
+from zeroclaw.value import Struct, Value, field, replace
 
 T = TypeVar("T")
 MOST_KEPT = 64
@@ -242,15 +242,15 @@ class ConversationSession:
         return happened
 
 
-class SessionCache:
+class SessionCache(Struct, eq=False):
     """Sessions that were left tidy, so that the next message needs no reading; the oldest go first."""
 
-    def __init__(self, store: Store, leases: Leases, clock: Clock) -> None:
-        """Keep none yet."""
-        self._store = store
-        self._leases = leases
-        self._clock = clock
-        self._kept: OrderedDict[ConversationId, tuple[ConversationSession, float]] = OrderedDict()
+    store: Store
+    leases: Leases
+    clock: Clock
+    _kept: OrderedDict[ConversationId, tuple[ConversationSession, float]] = field(
+        default_factory=OrderedDict[ConversationId, tuple[ConversationSession, float]]
+    )
 
     def __len__(self) -> int:
         """How many are kept."""
@@ -263,26 +263,26 @@ class SessionCache:
         # what was taken away by its age must not be sent to a model again.
         if (
             kept is not None
-            and kept.fence == await self._leases.fence_of(conversation)
+            and kept.fence == await self.leases.fence_of(conversation)
             and await kept.is_whole()
         ):
             return kept
-        return await open_session(self._store, self._leases, conversation)
+        return await open_session(self.store, self.leases, conversation)
 
     def leave(self, session: ConversationSession) -> None:
         """Keep a session on which nothing is under way and nothing failed."""
         session.was_left = True
-        self._kept[session.conversation] = (session, self._clock.monotonic())
+        self._kept[session.conversation] = (session, self.clock.monotonic())
         self._clear()
 
     async def keep(self) -> None:
         """Let go of those whose people have not come back, until cancelled."""
         while True:
-            await self._clock.sleep(LOOK_S)
+            await self.clock.sleep(LOOK_S)
             self._clear()
 
     def _clear(self) -> None:
-        latest = self._clock.monotonic() - KEPT_S
+        latest = self.clock.monotonic() - KEPT_S
         size_bytes = sum(session.journal_bytes for session, _ in self._kept.values())
         for conversation, (session, left_at) in list(self._kept.items()):
             is_much = len(self._kept) > MOST_KEPT or size_bytes > MOST_KEPT_BYTES
