@@ -68,14 +68,15 @@ class ConsoleReader:
     def __init__(self, context: ConsoleContext, chains: ChainChecker) -> None:
         """Hold where to look."""
         self._context = context
-        self._store = context.store
+        self._inbound = context.inbound
+        self._store = context.inbound.store
         self._chains = chains
 
     async def standing(self, told: str) -> PageState:
         """Return what every page shows; `told` is what the last form came to."""
         asked = await self._store.count(APPROVALS.where(state="pending"))
         waiting = {"approvals": asked, "people": len(await self._strangers())}
-        return PageState(waiting=waiting, halted=self._context.halted(), told=told)
+        return PageState(waiting=waiting, halted=self._inbound.policy.halted_by, told=told)
 
     # --- approvals, grants, people -------------------------------------------------------------
 
@@ -130,7 +131,7 @@ class ConsoleReader:
 
     async def grants(self) -> tuple[GrantShown, ...]:
         """Return what is granted and holds, the one that ends next first."""
-        now = self._context.explainer.clock.now()
+        now = self._inbound.clock.now()
         found = await self._store.select(GRANTS.where(limit=MOST_OPEN))
         read = [GRANTS.of(row) for row in found]
         holding = sorted((one for one in read if now < one.until), key=lambda one: one.until)
@@ -138,7 +139,7 @@ class ConsoleReader:
             [
                 GrantShown(
                     grant=one,
-                    line=self._context.redact(grants.describe(one, "en")),
+                    line=self._inbound.redact(grants.describe(one, "en")),
                     where=await self._where(one.conversation),
                 )
                 for one in holding
@@ -147,17 +148,17 @@ class ConsoleReader:
 
     async def faces(self) -> PeopleShown:
         """Return all who are known."""
-        config = self._context.explainer.settings.config
+        config = self._inbound.settings.config
         return PeopleShown(
             waiting=await self._strangers(),
-            known=self._context.explainer.people.stored,
+            known=self._inbound.people.stored,
             configured=config.people,
             allowed=[(name, one.allowed_users) for name, one in config.channels.items()],
-            local=self._context.explainer.people.local,
+            local=self._inbound.people.local,
         )
 
     async def _strangers(self) -> tuple[pairing.Stranger, ...]:
-        now = self._context.explainer.clock.now()
+        now = self._inbound.clock.now()
         found = await self._store.select(STRANGERS.where(state="waiting", limit=MOST_COUNTED))
         read = (STRANGERS.of(row) for row in found)
         is_open = (one for one in read if pairing.is_open(one, now))
@@ -211,7 +212,7 @@ class ConsoleReader:
 
     def _redacted(self, one: TranscriptItem) -> TranscriptItem:
         # People's own words are kept as they were said.
-        return replace(one, text=self._context.redact(one.text))
+        return replace(one, text=self._inbound.redact(one.text))
 
     async def _told(self, one: Conversation) -> ConversationSummary:
         store, here = self._store, one.id
@@ -246,7 +247,7 @@ class ConsoleReader:
         first = await self._store.select(INBOX.where(conversation=here, limit=LATELY))
         asked = (INBOX.of(row).content for row in first)
         said = next((one.text for one in asked if isinstance(one, Ask)), "")
-        return title_of(self._context.redact(said))
+        return title_of(self._inbound.redact(said))
 
     async def _state(self, here: ConversationId, inbox: Iterable[Row], *, is_queued: bool) -> State:
         if await self._store.select(APPROVALS.where(conversation=here, state="pending", limit=1)):
@@ -262,7 +263,7 @@ class ConsoleReader:
 
     async def usage(self) -> tuple[date, date, tuple[Used, ...]]:
         """Return the first and the last day that are shown, and what was used from one to the other."""
-        now = self._context.explainer.clock.now()
+        now = self._inbound.clock.now()
         first = first_day(now, DAYS)
         return first, now.date(), await used_since(self._store, first)
 

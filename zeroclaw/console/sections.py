@@ -111,7 +111,7 @@ class Sections:
         envelope = Envelope(
             address=chat,
             sender=Sender(id=chat.chat, verified=True, display=OPERATOR),
-            dedup=(f"console/{self._context.ids.token()}",),
+            dedup=(f"console/{self._context.inbound.ids.token()}",),
             body=Pressed(approval=ApprovalId(approval), choice=choice, reason=reason),
         )
         admission = await self._context.admit(envelope)

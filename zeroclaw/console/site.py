@@ -49,7 +49,10 @@ class Site:
         """Read the files of the page; blocks."""
         self._context = context
         self.chains = ChainChecker(
-            context.store, context.explainer.clock, changed=context.notifier.notify, log=context.log
+            context.inbound.store,
+            context.inbound.clock,
+            changed=context.notifier.notify,
+            log=context.log,
         )
         self._sections = Sections(context, self.chains)
         self._told: Recent[str, str] = Recent(MOST_TOLD)
@@ -113,7 +116,7 @@ class Site:
         except ZeroclawError as error:
             self._context.log("form_not_stored", section=section, why=str(error), level="warning")
             return PlainTextResponse("it could not be stored; try again", status_code=503)
-        key = self._context.ids.token()
+        key = self._context.inbound.ids.token()
         self._told[key] = told
         of = f"&of={quote(fields['check'])}" if fields.get("check") else ""
         where = f"{self._context.place.to(section)}?told={key}{of}"

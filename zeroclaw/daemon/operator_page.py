@@ -87,7 +87,7 @@ class OperatorPage(Struct, eq=False):
             ),
             chat=Address(channel=web, account="local", chat=OPERATOR, direct=True),
             notifier=self.notifier,
-            store=foundation.store,
+            inbound=services.context,
             explainer=Explainer(
                 settings=foundation.settings,
                 people=services.people,
@@ -98,13 +98,10 @@ class OperatorPage(Struct, eq=False):
                 clock=foundation.clock,
             ),
             transcript=services.transcript,
-            halted=lambda: services.policy.halted_by,
             sources=services.sources,
-            redact=foundation.start.checked.redactor.redact,
             admit=services.ingress.admit,
             pair=services.pair.console,
             grants=services.grants.console,
-            ids=foundation.ids,
             log=EventLog("console"),
         )
         site = Site(context)

@@ -11,8 +11,7 @@ from zeroclaw.daemon.config_check import CheckedConfig
 from zeroclaw.daemon.foundation import Foundation, Start, warn_of
 from zeroclaw.errors import ConfigError, Refused
 from zeroclaw.host.answers import Reloaded
-from zeroclaw.inbound.identity import People
-from zeroclaw.inbound.live_config import LivePolicy, allowed_of
+from zeroclaw.inbound.live_config import allowed_of
 from zeroclaw.inbound.revocation import Revocation
 from zeroclaw.value import Struct, field
 
@@ -31,15 +30,11 @@ class Reloader(Struct):
 
     Attributes:
         foundation: Whose settings are replaced.
-        policy: Follows the settings.
-        people: Likewise.
-        revocation: Ends what people have who are out.
+        revocation: Ends what people have who are out; its policy and its people follow the settings.
         waiting: What waits for a restart since it was last read.
     """
 
     foundation: Foundation
-    policy: LivePolicy
-    people: People
     revocation: Revocation
     waiting: tuple[str, ...] = ()
     _written: Config | None = None  # what the file said when it was last read
@@ -70,6 +65,7 @@ class Reloader(Struct):
     def _take(self, fresh: Start) -> Reloaded:
         """Put it in force, in one step without an await."""
         start, settings = self.foundation.start, self.foundation.settings
+        context = self.revocation.context
         before = self._written or start.written or start.config
         keys = changed_keys(before, fresh.config)
         live = tuple(key for key in keys if is_live(key))
@@ -80,12 +76,12 @@ class Reloader(Struct):
         settings.statements = fresh.checked.statements
         if fresh.places.skills == start.places.skills:
             settings.skills = fresh.checked.skills
-        self.people.configured(
+        context.people.configured(
             settings.config.people,
             allowed=allowed_of(settings.config),
             language=settings.config.language,
         )
-        self.policy.configured()
+        context.policy.configured()
         self.revocation.begin()
         self.waiting = (*others, *(key for key in secrets if key not in others))
         return Reloaded(

@@ -99,7 +99,7 @@ class Services:
         self.bus = Bus(
             lambda raised: self._turn_log("subscriber_failed", why=raised.line, level="warning")
         )
-        context = InboundContext(
+        self.context = context = InboundContext(
             store=store,
             clock=clock,
             ids=foundation.ids,
@@ -161,9 +161,7 @@ class Services:
         self.pair = PairCommand(context, self.requests)
         self.grants = GrantCommands(context)
         self.revocation = Revocation(context, group)
-        self.reloader = Reloader(
-            foundation, policy=self.policy, people=self.people, revocation=self.revocation
-        )
+        self.reloader = Reloader(foundation, self.revocation)
         self.status = StatusOf(store, self._report)
         planner = Planner(
             context,

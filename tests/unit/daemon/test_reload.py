@@ -255,9 +255,7 @@ async def test_without_a_file_there_is_nothing_to_read(world: World) -> None:
     async with world.running() as house:
         bare = replace(house.parts, start=replace(house.parts.start, reread=None))
         rooms = house.services
-        reloading = Reloader(
-            bare, policy=rooms.policy, people=rooms.people, revocation=rooms.revocation
-        )
+        reloading = Reloader(bare, rooms.revocation)
         with pytest.raises(NothingToRead, match=NO_FILE):
             await reloading.again()
 
@@ -293,12 +291,7 @@ async def test_what_a_file_leaves_to_be_found_is_no_change(world: World) -> None
         )
         rooms, settings = house.services, LiveConfig(start.config, ())
         parts = replace(house.parts, start=start, settings=settings)
-        reloading = Reloader(
-            parts,
-            policy=rooms.policy,
-            people=rooms.people,
-            revocation=rooms.revocation,
-        )
+        reloading = Reloader(parts, rooms.revocation)
         assert await reloading.again() == Reloaded(file="None", live=("autonomy",))
         assert await reloading.again() == Reloaded(file="None")
         assert (settings.config.provider, settings.config.autonomy) == (found, "full")
@@ -316,9 +309,7 @@ async def test_skills_are_read_again_where_they_were(world: World) -> None:
         rooms = house.services
         for now, skills in ((moved, ()), (fresh, (skill,))):
             again = replace(house.parts, start=replace(start, reread=lambda now=now: now))
-            reloader = Reloader(
-                again, policy=rooms.policy, people=rooms.people, revocation=rooms.revocation
-            )
+            reloader = Reloader(again, rooms.revocation)
             await reloader.again()
             assert settings.skills == skills
             assert tuple(rooms.offers.skills()) == skills
