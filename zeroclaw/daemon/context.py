@@ -53,8 +53,7 @@ def open_context_providers() -> tuple[ContextProvider, ...]:
     Raises:
         ConfigError: One can't be opened, or is called like another.
     """
-    found: list[ContextProvider] = []
-    names: set[str] = set()
+    found: dict[str, ContextProvider] = {}
     for package in plugins.names(plugins.CONTEXT_PROVIDERS):
         key = f"context.{package}"
         opener = plugins.load(plugins.CONTEXT_PROVIDERS, package, key=key)
@@ -63,13 +62,12 @@ def open_context_providers() -> tuple[ContextProvider, ...]:
             lambda made=made: [(one.spec.name, one) for one in made()], package, key=key
         )
         for name, one in opened:
-            if name in names or name in OURS:
+            if name in found or name in OURS:
                 raise ConfigError(
                     (f"{key}: `{name}` is a context provider already; uninstall one of the two",)
                 )
-            names.add(name)
-            found.append(one)
-    return tuple(found)
+            found[name] = one
+    return tuple(found.values())
 
 
 OURS = frozenset(

@@ -15,7 +15,6 @@ from zeroclaw.gate.policy import configured
 from zeroclaw.gate.ruling import Explained
 from zeroclaw.host import plugins
 from zeroclaw.host.clock import SystemClock
-from zeroclaw.host.places import Places
 from zeroclaw.inbound.commands.explain import Explainer
 from zeroclaw.inbound.commands.halt import last_halt
 from zeroclaw.inbound.identity import People
@@ -59,12 +58,19 @@ async def explain(
         StoreUnusable: There is a store, and it can't be read.
     """
     config, places = loaded.config, loaded.places
+    settings = LiveConfig(config, configured(config.policy.statement))
+    policy = LivePolicy(settings)
     async with AsyncExitStack() as stack:
         offered, no_shell = await offered_here(config, stack)
         people = await asyncio.to_thread(_people, config)
-        policy = await _in_force(config, places, people)
+        # A halt and who was revoked are in the store, if there is one.
+        if await asyncio.to_thread((places.data / FILE_NAME).is_file):
+            kept = await stack.enter_async_context(open_for_looking(places.data))
+            await learn_stored(kept, people)
+            policy.halt(await last_halt(kept))
+        policy.revoke(people.revoked)
         explainer = Explainer(
-            settings=LiveConfig(config, ()),
+            settings=settings,
             people=people,
             policy=policy,
             protected=await asyncio.to_thread(protected_in, places),
@@ -92,14 +98,3 @@ def _people(config: Config) -> People:
         if settings.enabled and (kind := config.kind_of(name)) in kinds
     }
     return people_of(config, channels)
-
-
-async def _in_force(config: Config, places: Places, people: People) -> LivePolicy:
-    """Return the policy with the halt and the revoked that the store knows; people learn them."""
-    policy = LivePolicy(LiveConfig(config, configured(config.policy.statement)))
-    if await asyncio.to_thread((places.data / FILE_NAME).is_file):
-        async with open_for_looking(places.data) as kept:
-            await learn_stored(kept, people)
-            policy.halt(await last_halt(kept))
-    policy.revoke(people.revoked)
-    return policy
