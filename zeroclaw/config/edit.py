@@ -5,6 +5,7 @@ this one key changed. A new key goes below the last one of its table: behind it 
 and comments that are about the next table, and those stay with that one.
 """
 
+import re
 import tomllib
 from collections.abc import Callable, Mapping, MutableMapping, MutableSequence
 from typing import cast
@@ -17,16 +18,19 @@ from zeroclaw.errors import ConfigError
 
 Keys = tuple[str, ...]
 
+_ENTRY = re.compile(r"\[(\d+)\](?=[.\[]|$)")
+
 
 def keys_of(dotted: str) -> Keys:
-    """Split a key path as TOML does, so that a part may stand in quotes.
+    """Split a key path as TOML does, so that a part may stand in quotes; an entry is `.0` or `[0]`.
 
     Raises:
         ConfigError: It is none.
     """
     found: list[str] = []
+    plain = _ENTRY.sub(r".\1", dotted)
     try:
-        table: object = tomllib.loads(f"{dotted} = 0") if "\n" not in dotted else None
+        table: object = tomllib.loads(f"{plain} = 0") if "\n" not in dotted else None
     except tomllib.TOMLDecodeError:
         table = None
     while isinstance(table, dict):
