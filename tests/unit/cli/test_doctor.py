@@ -157,6 +157,16 @@ def test_a_database_that_is_none_fails(tmp_path: Path) -> None:
     assert (code, told["store"][0], told["disk"][0]) == (1, "fail", "ok")
 
 
+def test_a_database_of_a_newer_release_fails(tmp_path: Path) -> None:
+    """No daemon of this one starts on it."""
+    opened = open_for_writing(tmp_path / "data")
+    opened.connection.execute("PRAGMA user_version = 99")
+    opened.close()
+    code, told = doctor(tmp_path, SCRIPT.format(script=tmp_path / "s.toml"))
+    assert (code, told["store"][0]) == (1, "fail")
+    assert "was written by a newer zeroclaw: it has schema 99" in told["store"][1]
+
+
 def test_a_local_model_that_is_not_there_fails(tmp_path: Path) -> None:
     """Nothing is loaded to find that out; a kind that can't be opened fails as well."""
     code, told = doctor(tmp_path, f'kind = "local"\nmodel_file = "{tmp_path}/no.gguf"\n')

@@ -48,15 +48,18 @@ def back_up(directory: Path, to: Path, *, files: Iterable[str], progress: Progre
         shutil.rmtree(unfinished, ignore_errors=True)
         unfinished.mkdir(mode=0o700, parents=True)
         _copy_database(source, unfinished / FILE_NAME, progress)
+        _check(unfinished / FILE_NAME, source, "put an older backup in its place, none was made")
         for name in files:
             if (directory / name).is_file():
                 _copy_file(directory / name, unfinished / name)
         _sync(unfinished)
         unfinished.rename(to)
         _sync(to.parent)
-    except (sqlite3.Error, OSError) as error:
-        # The reading side never writes, so what goes wrong does so where the copy is made.
+    except (sqlite3.Error, OSError, StoreUnusable) as error:
         shutil.rmtree(unfinished, ignore_errors=True)
+        if isinstance(error, StoreUnusable):
+            raise
+        # The reading side never writes, so what goes wrong does so where the copy is made.
         raise unusable(error, to) from error
 
 
@@ -96,7 +99,7 @@ def restore(
         if target.exists() and not overwrite:
             message = f"`{directory}` holds data already; `--force` replaces it, and it is lost"
             raise StoreUnusable(message)
-        _check(copy)
+        _check(copy, copy, "take another backup, nothing was replaced")
         _copy_file(copy, fresh)
         with closing(sqlite3.connect(fresh, isolation_level=None)) as connection:
             for row in rows:
@@ -147,18 +150,24 @@ def _reading(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
 
 
-def _check(copy: Path) -> None:
-    """Refuse a database that is damaged, another program's, or of a newer release."""
+def _check(copy: Path, named: Path, remedy: str) -> None:
+    """Refuse a database that is damaged, another program's, or of a newer release.
+
+    Args:
+        copy: It.
+        named: Which file a person is told of.
+        remedy: What to do where it is damaged.
+    """
     try:
         # It is not written, and nothing may be made beside it: it may be on a read-only disk.
         uri = f"{copy.absolute().as_uri()}?mode=ro&immutable=1"
         with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as connection:
-            schema = schema_of(connection, copy, shipped())
+            schema = schema_of(connection, named, shipped())
             found: list[tuple[str]] = connection.execute("PRAGMA integrity_check(1)").fetchall()
     except sqlite3.Error as error:
-        raise unusable(error, copy) from error
+        raise unusable(error, named) from error
     if found[0][0] != "ok" or schema == 0:
-        message = f"`{copy}` is damaged; take another backup, nothing was replaced"
+        message = f"`{named}` is damaged; {remedy}"
         raise StoreUnusable(message)
 
 

@@ -12,7 +12,7 @@ goes to the thread, and so does one that finds the file locked.
 import asyncio
 import sqlite3
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, closing, suppress
 from datetime import datetime
 from pathlib import Path
 from queue import SimpleQueue
@@ -24,6 +24,7 @@ from zeroclaw.store import LogEntry, LogKind, Query, Row, RowKind
 from zeroclaw.stores.off_the_record import is_reference
 from zeroclaw.stores.sqlite import statements
 from zeroclaw.stores.sqlite.files import FILE_NAME, open_for_reading, unusable
+from zeroclaw.stores.sqlite.schema import schema_of, shipped
 from zeroclaw.value import replace
 
 READS_IN_A_ROW = 32
@@ -265,6 +266,18 @@ class _Looking(StoreReads):
         return tuple(one for one in found if not is_reference(one.body))
 
 
+def _check(directory: Path) -> None:
+    path = directory / FILE_NAME
+    if not path.is_file():
+        message = f"`{directory}` holds no data yet; start zeroclaw with `zeroclaw run`"
+        raise StoreUnusable(message)
+    with closing(open_for_reading(directory)) as connection:
+        try:
+            schema_of(connection, path, shipped())
+        except sqlite3.Error as error:
+            raise unusable(error, path) from error
+
+
 @asynccontextmanager
 async def open_for_looking(directory: Path) -> AsyncGenerator[StoreReads]:
     """Read the store of a data directory, whether a daemon runs or not.
@@ -272,11 +285,9 @@ async def open_for_looking(directory: Path) -> AsyncGenerator[StoreReads]:
     What is said off the record is not found.
 
     Raises:
-        StoreUnusable: There is none, or it can't be read.
+        StoreUnusable: There is none, it can't be read, or it is of a newer release.
     """
-    if not await asyncio.to_thread((directory / FILE_NAME).is_file):
-        message = f"`{directory}` holds no data yet; start zeroclaw with `zeroclaw run`"
-        raise StoreUnusable(message)
+    await asyncio.to_thread(_check, directory)
     reader = ReaderThread(directory)
     reader.start()
     try:

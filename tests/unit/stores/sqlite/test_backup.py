@@ -140,6 +140,23 @@ def test_a_copy_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["data"]
 
 
+def test_a_damaged_store_gives_no_backup(tmp_path: Path) -> None:
+    """It could not be restored, and would push out the last one that can."""
+    data = tmp_path / "data"
+    keep(data, "a")
+    damage(data)
+    with pytest.raises(StoreUnusable, match=f"^`{data / FILE_NAME}` is damaged; "):
+        back_up(data, tmp_path / "copy", files=(), progress=quietly)
+    assert [path.name for path in tmp_path.iterdir()] == ["data"]
+
+
+def damage(place: Path) -> None:
+    """Have a page of a store hold nothing of it."""
+    body = bytearray((place / FILE_NAME).read_bytes())
+    body[8192:12288] = b"\xff" * 4096
+    (place / FILE_NAME).write_bytes(body)
+
+
 # --- putting it back ------------------------------------------------------------------------------
 
 
@@ -204,9 +221,7 @@ def test_a_damaged_backup_replaces_nothing(tmp_path: Path) -> None:
     """It is looked through whole first."""
     copy, data = backed_up(tmp_path), tmp_path / "data"
     keep(data, "new")
-    body = bytearray((copy / FILE_NAME).read_bytes())
-    body[8192:12288] = b"\xff" * 4096
-    (copy / FILE_NAME).write_bytes(body)
+    damage(copy)
     with pytest.raises(StoreUnusable):
         restore(copy, data, files=FILES, overwrite=True)
     assert kept(data) == ["new"]
