@@ -76,6 +76,11 @@ def count(connection: sqlite3.Connection, query: Query) -> int:
     return found[0][0]
 
 
+def absent(connection: sqlite3.Connection) -> frozenset[RowKind]:
+    """Return the kinds of which there is no row."""
+    return frozenset(one for one in RowKind if not select(connection, Query(kind=one, limit=1)))
+
+
 def read_log(
     connection: sqlite3.Connection, log: LogKind, stream: str, *, after: int, limit: int
 ) -> tuple[LogEntry, ...]:

@@ -35,6 +35,7 @@ from zeroclaw.store import (
 from zeroclaw.stores.sqlite import open_store, statements
 from zeroclaw.stores.sqlite.files import FILE_NAME
 from zeroclaw.stores.sqlite.reader import NEAR_STEPS, READS_IN_A_ROW
+from zeroclaw.value import replace
 
 # --- what a caller can get wrong ------------------------------------------------------------------
 
@@ -62,10 +63,34 @@ async def test_what_can_not_be_stored_refuses_one_commit_and_nobody_else(
 async def test_a_query_for_what_can_not_be_stored_refuses_only_itself(tmp_path: Path) -> None:
     """The reader goes on."""
     async with aclosing(await open_store(tmp_path, clock=ManualClock())) as store:
+        await store.commit(chore(counter("b")))
         with pytest.raises(StoreRefused):
             await store.get(RowKind.COUNTER, "\ud800")
 
         assert await store.get(RowKind.COUNTER, "a") is None
+
+
+async def test_what_there_is_no_row_of_is_not_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until there is one, which may be there already when a store is opened."""
+    asked = list[str]()
+
+    def noted(_: sqlite3.Connection, kind: RowKind, key: str) -> None:
+        asked.append(f"{kind} {key}")
+
+    async with aclosing(await open_store(tmp_path, clock=ManualClock())) as store:
+        await store.commit(chore(counter("a")))
+    monkeypatch.setattr(statements, "get", noted)
+    async with aclosing(await open_store(tmp_path, clock=ManualClock())) as store:
+        await store.get(RowKind.NOTE, "a")
+        await store.get(RowKind.COUNTER, "a")
+        assert asked == ["counter a"]
+        assert await store.select(Query(kind=RowKind.NOTE)) == ()
+        await store.commit(chore(replace(counter("b"), kind=RowKind.NOTE)))
+        assert [row.key for row in await store.select(Query(kind=RowKind.NOTE))] == ["b"]
+        await store.get(RowKind.NOTE, "b")
+        assert asked == ["counter a", "note b"]
 
 
 async def test_a_row_that_is_locked_is_waited_for_by_the_thread(
@@ -98,9 +123,9 @@ async def test_a_long_query_is_broken_off_and_goes_to_the_thread(
         asked.append(threading.current_thread().name)
         return select(connection, query)
 
-    monkeypatch.setattr(statements, "select", noted)
     rows = [counter(f"{number:04}") for number in range(NEAR_STEPS)]
     async with aclosing(await open_store(tmp_path, clock=ManualClock())) as store:
+        monkeypatch.setattr(statements, "select", noted)
         await store.commit(chore(*rows))
         for _ in range(NEAR_STEPS):
             assert len(await store.select(Query(kind=RowKind.COUNTER, limit=1))) == 1
@@ -124,6 +149,7 @@ async def test_who_reads_row_after_row_lets_others_in(tmp_path: Path) -> None:
         aclosing(await open_store(tmp_path, clock=ManualClock())) as store,
         asyncio.TaskGroup() as group,
     ):
+        await store.commit(chore(counter("a")))
         beside = group.create_task(others())
         for number in range(10 * READS_IN_A_ROW):
             await store.get(RowKind.COUNTER, str(number))
@@ -225,9 +251,9 @@ async def test_a_fault_in_the_reader_is_told_to_everybody_who_waits(
     async with aclosing(await open_store(tmp_path, clock=ManualClock())) as store:
         with pytest.raises(StoreUnusable, match="stopped by a fault; restart zeroclaw"):
             await store.check()
+        await store.commit(chore(counter("a")))
         with pytest.raises(StoreUnusable):
             await store.get(RowKind.COUNTER, "a")
-        await store.commit(chore(counter("a")))
     await asyncio.to_thread(printed.wait)
     monkeypatch.undo()
 
