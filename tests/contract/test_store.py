@@ -34,6 +34,28 @@ from zeroclaw.store import (
     Store,
 )
 
+
+class Filters(TypedDict, total=False):
+    """The keyword arguments of a query."""
+
+    conversation: ConversationId
+    state: str
+    place: str
+    due_before: datetime
+    after: str
+    newest_first: bool
+    limit: int
+
+
+class Columns(TypedDict, total=False):
+    """What a row is found by."""
+
+    conversation: ConversationId
+    place: str
+    due_at: datetime
+    state: str
+
+
 # --- rows -----------------------------------------------------------------------------------------
 
 
@@ -89,6 +111,46 @@ async def test_each_put_makes_the_version_one_more(kept: Implementation, tmp_pat
         assert await store.get(RowKind.COUNTER, "a") == Row(
             kind=RowKind.COUNTER, key="a", version=3, body=b"3"
         )
+
+
+@every_store
+@pytest.mark.parametrize("expect", [None, 1])
+@pytest.mark.parametrize(
+    ("changed", "before"),
+    [
+        ({}, {"state": "gone"}),
+        ({"conversation": THERE}, {"conversation": HERE}),
+        ({"place": "q"}, {"place": "p"}),
+        ({"due_at": LATER}, {"due_before": LATER}),
+        ({"state": "new"}, {"state": "old"}),
+    ],
+)
+async def test_a_row_is_found_by_what_it_was_put_with_last(
+    kept: Implementation,
+    tmp_path: Path,
+    expect: int | None,
+    changed: Columns,
+    before: Filters,
+) -> None:
+    """Whichever of its columns changes, or none."""
+    first = Columns(conversation=HERE, place="p", due_at=EPOCH, state="old")
+    last = Columns(**(first | changed))
+    async with kept.opened(tmp_path, ManualClock()) as store:
+        await store.commit(chore(Put(kind=RowKind.OUTBOX, key="a", body=b"1", **first)))
+        again = Put(kind=RowKind.OUTBOX, key="a", body=b"2", expect=expect, **last)
+        await store.commit(chore(again))
+
+        row = Row(kind=RowKind.OUTBOX, key="a", version=2, body=b"2", **last)
+        assert await store.get(RowKind.OUTBOX, "a") == row
+        here = Query(
+            kind=RowKind.OUTBOX,
+            conversation=row.conversation,
+            place=row.place,
+            due_before=LATER + timedelta(seconds=1),
+            state=row.state,
+        )
+        assert await store.select(here) == (row,)
+        assert await store.select(Query(kind=RowKind.OUTBOX, **before)) == ()
 
 
 @every_store
@@ -193,18 +255,6 @@ async def put_outbox(store: Store) -> None:
             Put(kind=RowKind.INBOX, key="0", body=b"", conversation=HERE, state="x", place="p"),
         )
     )
-
-
-class Filters(TypedDict, total=False):
-    """The keyword arguments of a query."""
-
-    conversation: ConversationId
-    state: str
-    place: str
-    due_before: datetime
-    after: str
-    newest_first: bool
-    limit: int
 
 
 class Counted(TypedDict, total=False):
