@@ -13,11 +13,12 @@ from pathlib import Path
 
 from zeroclaw.errors import StoreUnusable
 from zeroclaw.store import Put
-from zeroclaw.stores.sqlite.files import FILE_NAME, lock_directory, unusable
+from zeroclaw.stores.sqlite.files import FILE_NAME, lock_directory, primary_code, unusable
 from zeroclaw.stores.sqlite.schema import schema_of, shipped
 from zeroclaw.stores.sqlite.statements import put
 
 _PAGES_AT_ONCE = 1024  # so that progress is seen; the moment stays the same
+_OF_WHAT_IS_READ = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _BESIDE = ("-wal", "-shm", "-journal")
 
 Progress = Callable[[int, int], None]
@@ -59,8 +60,9 @@ def back_up(directory: Path, to: Path, *, files: Iterable[str], progress: Progre
         shutil.rmtree(unfinished, ignore_errors=True)
         if isinstance(error, StoreUnusable):
             raise
-        # The reading side never writes, so what goes wrong does so where the copy is made.
-        raise unusable(error, to) from error
+        # The reading side never writes, so all else goes wrong where the copy is made.
+        is_read = isinstance(error, sqlite3.Error) and primary_code(error) in _OF_WHAT_IS_READ
+        raise unusable(error, source if is_read else to) from error
 
 
 def restore(

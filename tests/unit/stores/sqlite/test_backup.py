@@ -135,7 +135,7 @@ def test_a_copy_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
     data = tmp_path / "data"
     keep(data, "a")
     (data / FILE_NAME).write_bytes(b"my diary\n" * 1000)
-    with pytest.raises(StoreUnusable):
+    with pytest.raises(StoreUnusable, match=f"^`{data / FILE_NAME}` is not an SQLite database; "):
         back_up(data, tmp_path / "copy", files=(), progress=quietly)
     assert [path.name for path in tmp_path.iterdir()] == ["data"]
 
