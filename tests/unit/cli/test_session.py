@@ -413,7 +413,7 @@ async def test_without_a_daemon_or_a_terminal_it_says_so(tmp_path: Path) -> None
     with pytest.raises(Unreachable):
         await Sitting(tmp_path, bot, PIPE).run()
     async with control_socket(tmp_path):
-        with pytest.raises(NoTerminal, match=r"is `\[channels.terminal\]` on"):
+        with pytest.raises(NoTerminal, match=r"set `channels\.terminal\.enabled` to true"):
             await Sitting(tmp_path, bot, PIPE).run()
 
 

@@ -106,7 +106,8 @@ class Link(Struct):
                     break  # the daemon is coming up, and its socket answers before the channel
                 if "type" not in line:
                     message = (
-                        f"{line.get('error', 'it said nothing')}; is `[channels.terminal]` on?"
+                        "the running daemon has no channel `terminal`; set "
+                        "`channels.terminal.enabled` to true, and start it again"
                     )
                     raise NoTerminal(message)
                 has_stood = has_stood or line["type"] == "live"
