@@ -204,8 +204,7 @@ class EmailChannel:
     def _decoded_again(self, fetched: Fetched, known: Sequence[TranscriptItem]) -> Taken | Passed:
         """Return what a mail means beside what the bot said in its thread, by either part of it."""
         said = [one.text for one in known if one.kind != "person"][-MOST_KNOWN:]
-        texts = [*said, *(render.markdown(one).plain for one in said)]
-        return decode.decoded(fetched, self._me, texts)
+        return decode.decoded(fetched, self._me, [*said, *filter(None, map(render.unlike, said))])
 
     async def _follow(self, mailbox: Mailbox, uid: int, event: Taken, admission: Admission) -> None:
         """Tell the server that a mail was received, and the sender what came of it."""

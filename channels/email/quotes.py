@@ -18,7 +18,7 @@ wrote itself.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 
 MOST_LINES = 20_000
 """What comes after is nobody's own words."""
@@ -26,7 +26,7 @@ MOST_LINE_CHARS = 1_000
 """A longer one leads nothing in."""
 RUN_WORDS = 8
 """Of so many in a row two people do not happen to write the same."""
-_WORD = re.compile(r"(?:(?![\u3040-\uffff])\w)+|\w")  # where words are not parted, each sign is one
+_WORD = re.compile(r"[^\W\u3040-\uffff]+|\w")  # where words are not parted, each sign is one
 _LEAD_LINES = 3  # over which a long "On … wrote:" is wrapped
 _HEADER_LINES = 8
 _SIGNATURE_LINES = 15
@@ -89,14 +89,15 @@ def without_known(own: str, known: Iterable[str]) -> str:
     A line is somebody else's that has a part in a run of words which stand in another text just so,
     whatever lines it was wrapped into, and with whatever markup.
     """
-    runs = {run for text in known for _, run in _runs(_words(text))}
     lines = own.split("\n")
     words = [(word, at) for at, line in enumerate(lines) for word in _words(line)]
+    mine = {word for word, _ in words}
+    runs = {run for text in known for _, run in _runs(_words(text), mine)}
     taken = {
         at
-        for first, run in _runs([word for word, _ in words])
+        for end, run in _runs([word for word, _ in words], mine)
         if run in runs
-        for _, at in words[first : first + RUN_WORDS]
+        for _, at in words[end - RUN_WORDS : end]
     }
     return "\n".join(line for at, line in enumerate(lines) if at not in taken).strip()
 
@@ -105,9 +106,13 @@ def _words(text: str) -> list[str]:
     return _WORD.findall(text.casefold())
 
 
-def _runs(words: Sequence[str]) -> Iterator[tuple[int, str]]:
-    for first in range(len(words) - RUN_WORDS + 1):
-        yield first, " ".join(words[first : first + RUN_WORDS])
+def _runs(words: Sequence[str], of: Container[str]) -> Iterator[tuple[int, str]]:
+    """Yield the runs that are made of some words alone, which few are, and where they end."""
+    length = 0
+    for end, word in enumerate(words, 1):
+        length = length + 1 if word in of else 0
+        if length >= RUN_WORDS:
+            yield end, " ".join(words[end - RUN_WORDS : end])
 
 
 def _ends_all(lines: Sequence[str], at: int) -> bool:

@@ -62,6 +62,8 @@ _BLANKS = re.compile(r"\s+")
 _RISKY = re.compile(r"[\[*_`~<!]")
 MOST_RISKY = 5_000
 MOST_LEVELS = 12
+# Of what is written so, other words may be read than stand there.
+_UNLIKE = re.compile(r"[\[<&\\_|]|`{3}|~{3}|\d[.)](?!\S)|\w[*~`]+\w")
 MOST_READ = 16
 """Texts whose HTML is kept from when they are rendered, which may be in a thread, until they are sent."""
 _TAGS = frozenset(
@@ -86,6 +88,12 @@ def markdown(text: str) -> Rendered:
     """Return a text as it stands in the plain part of a mail; its plain form is what its HTML says."""
     body = _unsigned(_storable(text))
     return Rendered(body=body, plain=_unsigned(_read(body)[0]))
+
+
+def unlike(text: str) -> str:
+    """Return a text as people read it, empty where that is word by word what was written."""
+    is_read = len(_RISKY.findall(text)) <= MOST_RISKY and _UNLIKE.search(text)
+    return _words(_parser().parse(text)) if is_read else ""
 
 
 def answer(

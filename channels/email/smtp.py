@@ -31,7 +31,6 @@ MOST_AT_ONCE = 4
 CALL_S = 60.0
 WAITS_S = 30.0
 """For the next mail; servers wait for five minutes (RFC 5321, 4.5.3.2.7), with a process for each."""
-_UNAVAILABLE = 421
 _NO_MECHANISM = 504
 _NEEDS_LOGIN = frozenset({530, 534, 535, 538})
 _PERMANENT = 500

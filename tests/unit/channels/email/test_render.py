@@ -365,3 +365,21 @@ def test_every_text_travels_whole(text: str) -> None:
     got = part.get_content().replace("\r\n", "\n")
     assert got.removesuffix("\n") == rendered.body.removesuffix("\n")
     assert "<script" not in unescape(rich(text)).lower() or "<script" in text.lower()
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("The **shop** opens at `eight`.\n\n- then\n- or never", ""),
+        ("*" * (render.MOST_RISKY + 1) + "[a](http://b.example)", ""),
+        ("see [the page](https://a.example/b)", "see the page"),
+        ("```python\nprint(1)\n```", "print(1)"),
+        ("1. one\n2. two", "one\ntwo"),
+        ("a&amp;b", "a&b"),
+        ("non**sense**", "nonsense"),
+        ("| a |\n|---|\n| b | c |", "a\nb"),
+    ],
+)
+def test_what_reads_as_other_words_than_were_written_is_read(text: str, read: str) -> None:
+    """So that what a mail repeats of an answer is known in either form, and few are read for that."""
+    assert "\n".join(render.unlike(text).split("\n")[:2]).strip() == read
