@@ -8,18 +8,17 @@ daemon says that it is stored, and write it again after a kill, as the program d
 import asyncio
 import itertools
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, TypeVar, cast
 
 from tests.emulators.model_server import ModelServer
-from tests.faults.forked import COMMAND, forked
+from tests.faults.forked import COMMAND
 from tests.faults.stage import Asked, Card, Deed, Open, Shown, Stage, WithDirectChats
+from tests.journeys.backstage import backstage
 from tests.journeys.bench import Bench
-from tests.journeys.configuration import merged, toml
 from tests.journeys.daemon_process import PATIENCE_S, DaemonProcess
-from tests.journeys.world import daemon_environment, one_failure, usual_tables
 from zeroclaw import Choice
 from zeroclaw.cli.chat.connection import Line, Link
 from zeroclaw.errors import NeedsOperator
@@ -226,26 +225,12 @@ def on_local(name: str, client: Callable[[Path], Client], channel: Mapping[str, 
     @asynccontextmanager
     async def opened(directory: Path, environment: Mapping[str, str]) -> AsyncGenerator[Stage]:
         changed = asyncio.Event()
-        async with AsyncExitStack() as stack:
-            stack.enter_context(one_failure())
-            model = await stack.enter_async_context(ModelServer())
-            bench = await stack.enter_async_context(Bench(changed.set))
-            group = await stack.enter_async_context(asyncio.TaskGroup())
+        async with backstage(directory, ModelServer(), changed.set) as behind:
             own = {"channels": {name: {"enabled": True, **channel}}}
-            path = directory / "zeroclaw.toml"
-            path.write_text(toml(merged(usual_tables(directory, model), own)), encoding="utf-8")
-            daemon = DaemonProcess(
-                group=group,
-                config=path,
-                log=directory / "stderr.log",
-                environment=daemon_environment(directory, bench) | dict(environment),
-                changed=changed.set,
-                command=COMMAND,
-                launch=forked,
-            )
-            here = _Opened(model=model, bench=bench, daemon=daemon)
+            daemon = behind.daemon(own, environment=environment, command=COMMAND)
+            here = _Opened(model=behind.model, bench=behind.bench, daemon=daemon)
             stage = OnLocal(here, directory, changed, client(directory / "data"))
-            following = group.create_task(stage.follow())
+            following = behind.group.create_task(stage.follow())
             try:
                 yield stage
             finally:

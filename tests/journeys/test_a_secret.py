@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.journeys.backstage import KNOWN_SECRET, MODEL_KEY
 from tests.journeys.bench import Returns
-from tests.journeys.world import KNOWN_SECRET, MODEL_KEY, World, world
+from tests.journeys.world import World, world
 
 pytestmark = pytest.mark.slow
 

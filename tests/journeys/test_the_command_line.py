@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.journeys.backstage import KNOWN_SECRET
 from tests.journeys.daemon_process import PROGRAM
 from tests.journeys.test_receipts import FORGED, true_receipt
-from tests.journeys.world import KNOWN_SECRET, World, world
+from tests.journeys.world import World, world
 
 pytestmark = pytest.mark.slow
 

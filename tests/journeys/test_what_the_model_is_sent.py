@@ -7,8 +7,9 @@ from typing import cast
 import msgspec
 import pytest
 
+from tests.journeys.backstage import KNOWN_SECRET
 from tests.journeys.test_tools_and_skills import SKILL, lay
-from tests.journeys.world import KNOWN_SECRET, world
+from tests.journeys.world import world
 
 pytestmark = pytest.mark.slow
 

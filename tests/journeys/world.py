@@ -9,10 +9,8 @@ Ann and Bob may write to the bot; Olga is an operator; Mallory is a stranger. Th
 one, so journeys configure short times and wait for what happens, never for time.
 """
 
-import asyncio
-import os
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -23,8 +21,8 @@ from zeroclaw_test_platform.platform import Platform
 
 from tests.emulators.model_server import ModelServer
 from tests.faults.forked import PRODUCT, forked
+from tests.journeys.backstage import backstage, ending_well, people
 from tests.journeys.bench import Bench
-from tests.journeys.configuration import WITHOUT_DEFAULT_CHANNELS, merged, toml
 from tests.journeys.daemon_process import (
     PATIENCE_S,
     DaemonProcess,
@@ -32,9 +30,6 @@ from tests.journeys.daemon_process import (
 )
 from zeroclaw import Choice
 
-MODEL_KEY = "sk-journey-0123456789abcdefghij"
-# Known only because its variable is named like a secret; no pattern would find it.
-KNOWN_SECRET = "correct horse battery 7431"
 T = TypeVar("T")
 
 
@@ -118,17 +113,6 @@ class World:
         ]
 
 
-@contextmanager
-def one_failure() -> Generator[None]:
-    """Let a lone failure inside a task group stand for itself."""
-    try:
-        yield
-    except ExceptionGroup as group:
-        if len(group.exceptions) == 1:
-            raise group.exceptions[0] from None
-        raise
-
-
 @asynccontextmanager
 async def world(
     directory: Path,
@@ -151,104 +135,40 @@ async def world(
         launch: How it is started.
         config: Tables of the configuration, laid over the usual ones.
     """
-    async with AsyncExitStack() as stack:
-        stack.enter_context(one_failure())
-        model = await stack.enter_async_context(ModelServer())
-        server = await stack.enter_async_context(Platform(**(platform or {})))
+    async with (
+        Platform(**(platform or {})) as server,
+        backstage(directory, ModelServer(), server.wake) as behind,
+    ):
         server.patience_s = PATIENCE_S
-        bench = await stack.enter_async_context(Bench(server.wake))
-        group = await stack.enter_async_context(asyncio.TaskGroup())
-        path = directory / "zeroclaw.toml"
-        usual = merged(usual_tables(directory, model), _of_platform(server))
-        tables = merged(usual, config)
-        path.write_text(toml(tables), encoding="utf-8")
-        daemon = DaemonProcess(
-            group=group,
-            config=path,
-            log=directory / "stderr.log",
-            environment=daemon_environment(directory, bench) | dict(environment or {}),
-            changed=server.wake,
+        daemon = behind.daemon(
+            _of_platform(server),
+            config,
+            environment=environment or {},
             command=command,
             launch=launch,
         )
         here = World(
             platform=server,
-            model=model,
-            bench=bench,
+            model=behind.model,
+            bench=behind.bench,
             daemon=daemon,
             directory=directory,
-            config=path,
+            config=directory / "zeroclaw.toml",
         )
-        try:
+        async with ending_well(daemon, {}, server.transcript):
             if start:
                 await daemon.start()
                 await here.until(lambda: server.connected)
             yield here
-            if daemon.is_running:
-                assert await daemon.terminate() == 0, "told to end, it ends well, whatever is open"
-        except AssertionError as error:
-            error.add_note(f"{server.transcript()}\n{daemon.account()}")
-            raise
-        finally:
-            await daemon.kill()
-
-
-def usual_tables(directory: Path, model: ModelServer) -> dict[str, object]:
-    """Return the configuration of every journey, without people; no channel is on."""
-    return {
-        "data_dir": str(directory / "data"),
-        "workspace_dir": str(directory / "workspaces"),
-        "provider": {
-            "kind": "openai",
-            "base_url": model.url,
-            "model": "scripted",
-            "api_key": {"env": "JOURNEY_MODEL_KEY"},
-            "stall_s": 20.0,
-        },
-        "runtime": {"grace_s": 0.2, "call_timeout_s": 20.0},
-        "approvals": {"timeout_s": 300.0},
-        # People here write as fast as programs.
-        "limits": {
-            "person_per_minute": 6000,
-            "person_burst": 10_000,
-            "conversation_per_minute": 6000,
-            "conversation_burst": 10_000,
-        },
-        "listener": {"port": 0},
-        **WITHOUT_DEFAULT_CHANNELS,
-    }
 
 
 def _of_platform(platform: Platform) -> dict[str, object]:
     return {
-        "people": [
-            {"name": "olga", "ids": ["loopback:olga"], "roles": ["operator"]},
-            {"name": "ann", "ids": ["loopback:ann"]},
-            {"name": "bob", "ids": ["loopback:bob"]},
-        ],
+        "people": people("loopback", olga="olga", ann="ann", bob="bob"),
         "channels": {
             "loopback": {
                 "allowed_users": ["olga", "ann", "bob"],
                 **platform.settings.model_dump(exclude_defaults=True),
             }
         },
-    }
-
-
-def daemon_environment(directory: Path, bench: Bench) -> dict[str, str]:
-    """The daemon finds the bench's tools as it finds everybody's: by their entry point."""
-    installed = directory / "installed" / "journeys-0.dist-info"
-    installed.mkdir(parents=True)
-    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: journeys\nVersion: 0\n")
-    (installed / "entry_points.txt").write_text(
-        "[zeroclaw.tools]\nbench = tests.journeys.bench_tools:tools\n"
-    )
-    return {
-        "HOME": str(directory / "home"),
-        "XDG_CONFIG_HOME": str(directory / "home" / "config"),
-        "XDG_DATA_HOME": str(directory / "home" / "data"),
-        "PYTHONPATH": os.pathsep.join((str(installed.parent), os.environ.get("PYTHONPATH", ""))),
-        "JOURNEY_MODEL_KEY": MODEL_KEY,
-        "JOURNEY_SIGNING_SECRET": KNOWN_SECRET,
-        "JOURNEY_BENCH_PORT": str(bench.port),
     }

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.bench.process import pss_mib
+from tests.journeys.backstage import backstage, ending_well
 from tests.journeys.bench import Bench
-from tests.journeys.configuration import merged, toml
 from tests.journeys.daemon_process import PATIENCE_S, PROGRAM, DaemonProcess, Launch, executed
-from tests.journeys.world import daemon_environment, one_failure, usual_tables
 from tests.soak.measured import (
     Measured,
     is_disk_flat,
@@ -129,46 +128,25 @@ async def _opened(
 ) -> AsyncGenerator[_Here]:
     """Open every place, and the daemon when they stand; at the end it is told to end, and does."""
     places = [PLACES[one](random.Random(f"{soak.seed} {one}")) for one in soak.channels]
-    async with AsyncExitStack() as stack:
-        stack.enter_context(one_failure())
-        chance = random.Random(f"{soak.seed} model")
-        model = SoakModel(chance)
-        await stack.enter_async_context(model)
-        group = await stack.enter_async_context(asyncio.TaskGroup())
-        bench = await stack.enter_async_context(Bench(lambda: None))
+    model = SoakModel(random.Random(f"{soak.seed} model"))
+    async with backstage(directory, model, lambda: None) as behind, AsyncExitStack() as stack:
+        group = behind.group
         told = {one.name: await one.open(stack, group, soak.people, directory) for one in places}
         operated = next((one for one in OPERATED if one in told), "")
-        path = directory / "zeroclaw.toml"
-        tables = merged(usual_tables(directory, model), _tables(told, operated))
-        path.write_text(toml(tables), encoding="utf-8")
         secrets = {key: value for one in told.values() for key, value in one.secrets.items()}
-        daemon = DaemonProcess(
-            group=group,
-            config=path,
-            log=directory / "stderr.log",
-            environment=daemon_environment(directory, bench) | secrets,
-            changed=lambda: None,
-            command=command,
-            launch=launch,
+        daemon = behind.daemon(
+            _tables(told, operated), environment=secrets, command=command, launch=launch
         )
         here = _Here(
             places=places,
             operator=next((one for one in places if one.name == operated), None),
             model=model,
-            bench=bench,
+            bench=behind.bench,
             daemon=daemon,
         )
-        try:
+        async with ending_well(daemon, secrets):
             await daemon.start()
             yield here
-            assert await daemon.terminate() == 0, "told to end, it ends well, whatever is open"
-            for secret in secrets.values():
-                assert secret not in daemon.stderr, "no secret is in a log"
-        except AssertionError as error:
-            error.add_note(daemon.account())
-            raise
-        finally:
-            await daemon.kill()
 
 
 def _tables(told: Mapping[str, Tables], operated: str) -> Mapping[str, object]:

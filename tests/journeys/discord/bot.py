@@ -4,9 +4,8 @@ Ann and Bob may write to the bot; Olga is an operator; Mallory is a stranger. As
 `tests/journeys/world.py` the clock is the real one, and nothing waits for time to pass.
 """
 
-import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -15,11 +14,10 @@ from simcord.backend.models import Message
 
 from channels.discord.emulator.server import DiscordServer, Person
 from tests.emulators.model_server import ModelServer
-from tests.faults.forked import PRODUCT, forked
+from tests.faults.forked import PRODUCT
+from tests.journeys.backstage import backstage, ending_well, people
 from tests.journeys.bench import Bench
-from tests.journeys.configuration import merged, toml
 from tests.journeys.daemon_process import PATIENCE_S, DaemonProcess
-from tests.journeys.world import daemon_environment, one_failure, usual_tables
 from zeroclaw.host.clock import SystemClock
 
 T = TypeVar("T")
@@ -95,20 +93,14 @@ async def bot(
         channel: Keys of `[channels.discord]` over the usual ones.
         config: Tables of the configuration, laid over the usual ones.
     """
-    async with AsyncExitStack() as stack:
-        stack.enter_context(one_failure())
-        model = await stack.enter_async_context(ModelServer())
-        discord = await stack.enter_async_context(DiscordServer(clock=SystemClock()))
+    async with (
+        DiscordServer(clock=SystemClock()) as discord,
+        backstage(directory, ModelServer(), discord.release) as behind,
+    ):
         discord.patience_s = PATIENCE_S
-        bench = await stack.enter_async_context(Bench(discord.release))
-        group = await stack.enter_async_context(asyncio.TaskGroup())
         ann, bob, olga, mallory = map(discord.person, ("ann", "bob", "olga", "mallory"))
         own = {
-            "people": [
-                {"name": "olga", "ids": [f"discord:{olga.id}"], "roles": ["operator"]},
-                {"name": "ann", "ids": [f"discord:{ann.id}"]},
-                {"name": "bob", "ids": [f"discord:{bob.id}"]},
-            ],
+            "people": people("discord", olga=olga.id, ann=ann.id, bob=bob.id),
             "channels": {
                 "discord": {
                     "allowed_users": [str(one.id) for one in (ann, bob, olga)],
@@ -119,23 +111,14 @@ async def bot(
                 }
             },
         }
-        path = directory / "zeroclaw.toml"
-        tables = merged(merged(usual_tables(directory, model), own), config)
-        path.write_text(toml(tables), encoding="utf-8")
-        token = {"JOURNEY_DISCORD_TOKEN": discord.token}
-        daemon = DaemonProcess(
-            group=group,
-            config=path,
-            log=directory / "stderr.log",
-            environment=daemon_environment(directory, bench) | token | dict(environment or {}),
-            changed=discord.release,
-            command=command,
-            launch=forked,
+        secrets = {"JOURNEY_DISCORD_TOKEN": discord.token}
+        daemon = behind.daemon(
+            own, config, environment=secrets | dict(environment or {}), command=command
         )
         here = Bot(
             discord=discord,
-            model=model,
-            bench=bench,
+            model=behind.model,
+            bench=behind.bench,
             daemon=daemon,
             general=discord.channel("general"),
             ann=ann,
@@ -143,16 +126,8 @@ async def bot(
             olga=olga,
             mallory=mallory,
         )
-        try:
+        async with ending_well(daemon, secrets, discord.transcript):
             if start:
                 await daemon.start()
                 await here.until(lambda: discord.identifies)
             yield here
-            if daemon.is_running:
-                assert await daemon.terminate() == 0, "told to end, it ends well, whatever is open"
-            assert discord.token not in daemon.stderr, "the token is in no log"
-        except AssertionError as error:
-            error.add_note(f"{discord.transcript()}\n{daemon.account()}")
-            raise
-        finally:
-            await daemon.kill()

@@ -6,7 +6,7 @@ address more, to which no mail can be sent.
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from email.message import EmailMessage
 from pathlib import Path
@@ -16,11 +16,10 @@ from typing import TypeVar
 from channels.email.emulator.servers import PASSWORD, Servers, servers
 from tests.contract.email_harness import body, email_settings, mail_from
 from tests.emulators.model_server import ModelServer
-from tests.faults.forked import PRODUCT, forked
+from tests.faults.forked import PRODUCT
+from tests.journeys.backstage import backstage, ending_well, people
 from tests.journeys.bench import Bench
-from tests.journeys.configuration import merged, toml
 from tests.journeys.daemon_process import PATIENCE_S, DaemonProcess
-from tests.journeys.world import daemon_environment, one_failure, usual_tables
 
 T = TypeVar("T")
 
@@ -87,21 +86,13 @@ async def mailing(
         channel: Keys of `[channels.email]` over the usual ones.
         changed: Called when a tool begins, and when the daemon says something; mail tells nobody.
     """
-    async with AsyncExitStack() as stack:
-        stack.enter_context(one_failure())
-        model = await stack.enter_async_context(ModelServer())
-        mail = await asyncio.to_thread(servers)
-        bench = await stack.enter_async_context(Bench(changed))
-        group = await stack.enter_async_context(asyncio.TaskGroup())
+    mail = await asyncio.to_thread(servers)
+    async with backstage(directory, ModelServer(), changed) as behind:
         names = ("bot", "ann", "gone", "bob", "olga")
         bot, ann, gone, bob, olga = map(mail.new_address, names)
         settings = email_settings(mail, bot).model_dump(exclude_defaults=True, mode="json")
         own = {
-            "people": [
-                {"name": "olga", "ids": [f"email:{olga}"], "roles": ["operator"]},
-                {"name": "ann", "ids": [f"email:{ann}", f"email:{gone}"]},
-                {"name": "bob", "ids": [f"email:{bob}"]},
-            ],
+            "people": people("email", olga=olga, ann=(ann, gone), bob=bob),
             "channels": {
                 "email": {
                     **settings,
@@ -111,22 +102,12 @@ async def mailing(
                 }
             },
         }
-        path = directory / "zeroclaw.toml"
-        path.write_text(toml(merged(usual_tables(directory, model), own)), encoding="utf-8")
-        password = {"JOURNEY_MAIL_PASSWORD": PASSWORD}
-        daemon = DaemonProcess(
-            group=group,
-            config=path,
-            log=directory / "stderr.log",
-            environment=daemon_environment(directory, bench) | password | dict(environment or {}),
-            changed=changed,
-            command=command,
-            launch=forked,
-        )
+        secrets = {"JOURNEY_MAIL_PASSWORD": PASSWORD}
+        daemon = behind.daemon(own, environment=secrets | dict(environment or {}), command=command)
         here = Mailing(
             mail=mail,
-            model=model,
-            bench=bench,
+            model=behind.model,
+            bench=behind.bench,
             daemon=daemon,
             bot=bot,
             ann=ann,
@@ -134,19 +115,11 @@ async def mailing(
             bob=bob,
             olga=olga,
         )
-        try:
+        async with ending_well(daemon, secrets):
             if start:
                 await daemon.start()
                 await asyncio.to_thread(read_from, directory)
             yield here
-            if daemon.is_running:
-                assert await daemon.terminate() == 0, "told to end, it ends well, whatever is open"
-            assert PASSWORD not in daemon.stderr, "the password is in no log"
-        except AssertionError as error:
-            error.add_note(daemon.account())
-            raise
-        finally:
-            await daemon.kill()
 
 
 def read_from(directory: Path) -> None:

@@ -6,7 +6,7 @@ Ann and Bob may write to the bot; Olga is an operator; Mallory is a stranger. As
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar, cast
@@ -22,11 +22,10 @@ from channels.slack.emulator.server import (
 )
 from tests.contract.slack_harness import standing
 from tests.emulators.model_server import ModelServer
-from tests.faults.forked import PRODUCT, forked
+from tests.faults.forked import PRODUCT
+from tests.journeys.backstage import backstage, ending_well, people
 from tests.journeys.bench import Bench
-from tests.journeys.configuration import merged, toml
 from tests.journeys.daemon_process import DaemonProcess
-from tests.journeys.world import daemon_environment, one_failure, usual_tables
 from zeroclaw.host.clock import SystemClock
 
 T = TypeVar("T")
@@ -114,12 +113,10 @@ async def bot(
 
     With a port Slack calls the daemon there; else the daemon connects to Slack.
     """
-    async with AsyncExitStack() as stack:
-        stack.enter_context(one_failure())
-        model = await stack.enter_async_context(ModelServer())
-        slack = await stack.enter_async_context(SlackServer())
-        bench = await stack.enter_async_context(Bench(slack.wake))
-        group = await stack.enter_async_context(asyncio.TaskGroup())
+    async with (
+        SlackServer() as slack,
+        backstage(directory, ModelServer(), slack.wake) as behind,
+    ):
         ann, bob, olga, mallory = [await slack.person() for _ in range(4)]
         team = await slack.channel(ann, bob, mallory)
         way: dict[str, object] = {"app_token": {"env": "JOURNEY_SLACK_APP"}}
@@ -129,11 +126,7 @@ async def bot(
             slack.request_url = f"http://127.0.0.1:{port}/slack"
             slack.now = lambda: SystemClock().now().timestamp()
         own = {
-            "people": [
-                {"name": "olga", "ids": [f"slack:{olga.id}"], "roles": ["operator"]},
-                {"name": "ann", "ids": [f"slack:{ann.id}"]},
-                {"name": "bob", "ids": [f"slack:{bob.id}"]},
-            ],
+            "people": people("slack", olga=olga.id, ann=ann.id, bob=bob.id),
             "channels": {
                 "slack": {
                     "allowed_users": [one.id for one in (ann, bob, olga)],
@@ -145,24 +138,15 @@ async def bot(
                 }
             },
         }
-        path = directory / "zeroclaw.toml"
-        tables = merged(merged(usual_tables(directory, model), own), config)
-        path.write_text(toml(tables), encoding="utf-8")
-        tokens = {"JOURNEY_SLACK_BOT": BOT, "JOURNEY_SLACK_APP": APP}
-        tokens["JOURNEY_SLACK_SIGNING"] = SIGNING_SECRET
-        daemon = DaemonProcess(
-            group=group,
-            config=path,
-            log=directory / "stderr.log",
-            environment={**daemon_environment(directory, bench), **tokens, **(environment or {})},
-            changed=slack.wake,
-            command=command,
-            launch=forked,
+        secrets = {"JOURNEY_SLACK_BOT": BOT, "JOURNEY_SLACK_APP": APP}
+        secrets["JOURNEY_SLACK_SIGNING"] = SIGNING_SECRET
+        daemon = behind.daemon(
+            own, config, environment=secrets | dict(environment or {}), command=command
         )
         here = Bot(
             slack=slack,
-            model=model,
-            bench=bench,
+            model=behind.model,
+            bench=behind.bench,
             daemon=daemon,
             team=team,
             ann=ann,
@@ -170,16 +154,8 @@ async def bot(
             olga=olga,
             mallory=mallory,
         )
-        try:
+        async with ending_well(daemon, secrets, lambda: slack.standing):
             if start:
                 await daemon.start()
                 await (slack.verified() if port else here.until(lambda: slack.connections))
             yield here
-            if daemon.is_running:
-                assert await daemon.terminate() == 0, "told to end, it ends well, whatever is open"
-            assert not [one for one in tokens.values() if one in daemon.stderr], "in no log"
-        except AssertionError as error:
-            error.add_note(f"{slack.standing}\n{daemon.account()}")
-            raise
-        finally:
-            await daemon.kill()

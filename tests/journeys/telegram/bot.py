@@ -4,9 +4,8 @@ Ann and Bob may write to the bot; Olga is an operator; Mallory is a stranger. As
 `tests/journeys/world.py` the clock is the real one, and nothing waits for time to pass.
 """
 
-import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -14,14 +13,13 @@ from typing import TypeVar
 from channels.telegram.emulator import Actor, Chat, Emulator, Limits, Message
 from tests.emulators.model_server import ModelServer
 from tests.faults.forked import PRODUCT, forked
+from tests.journeys.backstage import backstage, ending_well, people
 from tests.journeys.bench import Bench
-from tests.journeys.configuration import merged, toml
 from tests.journeys.daemon_process import (
     PATIENCE_S,
     DaemonProcess,
     Launch,
 )
-from tests.journeys.world import daemon_environment, one_failure, usual_tables
 from zeroclaw.host.clock import SystemClock
 
 T = TypeVar("T")
@@ -117,22 +115,14 @@ async def bot(
         launch: How it is started.
         config: Tables of the configuration, laid over the usual ones.
     """
-    async with AsyncExitStack() as stack:
-        stack.enter_context(one_failure())
-        model = await stack.enter_async_context(model or ModelServer())
-        telegram = await stack.enter_async_context(
-            Emulator(clock=SystemClock(), limits=limits, privacy=privacy)
-        )
+    async with (
+        Emulator(clock=SystemClock(), limits=limits, privacy=privacy) as telegram,
+        backstage(directory, model or ModelServer(), telegram.release) as behind,
+    ):
         telegram.patience_s = PATIENCE_S
-        bench = await stack.enter_async_context(Bench(telegram.release))
-        group = await stack.enter_async_context(asyncio.TaskGroup())
         ann, bob, olga, mallory = map(telegram.person, ("Ann", "Bob", "Olga", "Mallory"))
         own = {
-            "people": [
-                {"name": "olga", "ids": [f"telegram:{olga.id}"], "roles": ["operator"]},
-                {"name": "ann", "ids": [f"telegram:{ann.id}"]},
-                {"name": "bob", "ids": [f"telegram:{bob.id}"]},
-            ],
+            "people": people("telegram", olga=olga.id, ann=ann.id, bob=bob.id),
             "channels": {
                 "telegram": {
                     "allowed_users": [str(one.id) for one in (ann, bob, olga)],
@@ -143,40 +133,26 @@ async def bot(
                 }
             },
         }
-        path = directory / "zeroclaw.toml"
-        tables = merged(merged(usual_tables(directory, model), own), config)
-        path.write_text(toml(tables), encoding="utf-8")
-        token = {"JOURNEY_TELEGRAM_TOKEN": telegram.token}
-        daemon = DaemonProcess(
-            group=group,
-            config=path,
-            log=directory / "stderr.log",
-            environment=daemon_environment(directory, bench) | token | dict(environment or {}),
-            changed=telegram.release,
+        secrets = {"JOURNEY_TELEGRAM_TOKEN": telegram.token}
+        daemon = behind.daemon(
+            own,
+            config,
+            environment=secrets | dict(environment or {}),
             command=command,
             launch=launch,
         )
         here = Bot(
             telegram=telegram,
-            model=model,
-            bench=bench,
+            model=behind.model,
+            bench=behind.bench,
             daemon=daemon,
             ann=ann,
             bob=bob,
             olga=olga,
             mallory=mallory,
         )
-        try:
+        async with ending_well(daemon, secrets, telegram.transcript):
             if start:
                 await daemon.start()
                 await here.until(lambda: telegram.is_polled)
-            with one_failure():  # of the test's own task group
-                yield here
-            if daemon.is_running:
-                assert await daemon.terminate() == 0, "told to end, it ends well, whatever is open"
-            assert telegram.token not in daemon.stderr, "the token is in no log"
-        except AssertionError as error:
-            error.add_note(f"{telegram.transcript()}\n{daemon.account()}")
-            raise
-        finally:
-            await daemon.kill()
+            yield here
