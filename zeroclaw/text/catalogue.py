@@ -173,10 +173,10 @@ BROKE_OFF_TWICE = Sentence(
     de="die Antwort des Modells ist zweimal abgebrochen; mit `/retry` wird es noch einmal gefragt",
 )
 CUT_WITHOUT_SUMMARY = Sentence(
-    en="_This conversation is longer than the model can read at once, so I answer without its oldest "
-    "part. Nothing of it is deleted._",
-    de="_Dieses Gespräch ist länger, als das Modell auf einmal lesen kann; ich antworte ohne seinen "
-    "ältesten Teil. Gelöscht wird nichts._",
+    en="_This conversation is longer than the model can read at once, so I answer without a part of "
+    "it, the oldest first. Nothing of it is deleted._",
+    de="_Dieses Gespräch ist länger, als das Modell auf einmal lesen kann; ich antworte ohne einen "
+    "Teil davon, das Älteste zuerst. Gelöscht wird nichts._",
 )
 TOO_LONG = Sentence(
     en="this is more than the model can read at once; send less of it, or in parts",
