@@ -44,6 +44,19 @@ def named_in(node: ast.expr) -> tuple[str, ...]:
             return ()
 
 
+@cache
+def tables() -> dict[str, tuple[str, ...]]:
+    """The sentences of each table that one is chosen from, by the table's name."""
+    found: dict[str, tuple[str, ...]] = {}
+    for node in nodes():
+        match node:
+            case ast.AnnAssign(target=ast.Name(id=table), value=ast.Dict(values=values)):
+                found[table] = tuple(name for value in values for name in named_in(value))
+            case _:
+                pass
+    return found
+
+
 def used() -> Counter[str]:
     """How often each sentence is named in the code."""
     whole = (node for node in nodes() if isinstance(node, ast.Attribute))
@@ -57,6 +70,13 @@ def filled() -> Iterator[tuple[str, frozenset[str]]]:
             case ast.Call(func=ast.Attribute(value=said, attr="to" | "about"), keywords=keywords):
                 given = frozenset(keyword.arg or "**" for keyword in keywords)
                 yield from ((name, given) for name in named_in(said))
+                match said:
+                    case ast.Subscript(value=ast.Name(id=table)):
+                        # Each takes what it has a place for.
+                        chosen = tables().get(table, ())
+                        yield from ((name, given & SENTENCES[name].facts) for name in chosen)
+                    case _:
+                        pass
             case _:
                 pass
 
