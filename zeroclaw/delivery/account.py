@@ -251,10 +251,7 @@ class Account:
             for_good: The name will not ask again.
         """
         self._granted.pop(name, None)
-        at = self._clock.monotonic()
-        self._feed(
-            pacing.Forgotten(id=name, at=at) if for_good else pacing.Withdrawn(id=name, at=at)
-        )
+        self._feed(pacing.Withdrawn(id=name, at=self._clock.monotonic(), for_good=for_good))
 
     def done(self, place: Address) -> None:
         """Let a chat go that was granted: its call has ended, or is not made."""

@@ -28,7 +28,7 @@ from zeroclaw.delivery.draft import (
 from zeroclaw.delivery.outcomes import CallOutcome, Delivered, Unknown, Unreachable
 from zeroclaw.delivery.pacing import Rank
 from zeroclaw.delivery.rows import CERTAIN, Left, Uncertainty
-from zeroclaw.delivery.split import Piece, Reading, pieces
+from zeroclaw.delivery.split import Outline, Piece, pieces
 from zeroclaw.envelope import Address, MessageRef, TurnId
 from zeroclaw.errors import StoreRefused
 from zeroclaw.text import catalogue
@@ -137,7 +137,7 @@ class DraftHandle:
         self._number, self._text = -1, ""
         self._news: Showed | None = None
         self._cut: tuple[str, tuple[Piece, ...]] = ("", ())
-        self._reading = Reading()
+        self._outline = Outline()
         self._is_cutting = False
         self._is_read_now = False
         self._after_cut: list[Callable[[], None]] = []
@@ -373,7 +373,7 @@ class DraftHandle:
             return ()
         start, fits = self._settled(text), self._account.fits
         kept = self._cut[1][:-1] if start else ()
-        cut = (*kept, *pieces(text, fits, start=start, reading=self._reading))
+        cut = (*kept, *pieces(text, fits, start=start, outline=self._outline))
         self._cut = (text, cut)
         parts = tuple(piece.text for piece in cut if piece.text)
         # Only what has changed is looked at again, for this is done for each frame.

@@ -67,13 +67,6 @@ class Hooks(Protocol):
         ...
 
 
-class _Lane(Struct, kw_only=True):
-    """The keys that wait at one address, a heap; their rows are in the store."""
-
-    keys: list[str] = field(default_factory=list[str])
-    at_work: bool = False
-
-
 class _Waiting(Struct, kw_only=True):
     """What this process knows of a row that waits, beside what is stored.
 
@@ -108,7 +101,8 @@ class Outbox(Struct, eq=False, kw_only=True):
     hooks: Hooks
     jitter: Callable[[], float]
     drafts: Callable[[], Awaitable[Iterable[MessageRef]]]
-    _lanes: dict[str, _Lane] = field(default_factory=dict[str, _Lane])
+    # The keys that wait at each address, a heap; their rows are in the store.
+    _lanes: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     _waiting: dict[str, _Waiting] = field(default_factory=dict[str, _Waiting])
     _waiters: dict[str, list[asyncio.Future[None]]] = field(
         default_factory=dict[str, list[asyncio.Future[None]]]
@@ -204,18 +198,18 @@ class Outbox(Struct, eq=False, kw_only=True):
         if key in self._waiting:
             return self._waiting[key]
         waiting = self._waiting[key] = _Waiting()
-        lane = self._lanes.setdefault(place, _Lane())
-        heapq.heappush(lane.keys, key)
-        if not lane.at_work:
-            lane.at_work = True
+        is_idle = place not in self._lanes
+        lane = self._lanes.setdefault(place, [])
+        heapq.heappush(lane, key)
+        if is_idle:
             # What goes out as soon as it was made is not read; what waits may be another by then.
             row = rows.stored(put, 1) if put is not None and put.expect == 0 else None
             self.group.create_task(self._work(place, lane, row), name=f"outbox {place}")
         return waiting
 
-    async def _work(self, place: str, lane: _Lane, made: Row | None) -> None:
-        while lane.keys:
-            key = heapq.heappop(lane.keys)
+    async def _work(self, place: str, lane: list[str], made: Row | None) -> None:
+        while lane:
+            key = heapq.heappop(lane)
             row = made if made is not None and made.key == key else await self._row(key)
             made = None
             is_over = row is None or await self._deliver(row)

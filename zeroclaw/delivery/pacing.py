@@ -108,10 +108,15 @@ class Wanted(Value):
 
 
 class Withdrawn(Value):
-    """A caller no longer wants to; for one that doesn't wait this changes nothing."""
+    """A caller no longer wants to; for one that doesn't wait this changes nothing.
+
+    Attributes:
+        for_good: A draft has ended; it will not ask again under this id.
+    """
 
     id: str
     at: float
+    for_good: bool = False
 
 
 class Ended(Value):
@@ -158,14 +163,7 @@ class Ticked(Value):
     at: float
 
 
-class Forgotten(Value):
-    """A draft has ended; it will not ask again under this id."""
-
-    id: str
-    at: float
-
-
-Event = Wanted | Withdrawn | Ended | Answered | Refused | Unreached | Ticked | Forgotten
+Event = Wanted | Withdrawn | Ended | Answered | Refused | Unreached | Ticked
 
 
 class Grant(Value):
@@ -274,6 +272,8 @@ def step(state: Pacing, event: Event) -> tuple[Pacing, tuple[Effect, ...]]:
             state = _with(_without(state, event.request.id), event.request)
         case Withdrawn():
             state = _without(state, event.id)
+            if event.for_good:
+                state = replace(state, served=_less(state.served, event.id))
         case Ended():
             state = _after_a_call(state, event.chat, event.at)
             state = replace(state, busy=state.busy - {event.chat})
@@ -283,9 +283,6 @@ def step(state: Pacing, event: Event) -> tuple[Pacing, tuple[Effect, ...]]:
             state = _after_refusal(state, event)
         case Unreached():
             state = _after_a_call_in_vain(state, event)
-        case Forgotten():
-            served = _less(state.served, event.id)
-            state = replace(_without(state, event.id), served=served)
         case Ticked():
             pass
         case _:

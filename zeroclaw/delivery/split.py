@@ -108,20 +108,6 @@ class _State(Struct, kw_only=True):
     head: str = ""
 
 
-class _Outline(Value):
-    """A text and its lines; `starts` and the two lists of cuts are sorted."""
-
-    text: str
-    lines: Sequence[_Line]
-    starts: Sequence[int]
-    line_cuts: Sequence[int]
-    block_cuts: Sequence[int]
-
-    def line_at(self, position: int) -> _Line:
-        """Return the line that the position is in."""
-        return self.lines[bisect_right(self.starts, position) - 1]
-
-
 def split(markdown: str, fits: Fits) -> tuple[str, ...]:
     """Return the texts of the messages to send, in order; none for a blank text.
 
@@ -138,7 +124,7 @@ def split(markdown: str, fits: Fits) -> tuple[str, ...]:
 
 
 def pieces(
-    markdown: str, fits: Fits, *, start: int = 0, reading: "Reading | None" = None
+    markdown: str, fits: Fits, *, start: int = 0, outline: "Outline | None" = None
 ) -> tuple[Piece, ...]:
     """Return the parts with their contents, which joined are the text from `start` on.
 
@@ -146,9 +132,9 @@ def pieces(
         markdown: The whole text, also when only its end is wanted.
         fits: As for `split`.
         start: An earlier piece's `end`; parts before it are not made again.
-        reading: What is kept of a text that grows between two calls.
+        outline: What is kept of a text that grows between two calls.
     """
-    work = cutting(markdown, start=start, reading=reading)
+    work = cutting(markdown, start=start, outline=outline)
     try:
         asked = next(work)
         while True:
@@ -158,12 +144,13 @@ def pieces(
         return found
 
 
-def cutting(markdown: str, *, start: int = 0, reading: "Reading | None" = None) -> Cutting:
+def cutting(markdown: str, *, start: int = 0, outline: "Outline | None" = None) -> Cutting:
     """Cut as `pieces` does, one question at a time: yields a text, and is sent whether it fits.
 
     So a caller that asks a channel may let others go on between two questions.
     """
-    outline = (reading or Reading()).outline(markdown)
+    outline = outline or Outline()
+    outline.read(markdown)
     found: list[Piece] = []
     guess = FIRST_GUESS_CHARS
     while start < len(markdown):
@@ -180,19 +167,23 @@ def cutting(markdown: str, *, start: int = 0, reading: "Reading | None" = None) 
 # --- reading the text ----------------------------------------------------------------------------
 
 
-class Reading:
-    """What was read of a text, so that of one that has grown only the rest is read.
+class Outline:
+    """A text and its lines, so that of one that has grown only the rest is read.
 
     All but the last line stands as it was read. The last may go on, and is read again.
+
+    Attributes:
+        text: As it was read last.
+        starts: Where each line starts; sorted, as are the cuts.
     """
 
     def __init__(self) -> None:
         """Begin with nothing."""
         self._begin()
 
-    def outline(self, markdown: str) -> _Outline:
-        """Return the lines of a text; they hold until the next one is asked for."""
-        if markdown.startswith(self._text[: self._last.at]):
+    def read(self, markdown: str) -> None:
+        """Take in a text: the same, one that has grown, or another."""
+        if markdown.startswith(self.text[: self._last.at]):
             self._forget_last()
         else:
             self._begin()
@@ -201,38 +192,35 @@ class Reading:
             self._read(text)
         self._last = copy(self._now)
         self._read(last)
-        self._text = markdown
-        return _Outline(
-            text=markdown,
-            lines=self._lines,
-            starts=self._starts,
-            line_cuts=self._line_cuts,
-            block_cuts=self._block_cuts,
-        )
+        self.text = markdown
+
+    def line_at(self, position: int) -> _Line:
+        """Return the line that the position is in."""
+        return self.lines[bisect_right(self.starts, position) - 1]
 
     def _begin(self) -> None:
-        self._text = ""
-        self._lines: list[_Line] = []
-        self._starts: list[int] = []
-        self._line_cuts: list[int] = []
-        self._block_cuts: list[int] = []
+        self.text = ""
+        self.lines: list[_Line] = []
+        self.starts: list[int] = []
+        self.line_cuts: list[int] = []
+        self.block_cuts: list[int] = []
         self._now, self._last = _State(), _State()
 
     def _forget_last(self) -> None:
         self._now = self._last
-        if self._lines:
-            self._lines.pop()
-        for known in (self._starts, self._line_cuts, self._block_cuts):
+        if self.lines:
+            self.lines.pop()
+        for known in (self.starts, self.line_cuts, self.block_cuts):
             if known and known[-1] >= self._now.at:
                 known.pop()
 
     def _add(self, line: _Line) -> None:
-        self._lines.append(line)
-        self._starts.append(line.start)
+        self.lines.append(line)
+        self.starts.append(line.start)
         if line.cut is not _Cut.NEVER:
-            self._line_cuts.append(line.start)
+            self.line_cuts.append(line.start)
         if line.cut is _Cut.BLOCK:
-            self._block_cuts.append(line.start)
+            self.block_cuts.append(line.start)
 
     def _read(self, text: str) -> None:
         now = self._now
@@ -249,8 +237,8 @@ class Reading:
         """Read an empty line, as below; a text may be thousands of them."""
         now = self._now
         now.head = now.above = ""
-        self._lines.append(_Line(start=now.at, cut=_Cut.NEVER, fence=None, indent=0, hanging=0))
-        self._starts.append(now.at)
+        self.lines.append(_Line(start=now.at, cut=_Cut.NEVER, fence=None, indent=0, hanging=0))
+        self.starts.append(now.at)
         now.after_blank, now.after_fence = True, False
 
     def _read_prose(self, text: str) -> None:
@@ -293,7 +281,7 @@ class Reading:
         bare = text.strip(" \t>")
         closes = bare.startswith(fence.mark) and not bare.strip(fence.mark[0])
         # An opening or a closing fence alone would be an empty block, so no cut beside them.
-        opened_above = self._lines[-1].fence is None
+        opened_above = self.lines[-1].fence is None
         indent = 0 if fence.quoted else len(fence.lead)
         self._add(
             _Line(
@@ -330,7 +318,7 @@ def _columns(row: str) -> int:
 # --- showing a part ------------------------------------------------------------------------------
 
 
-def _show(outline: _Outline, start: int, end: int) -> str:
+def _show(outline: Outline, start: int, end: int) -> str:
     """Return what is shown of the text between two cuts."""
     first, last = outline.line_at(start), outline.line_at(end)
     content = outline.text[start:end]
@@ -353,7 +341,7 @@ def _show(outline: _Outline, start: int, end: int) -> str:
     return f"{content}\n{lead}{last.fence.mark}"
 
 
-def _without_indent(outline: _Outline, content: str, first: _Line, take: int) -> tuple[str, int]:
+def _without_indent(outline: Outline, content: str, first: _Line, take: int) -> tuple[str, int]:
     """Take up to so many columns from each line; prose that is further left lowers them.
 
     Returns:
@@ -374,7 +362,7 @@ def _without_indent(outline: _Outline, content: str, first: _Line, take: int) ->
 # --- finding a cut -------------------------------------------------------------------------------
 
 
-def _next_cut(outline: _Outline, start: int, guess: int) -> Generator[str, bool, tuple[int, str]]:
+def _next_cut(outline: Outline, start: int, guess: int) -> Generator[str, bool, tuple[int, str]]:
     """Return where to cut, and what is then shown."""
     text = outline.text
     room = yield from _room(text, start, lambda end: _show(outline, start, end), guess)
@@ -439,7 +427,7 @@ def _tick(size: int) -> int:
     return 1 << max(size.bit_length() - RULER_BITS, 0)
 
 
-def _good_cuts(outline: _Outline, start: int, room: int) -> tuple[int, ...]:
+def _good_cuts(outline: Outline, start: int, room: int) -> tuple[int, ...]:
     """Return the last cut of each kind, best first, those that leave a tiny part last."""
     reach = room
     if outline.line_at(room).fence is None:

@@ -134,7 +134,7 @@ def head_of(body: bytes) -> str:
     Raises:
         StoreUnusable: It is no entry.
     """
-    return _decoded(body).hash
+    return codec.decode(Linked, body).hash
 
 
 def read(body: bytes) -> Written:
@@ -143,7 +143,7 @@ def read(body: bytes) -> Written:
     Raises:
         StoreUnusable: It is no entry.
     """
-    return _decoded(body).entry
+    return codec.decode(Linked, body).entry
 
 
 def _spelled(entry: Written) -> Written:
@@ -170,10 +170,6 @@ def _linked(previous: str, plain: dict[str, object], head: str) -> bytes:
     return canonical_bytes(
         {TAG: Linked.__name__, "entry": plain, "previous": previous, "hash": head}
     )
-
-
-def _decoded(body: bytes) -> Linked:
-    return codec.decode(Linked, body)
 
 
 def issued(bodies: Iterable[bytes]) -> tuple[Entry, ...]:
@@ -317,7 +313,7 @@ def _fault(walk: Walk, body: bytes) -> str:
     """Take one more entry; return what is wrong with it, empty for nothing."""
     walk.count += 1
     try:
-        linked = _decoded(body)
+        linked = codec.decode(Linked, body)
     except StoreUnusable as error:
         return str(error)
     plain = _plain(linked.entry)

@@ -69,8 +69,7 @@ class Anchors(Struct, eq=False):
                     continue
                 notes.append(self._note(audit.Anchor, stream, last))
             if notes:
-                writes = _linked(await self._head(), tuple(notes))
-                await self.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=writes))
+                await self._write(await self._head(), *notes)
                 known.update({note.conversation: note.sequence for note in notes})
 
     async def cut(self, stream: str, last: LogEntry, writes: tuple[Write, ...] = ()) -> None:
@@ -78,12 +77,7 @@ class Anchors(Struct, eq=False):
         async with self._one_at_a_time:
             gone = Trim(log=LogKind.AUDIT, stream=stream, before=last.sequence + 1)
             note = self._note(audit.Cut, stream, last)
-            await self.store.commit(
-                Commit(
-                    point=DurablePoint.HOUSEKEEPING,
-                    writes=(*_linked(await self._head(), (note,)), gone, *writes),
-                )
-            )
+            await self._write(await self._head(), note, more=(gone, *writes))
 
     async def cut_own(self, before: datetime) -> bool:
         """Remove what is older of the daemon's own chain; tell whether anything was."""
@@ -101,13 +95,22 @@ class Anchors(Struct, eq=False):
                 [entry.body for entry in chain if entry.sequence > last.sequence],
                 frozenset(await self.store.streams(LogKind.AUDIT)) - {STREAM},
             )
-            notes = (*needed, self._note(audit.Cut, STREAM, last))
+            note = self._note(audit.Cut, STREAM, last)
             gone = Trim(log=LogKind.AUDIT, stream=STREAM, before=last.sequence + 1)
             head = audit.head_of(chain[-1].body)
-            await self.store.commit(
-                Commit(point=DurablePoint.HOUSEKEEPING, writes=(*_linked(head, notes), gone))
-            )
+            await self._write(head, *needed, note, more=(gone,))
             return True
+
+    async def _write(
+        self, head: str, *notes: audit.Anchor | audit.Cut, more: tuple[Write, ...] = ()
+    ) -> None:
+        """Commit notes behind the head of the daemon's chain, and more with them."""
+        writes: list[Write] = []
+        for note in notes:
+            body, head = audit.link(head, note)
+            writes.append(Append(log=LogKind.AUDIT, stream=STREAM, body=body))
+        commit = Commit(point=DurablePoint.HOUSEKEEPING, writes=(*writes, *more))
+        await self.store.commit(commit)
 
     def _note(self, kind: type[N], stream: str, last: LogEntry) -> N:
         return kind(
@@ -131,15 +134,6 @@ class Anchors(Struct, eq=False):
                 if isinstance(note, audit.Anchor):
                     found[note.conversation] = note.sequence
         return found
-
-
-def _linked(head: str, notes: tuple[audit.Anchor | audit.Cut, ...]) -> tuple[Write, ...]:
-    """Return the writes that put notes behind the head of the daemon's chain."""
-    writes: list[Write] = []
-    for note in notes:
-        body, head = audit.link(head, note)
-        writes.append(Append(log=LogKind.AUDIT, stream=STREAM, body=body))
-    return tuple(writes)
 
 
 async def verified(logs: Logs, stream: str) -> audit.Intact | audit.Broken:

@@ -81,6 +81,10 @@ ALLOWANCES = Table(
 )
 
 
+Filled = tuple[Bucket, datetime]
+"""A bucket, and when it has drained."""
+
+
 class Passage(Struct, kw_only=True):
     """One event of a known sender, on its way past the limits.
 
@@ -88,7 +92,7 @@ class Passage(Struct, kw_only=True):
         lane: What it is counted as; None for an event that is not counted. Answers pass when they
             change something, and count only when they do not.
         conversation: What names its conversation here; `/new` does not change it.
-        fills: The buckets as the event leaves them, by key, and when they have drained.
+        fills: The buckets as the event leaves them, by key.
         writes: What a day holds now; committed with it, whatever becomes of it.
         refused: It is over a limit.
         joined: It is the rest of a message that was counted with its beginning.
@@ -101,9 +105,7 @@ class Passage(Struct, kw_only=True):
     principal: Principal
     lane: Lane | None
     conversation: str
-    fills: dict[str, tuple[Bucket, datetime]] = field(
-        default_factory=dict[str, tuple[Bucket, datetime]]
-    )
+    fills: dict[str, Filled] = field(default_factory=dict[str, Filled])
     writes: tuple[Write, ...] = ()
     refused: bool = False
     joined: bool = False
@@ -121,9 +123,7 @@ class RateLimiter(Struct, eq=False):
 
     context: InboundContext
     conversations: Conversations
-    _buckets: OrderedDict[str, tuple[Bucket, datetime]] = field(
-        default_factory=OrderedDict[str, tuple[Bucket, datetime]]
-    )
+    _buckets: OrderedDict[str, Filled] = field(default_factory=OrderedDict[str, Filled])
     _locks: WeakValueDictionary[str, asyncio.Lock] = field(
         default_factory=WeakValueDictionary[str, asyncio.Lock]
     )

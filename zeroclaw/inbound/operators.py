@@ -96,8 +96,11 @@ class Operators(Struct, eq=False):
         settings = self.settings.config.approvals
         contacts = self.people.contacts(settings.approvers)
         if not settings.requester_may_answer:
+            own = (principal.channel, principal.sender)
             contacts = tuple(
-                contact for contact in contacts if not _is_contact_of(principal, contact)
+                one
+                for one in contacts
+                if one.person != principal.id and (one.channel, one.sender) != own
             )
         return self._reached(contacts)
 
@@ -122,13 +125,6 @@ class Operators(Struct, eq=False):
             if isinstance(address, Address):
                 found[address.key()] = Reader(address=address, language=contact.language)
         return tuple(found.values())
-
-
-def _is_contact_of(principal: Principal, contact: Contact) -> bool:
-    return contact.person == principal.id or (contact.channel, contact.sender) == (
-        principal.channel,
-        principal.sender,
-    )
 
 
 FIRST_WHILE_S = 600.0

@@ -19,9 +19,9 @@ from zeroclaw.gate.grant import GRANTS
 from zeroclaw.inbound.commands.grants import ending
 from zeroclaw.inbound.commands.invocation import AT_CONSOLE
 from zeroclaw.inbound.context import InboundContext, Plan
-from zeroclaw.inbound.identity import OPERATOR
+from zeroclaw.inbound.pairing import CONSOLE
 from zeroclaw.store import Commit, DurablePoint, Row, Write, scan
-from zeroclaw.value import Struct
+from zeroclaw.value import Struct, replace
 
 T = TypeVar("T")
 
@@ -102,10 +102,4 @@ def _readable(rows: Iterable[Row], read: Callable[[Row], T]) -> Iterator[T]:
 
 def _operator(address: Address, display: str) -> Principal:
     """Return the operator who revoked a person, known by name alone."""
-    return Principal(
-        id=f"person:{OPERATOR}",
-        roles=frozenset({OPERATOR}),
-        channel=address.channel,
-        sender=OPERATOR,
-        display=display,
-    )
+    return replace(CONSOLE, channel=address.channel, display=display)

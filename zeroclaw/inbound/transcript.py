@@ -47,11 +47,11 @@ class Transcript(Struct, eq=False):
         found = [
             row for table in (INBOX, OUTBOX) for row in await self._rows(table, address, after)
         ]
-        items: list[TranscriptItem] = []
-        for row in sorted(found, key=lambda row: row.key):
-            item = _said(row) if row.kind is RowKind.INBOX else await self._told(row)
-            if item is not None:
-                items.append(item)
+        items = [
+            item
+            for row in sorted(found, key=lambda row: row.key)
+            if (item := await self._item(row)) is not None
+        ]
         drafts = (
             self._screened(
                 TranscriptItem(
@@ -103,7 +103,7 @@ class Transcript(Struct, eq=False):
         items: list[TranscriptItem] = []
         cards: set[str] = set()  # each approver has a card of their own
         for row in newest:
-            item = _said(row) if row.kind is RowKind.INBOX else await self._told(row)
+            item = await self._item(row)
             if item is None or (item.kind == "card" and item.key in cards):
                 continue
             cards.add(item.key)
@@ -131,7 +131,10 @@ class Transcript(Struct, eq=False):
             shown = self.screen(words, growing=item.draft)
         return item if shown == words else replace(item, text=shown, plain=True)
 
-    async def _told(self, row: Row) -> TranscriptItem | None:
+    async def _item(self, row: Row) -> TranscriptItem | None:
+        """Return what was said or told by a row; None for what nobody wrote or read."""
+        if row.kind is RowKind.INBOX:
+            return _said(row)
         item = OUTBOX.of(row)
         told = TranscriptItem(
             cursor=row.key, kind="bot", key=row.key, ref="", text="", at=made_at(row.key)

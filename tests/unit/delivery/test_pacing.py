@@ -10,7 +10,6 @@ from zeroclaw.delivery import pacing
 from zeroclaw.delivery.pacing import (
     Answered,
     Ended,
-    Forgotten,
     Grant,
     Limits,
     Rank,
@@ -347,7 +346,7 @@ def test_whoever_withdraws_is_not_granted() -> None:
     """A closed draft uses up nobody's budget."""
     limits = Limits(chat=Budget(), account=Budget(per_s=1))
     state, _ = play(fresh(limits, 0), Wanted(request=draft("d"), at=0.5))
-    for event in (Withdrawn(id="d", at=1), Forgotten(id="d", at=1)):
+    for event in (Withdrawn(id="d", at=1), Withdrawn(id="d", at=1, for_good=True)):
         assert step(state, event)[1] == ()
 
 

@@ -12,7 +12,6 @@ from zeroclaw.delivery.pacing import (
     LATE_S,
     Ended,
     Event,
-    Forgotten,
     Grant,
     Limits,
     Rank,
@@ -20,6 +19,7 @@ from zeroclaw.delivery.pacing import (
     Ticked,
     WakeAt,
     Wanted,
+    Withdrawn,
     fresh,
     step,
 )
@@ -111,7 +111,7 @@ class Platform:
         self.arrived.append(at + wish.arrives * wish.takes_s)
         self.ends.append(at + wish.takes_s)
         self.at(at + wish.takes_s, Ended(chat=f"c{number}", at=at + wish.takes_s))
-        self.at(at + wish.takes_s, Forgotten(id=str(number), at=at + wish.takes_s))
+        self.at(at + wish.takes_s, Withdrawn(id=str(number), at=at + wish.takes_s, for_good=True))
 
     def has_room(self, at: float, more: int = 0) -> bool:
         """Whether a call passes even when each before it is counted as late as it may be."""

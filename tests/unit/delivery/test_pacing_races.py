@@ -24,7 +24,6 @@ from zeroclaw.delivery.pacing import (
     Effect,
     Ended,
     Event,
-    Forgotten,
     Grant,
     Limits,
     Pacing,
@@ -204,7 +203,7 @@ class World(RuleBasedStateMachine):
     def withdraw(self, which: int, forever: bool) -> None:
         name = list(self.asked)[which % len(self.asked)]
         del self.asked[name]
-        self.feed(Forgotten(id=name, at=self.at) if forever else Withdrawn(id=name, at=self.at))
+        self.feed(Withdrawn(id=name, at=self.at, for_good=forever))
 
     @precondition(lambda self: bool(cast("World", self).open))
     @rule()

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from zeroclaw.delivery.split import Fits, Reading, pieces, split
+from zeroclaw.delivery.split import Fits, Outline, pieces, split
 
 FAMILY = "\U0001f468\u200d\U0001f469\u200d\U0001f467"
 WALES = "\U0001f3f4\U000e0067\U000e0062\U000e0077\U000e006c\U000e0073\U000e007f"
@@ -342,11 +342,11 @@ def test_a_text_that_grows_is_cut_as_one_that_is_read_whole(
     written: list[str], cuts: list[int]
 ) -> None:
     """However it came, and also where it began anew meanwhile (P6)."""
-    text, reading = "\n".join(written), Reading()
+    text, reading = "\n".join(written), Outline()
     for end in [*sorted(cuts), len(text), *cuts, len(text)]:
         shown = text[:end]
         for start in {0, end // 2}:
-            again = pieces(shown, at_most(60), start=start, reading=reading)
+            again = pieces(shown, at_most(60), start=start, outline=reading)
             assert again == pieces(shown, at_most(60), start=start)
 
 
@@ -355,7 +355,7 @@ def test_a_text_that_grows_is_read_once(line: str) -> None:
     """A draft is cut for each of its frames: twice the frames are twice the work (P9)."""
 
     def lines_read(frames: int) -> int:
-        reading, text, read = Reading(), "", 0
+        reading, text, read = Outline(), "", 0
 
         def count(frame: FrameType, event: str, _about: object) -> None:
             nonlocal read
@@ -365,7 +365,7 @@ def test_a_text_that_grows_is_read_once(line: str) -> None:
         try:
             for _ in range(frames):
                 text += line * 50
-                reading.outline(text)
+                reading.read(text)
         finally:
             sys.setprofile(None)
         return read
