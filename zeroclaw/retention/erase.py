@@ -308,6 +308,9 @@ class Erasure:
                 if TURNS.of(row).item.principal.id == wish.person
             ]
         )
+        # Both are made of everybody's words, and are made anew of what stays.
+        await self._remove(TITLES.where(conversation=here))
+        await self._remove(NOTES.where(conversation=here), is_of_a_group)
         digests = await self._digests(here)
         for table, whose in sorted(OF_WRITERS, key=lambda pair: _ERASED_AT.get(pair[0].kind, -1)):
 
@@ -316,9 +319,6 @@ class Erasure:
                 return its.person == wish.person or its.turn in turns
 
             await self._remove(table.where(conversation=here), is_theirs)
-        # Both are made of everybody's words, and are made anew of what stays.
-        await self._remove(TITLES.where(conversation=here))
-        await self._remove(NOTES.where(conversation=here), is_of_a_group)
         await self._drop(digests)
         return True
 

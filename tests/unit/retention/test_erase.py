@@ -33,6 +33,7 @@ from zeroclaw.store import (
 from zeroclaw.tool import ToolContext, ToolOutput
 from zeroclaw.tools.notes.note import Note
 from zeroclaw.turn.kept_results import KeptResult
+from zeroclaw.turn.titles import TITLES, Title
 
 POKE = asks_for(("poke", '{"a": 1}'))
 LOOK = asks_for(("look", "{}"))
@@ -136,6 +137,34 @@ async def test_a_wish_outlives_restarts(world: World) -> None:
         code = code_of(house.texts("ben")[-1])
         world.store.cut_after(DurablePoint.HOUSEKEEPING)
         await house.say(f"/forget {code}", "ben")
+    await cut_off_everywhere(world)
+    assert "tulip" not in await kept(world)
+
+
+async def test_what_everybody_said_goes_wherever_a_wish_is_cut_off(world: World) -> None:
+    """The facts and the title of a shared chat, for what leads to that chat goes as well."""
+    with_notes(world)
+    world.configure(autonomy="full")
+    async with world.running() as house:
+        await house.say("rose", room="club")
+        await house.say("tulip", "ben", room="club")
+        world.model.will(says('"They like a tulip."'), says("State: a tulip."))
+        await house.say("/compact", room="club")
+        [here] = {row.conversation for row in await house.rows(RowKind.NOTE) if row.conversation}
+        title = TITLES.put(here, Title(text="Tulips"), conversation=here)
+        await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(title,)))
+        await house.say("/forget", "ben")
+        code = code_of(house.texts("ben")[-1])
+        world.store.cut_after(DurablePoint.HOUSEKEEPING)
+        await house.say(f"/forget {code}", "ben")
+    await cut_off_everywhere(world)
+    async with world.running() as house:
+        assert await house.rows(RowKind.TITLE) == ()
+        assert [row.key for row in await house.rows(RowKind.NOTE) if row.conversation] == []
+
+
+async def cut_off_everywhere(world: World) -> None:
+    """Let a wish be carried out by as many processes as it has commits."""
     cuts = 0
     while await world.store.select(Query(kind=RowKind.FORGETTING)):
         world.store.heal()
@@ -143,8 +172,8 @@ async def test_a_wish_outlives_restarts(world: World) -> None:
         async with world.running() as house:
             await settled(house)
         cuts += 1
+    world.store.heal()
     assert cuts > 5
-    assert "tulip" not in await kept(world)
 
 
 async def test_what_runs_is_stopped_first(world: World) -> None:
