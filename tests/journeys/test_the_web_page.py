@@ -266,7 +266,11 @@ async def test_a_draft_survives_a_kill(tmp_path: Path) -> None:
         here.model.say("One, two, three.")
         await page.say("count")
         await expect(page.draft).to_have_text("One,")
-        await here.daemon.restart()
+        await expect(page.page.locator("#stop")).to_be_visible()
+        await here.daemon.kill()
+        await page.connected("reconnecting")
+        await expect(page.page.locator("#stop")).to_be_hidden()  # nobody is there to be stopped
+        await here.daemon.start()
         await expect(page.answers).to_have_text(["One, two, three."])
         await expect(page.log).to_have_count(2)
 

@@ -120,6 +120,7 @@ function state(name) {
   const isLoggedOut = name === "logged out";
   by("loggedout").hidden = !isLoggedOut;
   by("logout").hidden = isLoggedOut;
+  showWork();
 }
 
 /* --- small signs ------------------------------------------------------------------------------- */
@@ -134,11 +135,14 @@ function typing(isOn) {
 /* The newest card is decided, and nothing came after that. */
 let decided = false;
 
-/* Show that the bot is at work: it said so, or it owes an answer, or it writes one. */
+/* Show that the bot is at work, as far as this page knows: it said so, or it owes an answer, or it
+   writes one. */
 function showWork() {
   const last = by("log").lastElementChild;
   const isWritten = Boolean(last?.classList.contains("draft"));
-  const isAtWork = Boolean(timers.typing) || decided || items.owesAnswer() || items.isWriting();
+  const isThere = by("connection").dataset.state === "connected";
+  const isBusy = Boolean(timers.typing) || decided || items.owesAnswer() || items.isWriting();
+  const isAtWork = isThere && isBusy;
   by("typing").hidden = !isAtWork || isWritten || items.isAsking();
   const isEmpty = !text.value.trim() && chosen.isEmpty;
   by("send").disabled = chosen.isBusy;
