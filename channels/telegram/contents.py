@@ -98,6 +98,8 @@ def _forwarded(message: Json) -> str:
 
 
 def _quoted(message: Json, bot: int) -> str:
+    if message.keys().isdisjoint(("reply_to_message", "quote")):
+        return ""  # as most often
     answered = inner(message, "reply_to_message")
     said = text(inner(message, "quote"), "text") or words(answered) or thing(answered)
     author = inner(answered, "from")
@@ -116,11 +118,8 @@ def attachments(message: Json) -> tuple[Attachment, ...]:
             pictures, key=lambda one: (whole(one, "width") or 0) * (whole(one, "height") or 0)
         )
         return _file(largest, f"photo-{whole(message, 'message_id') or 0}.jpg", "image/jpeg")
-    for kind, (name, media_type) in _FILES.items():
-        found = inner(message, kind)
-        if found:
-            return _file(found, name, media_type)
-    return ()
+    kind = next(filter(message.__contains__, _FILES), "")
+    return _file(inner(message, kind), *_FILES[kind]) if kind else ()
 
 
 def _file(found: Json, name: str, media_type: str) -> tuple[Attachment, ...]:
@@ -138,16 +137,13 @@ def _file(found: Json, name: str, media_type: str) -> tuple[Attachment, ...]:
 
 def thing(message: Json) -> str:
     """Return in words what a message holds beside words and files, empty for nothing we know."""
-    for kind, describe in _THINGS.items():
-        found = inner(message, kind)
-        if found:
-            return f"[{describe(found)}]"
-    return ""
+    kind = next(filter(message.__contains__, _THINGS), "")
+    return f"[{_THINGS[kind](inner(message, kind))}]" if kind else ""
 
 
 def is_of_others(message: Json) -> bool:
     """Whether what a message holds beside words has a text that others may have chosen."""
-    return any(inner(message, kind) for kind in ("venue", "contact", "poll"))
+    return not message.keys().isdisjoint(("venue", "contact", "poll"))
 
 
 def _venue(found: Json) -> str:
@@ -255,4 +251,4 @@ def stands_alone(message: Json) -> bool:
 
     It commands nothing, and is never the rest of what they wrote before.
     """
-    return bool(inner(message, "forward_origin") or inner(message, "via_bot"))
+    return not message.keys().isdisjoint(("forward_origin", "via_bot"))

@@ -202,7 +202,7 @@ def _taken(event: Json, address: Address, sender: Sender, key: str, body: Body) 
 def _said(message: Json, said: str, me: Me) -> Said:
     """Return a message; of one that its sender did not write nothing is their own."""
     whole, own = _composed(message, said, me), _without_call(said, me)
-    if stands_alone(message) or (said == thing(message) and is_of_others(message)):
+    if stands_alone(message) or (is_of_others(message) and said == thing(message)):
         own = ""
     return Said(text=whole, own=None if own == whole else own)
 
