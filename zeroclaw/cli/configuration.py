@@ -20,6 +20,7 @@ from zeroclaw.daemon.foundation import Start
 from zeroclaw.errors import ConfigError
 from zeroclaw.foreign import Raised, call
 from zeroclaw.host.places import Places, find_config, places_of, read_config
+from zeroclaw.json_fields import object_at
 from zeroclaw.manifest import ChannelManifest
 from zeroclaw.redact import Redactor
 from zeroclaw.value import Value
@@ -107,16 +108,12 @@ def faults_in(text: str, *, environment: Mapping[str, str]) -> tuple[str, ...]:
     try:
         table = table_of(text)
         config = _readable(table, faults)
-        check(config, environment, broken=_channels(table) - set(config.channels))
+        check(
+            config, environment, broken=object_at(table, "channels").keys() - config.channels.keys()
+        )
     except ConfigError as error:
         faults += error.faults
     return tuple(faults)
-
-
-def _channels(table: Mapping[str, object]) -> set[str]:
-    """Return the channels that are written there, whatever is wrong with them."""
-    named = table.get("channels")
-    return set(cast("dict[str, object]", named)) if isinstance(named, dict) else set()
 
 
 def _readable(table: dict[str, object], faults: list[str]) -> Config:
@@ -127,9 +124,7 @@ def _readable(table: dict[str, object], faults: list[str]) -> Config:
         faults.extend(faults_of(error))
         broken = {tuple(str(part) for part in fault["loc"][:2]) for fault in error.errors()}
     kept = {key: one for key, one in table.items() if key not in {place[0] for place in broken}}
-    channels = table.get("channels")
-    if isinstance(channels, dict):
-        named = cast("dict[str, object]", channels)
+    if named := object_at(table, "channels"):
         kept["channels"] = {
             name: one for name, one in named.items() if ("channels", name) not in broken
         }

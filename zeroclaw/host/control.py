@@ -23,6 +23,7 @@ from zeroclaw.errors import ConfigError, NeedsOperator, ZeroclawError
 from zeroclaw.foreign import Raised, call
 from zeroclaw.host.answers import Answer
 from zeroclaw.host.connections import close_stream
+from zeroclaw.json_fields import is_object
 from zeroclaw.mount import LineStream
 
 FILE = "control.sock"
@@ -56,8 +57,7 @@ class Lines:
             found: object = json.loads(line) if line.endswith(b"\n") else None
         except (ValueError, ConnectionError):
             return None
-        # A JSON object has text keys only.
-        return cast("Mapping[str, object]", found) if isinstance(found, dict) else None
+        return found if is_object(found) else None
 
     async def send(self, line: Answer | Mapping[str, object]) -> None:
         """Write one object.

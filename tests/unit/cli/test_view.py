@@ -289,7 +289,7 @@ def test_into_a_pipe_a_sign_of_ours_stands_where_a_line_begins_and_nowhere_else(
     shown = "".join(map(view.take, written_by(words, reason=reason)))
     found = [(line, sign.start()) for line in shown.splitlines() for sign in OURS.finditer(line)]
     assert [line[at] + str(at) for line, at in found] == ["✅0", "┌0", "└0", "❌0"]
-    arguments = [line[5:] for line in shown.splitlines() if line.startswith("│    ")]
+    _why, *arguments = [line[5:] for line in shown.splitlines() if line.startswith("│    ")]
     first, last = arguments.index("{"), arguments.index("}")
     assert json.loads("\n".join(arguments[first : last + 1])) == {"command": seen(words[0])}
 

@@ -13,7 +13,7 @@ from zeroclaw.errors import (
     ProviderUnusable,
     ZeroclawError,
 )
-from zeroclaw.providers.openai.fields import int_at, parse
+from zeroclaw.json_fields import int_at, parse
 from zeroclaw.providers.openai.refusal import means, one_line, read_body, read_error, retry_after
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)

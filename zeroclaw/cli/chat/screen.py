@@ -12,11 +12,11 @@ Nothing that anybody wrote is in inverse, or a long line might wrap and begin a 
 
 import json
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import cast
 
 from zeroclaw.card_words import CardWords
+from zeroclaw.json_fields import array_at, object_at, objects_at
 from zeroclaw.text.escape import without_mark_signs
 from zeroclaw.text.language import ENGLISH
 from zeroclaw.value import Struct, Value, field
@@ -157,9 +157,9 @@ class Cards(Struct, kw_only=True):
 
     def take(self, item: Line) -> str:
         """Return what an item of kind card adds to the screen: the card, or new endings."""
-        key, card = str(item["id"]), _table(item.get("card"))
-        calls = [_table(call) for call in _list(card.get("calls"))]
-        choices = tuple(str(choice) for choice in _list(card.get("choices")))
+        key, card = str(item["id"]), object_at(item, "card")
+        calls = objects_at(card, "calls")
+        choices = tuple(map(str, array_at(card, "choices")))
         for call in calls:
             self._note(key, call, choices)
         is_new = key not in self._shown and has_open_calls(item)
@@ -177,7 +177,7 @@ class Cards(Struct, kw_only=True):
         elif approval not in self._ended:
             self._open[approval] = OpenCall(approval=approval, card=card, choices=choices)
 
-    def _card(self, card: Line, calls: list[Line], choices: tuple[str, ...]) -> Iterator[str]:
+    def _card(self, card: Line, calls: Sequence[Line], choices: tuple[str, ...]) -> Iterator[str]:
         until = datetime.fromisoformat(str(card["deadline_at"])).astimezone()
         words = _words(card)
         ink, who = self.ink, self.ink.line(card["asked_by"])
@@ -194,7 +194,7 @@ class Cards(Struct, kw_only=True):
                 yield f"│    {ink.dim(scope)}"
         yield f"{ink.badge('└')} {ink.warm(self._how(words, calls, choices))}"
 
-    def _how(self, words: Mapping[str, str], calls: list[Line], choices: tuple[str, ...]) -> str:
+    def _how(self, words: Mapping[str, str], calls: Sequence[Line], choices: tuple[str, ...]) -> str:
         numbers = " ".join(str(call["number"]) for call in calls)
         if len(self._open) != 1:
             return f"/approve {numbers} · /deny {calls[0]['number']} {words['because']}"
@@ -202,12 +202,12 @@ class Cards(Struct, kw_only=True):
         keys = " · ".join(f"{key} = {words[choice]}" for key, choice in offered)
         return f"{keys} · /deny {numbers} {words['because']}"
 
-    def _endings(self, calls: list[Line]) -> Iterator[str]:
+    def _endings(self, calls: Sequence[Line]) -> Iterator[str]:
         for call in calls:
             approval, ending = str(call["approval"]), call.get("ending")
             if ending is not None and approval not in self._ended:
                 self._ended.add(approval)
-                yield self._ending(call, _table(ending))
+                yield self._ending(call, object_at(call, "ending"))
 
     def _ending(self, call: Line, ending: Line) -> str:
         how, ink = str(ending["how"]), self.ink
@@ -219,23 +219,14 @@ class Cards(Struct, kw_only=True):
 
 def _words(card: Line) -> Mapping[str, str]:
     """Return the card's fixed words; English ones where an older daemon has sent none."""
-    sent = {name: str(word) for name, word in _table(card.get("words")).items()}
-    return {**CardWords(ENGLISH).by_name(len(_list(card.get("calls")))), **sent}
+    sent = {name: str(word) for name, word in object_at(card, "words").items()}
+    return {**CardWords(ENGLISH).by_name(len(array_at(card, "calls"))), **sent}
 
 
 def has_open_calls(item: Line) -> bool:
     """Whether an item is a card with a call that waits for an answer."""
-    calls = (_table(call) for call in _list(_table(item.get("card")).get("calls")))
+    calls = objects_at(object_at(item, "card"), "calls")
     return any(call.get("ending") is None for call in calls)
-
-
-def _table(value: object) -> Line:
-    # What comes over the socket is JSON, whose objects have text keys only.
-    return cast("Line", value) if isinstance(value, dict) else {}
-
-
-def _list(value: object) -> list[object]:
-    return cast("list[object]", value) if isinstance(value, list) else []
 
 
 class View(Struct, kw_only=True):
@@ -455,7 +446,7 @@ class View(Struct, kw_only=True):
 
 def _receipts(line: Line) -> list[str]:
     """Return the receipts that an answer carries; imitated in a text they are masked."""
-    return [" ".join(str(one).splitlines()) for one in _list(line.get("receipts"))]
+    return [" ".join(str(one).splitlines()) for one in array_at(line, "receipts")]
 
 
 def _is_open(line: Line) -> bool:

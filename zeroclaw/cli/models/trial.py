@@ -3,14 +3,14 @@
 Knows the provider's contract and nothing of any provider, so what it sees is what a turn would see.
 """
 
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import aclosing
-from typing import Literal, cast
+from typing import Literal
 
 from zeroclaw.clock import Clock
 from zeroclaw.errors import ZeroclawError
 from zeroclaw.host.clock import SystemClock
+from zeroclaw.json_fields import is_object, parse, text_at
 from zeroclaw.message import FileKind, SystemMessage, ToolCall, ToolDefinition, UserMessage
 from zeroclaw.provider import (
     Finished,
@@ -255,13 +255,11 @@ async def _play(provider: Provider, request: ModelRequest, clock: Clock) -> Play
 def _is_right(call: ToolCall) -> bool:
     """Whether a call is the one that was asked for."""
     try:
-        arguments: object = json.loads(call.arguments)
+        asked = parse(call.arguments)
     except ValueError:
         return False
-    if call.name != TOOL.name or not isinstance(arguments, dict):
-        return False
-    word = cast("dict[str, object]", arguments).get("word")
-    return isinstance(word, str) and word.strip().lower() == WORD
+    word = text_at(asked, "word") if is_object(asked) else ""
+    return call.name == TOOL.name and word.strip().lower() == WORD
 
 
 def _call_in_words(tried: Tried) -> str:

@@ -4,10 +4,9 @@ Pure. The form is OpenAI's, which Ollama, llama.cpp, LM Studio and vLLM answer w
 `{"data": [{"id": "…"}, …]}`; more fields are theirs (read 2026-11).
 """
 
-import json
 from collections.abc import Mapping
-from typing import cast
 
+from zeroclaw.json_fields import is_array, is_object, objects_at, parse_bytes, text_at
 from zeroclaw.value import Value
 
 LONGEST_NAME_CHARS = 200
@@ -43,20 +42,11 @@ def models_in(body: bytes) -> tuple[str, ...] | None:
 
     A name that a terminal could not show as it is, is left out.
     """
-    try:
-        told: object = json.loads(body)
-    except ValueError:  # not JSON, or not UTF-8
+    told = parse_bytes(body)
+    if not is_object(told) or not is_array(told.get("data")):
         return None
-    found = cast("dict[str, object]", told).get("data") if isinstance(told, dict) else None
-    if not isinstance(found, list):
-        return None
-    entries = [
-        cast("dict[str, object]", one).get("id")
-        for one in cast("list[object]", found)
-        if isinstance(one, dict)
-    ]
-    names = [one for one in entries if isinstance(one, str) and _is_plain(one)]
-    return tuple(dict.fromkeys(names))[:MOST_MODELS]
+    names = (text_at(one, "id") for one in objects_at(told, "data"))
+    return tuple(dict.fromkeys(filter(_is_plain, names)))[:MOST_MODELS]
 
 
 def _is_plain(name: str) -> bool:

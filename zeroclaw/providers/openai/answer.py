@@ -17,16 +17,7 @@ from typing import Literal
 from msgspec.json import Decoder
 
 from zeroclaw.errors import ProviderRejected, StreamBroken
-from zeroclaw.message import FinishReason, ToolCall, Usage
-from zeroclaw.provider import (
-    Finished,
-    ReasoningDelta,
-    StreamEvent,
-    TextDelta,
-    ToolCallReady,
-    UsageReported,
-)
-from zeroclaw.providers.openai.fields import (
+from zeroclaw.json_fields import (
     int_at,
     is_array,
     is_object,
@@ -35,6 +26,15 @@ from zeroclaw.providers.openai.fields import (
     parse,
     text_at,
     whole,
+)
+from zeroclaw.message import FinishReason, ToolCall, Usage
+from zeroclaw.provider import (
+    Finished,
+    ReasoningDelta,
+    StreamEvent,
+    TextDelta,
+    ToolCallReady,
+    UsageReported,
 )
 from zeroclaw.providers.openai.windows import MOST
 from zeroclaw.value import Struct, field

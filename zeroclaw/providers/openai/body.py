@@ -7,9 +7,9 @@ not believed, endpoints and proxies get them wrong.
 from collections.abc import Callable, Iterable, Iterator
 
 from zeroclaw.errors import ProviderRejected, StreamBroken
+from zeroclaw.json_fields import is_array, is_object, parse
 from zeroclaw.provider import StreamEvent
 from zeroclaw.providers.openai.answer import Assembly, error_in
-from zeroclaw.providers.openai.fields import is_array, is_object, parse
 from zeroclaw.providers.openai.refusal import Refusal, means, read_body, read_error
 from zeroclaw.sse import SseEvent, SseState, feed, finish
 from zeroclaw.value import Struct, field

@@ -18,7 +18,7 @@ from zeroclaw.errors import (
     ProviderUnusable,
     ZeroclawError,
 )
-from zeroclaw.providers.openai.fields import is_array, is_object, object_at, parse, text_at
+from zeroclaw.json_fields import is_array, is_object, object_at, parse, text_at
 from zeroclaw.value import Value
 
 SHOWN_CHARS = 200

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from msgspec.json import encode
 
-from zeroclaw.providers.openai.fields import array_at, is_object, parse_bytes, whole
+from zeroclaw.json_fields import array_at, is_object, parse_bytes, whole
 
 _APART = -1
 

@@ -1,4 +1,4 @@
-"""Read fields of JSON that may have any shape.
+"""Read fields of JSON, or of a file's TOML, that may have any shape.
 
 Pure. Endpoints differ in what they leave out, set to null or type otherwise; a wrong shape reads as
 absent here, so that the rooms above hold no shape checks.
