@@ -7,14 +7,14 @@ and comments that are about the next table, and those stay with that one.
 
 import re
 import tomllib
-from collections.abc import Callable, Mapping, MutableMapping, MutableSequence
-from typing import cast
+from collections.abc import Callable, Mapping
 
 from pydantic import BaseModel
 
 from zeroclaw.config import table_of
 from zeroclaw.config.model import Config
 from zeroclaw.errors import ConfigError
+from zeroclaw.json_fields import is_array, is_object
 
 Keys = tuple[str, ...]
 
@@ -33,11 +33,8 @@ def keys_of(dotted: str) -> Keys:
         table: object = tomllib.loads(f"{plain} = 0") if "\n" not in dotted else None
     except tomllib.TOMLDecodeError:
         table = None
-    while isinstance(table, dict):
-        names = cast("dict[str, object]", table)
-        if len(names) != 1:
-            break
-        ((name, table),) = names.items()
+    while is_object(table) and len(table) == 1:
+        ((name, table),) = table.items()
         found.append(name)
     if table != 0 or not found:
         fault = f"`{' '.join(dotted.split())}` is no key path; write one such as `provider.model`"
@@ -86,24 +83,19 @@ def as_toml(value: object) -> str:
 
     if isinstance(value, str):
         return value
-    if isinstance(value, dict):
-        return tomli_w.dumps(cast("dict[str, object]", value)).rstrip()
-    return on_one_line(value)
+    return tomli_w.dumps(value).rstrip() if is_object(value) else on_one_line(value)
 
 
 def on_one_line(value: object) -> str:
     """Return a value as TOML without a line break, tables too."""
     import tomlkit
 
-    match value:
-        case list():
-            return f"[{', '.join(on_one_line(one) for one in cast('list[object]', value))}]"
-        case dict():
-            entries = cast("dict[str, object]", value).items()
-            inner = (f"{tomlkit.key(key).as_string()} = {on_one_line(one)}" for key, one in entries)
-            return f"{{ {', '.join(inner)} }}"
-        case _:
-            return tomlkit.item(value).as_string()
+    if is_array(value):
+        return f"[{', '.join(map(on_one_line, value))}]"
+    if is_object(value):
+        pairs = (f"{tomlkit.key(key).as_string()} = {on_one_line(value[key])}" for key in value)
+        return f"{{ {', '.join(pairs)} }}"
+    return tomlkit.item(value).as_string()
 
 
 def set_key(text: str, dotted: str, given: str) -> str:
@@ -200,10 +192,10 @@ def _pruned(table: Mapping[str, object]) -> dict[str, object]:
 def _take(document: object, keys: Keys) -> bool:
     """Take a key out of tables, plain or the library's; return whether it was there."""
     place, last = _at(document, keys[:-1]), keys[-1]
-    if isinstance(place, MutableMapping) and last in place:
-        del cast("MutableMapping[str, object]", place)[last]
-    elif isinstance(place, MutableSequence) and _is_in(cast("list[object]", place), last):
-        del cast("MutableSequence[object]", place)[int(last)]
+    if is_object(place) and last in place:
+        del place[last]
+    elif is_array(place) and _is_in(place, last):
+        del place[int(last)]
     else:
         return False
     return True
@@ -216,11 +208,9 @@ def _at(place: object, keys: Keys) -> object:
 
 
 def _inside(place: object, key: str) -> object:
-    if isinstance(place, MutableMapping):
-        return cast("MutableMapping[str, object]", place).get(key)
-    if isinstance(place, MutableSequence) and _is_in(cast("list[object]", place), key):
-        return cast("MutableSequence[object]", place)[int(key)]
-    return None
+    if is_object(place):
+        return place.get(key)
+    return place[int(key)] if is_array(place) and _is_in(place, key) else None
 
 
 def _toml_of(given: str, value: object) -> str:
@@ -241,17 +231,17 @@ def _put(
     """
     for number, key in enumerate(keys[:-1], start=1):
         inside = _inside(place, key)
-        if inside is None and isinstance(place, MutableMapping):
-            cast("MutableMapping[str, object]", place)[key] = new_table(number < len(keys) - 1)
-            inside = _inside(cast("object", place), key)
+        if inside is None and is_object(place):
+            place[key] = new_table(number < len(keys) - 1)
+            inside = place[key]
         if inside is None:
             raise ConfigError((_unknown(dotted, key),))
         place = inside
     last = keys[-1]
-    if isinstance(place, MutableMapping):
-        cast("MutableMapping[str, object]", place)[last] = value
-    elif isinstance(place, MutableSequence) and _is_in(cast("list[object]", place), last):
-        cast("MutableSequence[object]", place)[int(last)] = value
+    if is_object(place):
+        place[last] = value
+    elif is_array(place) and _is_in(place, last):
+        place[int(last)] = value
     else:
         raise ConfigError((_unknown(dotted, last),))
 
@@ -266,12 +256,9 @@ def _unknown(dotted: str, key: str) -> str:
 
 def _without_none(value: object) -> object:
     """Leave out what is not set; TOML has no word for it."""
-    if isinstance(value, dict):
-        entries = cast("dict[str, object]", value)
-        return {key: _without_none(one) for key, one in entries.items() if one is not None}
-    if isinstance(value, list):
-        return [_without_none(one) for one in cast("list[object]", value)]
-    return value
+    if is_object(value):
+        return {key: _without_none(one) for key, one in value.items() if one is not None}
+    return [*map(_without_none, value)] if is_array(value) else value
 
 
 def with_line(text: str, table: tuple[str, ...], line: str) -> str | None:
@@ -321,8 +308,8 @@ def _opened_by(line: str) -> tuple[str, ...]:
     except tomllib.TOMLDecodeError:
         return ()
     path: list[str] = []
-    while isinstance(found, dict) and found:
-        ((key, found),) = cast("dict[str, object]", found).items()
+    while is_object(found) and found:
+        ((key, found),) = found.items()
         path.append(key)
     # A list of tables has one that says nothing.
     return (*path, "") if isinstance(found, list) else tuple(path)
