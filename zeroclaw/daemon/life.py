@@ -14,7 +14,6 @@ import ssl
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
-from typing import cast
 
 from zeroclaw.console.notifier import Notifier
 from zeroclaw.daemon.config_check import ChannelPart
@@ -35,7 +34,6 @@ from zeroclaw.host.answers import (
     Reloaded,
     Status,
     UsageReport,
-    word_of,
 )
 from zeroclaw.host.control import Call
 from zeroclaw.host.hangup import Hangup
@@ -45,6 +43,7 @@ from zeroclaw.host.processes import reap
 from zeroclaw.host.watchdog import LoopWatch
 from zeroclaw.inbound.commands.halt import Halt, halt_put
 from zeroclaw.inbound.conversations import BUSY
+from zeroclaw.json_fields import array_at, int_at, text_at
 from zeroclaw.limits.usage import first_day, used_since
 from zeroclaw.store import Commit, DurablePoint, Query, scan
 from zeroclaw.text import catalogue
@@ -239,9 +238,7 @@ class Daemon:
         return replace(report, login_url=self.services.channels.login_url())
 
     async def _usage(self, asked: Mapping[str, object]) -> UsageReport:
-        given = asked.get("days")
-        days = given if isinstance(given, int) else 1
-        first = first_day(self._foundation.clock.now(), days)
+        first = first_day(self._foundation.clock.now(), int_at(asked, "days") or 1)
         return UsageReport(used=await used_since(self._foundation.store, first))
 
     async def _errors(self, _asked: Mapping[str, object]) -> Errors:
@@ -257,13 +254,12 @@ class Daemon:
 
     async def _redact(self, asked: Mapping[str, object]) -> Redacted:
         """Redact for a command that does not have the secrets which this process has."""
-        given = asked.get("texts")
-        texts = [str(one) for one in cast("list[object]", given)] if isinstance(given, list) else []
+        texts = [*map(str, array_at(asked, "texts"))]
         redact = self._foundation.start.checked.redactor.redact
         return Redacted(texts=await asyncio.to_thread(lambda: tuple(map(redact, texts))))
 
     async def _switch(self, asked: Mapping[str, object], *, on: bool) -> Halted:
-        who = word_of(asked, "by") or catalogue.BY_CONSOLE.en
+        who = text_at(asked, "by") or catalogue.BY_CONSOLE.en
         last = self.services.policy.last_halt
         halt = Halt(by=who, at=self._foundation.clock.now()) if on else replace(last, over=True)
         await self._foundation.store.commit(
@@ -282,7 +278,7 @@ class Daemon:
             return Reloaded(faults=error.faults)
 
     async def _receipts(self, asked: Mapping[str, object]) -> Receipts:
-        found = await self.services.receipts.verify(word_of(asked, "text"))
+        found = await self.services.receipts.verify(text_at(asked, "text"))
         return Receipts(receipts=tuple(found))
 
     async def _hear(self) -> None:

@@ -185,9 +185,3 @@ class UsageReport(Answer, frozen=True):
     """`{"call": "usage", "days": 30}`: what was used since so many days, today's among them."""
 
     used: tuple[Used, ...] = ()
-
-
-def word_of(asked: Mapping[str, object], name: str) -> str:
-    """Return a text of a call, empty where it has none."""
-    given = asked.get(name)
-    return given if isinstance(given, str) else ""

@@ -194,7 +194,9 @@ class Cards(Struct, kw_only=True):
                 yield f"│    {ink.dim(scope)}"
         yield f"{ink.badge('└')} {ink.warm(self._how(words, calls, choices))}"
 
-    def _how(self, words: Mapping[str, str], calls: Sequence[Line], choices: tuple[str, ...]) -> str:
+    def _how(
+        self, words: Mapping[str, str], calls: Sequence[Line], choices: tuple[str, ...]
+    ) -> str:
         numbers = " ".join(str(call["number"]) for call in calls)
         if len(self._open) != 1:
             return f"/approve {numbers} · /deny {calls[0]['number']} {words['because']}"

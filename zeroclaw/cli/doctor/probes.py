@@ -10,7 +10,6 @@ from contextlib import suppress
 from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import cast
 
 from zeroclaw.cli.client import DaemonRefused, ask
 from zeroclaw.cli.configuration import ask_platform, load, start_of
@@ -32,6 +31,7 @@ from zeroclaw.host.models.servers import NoOffer, offers_of
 from zeroclaw.host.places import data_place, find_config, read_config
 from zeroclaw.host.references import resolve
 from zeroclaw.host.sandbox import Broken, Limits, self_test
+from zeroclaw.json_fields import is_object, text_at
 from zeroclaw.providers.local.checks import check_model, check_package
 from zeroclaw.providers.local.provider import SHIPPED_FILE
 from zeroclaw.redact import without_credentials
@@ -251,15 +251,13 @@ def _secrets_faults(config: Path | None) -> Iterator[str]:
 
 def _files_named(value: object, path: str) -> Iterator[tuple[str, SecretReference]]:
     """Yield every `{file = "…"}` of a configuration with its key path."""
-    if not isinstance(value, dict):
+    if not is_object(value):
         return
-    table = cast("dict[str, object]", value)
-    match table:
-        case {"file": str(file)} if file and len(table) == 1:
-            yield path, SecretReference(file=file)
-        case _:
-            for key, inner in table.items():
-                yield from _files_named(inner, f"{path}.{key}" if path else key)
+    if (file := text_at(value, "file")) and len(value) == 1:
+        yield path, SecretReference(file=file)
+    else:
+        for key, inner in value.items():
+            yield from _files_named(inner, f"{path}.{key}" if path else key)
 
 
 def _reachable_in(data: Path) -> Iterator[str]:

@@ -12,10 +12,11 @@ from zeroclaw.envelope import Address, ConversationId, Principal, chosen_name
 from zeroclaw.gate import grant as grants
 from zeroclaw.gate.grant import GRANTS, Grant
 from zeroclaw.gate.wording import MOST_NUMBERS
-from zeroclaw.host.answers import Grants, Text, word_of
+from zeroclaw.host.answers import Grants, Text
 from zeroclaw.inbound.commands.invocation import AT_CONSOLE, Invocation, Reply, at_console
 from zeroclaw.inbound.context import InboundContext
 from zeroclaw.inbound.conversations import CONVERSATIONS
+from zeroclaw.json_fields import text_at
 from zeroclaw.store import STEP_BYTES, Pace, Write, scan
 from zeroclaw.text import catalogue
 from zeroclaw.value import Struct
@@ -92,7 +93,7 @@ class GrantCommands(Struct, eq=False):
 
     async def console(self, asked: Mapping[str, object]) -> Text:
         """Do what `zeroclaw grants` asks for over the control socket; see `at_console`."""
-        word, _, rest = word_of(asked, "words").strip().partition(" ")
+        word, _, rest = text_at(asked, "words").strip().partition(" ")
         if word == "revoke" and rest.strip():
             return await at_console(self.context, self.revoke, "revoke", {"words": rest})
         if word not in ("", "list") or rest.strip():

@@ -3,9 +3,10 @@
 from collections.abc import Awaitable, Callable, Mapping
 
 from zeroclaw.envelope import Address, Command, ConversationId, Principal
-from zeroclaw.host.answers import Text, word_of
+from zeroclaw.host.answers import Text
 from zeroclaw.inbound.context import Found, InboundContext, Plan
 from zeroclaw.inbound.pairing import CONSOLE
+from zeroclaw.json_fields import text_at
 from zeroclaw.store import DurablePoint, Reads, Write
 from zeroclaw.text.language import Language
 from zeroclaw.value import Value
@@ -77,7 +78,7 @@ async def at_console(
     """
     told: list[str] = []
     is_changed = False
-    left = word_of(asked, "words")
+    left = text_at(asked, "words")
     while left or not told:
         given = Invocation(
             command=Command(name=name, rest=left),
