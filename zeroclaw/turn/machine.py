@@ -401,7 +401,8 @@ def _shares(
 ) -> tuple[tuple[int, int | None, Callable[[int], Localized]], ...]:
     """Return of each limit of a turn what is used, what may be, and how such an amount is said."""
     limits, usage = progress.limits, progress.usage
-    micros = 0 if limits.price is None else limits.price.micros(usage)
+    price = None if limits.max_micros is None else limits.price  # else nobody asks
+    micros = 0 if price is None else price.micros(usage)
     return (
         (progress.rounds, limits.max_rounds, rounds),
         (usage.total_tokens, limits.max_tokens, tokens),
