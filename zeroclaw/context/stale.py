@@ -10,7 +10,7 @@ they did for an equal beginning.
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from itertools import compress, count, repeat
-from operator import is_
+from operator import attrgetter, is_, not_
 
 from zeroclaw.gate.receipt import detach
 from zeroclaw.message import Message, ToolMessage, UserMessage
@@ -26,6 +26,7 @@ SHORT_CHARS = 240
 _LINE_CHARS = 200
 _FENCE = "```"
 _OPENING = "[an earlier result of "
+_CONTENT, _NOTE = attrgetter("content"), attrgetter("note")
 _NONE: Mapping[Message, Message] = {}
 
 
@@ -43,19 +44,18 @@ def with_stale_results(
     if not results:
         return tuple(messages)
     said = _places(messages, UserMessage)
-    turns = [at for at in said if isinstance(one := messages[at], UserMessage) and not one.note]
+    turns = [*compress(said, map(not_, map(_NOTE, map(messages.__getitem__, said))))]
     old = max(len(turns) - OLD_TURNS, 0) // STEP_TURNS * STEP_TURNS
     end = turns[old] if old else 0
     if len(results) > MOST_RESULTS:
         many = (len(results) - LEFT_RESULTS) // STEP_RESULTS * STEP_RESULTS
         end = max(end, results[many - 1] + 1)
     shown = list(messages)
-    for at in results[: bisect_left(results, end)]:
+    stale = results[: bisect_left(results, end)]
+    lengths = map(len, map(_CONTENT, map(messages.__getitem__, stale)))
+    for at in compress(stale, map(SHORT_CHARS.__lt__, lengths)):
         one = shown[at]
-        if (
-            len(one.content) > SHORT_CHARS
-        ):  # else it is shown as it is, as most are asked about often
-            shown[at] = known.get(one) or in_one_line(one, reader=reader)
+        shown[at] = known.get(one) or in_one_line(one, reader=reader)
     return tuple(shown)
 
 
