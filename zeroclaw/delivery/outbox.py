@@ -18,7 +18,7 @@ from zeroclaw.clock import Clock
 from zeroclaw.delivery import rows
 from zeroclaw.delivery.account import Account, Outage
 from zeroclaw.delivery.posting import Posting
-from zeroclaw.delivery.reconcile import LaterError
+from zeroclaw.delivery.reconcile import LaterError, Reconciler
 from zeroclaw.delivery.rows import CERTAIN, OUTBOX, Ask, Item, Left, Settle, State, Text
 from zeroclaw.envelope import Address, ConversationId, MessageRef
 from zeroclaw.errors import Conflict, Fenced
@@ -247,7 +247,7 @@ class Outbox(Struct, eq=False, kw_only=True):
     async def _post(self, row: Row) -> Row:
         """Deliver what a row says; return the row as it ended."""
 
-        async def save(item: Item, state: State, point: DurablePoint, why: str = "") -> None:
+        async def save(item: Item, state: State, point: DurablePoint, why: str) -> None:
             nonlocal row
             row = await self._save(row, rows.changed(row, item, state), item, point, why)
 
@@ -257,24 +257,31 @@ class Outbox(Struct, eq=False, kw_only=True):
             more = rows.with_draft(item, waiting.left)
             if more != item:
                 item = more
-                await save(item, "sending" if is_sending else "pending", DurablePoint.REF_KNOWN)
+                state: State = "sending" if is_sending else "pending"
+                await save(item, state, DurablePoint.REF_KNOWN, "")
         # Of two, one is to be taken away first.
         if isinstance(item, Ask) and item.uncertainty.second is None and is_sending:
             stands = await self.hooks.pressed(row, item)
             if stands is not None:
                 shown = replace(item, ref=stands, uncertainty=CERTAIN)
-                await save(shown, "delivered", DurablePoint.ASKED)
+                await save(shown, "delivered", DurablePoint.ASKED, "")
                 return row
         account = await self._account(rows.address_of(item))
+        sends = Reconciler(
+            account=account,
+            uncertainty=CERTAIN if isinstance(item, Settle) else item.uncertainty,
+            is_sending=is_sending,
+            keep=lambda state: posting.put(state, DurablePoint.HOUSEKEEPING),
+            others=self._others,
+        )
         posting = Posting(
             key=row.key,
             item=item,
-            is_sending=is_sending,
             was_found=waiting.left.inherited or waiting.was_found,
             account=account,
+            sends=sends,
             save=save,
             blob=self.store.blob,
-            others=self._others,
         )
         failures = 0
         while True:

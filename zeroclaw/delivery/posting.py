@@ -3,68 +3,40 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Protocol
 
 from zeroclaw.delivery.account import Account, Content, Markdown, is_much, off_loop
 from zeroclaw.delivery.outcomes import Delivered, Rejected, Unknown, Unreachable
 from zeroclaw.delivery.reconcile import Failed, Post, Reconciler, RefusedError
 from zeroclaw.delivery.rows import CERTAIN, Ask, File, Item, Settle, State, Text, part_key, posted
 from zeroclaw.delivery.split import Fits, Piece, cutting
-from zeroclaw.envelope import Address, MessageRef, OutgoingFile
+from zeroclaw.envelope import MessageRef, OutgoingFile
 from zeroclaw.store import DurablePoint
 from zeroclaw.text import catalogue
-from zeroclaw.value import replace
+from zeroclaw.value import Struct, replace
+
+Save = Callable[[Item, State, DurablePoint, str], Awaitable[None]]
+"""Commits an item in a state, and why where it was refused; raises when another writer changed the row."""
 
 
-class Save(Protocol):
-    """Commit the item as it is now; raises when another writer changed the row."""
+class Posting(Struct, eq=False, kw_only=True):
+    """One row on its way; `run` is called again after each `LaterError`.
 
-    async def __call__(self, item: Item, state: State, point: DurablePoint, why: str = "") -> None:
-        """Return when it is durable."""
-        ...
+    Attributes:
+        key: The row's.
+        item: As it was read, and as it is by now.
+        was_found: The process that wrote the row, or began its draft, is gone, and what it knew.
+        account: Where it goes out.
+        sends: Posts its messages.
+        blob: Reads the bytes of a digest, None where they are gone.
+    """
 
-
-class Posting:
-    """One row on its way; `run` is called again after each `LaterError`."""
-
-    def __init__(
-        self,
-        *,
-        key: str,
-        item: Item,
-        is_sending: bool,
-        was_found: bool,
-        account: Account,
-        save: Save,
-        blob: Callable[[str], Awaitable[bytes | None]],
-        others: Callable[[Address], Awaitable[frozenset[str]]],
-    ) -> None:
-        """Begin where the row stands.
-
-        Args:
-            key: The row's.
-            item: As it was read.
-            is_sending: The row says that a send has begun.
-            was_found: The process that wrote the row, or began its draft, is gone, and what it
-                knew.
-            account: Where it goes out.
-            save: Commits.
-            blob: Reads the bytes of a digest, None where they are gone.
-            others: The platform's ids of the messages of a chat that are known to be ours.
-        """
-        self._key = key
-        self._item = item
-        self._was_found = was_found
-        self._account = account
-        self._save = save
-        self._blob = blob
-        self._sends = Reconciler(
-            account=account,
-            uncertainty=CERTAIN if isinstance(item, Settle) else item.uncertainty,
-            is_sending=is_sending,
-            keep=lambda state: self._put(state, DurablePoint.HOUSEKEEPING),
-            others=others,
-        )
+    key: str
+    item: Item
+    was_found: bool
+    account: Account
+    sends: Reconciler
+    save: Save
+    blob: Callable[[str], Awaitable[bytes | None]]
 
     async def run(self) -> None:
         """Deliver it, or record that it was refused.
@@ -74,7 +46,7 @@ class Posting:
             Conflict: Another writer changed the row; to be read again.
         """
         try:
-            match self._item:
+            match self.item:
                 case Text() as item:
                     await self._deliver_text(item)
                 case File() as item:
@@ -84,52 +56,52 @@ class Posting:
                 case Settle() as item:
                     await self._deliver_outcome(item)
         except RefusedError as error:
-            await self._put("refused", DurablePoint.REFUSED, why=str(error))
+            await self.put("refused", DurablePoint.REFUSED, why=str(error))
 
     # --- texts -----------------------------------------------------------------------------------
 
     async def _deliver_text(self, item: Text) -> None:
-        parts = await parted(item.text, self._account.fits)
-        parts = await off_loop(partial(self._account.apart, parts), text=item.text)
-        if self._sends.uncertainty.may_stand and 0 < len(parts) <= len(item.refs):
+        parts = await parted(item.text, self.account.fits)
+        parts = await off_loop(partial(self.account.apart, parts), text=item.text)
+        if self.sends.uncertainty.may_stand and 0 < len(parts) <= len(item.refs):
             # Where it is found, one more message is there to be taken away.
-            self._item = item = await self._take_in(item, parts[-1])
+            self.item = item = await self._take_in(item, parts[-1])
         while item.done < len(parts):
             item = await self._show_part(item, parts[item.done])
-            self._item = item
+            self.item = item
             # The last result goes into the commit that ends the row, unless more is to do first.
             if item.done > 0 and (item.done < len(parts) or len(item.refs) > len(parts)):
-                await self._put("pending", DurablePoint.REF_KNOWN)
+                await self.put("pending", DurablePoint.REF_KNOWN)
         for ref in item.refs[len(parts) :]:
             await self._take_away(item, ref)
-        self._item = replace(item, refs=item.refs[: len(parts)])
-        await self._put("delivered", DurablePoint.DELIVERED)
+        self.item = replace(item, refs=item.refs[: len(parts)])
+        await self.put("delivered", DurablePoint.DELIVERED)
 
     async def _show_part(self, item: Text, text: str) -> Text:
         """Return the item as one call has changed it."""
-        if item.done < len(item.refs) and self._account.capabilities.can_edit:
+        if item.done < len(item.refs) and self.account.capabilities.can_edit:
             return await self._edit_part(item, item.refs[item.done], text)
         return await self._send_part(item, text)
 
     async def _edit_part(self, item: Text, ref: MessageRef, text: str) -> Text:
         receipts = item.receipts if item.done == 0 else ()
-        content = Markdown(text=text, key=self._key, plain=item.plain, receipts=receipts)
-        async with self._account.permitted(ref.address, message=ref.message):
-            outcome = await self._account.edit(ref, content)
+        content = Markdown(text=text, key=self.key, plain=item.plain, receipts=receipts)
+        async with self.account.permitted(ref.address, message=ref.message):
+            outcome = await self.account.edit(ref, content)
         match outcome:
             case Delivered():
                 return replace(item, done=item.done + 1)
             case Rejected(gone=True):
                 # The next message that is still there takes its place, else a new one, whose key
                 # no process has used before.
-                self._was_found = False
+                self.was_found = False
                 return replace(item, refs=tuple(one for one in item.refs if one != ref))
             case _:
                 return self._plain_or_stop(item, outcome)
 
     async def _send_part(self, item: Text, text: str) -> Text:
         is_lost = self._is_lost(item)
-        outcome = await self._sends.post(_part(item, text, key=self._key))
+        outcome = await self.sends.post(_part(item, text, key=self.key))
         if isinstance(outcome, Delivered):
             # One that its draft had begun shows the draft's text, so it is edited next.
             is_old = is_lost or self._may_be_old(item)
@@ -146,49 +118,49 @@ class Posting:
         """Return the item with the unrecorded message of its draft, if it is found."""
         if self._may_have_draft(item):
             return await self._send_part(item, text)
-        seen = await self._sends.find(_part(item, text, key=self._key))
+        seen = await self.sends.find(_part(item, text, key=self.key))
         found = seen.value.ref if isinstance(seen, Delivered) else None
-        self._sends.uncertainty = CERTAIN
+        self.sends.uncertainty = CERTAIN
         return item if found is None else replace(item, refs=(*item.refs, found))
 
     def _is_lost(self, item: Text) -> bool:
         """Whether a message of the draft may stand that can be found by its key."""
-        return self._sends.uncertainty.may_stand and self._may_have_draft(item)
+        return self.sends.uncertainty.may_stand and self._may_have_draft(item)
 
     def _may_be_old(self, item: Text) -> bool:
         """Whether a process before this one may have sent the message with another text."""
-        return self._was_found and self._may_have_draft(item)
+        return self.was_found and self._may_have_draft(item)
 
     def _may_have_draft(self, item: Text) -> bool:
-        capabilities = self._account.capabilities
+        capabilities = self.account.capabilities
         return item.turn is not None and capabilities.idempotent_send and capabilities.can_edit
 
     def _plain_or_stop(self, item: Text, failed: Failed) -> Text:
         if isinstance(failed, Rejected) and failed.markup and not item.plain:
             return replace(item, plain=True)
-        raise self._sends.error(failed)
+        raise self.sends.error(failed)
 
     async def _take_away(self, item: Text, ref: MessageRef) -> None:
         """Delete a message that the final does not need, or have it say so."""
-        capabilities = self._account.capabilities
+        capabilities = self.account.capabilities
         if capabilities.can_delete:
-            async with self._account.permitted(ref.address, message=ref.message):
-                outcome = await self._account.delete(ref)
+            async with self.account.permitted(ref.address, message=ref.message):
+                outcome = await self.account.delete(ref)
             if isinstance(outcome, Delivered) or (isinstance(outcome, Rejected) and outcome.gone):
                 return
             if not isinstance(outcome, Rejected):
-                raise self._sends.error(outcome)
+                raise self.sends.error(outcome)
         if capabilities.can_edit:
             text = catalogue.CONTINUED_ABOVE.to(item.language)
-            async with self._account.permitted(ref.address, message=ref.message):
-                outcome = await self._account.edit(ref, Markdown(text=text, key=self._key))
+            async with self.account.permitted(ref.address, message=ref.message):
+                outcome = await self.account.edit(ref, Markdown(text=text, key=self.key))
             if isinstance(outcome, Unreachable | Unknown):
-                raise self._sends.error(outcome)
+                raise self.sends.error(outcome)
 
     # --- files -----------------------------------------------------------------------------------
 
     async def _deliver_file(self, item: File) -> None:
-        content = await self._blob(item.digest)
+        content = await self.blob(item.digest)
         if content is None:
             message = "its bytes are no longer kept"
             raise RefusedError(message)
@@ -196,7 +168,7 @@ class Posting:
             name=item.name,
             media_type=item.media_type,
             content=content,
-            key=self._key,
+            key=self.key,
             caption=item.caption,
             reply_to=item.reply_to or None,
         )
@@ -210,26 +182,27 @@ class Posting:
         self, item: File | Ask, content: Content, repeat: Content, point: DurablePoint
     ) -> None:
         """Deliver what is one message."""
-        outcome = await self._sends.post(Post(to=item.address, content=content, repeat=repeat))
+        outcome = await self.sends.post(Post(to=item.address, content=content, repeat=repeat))
         if not isinstance(outcome, Delivered):
-            raise self._sends.error(outcome)
-        self._item = replace(item, ref=outcome.value)
-        await self._put("delivered", point)
+            raise self.sends.error(outcome)
+        self.item = replace(item, ref=outcome.value)
+        await self.put("delivered", point)
 
     async def _deliver_outcome(self, item: Settle) -> None:
-        async with self._account.permitted(item.ref.address, message=item.ref.message):
-            outcome = await self._account.settle(item.ref, item.outcome)
+        async with self.account.permitted(item.ref.address, message=item.ref.message):
+            outcome = await self.account.settle(item.ref, item.outcome)
         # A card that a person deleted has nothing left to show.
         gone = isinstance(outcome, Rejected) and outcome.gone
         if not isinstance(outcome, Delivered) and not gone:
-            raise self._sends.error(outcome)
-        await self._put("delivered", DurablePoint.SETTLED)
+            raise self.sends.error(outcome)
+        await self.put("delivered", DurablePoint.SETTLED)
 
-    async def _put(self, state: State, point: DurablePoint, *, why: str = "") -> None:
-        if not isinstance(self._item, Settle):
-            self._item = replace(self._item, uncertainty=self._sends.uncertainty)
-        await self._save(self._item, state, point, why)
-        self._sends.is_sending = state == "sending"
+    async def put(self, state: State, point: DurablePoint, *, why: str = "") -> None:
+        """Commit the row in a state, with what is known of its sends by now."""
+        if not isinstance(self.item, Settle):
+            self.item = replace(self.item, uncertainty=self.sends.uncertainty)
+        await self.save(self.item, state, point, why)
+        self.sends.is_sending = state == "sending"
 
 
 def _part(item: Text, text: str, *, key: str) -> Post:

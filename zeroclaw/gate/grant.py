@@ -14,7 +14,7 @@ from zeroclaw.gate.action import Action
 from zeroclaw.gate.approval import Numbered
 from zeroclaw.gate.conditions import ToolFacts
 from zeroclaw.gate.scope import Scope, in_words, must_be_exact
-from zeroclaw.store import Delete, Put, RowKind
+from zeroclaw.store import Put, RowKind
 from zeroclaw.table import Column, Table, UntilDue, Words, json_codec
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Language
@@ -168,8 +168,3 @@ def to_put(grant: Grant) -> Put:
         due_at=grant.until,
         expect=0,
     )
-
-
-def to_delete(grant: Grant) -> Delete:
-    """Return the write that revokes a grant, or clears one that has ended."""
-    return GRANTS.delete(grant.id)

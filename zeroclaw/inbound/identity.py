@@ -207,20 +207,16 @@ class People:
 
     def revoked_by(self, id: str) -> str:  # noqa: A002  as `Principal.id`
         """Return the name of who revoked this person; empty when they are not revoked."""
-        found = self._out(id)
+        found = self._decisions().get(id)
         return "" if found is None else found.by
 
     def revoked_as(self, id: str) -> str:  # noqa: A002  as `Principal.id`
         """Return the id that a person was revoked under; empty when they are not revoked."""
-        found = self._out(id)
+        found = self._decisions().get(id)
         return "" if found is None else found.id
 
-    def _out(self, id: str) -> Known | None:  # noqa: A002  as `Principal.id`
-        """Return the decision that keeps a person out: about them, or whose id this was then."""
-        return self._decisions().get(id)
-
     def _decisions(self) -> Mapping[str, Known]:
-        """Return what keeps people out, by each of their ids; the oldest of several."""
+        """Return what keeps people out, by each id that is or was theirs; the oldest of several."""
         if self._revoked is None:
             out = [one for one in self._stored.values() if one.state == "revoked"]
             self._revoked = {id_: one for one in reversed(out) for id_ in (one.id, *one.ids)}
@@ -266,7 +262,7 @@ class People:
     def is_revoked(self, channel: str, sender: str) -> bool:
         """Whether this sender was revoked, under their own id or as a person with others."""
         identity = f"{channel}:{sender}"
-        return any(map(self._out, (identity, self._principal_id(identity))))
+        return not self._decisions().keys().isdisjoint((identity, self._principal_id(identity)))
 
     def named(self, text: str) -> str:
         """Return the id of the person that an operator means, empty for none.

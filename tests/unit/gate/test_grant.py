@@ -20,7 +20,6 @@ from zeroclaw.gate.grant import (
     is_called,
     is_granted_by,
     name_of,
-    to_delete,
     to_put,
 )
 from zeroclaw.gate.scope import scope_of
@@ -168,7 +167,7 @@ def test_a_grant_is_stored_until_it_ends_or_is_revoked() -> None:
     assert GRANTS.codec.decode(put.body) == granted
     assert GRANTS.codec.decode(GRANTS.codec.encode(granted)) == granted
     assert (put.kind, put.key, put.due_at, put.expect) == (RowKind.GRANT, "01GRANT", UNTIL, 0)
-    assert to_delete(granted) == Delete(kind=RowKind.GRANT, key="01GRANT")
+    assert GRANTS.delete(granted.id) == Delete(kind=RowKind.GRANT, key="01GRANT")
     with pytest.raises(StoreUnusable):
         GRANTS.codec.decode(b"[]")
 

@@ -153,7 +153,7 @@ def ending(
     control = context.item(Revoked(grant=one.id, tool=one.tool), one.conversation, address, by)
     return (
         GRANTS.expect(one.id, version),
-        grants.to_delete(one),
+        GRANTS.delete(one.id),
         item_put(control, "control", expect=0),
     )
 
