@@ -118,7 +118,7 @@ def _too_large(content_length: str, max_body_bytes: int) -> Refusal | None:
     if not (content_length.isascii() and content_length.isdigit()):
         return Refusal(status=400, text="the length of the body is no number")
     if len(content_length) > LONGEST_SIZE_DIGITS or int(content_length) > max_body_bytes:
-        return Refusal(status=413, text=f"the body is larger than {max_body_bytes} bytes")
+        return Refusal(status=413, text=f"it is larger than {max_body_bytes:,} bytes")
     return None
 
 
