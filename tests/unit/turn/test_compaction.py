@@ -98,8 +98,8 @@ async def test_without_summaries_a_conversation_goes_on(world: World) -> None:
         for number in range(12):
             await house.say(f"{number}: {WORDS * 3}")
         assert [text for text in house.texts() if text != "ok"] == [
-            "_This conversation is longer than the model can read at once, so I answer without its "
-            "oldest part. Nothing of it is deleted._"
+            "_This conversation is longer than the model can read at once, so I answer without a part "
+            "of it, the oldest first. Nothing of it is deleted._"
         ]
         assert await summaries(house) == []
         assert world.model.asked_in_vain == 3
