@@ -80,6 +80,8 @@ def test_the_endpoints_words_are_told_in_one_line() -> None:
     body = json.dumps({"error": {"message": "no such\n\x1b[31mmodel\u2028 here."}})
     assert str(told(body, 418)) == "`host` refused the request (418): no such [31mmodel here"
     assert str(told("", 418)) == "`host` refused the request (418): no reason"
+    moved = "`host` redirects the request (307); check `provider.base_url`"
+    assert str(told("<html>", 307)) == moved
     assert str(told("<html>", 502)) == "`host` is busy (502): a web page"
     assert str(told('{"error":{"type":"server_error"}}', 0)) == "`host` is busy: server_error"
 

@@ -26,6 +26,7 @@ SHOWN_CHARS = 200
 # Busy, beside everything from 500 on (529 is Anthropic's "overloaded", 52x are Cloudflare's).
 BUSY_STATUSES = frozenset({408, 425, 429})
 UNAUTHORIZED_STATUSES = frozenset({401, 403})
+REDIRECTS = range(300, 400)  # not followed: the key and the conversation would go there
 TOO_LARGE_STATUS = 413
 NOT_FOUND_STATUS = 404  # of the model, as by Ollama, vLLM and OpenAI, or of the whole path
 SERVER_STATUSES = range(500, 600)
@@ -180,6 +181,10 @@ def means(
     if status in BUSY_STATUSES or status in SERVER_STATUSES or words & BUSY_WORDS:
         return ProviderOverloaded(
             f"`{endpoint}` is busy{number}: {said}", retry_after_s=retry_after_s
+        )
+    if status in REDIRECTS:
+        return ProviderRejected(
+            f"`{endpoint}` redirects the request{number}; check `provider.base_url`"
         )
     return ProviderRejected(f"`{endpoint}` refused the request{number}: {said}")
 
