@@ -227,19 +227,22 @@ class Budget(Struct, eq=False):
             conversation: Of the turn that asks, for no other turn ends there meanwhile; None to
                 leave its budget out.
         """
+        settings = self.settings.config.budget
+        day_bounds = settings.day_tokens, settings.day_usd
+        share = settings.person_day_tokens, settings.person_day_usd
+        bounds = settings.conversation_tokens, settings.conversation_usd
+        if not any((*day_bounds, *share, *bounds)):
+            return ()  # as a turn is told some four times, where nobody has set any
         self._begin_day()
-        day, settings, now = str(self._day), self.settings.config.budget, self.clock.now()
+        day, now = str(self._day), self.clock.now()
         ends_at = _midnight(self._day) + timedelta(days=1)
         counted = [one for one in self._open.values() if one.day == self._day]
         theirs = [one for one in counted if one.person == whose.id]
         everybodys, own = self._today.get("", NOTHING), self._today.get(whose.id, NOTHING)
-        day_bounds = settings.day_tokens, settings.day_usd
-        share = settings.person_day_tokens, settings.person_day_usd
         found = [
             *_level("day", day, ends_at, day_bounds, _sum(everybodys, counted)),
             *_level("person", f"{day}/{whose.id}", ends_at, share, _sum(own, theirs)),
         ]
-        bounds = settings.conversation_tokens, settings.conversation_usd
         if conversation and any(bounds):
             here = [one for one in self._open.values() if one.conversation == conversation]
             used, until = _sum(await self._ended(conversation), here), now + TOLD_FOR

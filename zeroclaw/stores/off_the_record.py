@@ -122,7 +122,8 @@ class OffTheRecord:
 
     async def select(self, query: Query) -> tuple[Row, ...]:
         """Return the rows that a query wants; see `Rows.select`."""
-        query = replace(query, after=self._stored(query.kind, query.after))
+        if query.after:
+            query = replace(query, after=self._stored(query.kind, query.after))
         return await self._whole(lambda: self._store.select(query))
 
     async def read(
