@@ -19,7 +19,6 @@ from zeroclaw.cli.configuration import load, start_of
 from zeroclaw.daemon.foundation import open_provider
 from zeroclaw.errors import ProviderUnusable
 from zeroclaw.host.clock import SystemClock
-from zeroclaw.host.ids import SystemIds
 from zeroclaw.host.places import places_of
 from zeroclaw.message import SystemMessage, UserMessage
 from zeroclaw.provider import ModelRequest, TextDelta, UsageReported
@@ -73,7 +72,7 @@ async def _speed(place: Place, settings: dict[str, object], loads: int) -> None:
     clock = SystemClock()
     try:
         for _ in range(loads):
-            provider = open_provider(start_of(load(config), os.environ), clock, SystemIds(clock))
+            provider = open_provider(start_of(load(config), os.environ), clock)
             assert isinstance(provider, LocalProvider)
             try:
                 began = time.perf_counter()

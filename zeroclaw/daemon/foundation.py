@@ -188,7 +188,7 @@ async def open_foundation(start: Start, openers: Openers, stack: AsyncExitStack)
     public = await _open_public(start, stack)
     providers: dict[str, Provider] = {}
     for path, _ in providers_of(config):
-        opened = await asyncio.to_thread(open_provider, start, clock, ids, path)
+        opened = await asyncio.to_thread(open_provider, start, clock, path)
         stack.push_async_callback(opened.aclose)
         providers[path] = opened
     bounded = await asyncio.to_thread(cgroups.take_over)
@@ -261,7 +261,7 @@ async def _open_public(start: Start, stack: AsyncExitStack) -> Public | None:
     return public
 
 
-def open_provider(start: Start, clock: Clock, ids: Ids, path: str = ANSWERS) -> Provider:
+def open_provider(start: Start, clock: Clock, path: str = ANSWERS) -> Provider:
     """Open a provider that the configuration names, whose kind is not left open; blocks.
 
     Raises:
@@ -281,7 +281,7 @@ def open_provider(start: Start, clock: Clock, ids: Ids, path: str = ANSWERS) -> 
 
     context = ProviderContext(
         clock=clock,
-        ids=ids,
+        ids=SystemIds(clock),
         jitter=random.random,
         log=EventLog("provider"),
         redact=checked.redactor.redact,

@@ -26,7 +26,6 @@ from zeroclaw.host.answers import Errors, Status
 from zeroclaw.host.clock import SystemClock
 from zeroclaw.host.control import FILE as SOCKET
 from zeroclaw.host.control import Unreachable
-from zeroclaw.host.ids import SystemIds
 from zeroclaw.host.models.servers import NoOffer, offers_of
 from zeroclaw.host.places import data_place, find_config, read_config
 from zeroclaw.host.references import resolve
@@ -149,8 +148,7 @@ async def _provider(start: Start) -> Line:
             await asyncio.to_thread(check_model, file)
             await check_package()
             return ok("provider", name)
-        clock = SystemClock()
-        provider = await asyncio.to_thread(open_provider, start, clock, SystemIds(clock))
+        provider = await asyncio.to_thread(open_provider, start, SystemClock())
     except ZeroclawError as error:
         return fail("provider", f"{name}: {error}")
     await provider.aclose()

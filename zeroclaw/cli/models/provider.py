@@ -12,7 +12,6 @@ from zeroclaw.config.model import Config, ProviderSettings
 from zeroclaw.daemon.foundation import open_provider
 from zeroclaw.daemon.model_choice import AUTO, Ask, Found, choose, keys_in, named
 from zeroclaw.host.clock import SystemClock
-from zeroclaw.host.ids import SystemIds
 from zeroclaw.host.models.listing import USUAL
 from zeroclaw.host.models.servers import NoOffer, offers_of, on_loopback
 from zeroclaw.provider import Provider
@@ -68,8 +67,7 @@ def open_model(loaded: Loaded, *, url: str, model: str) -> Provider:
     # A fault in another table is not this command's business.
     alone = replace(loaded, config=Config(provider=settings))
     taken = take_model(alone, os.environ, ask=at_the_terminal())
-    clock = SystemClock()
-    return open_provider(start_of(taken, os.environ), clock, SystemIds(clock))
+    return open_provider(start_of(taken, os.environ), SystemClock())
 
 
 def _named(loaded: Loaded, *, url: str, model: str) -> ProviderSettings:

@@ -22,6 +22,7 @@ from zeroclaw.backoff import BackOff
 from zeroclaw.config.model import ProviderSettings
 from zeroclaw.errors import ProviderOverloaded, ProviderUnreachable, ProviderUnusable, StreamBroken
 from zeroclaw.host.models.files import knows_tools, trained_tokens
+from zeroclaw.json_fields import parse_bytes
 from zeroclaw.provider import (
     Counting,
     Endpoint,
@@ -251,11 +252,7 @@ class LocalProvider(Struct, eq=False):
         except TimeoutError as error:
             message = f"`{name}` did not load within {self.rules.start_s:g} s"
             raise ProviderUnusable(message) from error
-        try:
-            answer: object = json.loads(line or b"{}")
-        except ValueError:
-            answer = {}
-        match answer:
+        match parse_bytes(line):
             case {"url": str(url)}:
                 return url
             case {"error": str(reason)}:
