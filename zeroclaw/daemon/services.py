@@ -54,7 +54,7 @@ from zeroclaw.inbound.strangers import Strangers
 from zeroclaw.inbound.supervisor import Supervisor
 from zeroclaw.inbound.transcript import Transcript
 from zeroclaw.limits.budget import Budget, price_of
-from zeroclaw.limits.prices import MILLIONTHS, Price
+from zeroclaw.limits.prices import Price
 from zeroclaw.menu import Menu
 from zeroclaw.provider import Measuring, Preloading
 from zeroclaw.retention.disk import DiskWatch
@@ -69,7 +69,6 @@ from zeroclaw.turn.deliveries import Deliveries
 from zeroclaw.turn.results import Results
 from zeroclaw.turn.runner import TurnRunner
 from zeroclaw.turn.session import Leases, SessionCache
-from zeroclaw.turn.states import Limits
 from zeroclaw.turn.titles import Titles
 
 _OF_PEOPLE = frozenset({RowKind.PERSON, RowKind.LANGUAGE, RowKind.STRANGER})
@@ -280,7 +279,6 @@ class Services:
             clock=foundation.clock,
             ids=foundation.ids,
             log=log,
-            limits=self._limits,
             budget=self.budget,
             each_approver=self.operators.each_approver,
             failed=self.notices.line,
@@ -292,18 +290,6 @@ class Services:
         )
 
     # --- what turns ask for ----------------------------------------------------------------------
-
-    def _limits(self) -> Limits:
-        config = self.foundation.settings.config
-        runtime, budget = config.runtime, config.budget
-        return Limits(
-            max_rounds=runtime.max_iterations,
-            max_tokens=budget.turn_tokens or None,
-            max_micros=round(budget.turn_usd * MILLIONTHS) or None,
-            price=self._price(),
-            max_repeats=runtime.max_repeats,
-            warn_repeats=runtime.warn_repeats,
-        )
 
     def _price(self) -> Price | None:
         """Return what the model's tokens cost, as the configuration has it now."""

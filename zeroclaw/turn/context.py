@@ -19,6 +19,7 @@ from zeroclaw.envelope import ActionId, Address, ConversationId, Principal, Read
 from zeroclaw.gate.action import Frozen
 from zeroclaw.gate.decide import Gate
 from zeroclaw.limits.budget import Budget
+from zeroclaw.limits.prices import MILLIONTHS
 from zeroclaw.store import Put, Store
 from zeroclaw.text.language import Language, Localized
 from zeroclaw.turn.entries import TurnOpened
@@ -59,7 +60,6 @@ class TurnServices(Value):
             begins now (None); empty when no halt did.
         known: Who this principal is by now.
         revoked: Who revoked this principal, empty when no operator did.
-        limits: Of a turn that begins now.
         budget: Counts what all turns use.
         workspaces: Holds a directory for each conversation.
         left_s: For how many seconds more pieces of a message may come, see `Debounce`.
@@ -77,7 +77,6 @@ class TurnServices(Value):
     clock: Clock
     ids: Ids
     log: ChannelLog
-    limits: Callable[[], Limits]
     budget: Budget
     each_approver: Callable[[Principal, Address], tuple[Reader, ...]]
     failed: Callable[[Failure], tuple[Put, ...]]
@@ -86,6 +85,19 @@ class TurnServices(Value):
     revoked: Callable[[Principal], str]
     workspaces: Path
     left_s: Callable[[str], float]
+
+    def limits(self) -> Limits:
+        """Return what a turn that begins now may use."""
+        config = self.sources.settings.config
+        runtime, budget = config.runtime, config.budget
+        return Limits(
+            max_rounds=runtime.max_iterations,
+            max_tokens=budget.turn_tokens or None,
+            max_micros=round(budget.turn_usd * MILLIONTHS) or None,
+            price=self.budget.price(),
+            max_repeats=runtime.max_repeats,
+            warn_repeats=runtime.warn_repeats,
+        )
 
 
 class TurnContext(Value):
