@@ -18,7 +18,7 @@ from zeroclaw.envelope import ActionId, ConversationId, Principal, TurnId
 from zeroclaw.errors import StoreUnusable, ToolArgumentsInvalid
 from zeroclaw.store import Put, Row, RowKind
 from zeroclaw.table import Age, Ages, Codec, Column, Table, Whose, Words
-from zeroclaw.value import Value, replace
+from zeroclaw.value import Value, field, replace
 
 # Deeper than any schema asks for, and far from the recursion limit of what reads it later.
 MAX_DEPTH = 64
@@ -42,6 +42,7 @@ class Action(Value):
         tool: The tool's name.
         canonical_arguments: The validated arguments as canonical JSON, an object.
         resources: What it would touch, sorted, without repeats; None when that couldn't be told.
+        version: Of its stored form.
     """
 
     id: ActionId
@@ -49,8 +50,9 @@ class Action(Value):
     principal: Principal
     turn: TurnId
     tool: str
-    canonical_arguments: str
+    canonical_arguments: str = field(name="arguments")
     resources: tuple[str, ...] | None
+    version: Literal[1] = 1
 
     @property
     def arguments(self) -> dict[str, object]:
@@ -209,7 +211,7 @@ def _refuse_constant(name: str) -> object:
 def _fields(action: Action) -> dict[str, object]:
     principal = action.principal
     return {
-        "version": 1,
+        "version": action.version,
         "id": action.id,
         "conversation": action.conversation,
         "principal": {
@@ -251,19 +253,6 @@ def encode(action: Action) -> bytes:
     return canonical_bytes(_fields(action))
 
 
-class _Stored(Value):
-    """An action as its row spells it; the fields are those of `Action`."""
-
-    version: Literal[1]
-    id: ActionId
-    conversation: ConversationId
-    principal: Principal
-    turn: TurnId
-    tool: str
-    arguments: str
-    resources: tuple[str, ...] | None
-
-
 def decode(body: bytes) -> Action:
     """Return the action that `encode` wrote; long arguments are neither parsed nor checked here.
 
@@ -272,18 +261,9 @@ def decode(body: bytes) -> Action:
     """
     message = "a stored action can't be read: it is not an encoded action of this version"
     try:
-        stored = codec.decode(_Stored, body)
+        action = codec.decode(Action, body)
     except StoreUnusable as error:
         raise StoreUnusable(message) from error
-    action = Action(
-        id=stored.id,
-        conversation=stored.conversation,
-        principal=stored.principal,
-        turn=stored.turn,
-        tool=stored.tool,
-        canonical_arguments=stored.arguments,
-        resources=stored.resources,
-    )
     # What reading lets pass: another order, a field that is left out, resources out of order.
     if normal_order(action.resources) != action.resources or encode(action) != body:
         raise StoreUnusable(message)
