@@ -107,7 +107,11 @@ class OpenDraft(Value):
 
 
 class DraftHandle:
-    """One draft, as its turn's runner holds it; made by `Live.open`."""
+    """One draft, as its turn's runner holds it; made by `Live.open`.
+
+    Attributes:
+        place: The key of its address.
+    """
 
     def __init__(
         self,
@@ -115,11 +119,11 @@ class DraftHandle:
         *,
         account: Account | None,
         group: asyncio.TaskGroup,
-        on_end: Callable[[], None],
+        on_end: Callable[[], object],
     ) -> None:
         self._new = new
         self._turn = new.turn
-        self._address = new.address
+        self._address, self.place = new.address, new.address.key()
         self._account = account
         self._group = group
         self._on_end = on_end
@@ -532,30 +536,24 @@ class Live(Struct, eq=False, kw_only=True):
 
     account_of: Callable[[str], Account | None]
     group: asyncio.TaskGroup
-    _open: dict[str, dict[str, DraftHandle]] = field(
-        default_factory=dict[str, dict[str, DraftHandle]]
-    )
+    _open: dict[TurnId, DraftHandle] = field(default_factory=dict[TurnId, DraftHandle])
 
     def open(self, new: NewDraft) -> DraftHandle:
         """Begin to show a draft."""
-        here = self._open.setdefault(new.address.key(), {})
-
-        def forget() -> None:
-            here.pop(new.turn, None)
-            if not here:
-                self._open.pop(new.address.key(), None)
-
-        handle = DraftHandle(
-            new, account=self.account_of(new.address.channel), group=self.group, on_end=forget
+        handle = self._open[new.turn] = DraftHandle(
+            new,
+            account=self.account_of(new.address.channel),
+            group=self.group,
+            on_end=lambda: self._open.pop(new.turn, None),
         )
-        here[new.turn] = handle
         handle.begin()
         return handle
 
     def open_drafts(self, address: Address) -> tuple[OpenDraft, ...]:
         """Return the drafts of an address that have a text, oldest first."""
-        handles = self._open.get(address.key(), {}).values()
-        return tuple(handle.seen() for handle in handles if handle.seen().text)
+        place = address.key()
+        seen = (one.seen() for one in self._open.values() if one.place == place)
+        return tuple(one for one in seen if one.text)
 
 
 def _runs(one: ToolProgress) -> bool:
