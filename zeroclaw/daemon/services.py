@@ -53,8 +53,7 @@ from zeroclaw.inbound.revocation import Revocation
 from zeroclaw.inbound.strangers import Strangers
 from zeroclaw.inbound.supervisor import Supervisor
 from zeroclaw.inbound.transcript import Transcript
-from zeroclaw.limits.budget import Budget, price_of
-from zeroclaw.limits.prices import Price
+from zeroclaw.limits.budget import Budget
 from zeroclaw.menu import Menu
 from zeroclaw.provider import Measuring, Preloading
 from zeroclaw.retention.disk import DiskWatch
@@ -125,7 +124,7 @@ class Services:
             drafts=lambda: open_drafts(store),
         )
         self.model_record = ModelRecord(clock, self._turn_log)
-        self.budget = Budget(store, clock, settings=settings, price=self._price)
+        self.budget = Budget(store, clock, settings=settings, model=foundation.provider.facts.model)
         self.offers = Offers(
             tools=foundation.tools,
             groups=foundation.groups,
@@ -290,11 +289,6 @@ class Services:
         )
 
     # --- what turns ask for ----------------------------------------------------------------------
-
-    def _price(self) -> Price | None:
-        """Return what the model's tokens cost, as the configuration has it now."""
-        config, model = self.foundation.settings.config, self.foundation.provider.facts.model
-        return price_of(model, config.budget, config.provider)
 
     async def _has_room(self) -> bool:
         settings = self.foundation.settings.config.retention

@@ -12,7 +12,7 @@ is said once; what was said is a row, so that a restart does not say it again.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, date, datetime, time, timedelta
 from functools import lru_cache
 from typing import Literal
@@ -136,14 +136,14 @@ class Budget(Struct, eq=False):
     Attributes:
         store: Holds the turns' rows.
         clock: Says what day it is.
-        settings: Hold the bounds.
-        price: Of the model's tokens; None where it is not known.
+        settings: Hold the bounds, and prices.
+        model: Whose tokens are used.
     """
 
     store: Store
     clock: Clock
     settings: CurrentConfig
-    price: Callable[[], Price | None]
+    model: str
     _day: date = date.min
     _today: dict[str, Spent] = field(default_factory=dict[str, Spent])
     _conversations: dict[ConversationId, Spent] = field(default_factory=dict[ConversationId, Spent])
@@ -181,6 +181,11 @@ class Budget(Struct, eq=False):
         more, whose = spent(usage, self.cost(usage)), turn.item.principal.id
         day = made_at(turn.turn).date()
         self._count(_Counted(day=day, person=whose, conversation=conversation, spent=more))
+
+    def price(self) -> Price | None:
+        """Return what the model's tokens cost by now; None where it is not known."""
+        config = self.settings.config
+        return price_of(self.model, config.budget, config.provider)
 
     def cost(self, usage: Usage) -> int | None:
         """Return what tokens cost, in millionths of a dollar; None where it is not known."""
