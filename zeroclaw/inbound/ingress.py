@@ -126,7 +126,7 @@ class Ingress(Struct, eq=False):
             if plan is None:
                 return None, None
             claimed = (claim,) * plan.claimed
-            counted = () if passage is None or passage.joined else passage.writes
+            counted = () if passage is None else passage.writes
             commit = Commit(
                 point=DurablePoint.ADMITTED,
                 conversation=plan.conversation,
@@ -149,7 +149,7 @@ class Ingress(Struct, eq=False):
             return Ignored()
         if passage is not None:
             passage.unclaimed = not committed.claimed
-            passage.passed = not passage.joined
+            passage.passed = True
         return committed
 
     async def _planned(self, envelope: Envelope, passage: Passage | None) -> Plan | None:
@@ -159,14 +159,14 @@ class Ingress(Struct, eq=False):
                 # The owner of a group need not be known, and its people go with it.
                 return await self.planner.conversations.move(envelope.address, envelope.body.to)
             return await self.strangers.plan(envelope, is_known=False)
-        principal, passage.joined = passage.principal, False
+        # What is planned anew counts anew, and may come to count as nothing.
+        principal, passage.writes, passage.refused, passage.fills = passage.principal, (), False, {}
         if self.strangers.claim is not None:
             plan = await self.strangers.plan(envelope, is_known=True)
             if plan is not None:
                 return plan
         # Before the limits: the rest of a message was counted with its beginning.
         if (found := await self.planner.reassembly.continuation(envelope)) is not None:
-            passage.joined = True
             return self.planner.join(envelope, principal, found)
         if envelope.overheard:
             return None

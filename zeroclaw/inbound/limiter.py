@@ -95,8 +95,7 @@ class Passage(Struct, kw_only=True):
         fills: The buckets as the event leaves them, by key.
         writes: What a day holds now; committed with it, whatever becomes of it.
         refused: It is over a limit.
-        joined: It is the rest of a message that was counted with its beginning.
-        passed: It is committed, and counts.
+        passed: It is committed.
         known: It was turned away already, before a restart too, and is only counted.
         unclaimed: It is now; committed, and left no claim.
     """
@@ -108,7 +107,6 @@ class Passage(Struct, kw_only=True):
     fills: dict[str, Filled] = field(default_factory=dict[str, Filled])
     writes: tuple[Write, ...] = ()
     refused: bool = False
-    joined: bool = False
     passed: bool = False
     known: bool = False
     unclaimed: bool = False
@@ -202,7 +200,7 @@ class RateLimiter(Struct, eq=False):
             place=envelope.address.key(),
             sent_at=envelope.sent_at,
         )
-        passage.writes, passage.refused, passage.fills = (), over is not None, {}
+        passage.refused = over is not None
         for key, bucket, rate in (
             (person_key, tally.person, limits.person),
             (passage.conversation, tally.conversation, limits.conversation),
