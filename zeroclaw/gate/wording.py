@@ -162,33 +162,13 @@ def parse_numbers(text: str) -> Numbers:
     return Numbers(numbers=tuple(numbers), rest=text[at:].strip(" ,\t\r\n"))
 
 
-class Picked(Value):
-    """What numbers mean in one chat, in the order they were written.
-
-    Attributes:
-        open: The questions that they name and that are open.
-        ended: Those that have ended; they run nothing.
-        unknown: Numbers that name nothing in this chat; they run nothing.
-    """
-
-    open: tuple[ApprovalRequest, ...]
-    ended: tuple[ApprovalRequest, ...]
-    unknown: tuple[int, ...]
-
-
-def pick(approvals: Iterable[ApprovalRequest], place: str, numbers: Iterable[int]) -> Picked:
-    """Return what the numbers name among these requests, of whatever kind, in this chat.
+def numbered(requests: Iterable[ApprovalRequest], place: str) -> dict[int, ApprovalRequest]:
+    """Return the requests that have a number in a chat, by it, of whatever kind.
 
     Args:
-        approvals: At least all that are open; with ended ones the answer is friendlier.
-        place: The chat's address key.
-        numbers: As a person wrote them.
+        requests: At least all that are open; with ended ones the answer is friendlier.
+        place: The chat's address key; another chat's number means nothing there.
     """
-    known = {number_of(approval, place): approval for approval in approvals}
+    known = {number_of(one, place): one for one in requests}
     known.pop(0, None)
-    named = [(number, known.get(number)) for number in numbers]
-    return Picked(
-        open=tuple(found for _, found in named if found and found.is_open),
-        ended=tuple(found for _, found in named if found and not found.is_open),
-        unknown=tuple(number for number, found in named if not found),
-    )
+    return known

@@ -114,23 +114,26 @@ class Approvals(Struct, eq=False):
         place = given.address.key()
         every = {one.id: (one, version) for one, version in await self._in_chat(given)}
         numbers = wording.parse_numbers(given.command.rest)
-        picked = wording.pick((one for one, _ in every.values()), place, numbers.numbers)
-        told = [catalogue.NO_SUCH_CALL.to(language, number=number) for number in picked.unknown]
+        here = wording.numbered((one for one, _ in every.values()), place)
+        named = [(number, here.get(number)) for number in numbers.numbers]
+        told = [
+            catalogue.NO_SUCH_CALL.to(language, number=number) for number, one in named if not one
+        ]
         told += [
-            f"`{approvals.number_of(one, place)}`: {wording.ended(one, language)}."
-            for one in picked.ended
+            f"`{number}`: {wording.ended(one, language)}."
+            for number, one in named
+            if one and not one.is_open
         ]
         if numbers.too_many:
             told.append(catalogue.TOO_MANY_NUMBERS.to(language, most=wording.MOST_NUMBERS))
         elif not numbers.numbers:
             told.append(catalogue.SAY_WHICH_CALL.to(language, command=given.command.name))
-        asked = [every[one.id] for one in picked.open]
-        scope = next((one.conversation for one, _ in asked if isinstance(one, Approval)), None)
+        asked = [(str(number), *every[one.id]) for number, one in named if one and one.is_open]
+        scope = next((one.conversation for _, one, _ in asked if isinstance(one, Approval)), None)
         choice: Choice = "once" if given.command.name == "approve" else "deny"
         writes: list[Write] = []
         left: list[str] = []
-        for one, version in asked:
-            number = str(approvals.number_of(one, place))
+        for number, one, version in asked:
             if isinstance(one, Approval) and one.conversation != scope:
                 left.append(number)
                 continue

@@ -12,11 +12,10 @@ from zeroclaw.gate.scope import Scope
 from zeroclaw.gate.wording import (
     MOST_NUMBERS,
     Numbers,
-    Picked,
     ended,
     head_of,
+    numbered,
     parse_numbers,
-    pick,
     result_for_people,
     toast,
     told_people,
@@ -199,12 +198,11 @@ def test_any_numbers_are_read(numbers: list[int], reason: str) -> None:
 
 
 def test_numbers_name_questions_of_one_chat() -> None:
-    """An unknown or an ended number runs nothing; another chat's number is unknown. P5."""
+    """Another chat's number is unknown. P5."""
     second = replace(DENIED, id=ApprovalId("two"), numbers=(Numbered(place="p", number=2),))
     other = replace(OPEN, id=ApprovalId("three"), numbers=(Numbered(place="q", number=3),))
-    picked = pick([OPEN, second, other], "p", [2, 1, 3, 0])
-    assert picked == Picked(open=(OPEN,), ended=(second,), unknown=(3, 0))
-    assert pick([OPEN, other], "q", [3]).open == (other,)
+    assert numbered([OPEN, second, other], "p") == {1: OPEN, 2: second}
+    assert numbered([OPEN, other], "q") == {3: other}
 
 
 def test_who_has_no_name_is_called_by_what_they_are() -> None:
