@@ -30,7 +30,7 @@ async def _halt(scene: Scene) -> None:
         await scene.command("olga", "/halt", "Halted: nothing runs")
         hello = await scene.say("ann", "hello?", "Here I am.", marks=("your message waits",))
         await scene.confirmed(hello)
-        await scene.command("olga", "/resume", "Going on:")
+        await scene.command("olga", "/resume", "Resumed:")
 
     scene.act(halt_and_resume())
 

@@ -42,6 +42,6 @@ async def test_a_model_that_is_down_is_told_by_one_line(tmp_path: Path) -> None:
         await here.until(lambda: any("You are" in text for text in here.chat("olga").texts))
         told = [text for text in here.chat("olga").texts if "You are" not in text]
         assert told == [
-            "An answer to ann in `loopback` failed: the model refused the key; the operator has "
-            "to look at `[provider] api_key`."
+            "An answer to ann in `loopback` failed: the model refused the key; an operator has "
+            "to check `[provider] api_key`."
         ]
