@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import pty
 import signal
 import socket
 import struct
@@ -120,6 +121,27 @@ def test_a_daemon_that_cannot_start_says_why(short: Path, configured: Path) -> N
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith(f"zeroclaw: {configured}: autonomy: ")
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_person_at_a_plain_terminal_is_told_that_a_daemon_starts(
+    short: Path, configured: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that moves no cursor, such as an editor's, has no prompt that would come."""
+    monkeypatch.setenv("TERM", "dumb")
+    outer, inner = pty.openpty()
+    command = [sys.executable, "-m", "zeroclaw", "chat", "--config", str(configured)]
+    process = subprocess.Popen(
+        command, stdin=inner, stdout=inner, stderr=inner, env=environment(short)
+    )
+    os.close(inner)
+    try:
+        assert os.read(outer, 100) == b"no daemon runs, so I start one; it ends when you leave\r\n"
+        os.write(outer, b"\x04")
+        assert process.wait() == 0
+    finally:
+        process.kill()
+        process.wait()
+        os.close(outer)
 
 
 async def begun(

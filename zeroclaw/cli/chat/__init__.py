@@ -1,6 +1,7 @@
 """`zeroclaw chat`: a conversation in this terminal."""
 
 import asyncio
+import sys
 from pathlib import Path
 
 import click
@@ -31,13 +32,13 @@ def command(place: Path) -> None:
 
 async def _chat(place: Path) -> None:
     from zeroclaw.cli.chat.own_daemon import DidNotStart, with_own_daemon
-    from zeroclaw.cli.chat.session import ink_of_stdout, sit
+    from zeroclaw.cli.chat.session import sit
     from zeroclaw.cli.client import is_running
 
     if await is_running(place):
         await sit(place)
         return
-    if ink_of_stdout().moves:
+    if sys.stdin.isatty() and sys.stdout.isatty():
         click.echo("no daemon runs, so I start one; it ends when you leave")
     try:
         await with_own_daemon(place, handed_on(), lambda: sit(place))
