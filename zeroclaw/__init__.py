@@ -18,6 +18,7 @@ from zeroclaw.channel import (
     LookupResult as LookupResult,
     Outcome as Outcome,
     Postable as Postable,
+    Refusals as Refusals,
     SentFile as SentFile,
     ToolProgress as ToolProgress,
     TranscriptItem as TranscriptItem,

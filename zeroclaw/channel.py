@@ -1,5 +1,6 @@
 """The contract of a channel: adapter, capabilities, approval cards."""
 
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 from pathlib import Path
@@ -373,6 +374,22 @@ class ChannelLog(Protocol):
     def __call__(self, event: str, /, **fields: object) -> None:
         """Record one fact."""
         ...
+
+
+class Refusals(Counter[str]):
+    """Counts what strangers are refused, by the reason; of a flood the first, second, fourth are logged."""
+
+    def __init__(self, log: ChannelLog, event: str, *, level: str = "info") -> None:
+        """Log each as `event`."""
+        super().__init__()
+        self._log, self._event, self._level = log, event, level
+
+    def note(self, why: str) -> None:
+        """Count one."""
+        self[why] += 1
+        count = self[why]
+        if count & (count - 1) == 0:  # a power of two, so that a flood fills no log
+            self._log(self._event, why=why, count=count, level=self._level)
 
 
 async def no_file(_address: Address, _key: str) -> OutgoingFile | None:

@@ -15,10 +15,9 @@ from itertools import count
 from urllib.parse import parse_qs
 
 from channels._remote.fields import Json, as_object, parsed, text
-from channels._remote.webhooks import Refusals
 from channels.slack.calls import Calls
 from channels.slack.socket_mode import Envelope, OnEnvelope, OnUp
-from zeroclaw import ChannelLog, ChannelUnavailable, Clock, HookAnswer, HookRequest, Mount
+from zeroclaw import ChannelLog, ChannelUnavailable, Clock, HookAnswer, HookRequest, Mount, Refusals
 
 AGAIN_S = 1
 MOST_FIELDS = 100
@@ -73,7 +72,7 @@ class EventsApi:
         self._numbers = count()
         self._waiting: dict[str, asyncio.Future[bool]] = {}
         self._caught_up_at = -CATCH_UP_S
-        self.refused = Refusals(log)
+        self.refused = Refusals(log, "webhook_refused", level="warning")
 
     async def run(self) -> None:
         """Hear until cancelled.
@@ -103,11 +102,11 @@ class EventsApi:
     async def answer(self, request: HookRequest) -> HookAnswer:
         """Take one post; 200 says that its event is stored, or of no use."""
         headers = request.headers
-        if _SIGNATURE not in headers:
-            return self.refused.refuse("no signature")
-        body = await request.body()
-        if not self._is_signed(body, headers):
-            return self.refused.refuse("a wrong or old signature")
+        is_claimed = _SIGNATURE in headers  # else nothing that was sent is read
+        body = await request.body() if is_claimed else b""
+        if not is_claimed or not self._is_signed(body, headers):
+            self.refused.note("a wrong or old signature" if is_claimed else "no signature")
+            return HookAnswer(status=401)
         kind, payload = posted(headers.get("content-type", ""), body)
         if text(payload, "type") == "url_verification":
             return HookAnswer(body=text(payload, "challenge")[:MOST_CHALLENGE])

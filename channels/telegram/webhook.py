@@ -19,7 +19,6 @@ from hashlib import sha256
 from urllib.parse import urlsplit
 
 from channels._remote.fields import Json, flag, parsed, text, whole
-from channels._remote.webhooks import Refusals
 from channels.telegram import TelegramSettings
 from channels.telegram.account import Account
 from channels.telegram.decode import chat_of, moment
@@ -31,6 +30,7 @@ from zeroclaw import (
     HookAnswer,
     HookRequest,
     Mount,
+    Refusals,
     Struct,
     field,
 )
@@ -79,7 +79,7 @@ class Webhook:
         self._clock = clock
         self._log = log
         self._lanes: dict[str, _Lane] = {}
-        self.refused = Refusals(log)
+        self.refused = Refusals(log, "webhook_refused", level="warning")
 
     async def run(self, mount: Mount, ready: Callable[[], None]) -> None:
         """Receive until cancelled.
@@ -100,7 +100,8 @@ class Webhook:
         """Take one update; 200 says that it is stored, or of no use."""
         shown = request.headers.get(_SECRET_HEADER, "")
         if not hmac.compare_digest(shown.encode(), self._secret.encode()):
-            return self.refused.refuse("a wrong secret" if shown else "no secret")
+            self.refused.note("a wrong secret" if shown else "no secret")
+            return HookAnswer(status=401)
         # What is no JSON is passed over like any odd update.
         if not await self._in_turn(parsed(await request.body())):
             return HookAnswer(status=503, retry_after_s=AGAIN_S)

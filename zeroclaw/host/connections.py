@@ -1,12 +1,10 @@
-"""What both listeners are made with: a bound socket, bounds, a count of refusals, and ASGI's names."""
+"""What both listeners are made with: a bound socket, bounds, and ASGI's names."""
 
 import asyncio
 import errno
 import socket
-from collections import Counter
 from collections.abc import Awaitable, Callable, MutableMapping
 
-from zeroclaw.channel import ChannelLog
 from zeroclaw.errors import PortInUse, system_words
 from zeroclaw.value import Value
 
@@ -53,23 +51,6 @@ class Bounds(Value):
     linger_s: float = 1.0
     full_s: float = 1.0
     mount_s: float = 0.0
-
-
-class Refusals(Counter[str]):
-    """Counts what a listener refuses, by the reason; of a flood it logs the first, second, fourth."""
-
-    def __init__(self, log: ChannelLog, event: str) -> None:
-        """Log each as `event`."""
-        super().__init__()
-        self._log = log
-        self._event = event
-
-    def note(self, why: str) -> None:
-        """Count one."""
-        self[why] += 1
-        count = self[why]
-        if count & (count - 1) == 0:  # a power of two, so that a flood fills no log
-            self._log(self._event, why=why, count=count)
 
 
 async def close_stream(writer: asyncio.StreamWriter) -> None:

@@ -17,10 +17,10 @@ from http import HTTPStatus
 
 import h11
 
-from zeroclaw.channel import ChannelLog
+from zeroclaw.channel import ChannelLog, Refusals
 from zeroclaw.errors import system_words
 from zeroclaw.foreign import Raised, call
-from zeroclaw.host.connections import Bounds, Refusals, close_stream
+from zeroclaw.host.connections import Bounds, close_stream
 from zeroclaw.value import Struct, field
 
 READ_BYTES = 16 * 1024

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import h11
 
-from zeroclaw.channel import ChannelLog
+from zeroclaw.channel import ChannelLog, Refusals
 from zeroclaw.errors import ConfigError, ZeroclawError, system_words
 from zeroclaw.foreign import Raised, call
-from zeroclaw.host.connections import Bounds, Refusals, bind
+from zeroclaw.host.connections import Bounds, bind
 from zeroclaw.host.http_server import HttpConnection, HttpServer
 from zeroclaw.mount import HOOK_PATH, Hook, HookAnswer
 

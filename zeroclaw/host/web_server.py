@@ -8,9 +8,9 @@ from urllib.parse import unquote
 
 import h11
 
-from zeroclaw.channel import ChannelLog
+from zeroclaw.channel import ChannelLog, Refusals
 from zeroclaw.foreign import Raised, call
-from zeroclaw.host.connections import PROVE, ASGIApp, Bounds, Message, Refusals, Scope
+from zeroclaw.host.connections import PROVE, ASGIApp, Bounds, Message, Scope
 from zeroclaw.host.http_server import Headers, HttpConnection, HttpServer
 
 _SPOKEN = {"version": "3.0", "spec_version": "2.3"}
