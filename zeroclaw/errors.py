@@ -34,7 +34,7 @@
 Texts are one line, lower case, without secrets; what a caller needs to decide is an attribute.
 """
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from typing import TypeVar, cast
 
@@ -261,3 +261,11 @@ def first_of(error: E | BaseExceptionGroup[E]) -> E:
     if isinstance(error, BaseExceptionGroup):
         return first_of(cast("BaseExceptionGroup[E]", error).exceptions[0])
     return error
+
+
+def meant(name: str, names: Iterable[str]) -> str:
+    """Return which of these names was meant, as the end of a sentence; empty where none is near."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(name.casefold(), sorted(names), n=1, cutoff=0.7)
+    return f"; did you mean `{near[0]}`?" if near else ""

@@ -121,7 +121,7 @@ def _readable(table: dict[str, object], faults: list[str]) -> Config:
     try:
         return config_of(table)
     except ValidationError as error:
-        faults.extend(faults_of(error))
+        faults.extend(faults_of(error, Config))
         broken = {tuple(str(part) for part in fault["loc"][:2]) for fault in error.errors()}
     kept = {key: one for key, one in table.items() if key not in {place[0] for place in broken}}
     if named := object_at(table, "channels"):

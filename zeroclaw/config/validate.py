@@ -3,19 +3,19 @@
 It takes text and mappings only; files, the environment and secrets are `host/references.py`'s.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from typing import get_args
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from zeroclaw.config import table_of
-from zeroclaw.config.model import ID_PATTERN, NAME_PATTERN, Config
-from zeroclaw.errors import ConfigError
+from zeroclaw.config.model import ID_PATTERN, NAME_PATTERN, ChannelSettings, Config
+from zeroclaw.errors import ConfigError, meant
 
-_UNKNOWN = "unknown key; `zeroclaw config schema` lists what is allowed"
+_LISTED = "; `zeroclaw config schema` lists what is allowed"
+_UNKNOWN = frozenset({"extra_forbidden", "unexpected_keyword_argument"})
 _SENTENCES = {
-    "extra_forbidden": _UNKNOWN,
-    "unexpected_keyword_argument": _UNKNOWN,
     "tuple_type": "should be a list",
     "dict_type": "should be a table",
     "model_type": "should be a table",
@@ -40,7 +40,7 @@ def parse(text: str) -> Config:
     try:
         return config_of(table)
     except ValidationError as error:
-        raise ConfigError(faults_of(error)) from error
+        raise ConfigError(faults_of(error, Config)) from error
 
 
 def config_of(table: Mapping[str, object]) -> Config:
@@ -85,14 +85,22 @@ def channel_settings(
         try:
             found[name] = model.model_validate(settings.own())
         except ValidationError as error:
-            faults.extend(faults_of(error, prefix=f"channels.{name}."))
+            faults.extend(faults_of(error, model, ChannelSettings, prefix=f"channels.{name}."))
     return found, tuple(faults)
 
 
-def faults_of(error: ValidationError, prefix: str = "") -> tuple[str, ...]:
-    """Say each fault of a validation in one line: key path, what is wrong, what is allowed."""
+def faults_of(
+    error: ValidationError, *models: type[BaseModel], prefix: str = ""
+) -> tuple[str, ...]:
+    """Say each fault of a validation in one line: key path, what is wrong, what is allowed.
+
+    Args:
+        error: What the validation raised.
+        models: Whose keys the table may have.
+        prefix: Of each key path.
+    """
     return tuple(
-        f"{_key_path(fault['loc'], prefix)}: {_sentence(fault)}"
+        f"{_key_path(fault['loc'], prefix)}: {_sentence(fault, models)}"
         for fault in error.errors(include_url=False, include_input=False)
     )
 
@@ -107,9 +115,28 @@ def _key_path(places: tuple[int | str, ...], prefix: str) -> str:
     return f"{prefix}{path.removeprefix('.')}".removesuffix(".") or "file"
 
 
-def _sentence(fault: ErrorDetails) -> str:
+def _sentence(fault: ErrorDetails, models: tuple[type[BaseModel], ...]) -> str:
+    if fault["type"] in _UNKNOWN:
+        *tables, key = fault["loc"]
+        known = (name for model in models for name in _model_at(model, tables).model_fields)
+        return f"unknown key{meant(str(key), known) or _LISTED}"
     form = _FORMS.get(fault.get("ctx", {}).get("pattern", ""))
     if said := form or _SENTENCES.get(fault["type"]):
         return said
     text = fault["msg"].removeprefix("Value error, ").removeprefix("Input ")
     return text[:1].lower() + text[1:]
+
+
+def _model_at(model: type[BaseModel], places: Sequence[int | str]) -> type[BaseModel]:
+    """Return the model of a table within another's; names and numbers of entries lead no deeper."""
+    for place in places:
+        if field := model.model_fields.get(str(place)):
+            model = next(_models_in(field.annotation), model)
+    return model
+
+
+def _models_in(annotation: object) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for part in get_args(annotation):
+        yield from _models_in(part)

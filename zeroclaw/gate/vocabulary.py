@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import cast
 
 from zeroclaw.envelope import Principal
+from zeroclaw.errors import meant
 from zeroclaw.gate.conditions import CONDITIONS, Query, ToolFacts
 from zeroclaw.gate.policy import Statement, wildcard
 from zeroclaw.value import Value, field
@@ -207,10 +208,7 @@ def _principals(principals: Iterable[str], path: str, known: Vocabulary) -> Iter
 
 def _meant(name: str, names: Iterable[str]) -> str:
     """Return which name was meant, if one is near; else all that there are."""
-    from difflib import get_close_matches
-
     listed = sorted(names)
-    near = get_close_matches(name.casefold(), listed, n=1, cutoff=0.7)
-    if near:
-        return f"; did you mean `{near[0]}`?"
+    if near := meant(name, listed):
+        return near
     return f"; there are {', '.join(f'`{one}`' for one in listed)}" if listed else ""

@@ -160,3 +160,38 @@ def test_an_address_that_no_request_can_be_sent_to_is_a_fault(table: str, url: s
 def test_an_address_may_be_left_empty() -> None:
     """As the example shows it."""
     assert parse('[provider]\nbase_url = ""').provider.base_url == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("dat_dir = 1", "dat_dir: unknown key; did you mean `data_dir`?"),
+        ("[provider]\nkindd = 1", "provider.kindd: unknown key; did you mean `kind`?"),
+        ("[tools.shel]", "tools.shel: unknown key; did you mean `shell`?"),
+        ("[tools.shell]\nNetwork = 1", "tools.shell.Network: unknown key; did you mean `network`?"),
+        (
+            '[[people]]\nname = "ann"\nid = ["web:7"]',
+            "people[0].id: unknown key; did you mean `ids`?",
+        ),
+        (
+            "[compaction.provider]\nmodell = 1",
+            "compaction.provider.modell: unknown key; did you mean `model`?",
+        ),
+        (
+            "[tools.shell]\nqx = 1",
+            "tools.shell.qx: unknown key; `zeroclaw config schema` lists what is allowed",
+        ),
+    ],
+)
+def test_a_key_that_is_misspelled_is_told_by_its_name(text: str, fault: str) -> None:
+    """Among those of its own table (P10)."""
+    assert fault in faults_of(text)
+
+
+def test_a_misspelled_key_of_a_channel_may_be_its_kinds_or_everybodys() -> None:
+    config = parse('[channels.telegram]\nallowed_user = ["7"]\ntokn = "x"\n')
+    _, faults = channel_settings(config, {"telegram": TelegramSettings})
+    assert {one for one in faults if "did you" in one} == {
+        "channels.telegram.allowed_user: unknown key; did you mean `allowed_users`?",
+        "channels.telegram.tokn: unknown key; did you mean `token`?",
+    }

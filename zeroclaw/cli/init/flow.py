@@ -219,7 +219,7 @@ def _provider(given: Given) -> ProviderSettings:
             api_key=key,
         )
     except ValidationError as error:
-        raise ConfigError(faults_of(error, prefix="provider.")) from error
+        raise ConfigError(faults_of(error, ProviderSettings, prefix="provider.")) from error
     except ValueError as error:
         fault = "--key-env and --key-file are two keys; give one of them"
         raise ConfigError((fault,)) from error
