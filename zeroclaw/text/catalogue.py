@@ -601,6 +601,10 @@ TOO_MANY_WAIT = Sentence(
     ),
 )
 
+WORDS_BEHIND_A_COMMAND = Sentence(
+    en="{reply} I took the command alone: send what you wrote behind it as a message.",
+    de="{reply} Ich habe nur den Befehl genommen: schick, was dahinter stand, als Nachricht.",
+)
 NO_FILES_WITH_A_COMMAND = Sentence(
     en="I take no files with a command; send them with a message.",
     de="Mit einem Befehl nehme ich keine Dateien an; schick sie mit einer Nachricht.",

@@ -86,6 +86,21 @@ async def test_new_as_the_first_word_makes_one_conversation(world: World) -> Non
         assert await house.states() == ["answered"]
 
 
+@pytest.mark.parametrize("command", ["/new", "/otr"])
+async def test_words_behind_a_command_that_takes_none_are_not_lost_in_silence(
+    world: World, command: str
+) -> None:
+    """Their writer is told to send them again; nobody answers them (P1)."""
+    async with world.running() as house:
+        await house.say(f"{command} and then tell me a story")
+        assert house.texts()[-1].endswith(
+            " I took the command alone: send what you wrote behind it as a message."
+        )
+        await house.say(f"{command} ")
+        assert "alone: send" not in house.texts()[-1]
+        assert world.model.asked() == []
+
+
 async def test_new_leaves_somebody_elses_turn_running(world: World) -> None:
     """Who may not stop it begins a conversation that waits for it, and is told so (P2, S4-20)."""
     held = asyncio.Event()

@@ -192,7 +192,7 @@ class Commands(Struct, eq=False, kw_only=True):
         is_off = is_off_the_record(new.conversation)
         says = catalogue.NEW_OFF_THE_RECORD if is_off else catalogue.NEW_CONVERSATION
         return Reply(
-            text=says.to(given.language),
+            text=_alone(given, says),
             found=new,
             writes=(self._control(old.conversation, given, "new"),) if is_other else (),
             wake=(old.conversation,),
@@ -204,7 +204,7 @@ class Commands(Struct, eq=False, kw_only=True):
         if given.command.rest.strip().lower() not in OFF[language]:
             begun = await self.conversations.leave_the_record(*here)
             says = catalogue.OFF_THE_RECORD if begun else catalogue.OFF_THE_RECORD_ALREADY
-            return Reply(text=says.to(language), found=begun)
+            return Reply(text=_alone(given, says), found=begun)
         found = await self.conversations.go_on_record(*here)
         if found is None:
             return Reply(text=catalogue.ON_RECORD_ALREADY.to(language))
@@ -252,6 +252,14 @@ class Commands(Struct, eq=False, kw_only=True):
 
     def _may(self, given: Invocation, name: str) -> bool:
         return self.context.policy().decide(self._query(given, name)).effect == "allow"
+
+
+def _alone(given: Invocation, says: Sentence) -> str:
+    """Say what a command did that takes no words, and that those behind it were not taken."""
+    reply = says.to(given.language)
+    if not given.command.rest.strip():
+        return reply
+    return catalogue.WORDS_BEHIND_A_COMMAND.to(given.language, reply=reply)
 
 
 async def _told_offers(offers: Offers, given: Invocation) -> Reply:
