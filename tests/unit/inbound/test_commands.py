@@ -98,7 +98,7 @@ async def test_words_behind_a_command_that_takes_none_are_not_lost_in_silence(
         )
         await house.say(f"{command} ")
         assert "alone: send" not in house.texts()[-1]
-        assert world.model.asked() == []
+        assert world.model.requests == []
 
 
 async def test_new_leaves_somebody_elses_turn_running(world: World) -> None:
