@@ -25,7 +25,7 @@ _OUTSIDE = re.compile(r'"(?P<said>(?:[^"\\]|\\.)*)\\?"?|[()]|[^"()]+', re.DOTALL
 _COMMENT = re.compile(r"[()]|(?:[^()\\]|\\.)+|\\", re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _SIGNS = re.compile(r"[\s=;]")
-_PAIR = re.compile(r"(?<![^\s=])([^\s=]++)\s*+=\s*+(?=(=|[^\s=]++))")
+_NAME = re.compile(r"(?<!\S)([^\s=]++)\s*+=\s*+")
 
 Piece = tuple[str, bool]
 """What stands in a header, and whether it stands in quotes."""
@@ -139,16 +139,24 @@ def _pieces(value: str) -> list[Piece]:
 
 
 def _statements(pieces: Iterable[Piece]) -> list[str]:
-    """Return the statements of a header; what stands in quotes is one word of them."""
+    """Return the statements of a header; what stands in quotes is part of the word around it."""
     said = (_SIGNS.sub("_", text) or "_" if is_quoted else text for text, is_quoted in pieces)
-    return " ".join(said).split(";")
+    return "".join(said).split(";")
 
 
 def _results(statements: Iterable[str]) -> Iterator[_Result]:
-    """Yield what came of each method; `none` is as good as no such method."""
+    """Yield what came of each method; `none` is as good as no such method.
+
+    A value goes on to the next name, whatever signs are in it: what stands before the @ of an address
+    is its owner's choice, as in `smtp.mailfrom=a.example=x@b.example`, and must not be read alone.
+    """
     for one in statements:
-        pairs = [(name.lower(), value) for name, value in _PAIR.findall(one)]
-        if _PAIR.match(one.lstrip()) and pairs[0][1].lower() != "none":
+        before, *found = _NAME.split(one.strip())
+        pairs = [
+            (name.lower(), value.strip())
+            for name, value in zip(found[::2], found[1::2], strict=True)
+        ]
+        if not before and pairs and pairs[0][1].lower() != "none":
             (method, result), *facts = pairs
             # Of facts with one name the first counts.
             yield method.partition("/")[0], result.lower() == "pass", dict(reversed(facts))

@@ -73,6 +73,9 @@ TRUE = (
     f"{MX}; dkim=fail header.d=b.example; dkim=pass header.i=@a.example",
     f"{MX} (our (own) server); spf=pass (it is; really) smtp.mailfrom=bounce@a.example.",
     f"{MX}; dmarc=none; dkim=pass header.d=a.example",
+    f'{MX}; spf=pass smtp.mailfrom="ann; dkim=fail"@a.example',
+    f"{MX}; spf=pass smtp.mailfrom=srs0=x=y=b.example=ann@a.example",
+    f'{MX}; spf=pass smtp.mailfrom = "bounce@a.example" smtp.helo=b.example',
     f"{MX};; dkim=pass header.d=example.a.example header.d2=x; spf=pass smtp.mailfrom=a.example",
 )
 FALSE = (
@@ -82,6 +85,8 @@ FALSE = (
     f"{MX}; dmarc=fail header.from=a.example; dkim=pass header.d=a.example",
     f"{MX}; dmarc=pass header.from=b.example",
     f"{MX}; dmarc=pass; dmarc=fail",
+    f"{MX}; dmarc=pass=x",
+    f"{MX}; dmarc=none=x; dkim=pass header.d=a.example",
     f"{MX}; dkim=pass header.d=b.example",
     f"{MX}; dkim=pass header.d=evil.a.example",
     f"{MX}; dkim=pass header.d=example",
@@ -95,6 +100,18 @@ FALSE = (
     f'{MX}; reason="x; dmarc=pass header.from=a.example',
     f"other.example; {MX}; dmarc=pass header.from=a.example",
     f"{MX}.evil.example; dmarc=pass header.from=a.example",
+    # What a writer puts before the @ of an address of their own.
+    f"{MX}; spf=pass smtp.mailfrom=a.example=x@evil.example",
+    f"{MX}; spf=pass smtp.mailfrom = =a.example=ann@a.example=x@evil.example",
+    f"{MX}; dkim=pass header.i=a.example=x@evil.example",
+    f"{MX}; spf=pass smtp.mailfrom=ann@a.example x@evil.example",
+    f'{MX}; spf=pass smtp.mailfrom="a.example"@evil.example',
+    f'{MX}; spf=pass smtp.mailfrom="ann@a.example"@evil.example',
+    f'{MX}; spf=pass smtp.mailfrom="ann@a.example evil"@evil.example',
+    f'{MX}; spf=pass smtp.mailfrom=x."ann@a.example"@evil.example',
+    f'{MX}; spf=pass smtp.mailfrom="ann@a.example" @evil.example',
+    f"{MX}; spf=pass smtp.mailfrom=ann@a.example (evil) @evil.example",
+    f'{MX}; dkim=pass header.i="@a.example"@evil.example',
     "; dmarc=pass header.from=a.example",
 )
 
