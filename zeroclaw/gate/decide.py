@@ -200,7 +200,7 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
             approval: The one that let it through, as it stands in the store; None for none.
             written: Its arguments as the model wrote them; None for as they were frozen.
             cleared: As it was gated, where the setting has not changed since; then it is decided anew
-                only if the policy has.
+                only if the policy has, or may say something else as time passes.
         """
         action = frozen.action
         if action_hash(action) != frozen.hash or not _is_bound(frozen, setting, approval):
@@ -213,7 +213,8 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
         )
         if resources != action.resources:
             return _stopped(catalogue.WHAT_IT_TOUCHES_CHANGED, setting, by="resources")
-        if cleared is not None and cleared.policy is self.policy():
+        policy = self.policy()
+        if cleared is not None and cleared.policy is policy and not policy.is_timed:
             return cleared
         ready = _Ready(
             tool=tool,

@@ -282,7 +282,7 @@ class PolicySet:
         conditions: By name.
 
     Attributes:
-        is_timed: What `could` says may change as time passes.
+        is_timed: What it says of tools may change as time passes.
     """
 
     __slots__ = ("_compiled", "_open", "_open_to_all", "is_timed", "statements")

@@ -131,17 +131,13 @@ def refused(
     return Settled(finished=ended, audited=entry)
 
 
-def _person(setting: Setting) -> tuple[object, ...]:
-    """Return all of a setting that may change from outside a turn, beside the grants."""
-    return (setting.known, setting.out)
-
-
 class ToolCalls:
     """Checks and runs the calls of one turn.
 
     Attributes:
         gated_in: What the gate was handed, until the calls that start at once are checked.
-        as_gated: What it said of the only call of a batch, where that starts at once; as long.
+        as_gated: What it said of the only call of a batch, where that starts at once by no grant, for
+            grants end by themselves; as long.
     """
 
     def __init__(self, turn: TurnContext) -> None:
@@ -212,7 +208,8 @@ class ToolCalls:
         if gated.starts:
             self._turn.gated.update({one.action.id: one for one in gated.frozen})
             self.gated_in = setting
-            self.as_gated = gated.cleared[0] if len(calls) == 1 else None
+            is_alone = len(calls) == 1 and not setting.grants
+            self.as_gated = gated.cleared[0] if is_alone else None
         return gated
 
     async def check(
@@ -227,7 +224,8 @@ class ToolCalls:
         """
         before, as_gated = self.gated_in, self.as_gated
         setting = await self.setting(frozen.action.id)
-        if before is None or before.grants or _person(setting) != _person(before):
+        # Of a setting nothing else changes from outside, while no call runs.
+        if before is None or (setting.known, setting.out) != (before.known, before.out):
             as_gated = None
         asked = None if approval is None else await APPROVALS.get(self._services.store, approval)
         verdict = await self._services.gate.recheck(

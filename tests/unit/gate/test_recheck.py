@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from tests.fakes.manual_clock import EPOCH
+from tests.fakes.manual_clock import EPOCH, ManualClock
 from tests.unit.gate.gate_house import (
     BOB,
     CONTEXT,
@@ -23,6 +23,7 @@ from zeroclaw.envelope import ActionId, ConversationId
 from zeroclaw.gate.action import Frozen, freeze
 from zeroclaw.gate.approval import Approval, State
 from zeroclaw.gate.audit import Kind
+from zeroclaw.gate.policy import PolicySet, Statement
 from zeroclaw.gate.shipped import assemble, halt_statement
 from zeroclaw.gate.verdict import Allowed, Cleared, Denied, Stopped
 from zeroclaw.tool import Arguments
@@ -161,6 +162,25 @@ async def test_what_was_decided_just_now_stands_while_nothing_has_changed() -> N
     house.tools = [dataclasses.replace(READ, touches=names_a_secret_file)]
     changed = refusal("what it would touch has changed since", by="resources")
     assert await house.gate().recheck(frozen, SETTING, cleared=cleared) == changed
+
+
+async def test_what_was_decided_by_the_clock_is_decided_again() -> None:
+    """To say what it touches may take a tool seconds; when those are over the hour may be another."""
+    house = House(clock=ManualClock(EPOCH.replace(hour=17, minute=59, second=59)))
+    by_day = Statement(
+        id="by_day",
+        effect="allow",
+        principals=("anyone",),
+        actions=("tool:read_file",),
+        when={"hour_between": [9, 18]},
+    )
+    house.policy = PolicySet((by_day,))
+    batch = await house.decide(call("read_file"))
+    frozen, (cleared,) = frozen_in(batch), batch.cleared
+    await house.clock.advance(1)
+    stopped = await house.gate().recheck(frozen, SETTING, cleared=cleared)
+    assert isinstance(stopped, Stopped)
+    assert stopped.by == "policy"
 
 
 async def test_protection_is_asked_again() -> None:
