@@ -48,13 +48,13 @@ class Network:
             raise NoWayOut(message)
         return proxy if separator else f"http://{proxy}"
 
-    def trusted_for(self, url: str) -> SSLContext | bool:
-        """Return who vouches for a server, read with the first that needs it.
+    def trusted_for(self, url: str, proxy: str | None = None) -> SSLContext | bool:
+        """Return who vouches for a server and for the proxy on the way, read when first needed.
 
         Raises:
             NoWayOut: The environment names certificates that can't be read.
         """
-        if not any(one.startswith(("https:", "wss:")) for one in (url, self.proxy_for(url) or "")):
+        if not any(one.lower().startswith(("https:", "wss:")) for one in (url, proxy or "")):
             return True  # nobody is asked; a server of one's own on this machine never needs them
         said = (self._environment.get(name, "") for name in ("SSL_CERT_FILE", "SSL_CERT_DIR"))
         try:
@@ -65,11 +65,16 @@ class Network:
 
 
 def is_this_machine(host: str) -> bool:
-    """Whether a host, as it stands in an address, is this machine's own."""
+    """Whether a host, as it stands in an address, is this machine's own.
+
+    So is the address of no machine, which servers are told to listen on and people then write.
+    """
     try:
-        return ip_address(host).is_loopback
+        address = ip_address(host)
     except ValueError:
-        return host == "localhost"
+        return f".{host.rstrip('.')}".endswith(".localhost")  # a whole domain, by RFC 6761
+    address = getattr(address, "ipv4_mapped", None) or address
+    return address.is_loopback or address.is_unspecified
 
 
 @cache

@@ -96,7 +96,8 @@ class Http:
             ChannelUnavailable: There is none.
         """
         try:
-            return self._network.proxy_for(url), self._network.trusted_for(url)
+            proxy = self._network.proxy_for(url)
+            return proxy, self._network.trusted_for(url, proxy)
         except NoWayOut as error:
             message = f"`{self.name}`: {error}"
             raise ChannelUnavailable(message) from None

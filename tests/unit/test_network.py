@@ -47,6 +47,12 @@ def read_anew() -> Generator[None]:
         ("http://127.9.9.9/v1", None),
         ("http://[::1]:8080/v1", None),
         ("http://localhost:11434/v1", None),
+        ("http://LOCALHOST.:11434/v1", None),
+        ("http://model.localhost/v1", None),
+        ("http://0.0.0.0:8080/v1", None),
+        ("http://[::]:8080/v1", None),
+        ("http://[::ffff:127.0.0.1]:8080/v1", None),
+        ("http://localhost.example/v1", PROXY),
     ],
 )
 def test_a_server_is_reached_as_the_environment_says(url: str, proxy: str | None) -> None:
@@ -100,18 +106,12 @@ def test_an_operator_says_whom_to_trust(name: str, tmp_path: Path) -> None:
             Network({"SSL_CERT_FILE": useless}).trusted_for("https://api.test")
 
 
-def test_who_sends_nothing_by_tls_reads_no_certificates(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_who_sends_nothing_by_tls_reads_no_certificates() -> None:
     """They take 15 ms of a start; a proxy that speaks TLS itself needs them all the same."""
     gone = {"SSL_CERT_FILE": "/nowhere.pem"}
     assert Network(gone).trusted_for("http://127.0.0.1:8080/v1") is True
-    for name in NAMES:
-        monkeypatch.delenv(name.lower(), raising=False)
-    monkeypatch.setenv("NO_PROXY", "")
-    monkeypatch.setenv("HTTP_PROXY", "https://one.proxy")
     with pytest.raises(NoWayOut):
-        Network(gone).trusted_for("http://api.test")
+        Network(gone).trusted_for("http://api.test", "https://one.proxy")
 
 
 def first_of(bundle: str) -> str:

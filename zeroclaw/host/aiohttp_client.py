@@ -106,7 +106,7 @@ class AiohttpClient:
                 headers=headers,
                 data=request.body or None,
                 proxy=proxy,
-                ssl=self._network.trusted_for(request.url),
+                ssl=self._network.trusted_for(request.url, proxy),
                 allow_redirects=False,
                 auto_decompress=not request.is_raw,
                 server_hostname=name,

@@ -373,11 +373,15 @@ async def test_a_proxy_of_the_environment_is_asked(
     assert heads[0].startswith(line)
 
 
+@pytest.mark.parametrize("proxy", ["http://127.0.0.1:9", "socks5://127.0.0.1:9"])
 async def test_no_proxy_is_asked_for_this_machine_or_for_an_address(
-    proxied: Callable[[str], None],
+    proxy: str, proxied: Callable[[str], None]
 ) -> None:
-    """A request to a model here must not leave it; what is fetched was checked by its address."""
-    proxied("http://127.0.0.1:9")
+    """A request to a model here must not leave it; what is fetched was checked by its address.
+
+    So it does not matter to them whether that proxy could be spoken to.
+    """
+    proxied(proxy)
     client, guarded = http_client(), http_client(HttpLimits(keep_alive_s=0))
     async with ModelServer() as server:
         assert (await fetch(client, post(server)))[0] == 200
