@@ -160,6 +160,7 @@ class SqliteStore(StoreReads):
 
     def _stop(self) -> None:
         self._closing = True
+        self._absent = frozenset[RowKind]()  # a read of these is refused like any other
         self._reader.stop()
         # The writer's close is the last, so that it folds the write-ahead log into the file.
         self._writer.stop(before_closing=self._reader.join)

@@ -27,6 +27,7 @@ from zeroclaw.store import (
     DropBlob,
     DurablePoint,
     PutBlob,
+    Query,
     RowKind,
 )
 from zeroclaw.stores.sqlite import open_store
@@ -189,6 +190,8 @@ async def test_a_closed_store_refuses(tmp_path: Path) -> None:
         await store.commit(chore(counter("a")))
     with pytest.raises(StoreUnusable, match="the store is closed"):
         await store.get(RowKind.COUNTER, "a")
+    with pytest.raises(StoreUnusable, match="the store is closed"):
+        await store.select(Query(kind=RowKind.GRANT))
     with pytest.raises(StoreUnusable, match="the store is closed"):
         await store.lease(HERE)
 
