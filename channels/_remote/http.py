@@ -269,10 +269,23 @@ def with_file(fields: Mapping[str, object], part: str, name: str, content: bytes
 
 def _why(error: Exception) -> str:
     """Say why a connection failed in the system's words; where it has none, by the error's kind."""
-    if isinstance(error, TimeoutError):
-        return "no answer in time"
-    if isinstance(error, OSError) and error.errno is not None:
-        # asyncio's own text is about its calls; the number of an unknown name is below 0
-        known = os.strerror(error.errno) if error.errno > 0 else error.strerror
-        return (known or "no reason given").lower()
-    return type(error).__name__
+    match error:
+        case TimeoutError():
+            return "no answer in time"
+        # Errors of TLS have a number of their own, which is none of the system's.
+        case aiohttp.ClientConnectorCertificateError(
+            certificate_error=ssl.SSLCertVerificationError(verify_message=said)
+        ):
+            return f"its certificate is not trusted: {said}"
+        case aiohttp.ClientSSLError():
+            return "it does not speak TLS"
+        case aiohttp.ClientProxyConnectionError():
+            return f"the proxy: {_why(error.os_error)}"
+        case aiohttp.ClientHttpProxyError():
+            return f"the proxy answered {error.status}"
+        case OSError(errno=int(number)) if number > 0:
+            return os.strerror(number).lower()  # asyncio's own text is about its calls
+        case OSError(strerror=str(said)):  # of an unknown name
+            return said.lower()
+        case _:
+            return type(error).__name__

@@ -3,6 +3,8 @@
 import asyncio
 import gc
 import ssl
+import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -39,6 +41,54 @@ async def test_why_nothing_could_be_sent_is_told_in_the_words_of_the_system() ->
     account = made("http://127.0.0.1:1")
     says = "^`telegram`: Telegram can't be reached: connection refused$"
     with pytest.raises(ChannelUnavailable, match=says):
+        await tell(account)
+    await account.http.aclose()
+
+
+async def test_a_server_without_tls_is_told_as_one() -> None:
+    async with saying(b"HTTP/1.1 400 Bad Request\r\n\r\n") as url:
+        account = made(url.replace("http:", "https:"))
+        with pytest.raises(ChannelUnavailable, match=r"reached: it does not speak TLS$"):
+            await tell(account)
+        await account.http.aclose()
+
+
+@pytest.mark.needs("openssl")
+async def test_a_certificate_of_nobody_is_told_as_one(tmp_path: Path) -> None:
+    """Not as an operation that is not permitted, whose number its error has."""
+    command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes"
+    files = ["-subj", "/CN=localhost", "-keyout", "key", "-out", "certificate"]
+    made_by = [*command.split(), *files]
+    await asyncio.to_thread(subprocess.run, made_by, cwd=tmp_path, check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "certificate", tmp_path / "key")
+
+    async def serve(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0, ssl=context) as server:
+        account = made(f"https://localhost:{server.sockets[0].getsockname()[1]}")
+        says = "reached: its certificate is not trusted: self-signed certificate$"
+        with pytest.raises(ChannelUnavailable, match=says):
+            await tell(account)
+        await account.http.aclose()
+
+
+async def test_a_proxy_that_lets_nobody_through_is_told_as_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Which asks for a password, and then is not there at all."""
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    refusal = b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n"
+    async with saying(refusal, after=b"\r\n\r\n") as url:
+        monkeypatch.setenv("HTTPS_PROXY", url)
+        account = made("https://telegram.test")
+        with pytest.raises(ChannelUnavailable, match=r"reached: the proxy answered 407$"):
+            await tell(account)
+        await account.http.aclose()
+    account = made("https://telegram.test")
+    with pytest.raises(ChannelUnavailable, match=r"reached: the proxy: connection refused$"):
         await tell(account)
     await account.http.aclose()
 
