@@ -84,9 +84,12 @@ class WorkspaceFiles(Value):
 
 
 def _has_any(directory: Path | None) -> bool:
-    """Tell whether something in a directory is called as one of the files is."""
+    """Tell whether something in a directory is called as one of the files is, be it a link.
+
+    A link is not followed here: a command may have made it long, or lead to a disk that hangs.
+    """
     return directory is not None and any(
-        os.access(f"{directory}/{name}", os.F_OK) for name, _, _ in FILES
+        os.path.lexists(f"{directory}/{name}") for name, _, _ in FILES
     )
 
 

@@ -26,7 +26,7 @@ def look(at: Callable[[], Done]) -> Done:
     """Look at a few names of a file system on the event loop; the one place that may.
 
     Five of them take some 20 µs, and the way to a thread and back ten times that. What reads a file,
-    or a path that somebody else may have made long, is for a thread.
+    follows a link, or takes a path that somebody else may have made long, is for a thread.
     """
     return at()
 
