@@ -37,10 +37,11 @@ class Network:
         from urllib.request import proxy_bypass
 
         parts = urlsplit(url)
-        host = parts.hostname or ""
+        host, with_port = parts.hostname or "", parts.netloc.rpartition("@")[2]
         named = _SCHEMES.get(parts.scheme, parts.scheme)
         proxy = self._proxies.get(named)
-        if not proxy or is_this_machine(host) or proxy_bypass(host):
+        # `NO_PROXY` may name a server either way.
+        if not proxy or is_this_machine(host) or any(map(proxy_bypass, (host, with_port))):
             return None
         spoken, separator, _ = proxy.partition("://")
         if separator and spoken.lower() not in _SCHEMES.values():

@@ -21,7 +21,7 @@ def two(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name.lower(), raising=False)
     monkeypatch.setenv("HTTP_PROXY", PROXY)
     monkeypatch.setenv("HTTPS_PROXY", SECURE)
-    monkeypatch.setenv("NO_PROXY", "model.lan,.example.org")
+    monkeypatch.setenv("NO_PROXY", "model.lan,.example.org,two.lan:8080,fd00::1")
 
 
 @pytest.fixture
@@ -42,6 +42,9 @@ def read_anew() -> Generator[None]:
         ("ws://gateway.test", PROXY),
         ("https://model.lan/v1", None),
         ("https://a.example.org/v1", None),
+        ("http://ann:s3cret@two.lan:8080/v1", None),
+        ("http://two.lan:9/v1", PROXY),
+        ("http://[fd00::1]:8080/v1", None),
         # A request to a model on this machine must not leave it, whatever the environment says.
         ("http://127.0.0.1:8080/v1", None),
         ("http://127.9.9.9/v1", None),
