@@ -283,9 +283,14 @@ def _why(error: Exception) -> str:
             return f"the proxy: {_why(error.os_error)}"
         case aiohttp.ClientHttpProxyError():
             return f"the proxy answered {error.status}"
-        case OSError(errno=int(number)) if number > 0:
-            return os.strerror(number).lower()  # asyncio's own text is about its calls
-        case OSError(strerror=str(said)):  # of an unknown name
-            return said.lower()
+        case aiohttp.WSServerHandshakeError():
+            return f"it answered {error.status}"
+        case aiohttp.ClientResponseError():
+            return "it does not speak HTTP"
+        case OSError(errno=int(number), strerror=str(said)):
+            # asyncio's own text is about its calls; the number of an unknown name is below 0
+            return (os.strerror(number) if number > 0 else said).lower()
+        case aiohttp.ClientConnectionError() | aiohttp.ClientPayloadError():
+            return "the connection was closed too early"
         case _:
             return type(error).__name__

@@ -34,6 +34,7 @@ CUT = {
     "no body": OK + b"Content-Length: 5\r\n\r\n",
     "half a chunk": OK + b"Transfer-Encoding: chunked\r\n\r\n5\r\n{",
 }
+WHY = "no answer: (the connection was closed too early|connection reset by peer|it does not speak HTTP)$"
 
 
 async def test_why_nothing_could_be_sent_is_told_in_the_words_of_the_system() -> None:
@@ -51,6 +52,14 @@ async def test_a_server_without_tls_is_told_as_one() -> None:
         with pytest.raises(ChannelUnavailable, match=r"reached: it does not speak TLS$"):
             await tell(account)
         await account.http.aclose()
+
+
+async def test_a_gateway_that_refuses_is_told_by_its_status() -> None:
+    async with saying(b"HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n", after=b"\r\n\r\n") as url:
+        http = made(url).http
+        with pytest.raises(ChannelUnavailable, match=r"gateway can't be reached: it answered 403$"):
+            await http.websocket(url.replace("http:", "ws:"), most=1_000)
+        await http.aclose()
 
 
 @pytest.mark.needs("openssl")
@@ -99,7 +108,7 @@ async def test_a_send_whose_answer_was_cut_may_have_arrived(said: bytes, resets:
     """So it is looked for before it is sent again (P1)."""
     async with saying(said, resets=resets, after=b"\r\n\r\n") as url:
         account = made(url)
-        with pytest.raises(DeliveryUnknown) as unknown:
+        with pytest.raises(DeliveryUnknown, match=WHY) as unknown:
             await tell(account)
         assert not unknown.value.late
         await account.http.aclose()
