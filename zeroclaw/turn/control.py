@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from datetime import datetime
+from typing import TypeVar
 
 from zeroclaw.conversation.inbox import (
     INBOX,
@@ -29,12 +30,13 @@ from zeroclaw.text import catalogue
 from zeroclaw.text.language import Language
 from zeroclaw.turn.approvals import ApprovalRequests, answered_entry
 from zeroclaw.turn.context import TurnServices
-from zeroclaw.turn.entries import Entry, Noted, Steered, TurnOpened
+from zeroclaw.turn.entries import Noted, Steered, TurnOpened
 from zeroclaw.turn.session import ConversationSession, Tell, Transition
 from zeroclaw.turn.signals import AbortRequested
 from zeroclaw.value import replace
 
 CallOf = Callable[[ApprovalId], ToolCall | None]
+Said = TypeVar("Said", Noted, Steered)
 
 
 class ControlLane:
@@ -74,7 +76,7 @@ class ControlLane:
             await self._session.commit(happened)
             self._services.outbox.announce_written(happened.writes)
 
-    async def take_held(self) -> tuple[tuple[Entry, ...], tuple[Write, ...]]:
+    async def take_held(self) -> tuple[tuple[Steered, ...], tuple[Write, ...]]:
         """Return edits that came meanwhile as messages of the running turn, after a batch.
 
         Every edit that is durable by now is among them, whether `watch` has come to it or not.
@@ -91,13 +93,13 @@ class ControlLane:
 
         return self._let_go(steered)
 
-    async def steering(self, owner: Principal) -> tuple[tuple[Entry, ...], tuple[Write, ...]]:
+    async def steering(self, owner: Principal) -> tuple[tuple[Steered, ...], tuple[Write, ...]]:
         """Return what its own person wrote to steer the running turn, as messages of it.
 
         The writes meet a conflict when one of them is edited or withdrawn just now.
         """
         now = self._services.clock.now()
-        entries: list[Entry] = []
+        entries: list[Steered] = []
         writes: list[Write] = []
         queued = scan(
             self._services.store,
@@ -121,14 +123,12 @@ class ControlLane:
             writes += (item_put(one, "joined", expect=steers[one.id].version) for one in message)
         return tuple(entries), tuple(writes)
 
-    def note_held(self) -> tuple[tuple[Entry, ...], tuple[Write, ...]]:
+    def note_held(self) -> tuple[tuple[Noted, ...], tuple[Write, ...]]:
         """Return edits that no batch took as notes of the history, for the turn's end."""
         now = self._services.clock.now()
         return self._let_go(lambda item: _noted(item, now))
 
-    def _let_go(
-        self, entry: Callable[[Item], Entry]
-    ) -> tuple[tuple[Entry, ...], tuple[Write, ...]]:
+    def _let_go(self, entry: Callable[[Item], Said]) -> tuple[tuple[Said, ...], tuple[Write, ...]]:
         """Return the entry of each edit that was held, and the writes that end them."""
         held, self._held = self._held, []
         return tuple(map(entry, held)), tuple(item_put(item, "joined") for item in held)

@@ -291,7 +291,7 @@ class EffectExecutor:
             words, joined = (
                 await self._controls.steering(self._opened.principal) if steered else ((), ())
             )
-            news = [one for one in (*edits, *words) if isinstance(one, entries.Steered)]
+            news = (*edits, *words)
             spoken = self._session.history.spoken(*results, *(one.user for one in news))
             complete = entries.BatchAppended(
                 at=self._services.clock.now(),
@@ -305,7 +305,7 @@ class EffectExecutor:
                 events=(complete,),
                 # Made up of results that are on record, it may be made anew.
                 point=DurablePoint.STEERED if news else point,
-                journal=(complete, *edits, *words),
+                journal=(complete, *news),
                 writes=(*edited, *said, *joined),
                 again=planned,
             )
