@@ -75,7 +75,8 @@ class Protocol(IMAP4ClientProtocol):
         """End all waits; called by the transport, once."""
         self.lost.set()
         for one in self.limits:
-            one.reschedule(0)
+            if not one.expired():  # else it ends by itself, and can't be set anew
+                one.reschedule(0)
         super().connection_lost(exc)
 
     def _untagged_response(self, line: bytes) -> Command | None:

@@ -9,6 +9,7 @@ import signal
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Never
 
 import pytest
 
@@ -149,6 +150,26 @@ async def test_a_server_that_falls_silent_within_a_command_is_noticed(
         await place.mail.has_seen(place.bot, 2)
     assert [one.body for one in desk.stored] == [Said(text="one"), Said(text="two")]
     assert len(ends) == 1
+
+
+class Dying(imap.Protocol):
+    async def select(self, mailbox: str = "INBOX") -> Never:
+        # Behind the end of the wait for this.
+        asyncio.get_running_loop().call_soon(self.connection_lost, None)
+        while True:
+            await asyncio.Event().wait()
+
+
+async def test_a_connection_that_is_cut_as_a_wait_for_it_ends_is_lost_and_nothing_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(imap, "CALL_S", 0.0)
+    loop, faults = asyncio.get_running_loop(), list[object]()
+    loop.set_exception_handler(lambda _, fault: faults.append(fault))
+    with pytest.raises(ChannelUnavailable, match="was lost"):
+        await imap.Mailbox(Dying(loop), "email").open("INBOX")
+    loop.set_exception_handler(None)
+    assert faults == []
 
 
 async def test_a_look_up_keeps_no_connection_that_could_be_lost_without_a_word(
