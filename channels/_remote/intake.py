@@ -1,4 +1,4 @@
-"""Show ingress what happened, and whoever did it what came of that."""
+"""Hand a platform's events to ingress, and send the short answers to them."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -6,11 +6,11 @@ from collections.abc import Awaitable, Callable
 from zeroclaw import Admission, Admit, ChannelLog, Envelope, ZeroclawError
 
 MOST_ANSWERS = 64
-"""Short answers under way at once; one beyond that is lost, what it tells of is not."""
+"""Short answers sent at the same time; one more is dropped, but never the effect it tells of."""
 
 
 async def admitted(admit: Admit, envelope: Envelope, log: ChannelLog) -> Admission | None:
-    """Return what ingress says; None where it could not be stored, and must be shown again."""
+    """Return what ingress says of an event; None if it could not be stored, and must come again."""
     try:
         return await admit(envelope)
     except ZeroclawError as error:
@@ -19,21 +19,21 @@ async def admitted(admit: Admit, envelope: Envelope, log: ChannelLog) -> Admissi
 
 
 class ShortAnswers:
-    """What people are shown of what they did, such as a toast; nobody waits for it, and it may be lost."""
+    """Sends toasts and the like, for which no event waits; one that fails is logged and lost."""
 
     def __init__(self, log: ChannelLog, event: str, most: int = MOST_ANSWERS) -> None:
-        """Hold what the log is told of one that fails, and how many are under way at most."""
+        """Log one that fails as `event`, and send no more than `most` at the same time."""
         self._log, self._event = log, event
         self._under_way = asyncio.Semaphore(most)
 
-    def begin(self, group: asyncio.TaskGroup, give: Callable[[], Awaitable[None]]) -> None:
-        """Begin to give one, unless too many are under way; never waits."""
+    def begin(self, group: asyncio.TaskGroup, send: Callable[[], Awaitable[None]]) -> None:
+        """Begin to send one, unless too many are under way; never waits."""
         if not self._under_way.locked():
-            group.create_task(self._given(give))
+            group.create_task(self._sent(send))
 
-    async def _given(self, give: Callable[[], Awaitable[None]]) -> None:
+    async def _sent(self, send: Callable[[], Awaitable[None]]) -> None:
         async with self._under_way:
             try:
-                await give()
+                await send()
             except ZeroclawError as error:
                 self._log(self._event, why=str(error))

@@ -65,7 +65,7 @@ MOST_CARDS = 500
 SHORT_CHARS = 10_000
 """A mail of no more is written while others wait; to hand it to a thread takes as long."""
 MOST_TOASTS = 16
-"""Short answers under way at once; one beyond that is lost, what it tells of is not."""
+"""Short answers sent at the same time; one more is dropped, but never the effect it tells of."""
 
 
 class EmailChannel:

@@ -43,6 +43,7 @@ MOST_CHARS = 100_000
 """Of a mail's words; what is beyond is left out."""
 MOST_HTML_CHARS = 500_000
 MOST_QUICK = 12_000
+"""Letters of a mail that is read on the event loop; what is slow to read counts as many."""
 MOST_FILES = 20
 MOST_REASON_CHARS = 1_000
 MOST_ID_CHARS = 120
@@ -159,7 +160,7 @@ class Taken(Value):
 
 def is_quick(raw: bytes) -> bool:
     """Tell whether a mail is read within a few ms, whatever stands in it, as most are."""
-    costs = ((b"<", 50), (b"\n--", 500), (b"\n", 10), (b";", 20))  # in letters, each of them
+    costs = ((b"<", 50), (b"\n--", 500), (b"\n", 10), (b";", 20))  # letters that each counts as
     left = MOST_QUICK - len(raw)  # a long one is not even looked through
     return left >= 0 and sum(raw.count(sign) * cost for sign, cost in costs) <= left
 

@@ -107,7 +107,7 @@ def _words(text: str) -> list[str]:
 
 
 def _runs(words: Sequence[str], of: Container[str]) -> Iterator[tuple[int, str]]:
-    """Yield the runs that are made of some words alone, which few are, and where they end."""
+    """Yield each run of words that are all among `of`, and where it ends; few texts share many."""
     length = 0
     for end, word in enumerate(words, 1):
         length = length + 1 if word in of else 0
