@@ -72,7 +72,7 @@ def endpoint_url(url: str) -> str:
     try:
         parts = urlsplit(url)
         is_usable = url.isprintable() and " " not in url and bool(parts.hostname)
-        is_usable = is_usable and parts.scheme in {"http", "https"}
+        is_usable = is_usable and parts.scheme in {"http", "https"} and parts.port != 0
     except ValueError:
         is_usable = False
     if url and not is_usable:

@@ -143,6 +143,7 @@ async def test_a_configuration_is_not_overwritten_unless_forced(home: Path) -> N
         (("--yes", "--model", "m"), "name it with --url"),
         (("--yes", "--url", "http://h/v1", "--model-file", "f"), "are two models"),
         (("--yes", "--url", "h/v1", "--model", "m"), "begins with http"),
+        (("--yes", "--url", " /", "--model", "m"), "begins with http"),
         (("--yes", "--url", "http://[", "--model", "m"), "begins with http"),
         (("--yes", "--url", "http://u:p@h/v1", "--model", "m"), "leave user, password"),
         (
@@ -302,7 +303,7 @@ def test_a_typed_key_goes_into_a_file_of_its_own(tmp_path: Path) -> None:
     room, taken = Room(tmp_path), tmp_path / "taken"
     taken.write_text("x")
     shown = room.ask(
-        *("2", "ftp://x", "https://models.example/v1/", "big"),
+        *("2", "ftp://x", "/", "https://models.example/v1/", "big"),
         *("type", SECRET, str(taken), "y", "type", SECRET, "", "n", "type", SECRET, "", "y"),
         *("", "", "", ""),
     )

@@ -146,7 +146,18 @@ def test_a_fault_is_told_in_the_words_of_the_file(text: str, fault: str) -> None
     assert faults_of(text) == (fault,)
 
 
-@pytest.mark.parametrize("url", ["localhost:11434", "http://", "http://[", "ftp://host/v1", "junk"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "localhost:11434",
+        "http://",
+        "http://[",
+        "ftp://host/v1",
+        "junk",
+        "http://h:70000/v1",
+        "http://h:x/v1",
+    ],
+)
 @pytest.mark.parametrize("table", ["provider", "compaction.provider"])
 def test_an_address_that_no_request_can_be_sent_to_is_a_fault(table: str, url: str) -> None:
     """Told by `check-config`, before a start fails of it (P10)."""

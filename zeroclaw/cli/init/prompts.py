@@ -230,7 +230,7 @@ def address(given: str) -> str:
     """
     text = given.strip().rstrip("/")
     try:
-        parts = urlsplit(endpoint_url(text))
+        parts = urlsplit(endpoint_url(text or given))  # which may be blank, but not left out
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     if "@" in parts.netloc or parts.query:
