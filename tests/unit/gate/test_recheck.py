@@ -17,6 +17,7 @@ from tests.unit.gate.gate_house import (
     call,
     frozen_in,
     names_a_secret_file,
+    touches_a_file,
     unresolvable,
 )
 from zeroclaw.envelope import ActionId, ConversationId
@@ -162,6 +163,21 @@ async def test_what_was_decided_just_now_stands_while_nothing_has_changed() -> N
     house.tools = [dataclasses.replace(READ, touches=names_a_secret_file)]
     changed = refusal("what it would touch has changed since", by="resources")
     assert await house.gate().recheck(frozen, SETTING, cleared=cleared) == changed
+
+
+async def test_a_halt_while_a_call_says_what_it_touches_wins() -> None:
+    """The policy counts that is in force once that is said."""
+    house = House()
+    batch = await house.decide(call("read_file"))
+
+    async def is_halted_meanwhile(arguments: Arguments) -> tuple[str, ...]:
+        house.policy = assemble("full", halt=halt_statement("person:ann", EPOCH))
+        return await touches_a_file(arguments)
+
+    house.tools = [dataclasses.replace(READ, touches=is_halted_meanwhile)]
+    halted = await house.gate().recheck(frozen_in(batch), SETTING, cleared=batch.cleared[0])
+    assert isinstance(halted, Stopped)
+    assert halted.by == "policy"
 
 
 async def test_what_was_decided_by_the_clock_is_decided_again() -> None:

@@ -115,6 +115,39 @@ async def test_a_halt_between_approval_and_run_wins(world: World) -> None:
         assert "_Stopped: everything was halted by Ada._" in house.texts()
 
 
+async def test_a_grant_that_ends_before_the_run_lets_nothing_run(world: World) -> None:
+    """To say once more what a call touches may take long enough."""
+    held = asyncio.Event()
+
+    def hold(event: Event) -> None:
+        if isinstance(event, ToolDecided):
+            world.poke.resolving = held
+
+    world.configure(approvals=ApprovalSettings(grant_s=60.0))
+    world.model.will(POKE, says("poked"), POKE)
+    async with world.running() as house:
+        await house.say("poke it")
+        await house.press("for_a_time")
+        assert len(world.poke.runs) == 1
+        house.services.bus.subscribe(hold)
+        await house.say("poke it again")
+        await house.advance(60)
+        held.set()
+        await house.settle()
+        assert len(world.poke.runs) == 1
+        [told] = results(world)[1:]
+        assert told.startswith("`poke` did not run: it needs approval now: ")
+
+
+async def test_each_call_of_a_batch_is_run_by_its_own_tool(world: World) -> None:
+    """Where none of them waits for a person they are decided about together."""
+    world.configure(autonomy="full")
+    world.model.will(asks_for(("look", "{}"), ("poke", '{"a": 1}'), ("look", '{"b": 2}')))
+    async with world.running() as house:
+        await house.say("all three")
+        assert (world.look.runs, world.poke.runs) == ([{}, {"b": 2}], [{"a": 1}])
+
+
 async def test_a_call_that_did_not_start_is_said_not_to_have_run(world: World) -> None:
     """Beside one that may have (K24)."""
     world.model.will(POKE)
