@@ -30,7 +30,7 @@ class Network:
         """Return the proxy by which a server is reached; this machine is reached without one.
 
         Raises:
-            NoWayOut: It speaks something else than HTTP.
+            NoWayOut: It can't be spoken to by HTTP.
         """
         if not self._proxies:
             return None
@@ -43,11 +43,17 @@ class Network:
         # `NO_PROXY` may name a server either way.
         if not proxy or is_this_machine(host) or any(map(proxy_bypass, (host, with_port))):
             return None
-        spoken, separator, _ = proxy.partition("://")
-        if separator and spoken.lower() not in _SCHEMES.values():
-            message = f"`{named.upper()}_PROXY` names a proxy by {spoken}; only http and https work"
+        proxy = proxy if "://" in proxy else f"http://{proxy}"
+        try:
+            way = urlsplit(proxy)
+            is_usable = way.scheme in _SCHEMES.values() and bool(way.hostname) and way.port != 0
+        except ValueError:
+            is_usable = False
+        if not is_usable:  # nor repeated, it may hold a password
+            example = "such as `http://proxy.example:3128`"
+            message = f"`{named.upper()}_PROXY` names no proxy that speaks HTTP, {example}"
             raise NoWayOut(message)
-        return proxy if separator else f"http://{proxy}"
+        return proxy
 
     def trusted_for(self, url: str, proxy: str | None = None) -> SSLContext | bool:
         """Return who vouches for a server and for the proxy on the way, read when first needed.

@@ -67,8 +67,24 @@ def test_a_proxy_is_spoken_to_by_http(monkeypatch: pytest.MonkeyPatch) -> None:
     """One that stands without a scheme too, as most programs take it."""
     monkeypatch.setenv("HTTPS_PROXY", "two.proxy:3128")
     assert Network({}).proxy_for("https://api.test") == "http://two.proxy:3128"
-    monkeypatch.setenv("HTTPS_PROXY", "socks5://ann:s3cret@two.proxy:1080")
-    with pytest.raises(NoWayOut, match="`HTTPS_PROXY` names a proxy by socks5") as refused:
+
+
+@pytest.mark.usefixtures("two")
+@pytest.mark.parametrize(
+    "named",
+    [
+        "socks5://ann:s3cret@two.proxy:1080",
+        "http://ann:s3cret@two.proxy:port",
+        "http://ann:s3cret@:3128",
+        "ann:s3cret://two.proxy:3128",
+    ],
+)
+def test_a_proxy_that_is_none_is_a_line_that_says_so(
+    named: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not repeated, for it may hold a password."""
+    monkeypatch.setenv("HTTPS_PROXY", named)
+    with pytest.raises(NoWayOut, match="`HTTPS_PROXY` names no proxy that speaks HTTP") as refused:
         Network({}).proxy_for("wss://api.test")
     assert "s3cret" not in str(refused.value)
 
