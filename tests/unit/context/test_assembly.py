@@ -286,6 +286,9 @@ def test_what_can_not_be_made_to_fit_is_sent_as_small_as_it_gets() -> None:
     assert whole.is_cut
     assert whole.messages[1:] == (said(5, 900),)
     assert not made(scene((said(5, 900),), window=1_000)).is_cut, "nothing was left out"
+    behind = made(scene((said(5, 900), *calls(0, 1), *calls(1, 1, 1)), start=0, window=1_000))
+    assert behind.messages[1] == said(5, 900)
+    assert behind.messages[3:] == (calls(1, 1, 1)[-1],), "the last call stays, with its result"
 
 
 def test_a_history_is_cut_where_a_person_speaks_or_a_round_begins() -> None:
