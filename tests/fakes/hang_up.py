@@ -28,3 +28,17 @@ async def saying(said: bytes, *, after: bytes = b"", resets: bool = False) -> As
 
     async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
         yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+
+
+@asynccontextmanager
+async def heard(said: bytes) -> AsyncGenerator[tuple[str, list[bytes]]]:
+    """A server that answers so, and the heads that it was sent."""
+    heads: list[bytes] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heads.append(await reader.readuntil(b"\r\n\r\n"))
+        writer.write(said)
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", heads

@@ -6,14 +6,14 @@ import gzip
 import ssl
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, Callable, Generator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from tests.emulators.model_server import ModelServer
-from tests.fakes.hang_up import saying
+from tests.fakes.hang_up import heard, saying
 from zeroclaw.host.http import (
     HttpClient,
     HttpConnectFailed,
@@ -28,20 +28,6 @@ from zeroclaw.host.http import (
 )
 
 BODY = b"{}"
-
-
-@asynccontextmanager
-async def heard(said: bytes) -> AsyncGenerator[tuple[str, list[bytes]]]:
-    """A server that answers so, and the heads that it was sent."""
-    heads: list[bytes] = []
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        heads.append(await reader.readuntil(b"\r\n\r\n"))
-        writer.write(said)
-        writer.close()
-
-    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
-        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", heads
 
 
 def post(server: ModelServer, said: str = "hi") -> HttpRequest:

@@ -13,7 +13,7 @@ from channels.telegram.account import Account
 from channels.telegram.messages import Messages
 from channels.telegram.styled import Styled
 from tests.contract.loopback_harness import no_log
-from tests.fakes.hang_up import saying
+from tests.fakes.hang_up import heard, saying
 from zeroclaw import (
     Address,
     ChannelRejected,
@@ -188,19 +188,11 @@ async def test_a_proxy_of_the_environment_is_asked(monkeypatch: pytest.MonkeyPat
 
 async def test_a_proxy_that_asks_who_it_is_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its name and password stand in the address, and go to nobody else."""
-    heads: list[bytes] = []
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        heads.append(await reader.readuntil(b"\r\n\r\n"))
-        said = b'{"ok": false, "error_code": 400, "description": "by the proxy"}'
-        writer.write(b"HTTP/1.1 400 Bad\r\nConnection: close\r\n\r\n" + said)
-        writer.close()
-
+    body = b'{"ok": false, "error_code": 400, "description": "by the proxy"}'
     for name in ("NO_PROXY", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
-    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
-        port = server.sockets[0].getsockname()[1]
-        monkeypatch.setenv("HTTP_PROXY", f"http://ann:s3cret@127.0.0.1:{port}")
+    async with heard(b"HTTP/1.1 400 Bad\r\nConnection: close\r\n\r\n" + body) as (url, heads):
+        monkeypatch.setenv("HTTP_PROXY", url.replace("//", "//ann:s3cret@"))
         account = made("http://telegram.test")
         with pytest.raises(ChannelRejected, match="by the proxy"):
             await tell(account)
@@ -211,18 +203,10 @@ async def test_a_proxy_that_asks_who_it_is_is_told(monkeypatch: pytest.MonkeyPat
 
 async def test_a_proxy_is_asked_for_a_websocket_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """Events come by one, and a bot that only sends hears nobody."""
-    heads: list[bytes] = []
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        heads.append(await reader.readuntil(b"\r\n\r\n"))
-        writer.write(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n")
-        writer.close()
-
     for name in ("NO_PROXY", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
-    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
-        port = server.sockets[0].getsockname()[1]
-        monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{port}")
+    async with heard(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n") as (url, heads):
+        monkeypatch.setenv("HTTPS_PROXY", url)
         account = made("https://telegram.test")
         with pytest.raises(ChannelUnavailable, match="can't be reached"):
             await account.http.websocket("wss://gateway.test/?v=10", most=1)
