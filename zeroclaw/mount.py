@@ -80,11 +80,7 @@ class Mount(Protocol):
         """
         ...
 
-    def stream(
-        self,
-        name: str,
-        serve: Callable[[LineStream], Awaitable[None]],
-    ) -> None:
+    def stream(self, name: str, serve: Callable[[LineStream], Awaitable[None]]) -> None:
         """Serve connections of the control socket that open with `name`; same uid only."""
         ...
 

@@ -21,12 +21,7 @@ FILE_NAME = "calls.txt"
 MOST_BY, MOST_REASON = 160, 200
 """Units of a name and of a reason as they are shown."""
 _SIGNS: Mapping[str, str] = {"approved": "✅", "denied": "⛔", "expired": "⌛", "stopped": "⏹"}
-CODES: Mapping[Choice, str] = {
-    "once": "o",
-    "for_a_time": "t",
-    "deny": "d",
-    "deny_with_reason": "r",
-}
+CODES: Mapping[Choice, str] = {"once": "o", "for_a_time": "t", "deny": "d", "deny_with_reason": "r"}
 _CHOICES: Mapping[str, Choice] = {code: choice for choice, code in CODES.items()}
 CODE = re.compile("`([^`\n]+)`")
 """How the runtime marks names and commands in a line of its own."""

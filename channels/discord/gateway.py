@@ -58,14 +58,7 @@ def intents(*, servers: bool, content: bool) -> int:
 class _Socket(DiscordWebSocket):
     """One connection. The library makes these of its client; here they are made without one."""
 
-    def __init__(
-        self,
-        socket: Websocket,
-        *,
-        token: str,
-        intents: int,
-        on_event: OnEvent,
-    ) -> None:
+    def __init__(self, socket: Websocket, *, token: str, intents: int, on_event: OnEvent) -> None:
         super().__init__(socket, loop=asyncio.get_running_loop())
         self.token = token
         self.shard_id = None

@@ -17,13 +17,7 @@ from channels._remote.limits import FIRST_FAILURE, wait_s
 from channels._remote.settings import is_near
 from channels.discord import DiscordSettings, account_of
 from channels.discord.errors import TokenRefused, about_the_token, refused
-from zeroclaw import (
-    ChannelRejected,
-    ChannelUnavailable,
-    Clock,
-    RateLimited,
-    Recent,
-)
+from zeroclaw import ChannelRejected, ChannelUnavailable, Clock, RateLimited, Recent
 
 MOST_ROUTES = 10_000
 """Limits that are remembered; those that were told last."""

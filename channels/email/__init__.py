@@ -9,11 +9,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from channels._remote.settings import is_safe
-from zeroclaw import (
-    Capabilities,
-    ChannelManifest,
-    SecretReference,
-)
+from zeroclaw import Capabilities, ChannelManifest, SecretReference
 
 CAPABILITIES = Capabilities(
     max_length=50_000,  # characters; Gmail hides what is beyond 102 KiB of HTML, read 2026-11

@@ -11,12 +11,7 @@ the same Message-ID, by which mail programs and servers that compare them show i
 
 import asyncio
 
-from aiosmtplib import (
-    SMTP,
-    SMTPAuthenticationError,
-    SMTPException,
-    SMTPResponseException,
-)
+from aiosmtplib import SMTP, SMTPAuthenticationError, SMTPException, SMTPResponseException
 
 from channels.email.logins import Login, Logins
 from zeroclaw import (

@@ -8,13 +8,7 @@ from typing import Literal
 from pydantic import BaseModel, Field, field_validator, model_validator
 
 from channels._remote.settings import RemoteSettings
-from zeroclaw import (
-    HOOK_PATH,
-    Budget,
-    Capabilities,
-    ChannelManifest,
-    SecretReference,
-)
+from zeroclaw import HOOK_PATH, Budget, Capabilities, ChannelManifest, SecretReference
 
 CAPABILITIES = Capabilities(
     # docs.slack.dev, "Markdown block": 12,000 characters in all such blocks of a message, read 2026-11.

@@ -10,13 +10,7 @@ from channels._remote.cards import unmarked
 from channels._remote.fields import text
 from channels._remote.intake import ShortAnswers
 from channels._remote.limits import check_size
-from channels.telegram import (
-    CAPABILITIES,
-    TelegramSettings,
-    cards,
-    menus,
-    render,
-)
+from channels.telegram import CAPABILITIES, TelegramSettings, cards, menus, render
 from channels.telegram.account import Account
 from channels.telegram.decode import Me, Passed, Taken
 from channels.telegram.errors import MethodUnknown, OtherKind

@@ -18,25 +18,9 @@ from typing import Never
 
 from channels._remote.intake import admitted
 from channels.telegram.account import LONGEST_POLL_S
-from channels.telegram.decode import (
-    Me,
-    Passed,
-    Taken,
-    chat_of,
-    decoded,
-    newest_message,
-    update_id,
-)
+from channels.telegram.decode import Me, Passed, Taken, chat_of, decoded, newest_message, update_id
 from channels.telegram.lookup import Numbers
-from zeroclaw import (
-    Admission,
-    Admit,
-    ChannelLog,
-    ChannelUnavailable,
-    Clock,
-    RateLimited,
-    Struct,
-)
+from zeroclaw import Admission, Admit, ChannelLog, ChannelUnavailable, Clock, RateLimited, Struct
 
 AGAIN_S = 1.0
 """Seconds until what could not be stored is fetched again, and until a poll after an early one."""

@@ -6,15 +6,7 @@ from collections.abc import Callable
 from channels._local.adapter import LocalChannel
 from channels._local.feed import Numbered, Subscription
 from channels.terminal import decode, render
-from zeroclaw import (
-    Address,
-    Admit,
-    Attachment,
-    LineStream,
-    MessageRef,
-    OutgoingFile,
-    Rendered,
-)
+from zeroclaw import Address, Admit, Attachment, LineStream, MessageRef, OutgoingFile, Rendered
 
 STREAM = "chat"
 """What a connection of the control socket opens with."""

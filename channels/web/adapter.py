@@ -34,12 +34,7 @@ PING_S = 15.0
 PINGS_A_SWEEP = 40
 """Old files are looked for every ten minutes."""
 # The machine's own table of kinds is read from files, and differs from machine to machine.
-KINDS = {
-    "html": "text/html",
-    "js": "text/javascript",
-    "css": "text/css",
-    "svg": "image/svg+xml",
-}
+KINDS = {"html": "text/html", "js": "text/javascript", "css": "text/css", "svg": "image/svg+xml"}
 MAX_MESSAGE_BYTES = 4 * 1024 * 1024
 """A pasted log of a million characters fits, escaped as JSON in the worst way but one."""
 NOT_NOW = 503

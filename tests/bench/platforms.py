@@ -252,10 +252,7 @@ async def turns(place: Place, platform: Platform, times: int) -> None:
         floors: dict[str, float] = {}
         for which in platform.floors:
             name = f"{_named(platform, which)}, {what}"
-            async with (
-                stage(platform, 1) as here,
-                _floor(place, platform, here, which) as floor,
-            ):
+            async with stage(platform, 1) as here, _floor(place, platform, here, which) as floor:
                 await here.heard()
                 floors[which] = await _turns(place, name, floor, here, kind=kind, times=times)
         name = f"{platform.name}, {what}"

@@ -141,11 +141,7 @@ async def started(
     with (directory / "stderr.log").open("ab") as log:
         began = time.monotonic()
         process = await asyncio.create_subprocess_exec(
-            *command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=log,
-            env=environment,
+            *command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, env=environment
         )
     daemon = Daemon(process)
     daemon.began = began

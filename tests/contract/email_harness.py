@@ -198,11 +198,7 @@ class EmailHarness:
     async def send_file(self, name: str, content: bytes, *, said_bytes: int) -> bool:
         mail = mail_from(self.ann, self.bot)
         mail.add_attachment(
-            content,
-            maintype="text",
-            subtype="plain",
-            filename=name,
-            params={"charset": "utf-8"},
+            content, maintype="text", subtype="plain", filename=name, params={"charset": "utf-8"}
         )
         *_, part = mail.iter_attachments()
         part.replace_header(

@@ -12,13 +12,7 @@ from zeroclaw_test_platform.chats import Chat
 from zeroclaw_test_platform.event import Event
 from zeroclaw_test_platform.platform import Platform
 
-from tests.contract.channel_suite import (
-    Adapter,
-    Standing,
-    nothing_to_open,
-    noting,
-    receiving,
-)
+from tests.contract.channel_suite import Adapter, Standing, nothing_to_open, noting, receiving
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw import (
     Address,

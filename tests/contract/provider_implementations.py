@@ -59,10 +59,7 @@ async def played(provider: Provider, request: ModelRequest) -> list[StreamEvent]
 def over(endpoint: Endpoint) -> OpenAIProvider:
     """A provider over real sockets."""
     return OpenAIProvider(
-        endpoint=endpoint,
-        http=http_client(),
-        context=context(),
-        settings=ProviderSettings(),
+        endpoint=endpoint, http=http_client(), context=context(), settings=ProviderSettings()
     )
 
 

@@ -236,10 +236,7 @@ def standing(message: Json, slack: SlackServer | None = None) -> Standing:
             case _:
                 buttons |= {ApprovalId(str(one["value"])) for one in elements}
     return Standing(
-        text="\n".join(texts),
-        buttons=frozenset(buttons),
-        receipts=tuple(receipts),
-        file=file,
+        text="\n".join(texts), buttons=frozenset(buttons), receipts=tuple(receipts), file=file
     )
 
 

@@ -196,8 +196,7 @@ def standing(message: Message) -> Standing:
     formatted = message.versions[-1].formatted
     marks = tuple(
         cast(
-            "Mark",
-            {"type": one.type, "offset": one.offset, "length": one.length, **dict(one.more)},
+            "Mark", {"type": one.type, "offset": one.offset, "length": one.length, **dict(one.more)}
         )
         for one in formatted.entities
         if one.type in KINDS  # Telegram adds others of its own, such as addresses
@@ -229,10 +228,7 @@ async def telegram_with(
         ann = telegram.person("Ann")
         telegram.topic(ann.chat, "aside")
         yield TelegramHarness(
-            telegram=telegram,
-            ann=ann,
-            context=context_of(telegram, clock),
-            clock=clock,
+            telegram=telegram, ann=ann, context=context_of(telegram, clock), clock=clock
         )
 
 

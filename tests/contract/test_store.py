@@ -8,16 +8,7 @@ from typing import TypedDict
 import pytest
 
 from tests.contract.store_implementations import Implementation
-from tests.contract.store_writes import (
-    HERE,
-    LATER,
-    THERE,
-    chore,
-    counter,
-    every_store,
-    keys,
-    line,
-)
+from tests.contract.store_writes import HERE, LATER, THERE, chore, counter, every_store, keys, line
 from tests.fakes.manual_clock import EPOCH, ManualClock
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import Conflict
@@ -126,11 +117,7 @@ async def test_each_put_makes_the_version_one_more(kept: Implementation, tmp_pat
     ],
 )
 async def test_a_row_is_found_by_what_it_was_put_with_last(
-    kept: Implementation,
-    tmp_path: Path,
-    expect: int | None,
-    changed: Columns,
-    before: Filters,
+    kept: Implementation, tmp_path: Path, expect: int | None, changed: Columns, before: Filters
 ) -> None:
     """Whichever of its columns changes, or none."""
     first = Columns(conversation=HERE, place="p", due_at=EPOCH, state="old")

@@ -7,16 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.contract.store_implementations import BLOB_CAP_BYTES, Implementation
-from tests.contract.store_writes import (
-    LATER,
-    blob,
-    chore,
-    claim,
-    counter,
-    every_store,
-    keys,
-    line,
-)
+from tests.contract.store_writes import LATER, blob, chore, claim, counter, every_store, keys, line
 from tests.fakes.manual_clock import EPOCH, ManualClock
 from zeroclaw.errors import AlreadyClaimed, Conflict, StoreRefused
 from zeroclaw.store import (
@@ -229,10 +220,7 @@ async def test_what_was_written_is_read(kept: Implementation, tmp_path: Path) ->
             seen.append(0 if last is None else last.sequence)
         return seen
 
-    async with (
-        kept.opened(tmp_path, ManualClock()) as store,
-        asyncio.TaskGroup() as group,
-    ):
+    async with kept.opened(tmp_path, ManualClock()) as store, asyncio.TaskGroup() as group:
         tasks = [group.create_task(count(store, f"s{number}")) for number in range(20)]
 
     assert [task.result() for task in tasks] == [[1, 2, 3, 4, 5]] * 20

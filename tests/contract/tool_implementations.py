@@ -160,8 +160,7 @@ IMPLEMENTATIONS: Mapping[str, Implementation] = {
         make=_file_tool("write_file"), good={"path": "notes", "content": "eggs\n"}
     ),
     "edit_file": Implementation(
-        make=_file_tool("edit_file"),
-        good={"path": "notes", "old_text": "milk", "new_text": "eggs"},
+        make=_file_tool("edit_file"), good={"path": "notes", "old_text": "milk", "new_text": "eggs"}
     ),
     "remember": Implementation(make=_note_tool("remember"), good={"text": "buy milk"}),
     "recall": Implementation(make=_note_tool("recall"), good={"words": "milk"}),

@@ -252,9 +252,4 @@ async def web_platform(directory: Path) -> AsyncGenerator[WebHarness]:
         yield WebHarness(listener=listener, context=context, clock=clock)
 
 
-WEB = Adapter(
-    name="web",
-    capabilities=CAPABLE,
-    platform=web_platform,
-    is_local=True,
-)
+WEB = Adapter(name="web", capabilities=CAPABLE, platform=web_platform, is_local=True)

@@ -16,11 +16,7 @@ def context_request(
     return ContextRequest(
         conversation=HERE,
         principal=Principal(
-            id="person:sam",
-            roles=frozenset(),
-            channel="telegram",
-            sender="1",
-            display=person,
+            id="person:sam", roles=frozenset(), channel="telegram", sender="1", display=person
         ),
         address=Address(channel="telegram", account="bot", chat="1", direct=not group),
         now=NOW,

@@ -32,14 +32,7 @@ from tests.fakes.plain_tool import BURN, LOOK, POKE, PlainTool
 from tests.fakes.scripted_calls import Shown
 from tests.fakes.scripted_channel import ScriptedChannel
 from tests.fakes.scripted_model import ScriptedModel
-from zeroclaw.channel import (
-    Capabilities,
-    Card,
-    Channel,
-    ChannelContext,
-    Outcome,
-    TranscriptItem,
-)
+from zeroclaw.channel import Capabilities, Card, Channel, ChannelContext, Outcome, TranscriptItem
 from zeroclaw.config.model import ChannelSettings, Config
 from zeroclaw.context_provider import ContextProvider
 from zeroclaw.conversation.inbox import INBOX, Obeyed

@@ -136,10 +136,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         return self._virtual
 
     def run_in_executor(
-        self,
-        executor: Executor | None,
-        func: Callable[[Unpack[Ts]], T],
-        *args: *Ts,
+        self, executor: Executor | None, func: Callable[[Unpack[Ts]], T], *args: *Ts
     ) -> asyncio.Future[T]:
         """Hand work to a thread, and let time stand until it is done."""
         self._jumping.threads += 1

@@ -34,9 +34,7 @@ def everything(resource: str) -> bool:
 
 
 def tool_context(
-    workspace: Path,
-    records: Records | None = None,
-    permits: Callable[[str], bool] = everything,
+    workspace: Path, records: Records | None = None, permits: Callable[[str], bool] = everything
 ) -> ToolContext:
     return ToolContext(
         conversation=ConversationId("01CONVERSATION"),

@@ -31,14 +31,7 @@ from zeroclaw.cli.configuration import load, start_of
 from zeroclaw.clock import Clock
 from zeroclaw.daemon import Openers, run
 from zeroclaw.daemon.store_watch import WatchedStore
-from zeroclaw.envelope import (
-    Address,
-    Attachment,
-    MessageRef,
-    Outgoing,
-    OutgoingFile,
-    Rendered,
-)
+from zeroclaw.envelope import Address, Attachment, MessageRef, Outgoing, OutgoingFile, Rendered
 from zeroclaw.host import logs
 from zeroclaw.store import Commit, Put, Store
 from zeroclaw.stores.sqlite import open_store

@@ -29,8 +29,7 @@ def walked(walk: Places, *, further: str = "") -> list[object]:
     """
     return [
         pytest.param(
-            *(point, name, n, when),
-            marks=() if place == 0 or when == further else ONCE_MORE,
+            *(point, name, n, when), marks=() if place == 0 or when == further else ONCE_MORE
         )
         for point, places in walk.items()
         for place, (name, n) in enumerate(places)

@@ -29,7 +29,7 @@ SIZE = "64m"
 BLOCKED = Refuse(code=403, description="Forbidden: bot was blocked by the user")
 NOT_PERFORMED = {
     # No scene here outgrows its model; `test_durable_points.py` walks it.
-    DurablePoint.COMPACTED,
+    DurablePoint.COMPACTED
 }
 POINTS = [point for point in DurablePoint if point not in NOT_PERFORMED]
 

@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.needs("bwrap")]
 
 NOT_PERFORMED = {
     # No scene here outgrows its model; `test_durable_points.py` walks it.
-    DurablePoint.COMPACTED,
+    DurablePoint.COMPACTED
 }
 WALK: dict[DurablePoint, tuple[tuple[str, int], ...]] = {
     # The second admission is the operator's press, or the edit.

@@ -70,19 +70,14 @@ CALLS = (
 )
 MORE_CALLS = (("send", "approved"), ("ask", "whole"), ("settle", "whole"))
 # A mail stays as it was sent, its writer's and the bot's; there no answer is seen to grow.
-WALK_WITHOUT_EDITS = {
-    **WALK,
-    DurablePoint.STEERED: "steer",
-    DurablePoint.REF_KNOWN: "in two mails",
-}
+WALK_WITHOUT_EDITS = {**WALK, DurablePoint.STEERED: "steer", DurablePoint.REF_KNOWN: "in two mails"}
 
 
 @pytest.mark.parametrize(
     ("point", "when", "platform"),
     [
         pytest.param(
-            *(point, when, platform),
-            marks=(on(platform), *(() if is_in_check else (ONCE_MORE,))),
+            *(point, when, platform), marks=(on(platform), *(() if is_in_check else (ONCE_MORE,)))
         )
         for platform in PLATFORMS
         for point in WALK

@@ -189,11 +189,7 @@ async def browsing(directory: Path, **config: object) -> AsyncGenerator[Desk]:
         config: Tables of the configuration, laid over the usual ones.
     """
     SHOTS.mkdir(parents=True, exist_ok=True)
-    async with (
-        ModelServer() as model,
-        async_playwright() as player,
-        asyncio.TaskGroup() as group,
-    ):
+    async with ModelServer() as model, async_playwright() as player, asyncio.TaskGroup() as group:
         browser = await player.chromium.launch(executable_path=CHROMIUM, args=[*ARGUMENTS])
         path = directory / "zeroclaw.toml"
         path.write_text(toml(merged(_usual(directory, model), config)), encoding="utf-8")
@@ -222,12 +218,7 @@ def _usual(directory: Path, model: ModelServer) -> dict[str, object]:
     return {
         "data_dir": str(directory / "data"),
         "workspace_dir": str(directory / "workspaces"),
-        "provider": {
-            "kind": "openai",
-            "base_url": model.url,
-            "model": "scripted",
-            "stall_s": 20.0,
-        },
+        "provider": {"kind": "openai", "base_url": model.url, "model": "scripted", "stall_s": 20.0},
         "runtime": {"grace_s": 1.0},
         # The same after a restart, for the page comes back to it.
         "listener": {"port": free_port()},

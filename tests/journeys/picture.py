@@ -38,10 +38,7 @@ async def take(directory: Path) -> None:
     async with browsing(directory) as here:
         page = await here.log_in(size=(920, 1010))
         here.model.call(
-            "shell",
-            {"command": "date --utc --date=@0 +'%A, %-d %B %Y'"},
-            round=0,
-            key="weekday",
+            "shell", {"command": "date --utc --date=@0 +'%A, %-d %B %Y'"}, round=0, key="weekday"
         )
         here.model.say("It was a **Thursday**, 1 January 1970.", round=1, key="weekday")
         await page.say("On which weekday did Unix time begin?")

@@ -125,8 +125,7 @@ async def test_a_conversation_goes_on_when_the_window_is_full(tmp_path: Path) ->
 @pytest.mark.needs("tokenizers")
 @pytest.mark.parametrize("is_counted", [True, False])
 async def test_a_tokenizer_of_the_operator_fills_the_window(
-    tmp_path: Path,
-    is_counted: bool,
+    tmp_path: Path, is_counted: bool
 ) -> None:
     """It counts what the estimate makes too much of, so that no summary comes too early. S0-16, S3-09.
 

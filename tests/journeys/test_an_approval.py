@@ -18,9 +18,7 @@ async def ask_to_knock(here: World, text: str = "please knock") -> Message:
     return await here.carded()
 
 
-async def test_an_approved_call_runs_once_and_its_receipt_reaches_the_model(
-    tmp_path: Path,
-) -> None:
+async def test_an_approved_call_runs_once_and_its_receipt_reaches_the_model(tmp_path: Path) -> None:
     """The card shows the whole call; pressed, it runs, and the card says who allowed it.
 
     S2-10, S2-12, S2-15, S4-07.

@@ -121,10 +121,7 @@ async def test_few_tools_are_all_there_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("calls_tools", [True, False])
-async def test_only_a_model_that_calls_tools_is_sent_any(
-    tmp_path: Path,
-    calls_tools: bool,
-) -> None:
+async def test_only_a_model_that_calls_tools_is_sent_any(tmp_path: Path, calls_tools: bool) -> None:
     """The other is told that it has none; its provider says which it is. S0-15."""
     package = tmp_path / "installed" / "chatter-0.dist-info"
     package.mkdir(parents=True)

@@ -182,10 +182,7 @@ def test_a_channel_that_nobody_emulates_is_told() -> None:
         done.exit_code,
         "`pigeon` is not installed; installed are `discord`, `email`, `slack`, `telegram`"
         in done.stderr,
-    ) == (
-        2,
-        True,
-    )
+    ) == (2, True)
 
 
 @pytest.mark.parametrize(

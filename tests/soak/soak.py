@@ -11,13 +11,7 @@ from tests.bench.process import pss_mib
 from tests.journeys.backstage import backstage, ending_well
 from tests.journeys.bench import Bench
 from tests.journeys.daemon_process import PATIENCE_S, PROGRAM, DaemonProcess, Launch, executed
-from tests.soak.measured import (
-    Measured,
-    is_disk_flat,
-    is_memory_flat,
-    measure,
-    memory_halves,
-)
+from tests.soak.measured import Measured, is_disk_flat, is_memory_flat, measure, memory_halves
 from tests.soak.model import SoakModel
 from tests.soak.on_discord import OnDiscord
 from tests.soak.on_email import OnEmail

@@ -25,14 +25,7 @@ from tests.unit.channels.email.letters import ME
 from zeroclaw.card_words import NAMELESS
 from zeroclaw.channel import Ending, Outcome
 from zeroclaw.cli.chat.screen import Cards, Ink
-from zeroclaw.envelope import (
-    ActionId,
-    ApprovalId,
-    Choice,
-    ConversationId,
-    Principal,
-    TurnId,
-)
+from zeroclaw.envelope import ActionId, ApprovalId, Choice, ConversationId, Principal, TurnId
 from zeroclaw.gate.approval import Approval, Numbered, card_of
 from zeroclaw.gate.policy import SHIPPED, Reason
 from zeroclaw.gate.scope import Scope
@@ -162,7 +155,7 @@ def english_on(card: str) -> set[str]:
 
 
 FOR_PROGRAMS = {"choices", "how", "approval", "hash8", "language"} | {
-    *("type", "style", "action_id", "block_id", "value"),  # Slack's
+    *("type", "style", "action_id", "block_id", "value")  # Slack's
 }
 
 

@@ -91,8 +91,7 @@ def complaints(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("contract", "file", "line"),
-    [*((name, *BREACHES[name]) for name in BREACHES), *OF_THE_CONSOLE],
+    ("contract", "file", "line"), [*((name, *BREACHES[name]) for name in BREACHES), *OF_THE_CONSOLE]
 )
 def test_an_import_contract_goes_red_when_it_is_broken(
     contract: str, file: str, line: str, complaints: dict[str, str]
@@ -250,10 +249,7 @@ def wanted(*, groups: tuple[str, ...]) -> list[Requirement]:
 
 @pytest.mark.parametrize(
     ("lock", "groups"),
-    [
-        ("requirements.lock", ("build",)),
-        ("requirements-dev.lock", ("build", "test", "lint")),
-    ],
+    [("requirements.lock", ("build",)), ("requirements-dev.lock", ("build", "test", "lint"))],
 )
 def test_the_lock_files_fit_the_project(lock: str, groups: tuple[str, ...]) -> None:
     """Every requirement is locked at a version it allows; `make lock` renews a stale file."""

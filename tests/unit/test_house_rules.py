@@ -12,10 +12,7 @@ import pytest
 TESTS = Path(__file__).parents[1]
 
 BREACHES = {
-    "a blocking call in the event loop": (
-        "async def test_it(): zeroclaw.block()",
-        "BlockingError",
-    ),
+    "a blocking call in the event loop": ("async def test_it(): zeroclaw.block()", "BlockingError"),
     "a task that outlives its test": (
         "async def test_it(): KEPT.append(asyncio.ensure_future(asyncio.sleep(60)))",
         "Task-",

@@ -89,12 +89,7 @@ class Page(HTMLParser):
 def mailed(outcome: Outcome, kind: str) -> str:
     words = email.card(outcome.card, id=MAIL, to="ann@zc.example", me=ME)
     raw = email.mail(
-        words,
-        message_id=MAIL,
-        sender="bot@zc.example",
-        to="ann@zc.example",
-        subject="s",
-        at=AT,
+        words, message_id=MAIL, sender="bot@zc.example", to="ann@zc.example", subject="s", at=AT
     )
     part = message_from_bytes(raw, policy=policy.default).get_body((kind,))
     assert part is not None

@@ -15,13 +15,7 @@ STRONGER = """\
             api_key = { env = "MODEL_API_KEY" }"""
 
 
-def greeting(
-    facts: ReadyFacts,
-    config: Config,
-    places: Places,
-    *,
-    why: str = "",
-) -> Iterator[str]:
+def greeting(facts: ReadyFacts, config: Config, places: Places, *, why: str = "") -> Iterator[str]:
     """Return the lines; the first says that it is ready.
 
     Args:

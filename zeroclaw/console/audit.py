@@ -103,13 +103,7 @@ def chains(place: Place, shown: Sequence[Chain], *, older: str, first: bool) -> 
         )
         return panel("Chains", nothing, id_="chains")
     rows = (_row(place, one) for one in shown)
-    every = form(
-        place,
-        "audit",
-        button("Check every chain"),
-        label="check every chain",
-        check="",
-    )
+    every = form(place, "audit", button("Check every chain"), label="check every chain", check="")
     said = tag("p", "One for each conversation, and the daemon's own.", class_="aside")
     return panel(
         "Chains",

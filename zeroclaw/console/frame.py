@@ -157,10 +157,5 @@ def form(place: Place, path: str, *children: Node, label: str = "", **hidden: st
 def button(words: str, *, name: str = "", value: str = "", look: str = "") -> Html:
     """Return a button that sends its form; `look` is one of `yes no quiet`."""
     return tag(
-        "button",
-        words,
-        type="submit",
-        name=name or None,
-        value=value or None,
-        class_=look or None,
+        "button", words, type="submit", name=name or None, value=value or None, class_=look or None
     )

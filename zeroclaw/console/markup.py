@@ -143,10 +143,7 @@ def table(heads: Iterable[str], rows: Iterable[Html], *, caption: str) -> Html:
     """Return a table that scrolls sideways where it is too wide; the caption is for listeners."""
     head = tag("tr", *(tag("th", one, scope="col") for one in heads))
     whole = tag(
-        "table",
-        tag("caption", caption, class_="unseen"),
-        tag("thead", head),
-        tag("tbody", *rows),
+        "table", tag("caption", caption, class_="unseen"), tag("thead", head), tag("tbody", *rows)
     )
     return tag("div", whole, class_="wide", tabindex=0, role="region", aria_label=caption)
 

@@ -53,11 +53,7 @@ class PeopleShown(Value):
 def people(place: Place, faces: PeopleShown) -> Html:
     """Return the section."""
     return joined(
-        (
-            _waiting(place, faces.waiting),
-            _decided(place, faces.known),
-            _configured(place, faces),
-        )
+        (_waiting(place, faces.waiting), _decided(place, faces.known), _configured(place, faces))
     )
 
 

@@ -10,18 +10,7 @@ from urllib.parse import urlencode
 
 from zeroclaw.codec import to_json
 from zeroclaw.console.frame import Place, button
-from zeroclaw.console.markup import (
-    Html,
-    Node,
-    coded,
-    codes,
-    field,
-    joined,
-    panel,
-    pill,
-    table,
-    tag,
-)
+from zeroclaw.console.markup import Html, Node, coded, codes, field, joined, panel, pill, table, tag
 from zeroclaw.gate.conditions import facts_of
 from zeroclaw.gate.policy import Considered, Statement, StatementEffect
 from zeroclaw.gate.ruling import Explained

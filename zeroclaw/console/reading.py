@@ -9,11 +9,7 @@ from zeroclaw.console.approvals import RequestShown
 from zeroclaw.console.audit import Chain, Numbered
 from zeroclaw.console.chain_checks import ChainChecker
 from zeroclaw.console.context import ConsoleContext
-from zeroclaw.console.conversations import (
-    ConversationSummary,
-    FilledWindow,
-    State,
-)
+from zeroclaw.console.conversations import ConversationSummary, FilledWindow, State
 from zeroclaw.console.frame import PageState
 from zeroclaw.console.grants import GrantShown
 from zeroclaw.console.people import PeopleShown

@@ -11,16 +11,7 @@ from math import inf
 from typing import get_args
 
 from zeroclaw.config.model import ToolsSettings
-from zeroclaw.console import (
-    approvals,
-    audit,
-    conversations,
-    frame,
-    grants,
-    people,
-    policy,
-    usage,
-)
+from zeroclaw.console import approvals, audit, conversations, frame, grants, people, policy, usage
 from zeroclaw.console.chain_checks import GROWN, ChainChecker
 from zeroclaw.console.context import ConsoleContext
 from zeroclaw.console.markup import Html, joined
@@ -207,11 +198,7 @@ class Sections:
         oldest = entries[-1].sequence if entries else 1
         path = f"{self._place.to('audit')}?of={stream}&before={oldest}"
         main = audit.chain(
-            self._place,
-            one,
-            entries,
-            older=path if oldest > 1 else "",
-            first="before" not in asked,
+            self._place, one, entries, older=path if oldest > 1 else "", first="before" not in asked
         )
         return f"Audit: {one.where or stream}", main
 

@@ -24,15 +24,7 @@ from msgspec.json import encode
 from zeroclaw.context.history import prepare_request_messages
 from zeroclaw.context.offers import NOTHING_LOADED, Loaded
 from zeroclaw.context.stale import in_one_line, with_stale_results
-from zeroclaw.context.tokens import (
-    Learned,
-    Weighed,
-    of_part,
-    of_request,
-    of_text,
-    size_of,
-    weighed,
-)
+from zeroclaw.context.tokens import Learned, Weighed, of_part, of_request, of_text, size_of, weighed
 from zeroclaw.context_provider import Place
 from zeroclaw.gate.receipt import detach
 from zeroclaw.message import (

@@ -12,25 +12,11 @@ from itertools import zip_longest
 
 from msgspec.json import encode
 
-from zeroclaw.context.assembly import (
-    Scene,
-    Tail,
-    clipped,
-    laid_out,
-    longest,
-    reserve_of,
-    room_of,
-)
+from zeroclaw.context.assembly import Scene, Tail, clipped, laid_out, longest, reserve_of, room_of
 from zeroclaw.context.stale import with_stale_results
 from zeroclaw.context.tokens import Learned, Weighed, of_message, of_part, of_text, weighed
 from zeroclaw.gate.receipt import detach
-from zeroclaw.message import (
-    AssistantMessage,
-    Message,
-    SystemMessage,
-    ToolMessage,
-    UserMessage,
-)
+from zeroclaw.message import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
 from zeroclaw.value import Value
 
 KEPT_SHARE = 0.3

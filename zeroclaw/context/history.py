@@ -21,10 +21,7 @@ SUMMARY_OPENING = "[Previous conversation summary: "
 
 
 def prepare_request_messages(
-    messages: Iterable[Message],
-    *,
-    summary: str = "",
-    notes: str = "",
+    messages: Iterable[Message], *, summary: str = "", notes: str = ""
 ) -> tuple[Message, ...]:
     """Return the messages of a request; the stored ones stay as they are.
 
@@ -56,11 +53,7 @@ def prepare_request_messages(
 
 
 def with_files(
-    messages: Sequence[Message],
-    *,
-    takes: Collection[FileKind],
-    most_files: int,
-    most_bytes: int,
+    messages: Sequence[Message], *, takes: Collection[FileKind], most_files: int, most_bytes: int
 ) -> tuple[Message, ...]:
     """Return messages with no other files than those that a request shows.
 

@@ -204,12 +204,7 @@ class Downloads(Value):
         return tuple([one async for one in ATTACHMENTS.all(self.store, place=item.id)])
 
     async def _keep(
-        self,
-        fence: Fence,
-        item: Item,
-        place: int,
-        attachment: Attachment,
-        got: bytes | Missed,
+        self, fence: Fence, item: Item, place: int, attachment: Attachment, got: bytes | Missed
     ) -> Attached | None:
         """Commit what became of a file, while its message waits; None when it does no more."""
         made = Attached(

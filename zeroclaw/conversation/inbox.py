@@ -217,8 +217,7 @@ INBOX = Table(
     codec=json_codec(Item),
     columns=frozenset({Column.CONVERSATION, Column.STATE, Column.PLACE}),
     keeps=Ages(
-        age=Age.MESSAGES,
-        ended=frozenset({"answered", "joined", "superseded", "stopped", "failed"}),
+        age=Age.MESSAGES, ended=frozenset({"answered", "joined", "superseded", "stopped", "failed"})
     ),
     words=Words.WRITER,
     whose=lambda row: Whose(person=INBOX.of(row).principal.id),

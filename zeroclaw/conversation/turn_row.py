@@ -75,11 +75,7 @@ TURNS = Table(
 
 
 def turn_put(
-    row: TurnRow,
-    conversation: ConversationId,
-    *,
-    closed: bool = False,
-    expect: int | None = None,
+    row: TurnRow, conversation: ConversationId, *, closed: bool = False, expect: int | None = None
 ) -> Put:
     """Return the write that records a turn's row; `expect` as in `Put`."""
     return TURNS.put(

@@ -379,9 +379,7 @@ def _left_out(config: Config, redactor: Redactor) -> Iterator[str]:
 
 
 def _secrets(
-    config: Config,
-    settings: Mapping[str, BaseModel],
-    environment: Mapping[str, str],
+    config: Config, settings: Mapping[str, BaseModel], environment: Mapping[str, str]
 ) -> tuple[Resolved, Resolved]:
     """Return what is found of the secrets that are needed, and of those of channels switched off.
 

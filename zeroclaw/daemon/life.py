@@ -157,10 +157,7 @@ class Daemon:
         self._gave_up = False
         notifier = Notifier()
         store = WatchedStore(
-            foundation.store,
-            failed=self._give_up,
-            written=notifier.notify,
-            noticed=self._noticed,
+            foundation.store, failed=self._give_up, written=notifier.notify, noticed=self._noticed
         )
         self._foundation = replace(foundation, store=store)
         self.services = Services(self._foundation, group)

@@ -87,8 +87,7 @@ class Services:
         self.channels = ChannelHost(foundation, group)
         self.policy = LivePolicy(settings)
         self.people = people_of(
-            foundation.start.config,
-            {part.name: part.manifest for part in checked.channels},
+            foundation.start.config, {part.name: part.manifest for part in checked.channels}
         )
         self.operators = Operators(self.people, self.channels.channel_of, settings=settings)
         self._leases = Leases(store)
@@ -269,10 +268,7 @@ class Services:
             live=self.live,
             outbox=self.outbox,
             results=Results(
-                keys=foundation.keys,
-                redactor=redactor,
-                settings=settings,
-                reader=reader,
+                keys=foundation.keys, redactor=redactor, settings=settings, reader=reader
             ),
             numbers=self._numbers,
             clock=foundation.clock,

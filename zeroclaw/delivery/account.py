@@ -18,13 +18,7 @@ from zeroclaw.channel import (
 )
 from zeroclaw.clock import Clock
 from zeroclaw.delivery import pacing
-from zeroclaw.delivery.outcomes import (
-    CallOutcome,
-    Delivered,
-    Rejected,
-    Unknown,
-    Unreachable,
-)
+from zeroclaw.delivery.outcomes import CallOutcome, Delivered, Rejected, Unknown, Unreachable
 from zeroclaw.delivery.pacing import Rank
 from zeroclaw.envelope import (
     Address,

@@ -22,17 +22,7 @@ from zeroclaw.delivery.reconcile import LaterError, Reconciler
 from zeroclaw.delivery.rows import CERTAIN, OUTBOX, Ask, Item, Left, Settle, State, Text
 from zeroclaw.envelope import Address, ConversationId, MessageRef
 from zeroclaw.errors import Conflict, Fenced
-from zeroclaw.store import (
-    Commit,
-    DurablePoint,
-    Fence,
-    Put,
-    Row,
-    RowKind,
-    Store,
-    Write,
-    scan,
-)
+from zeroclaw.store import Commit, DurablePoint, Fence, Put, Row, RowKind, Store, Write, scan
 from zeroclaw.value import Struct, field, replace
 
 AGAIN = BackOff(first_s=1.0, longest_s=60.0)

@@ -187,11 +187,7 @@ class _Said(Value):
 
 
 def outbox_row(
-    key: str,
-    item: Item,
-    conversation: ConversationId | None = None,
-    *,
-    state: State = "pending",
+    key: str, item: Item, conversation: ConversationId | None = None, *, state: State = "pending"
 ) -> Put:
     """Return the write that has something delivered; a file's blob belongs into the same commit.
 
@@ -249,10 +245,7 @@ def _decoded(body: bytes) -> Item:
 OUTBOX: Table[Item] = Table(
     kind=RowKind.OUTBOX,
     owner="delivery",
-    codec=Codec(
-        encode=lambda item: codec.encode(_Said(item=item)),
-        decode=_decoded,
-    ),
+    codec=Codec(encode=lambda item: codec.encode(_Said(item=item)), decode=_decoded),
     columns=frozenset({Column.CONVERSATION, Column.STATE, Column.PLACE, Column.DUE_AT}),
     keeps=Ages(age=Age.MESSAGES, ended=frozenset({"delivered", "refused"}), sooner=_sooner),
     words=Words.WRITER,

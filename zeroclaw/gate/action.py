@@ -169,9 +169,7 @@ def parse_arguments(raw: str) -> dict[str, object]:
     try:
         value = _plain(
             json.loads(
-                raw,
-                object_pairs_hook=_object_without_repeats,
-                parse_constant=_refuse_constant,
+                raw, object_pairs_hook=_object_without_repeats, parse_constant=_refuse_constant
             ),
             MAX_DEPTH,
         )

@@ -19,14 +19,7 @@ from typing import Literal, TypeVar, assert_never
 
 from zeroclaw.clock import Clock, Ids
 from zeroclaw.config.model import CurrentConfig
-from zeroclaw.envelope import (
-    ActionId,
-    Address,
-    ApprovalId,
-    Principal,
-    Reader,
-    is_off_the_record,
-)
+from zeroclaw.envelope import ActionId, Address, ApprovalId, Principal, Reader, is_off_the_record
 from zeroclaw.foreign import Raised, call, call_now
 from zeroclaw.gate import wording
 from zeroclaw.gate.action import (
@@ -40,12 +33,7 @@ from zeroclaw.gate.action import (
 )
 from zeroclaw.gate.approval import ALL_CHOICES, Approval
 from zeroclaw.gate.audit import Entry, Kind
-from zeroclaw.gate.card_arguments import (
-    MOST_CARD_CHARS,
-    CardArguments,
-    Unshowable,
-    card_arguments,
-)
+from zeroclaw.gate.card_arguments import MOST_CARD_CHARS, CardArguments, Unshowable, card_arguments
 from zeroclaw.gate.conditions import Query, ToolFacts, any_call, facts_of, leaves_no_trace
 from zeroclaw.gate.grant import Grant, covers, is_granted_by
 from zeroclaw.gate.policy import Decision, PolicySet, reasons_of, why_ruled
@@ -409,11 +397,7 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
             hidden=shown.hidden,
             scope=scope,
             why=decision.why,
-            reasons=reasons_of(
-                self.policy(),
-                decision,
-                case.setting.taint.sources_for(facts),
-            ),
+            reasons=reasons_of(self.policy(), decision, case.setting.taint.sources_for(facts)),
             card=case.card,
             order=case.order,
             choices=choices,
@@ -549,13 +533,7 @@ def _malformed(case: _Case, tool: str, verdict: Denied, at: datetime) -> tuple[E
     return (
         replace(entry, by=case.setting.context.principal.id),
         replace(entry, kind=Kind.EVALUATED, by="schema", decision="deny"),
-        replace(
-            entry,
-            kind=Kind.FAILED,
-            by="schema",
-            detail="malformed",
-            receipt=verdict.receipt,
-        ),
+        replace(entry, kind=Kind.FAILED, by="schema", detail="malformed", receipt=verdict.receipt),
     )
 
 

@@ -591,11 +591,7 @@ def reasons_of(
 ) -> tuple[Reason, ...]:
     """Return the statements that made a decision of this policy, about text from these sources."""
     return tuple(
-        Reason(
-            statement=one.id,
-            note=one.note,
-            sources=sources if "untrusted" in one.when else (),
-        )
+        Reason(statement=one.id, note=one.note, sources=sources if "untrusted" in one.when else ())
         for one in policy.statements
         if one.id in decision.statements
     )

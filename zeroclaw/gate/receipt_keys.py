@@ -42,14 +42,7 @@ class Keys(Value):
     every: tuple[Key, ...]
 
 
-def open_keys(
-    directory: Path,
-    *,
-    keep_days: int,
-    now: datetime,
-    name: str,
-    secret: bytes,
-) -> Keys:
+def open_keys(directory: Path, *, keep_days: int, now: datetime, name: str, secret: bytes) -> Keys:
     """Make this process's key, and read the kept ones.
 
     Args:

@@ -21,16 +21,7 @@ from zeroclaw.channel import ChannelLog
 from zeroclaw.clock import Clock, Ids
 from zeroclaw.errors import Refused, StoreUnusable, system_words
 from zeroclaw.host import guard
-from zeroclaw.host.connections import (
-    PROVE,
-    ASGIApp,
-    Bounds,
-    Message,
-    Receive,
-    Scope,
-    Send,
-    bind,
-)
+from zeroclaw.host.connections import PROVE, ASGIApp, Bounds, Message, Receive, Scope, Send, bind
 from zeroclaw.host.http import headers_of
 from zeroclaw.host.login import (
     SESSION_KEPT,
@@ -49,11 +40,7 @@ SESSIONS = "sessions.json"
 MAX_BODY_BYTES = 16 * 1024 * 1024
 """A file fits that a person sends with a message; what takes less says so itself."""
 BOUNDS = Bounds(
-    connections=256,
-    body_s=120.0,
-    linger_bytes=4 * MAX_BODY_BYTES,
-    linger_s=10.0,
-    mount_s=10.0,
+    connections=256, body_s=120.0, linger_bytes=4 * MAX_BODY_BYTES, linger_s=10.0, mount_s=10.0
 )
 """A body is waited for only where a session came with its head: time for the largest one through a
 tunnel, at 1 Mbit/s. A browser reads the answer to one that is too large when it has sent it all."""
@@ -290,12 +277,7 @@ class Listener:
         return self._mounted.get(prefix)
 
     async def _served(
-        self,
-        application: ASGIApp,
-        request: guard.Asked,
-        scope: Scope,
-        receive: Receive,
-        send: Send,
+        self, application: ASGIApp, request: guard.Asked, scope: Scope, receive: Receive, send: Send
     ) -> None:
         """Let an application answer; a stream ends with the session that asked for it."""
         until = asyncio.timeout(None)

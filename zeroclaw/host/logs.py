@@ -55,11 +55,7 @@ class EventLog:
 
 
 def set_up(
-    *,
-    redact: Redact,
-    form: LineForm = "lines",
-    level: Level = "info",
-    stream: TextIO | None = None,
+    *, redact: Redact, form: LineForm = "lines", level: Level = "info", stream: TextIO | None = None
 ) -> Callable[[], None]:
     """Send the records of every library and room to `stream`, replacing what was set up before.
 

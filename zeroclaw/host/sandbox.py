@@ -192,11 +192,7 @@ def box_argv(
 
 
 def _plain_argv(
-    system: System,
-    box: Box,
-    argv: Sequence[str],
-    filter_at: int | None,
-    staged: Mapping[Path, str],
+    system: System, box: Box, argv: Sequence[str], filter_at: int | None, staged: Mapping[Path, str]
 ) -> tuple[str, ...]:
     """Return the command line of a plain user, who finds some places where they were staged."""
     tmp_bytes = str(box.limits.tmp_bytes)

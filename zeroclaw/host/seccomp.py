@@ -207,8 +207,4 @@ def _judged(rule: _Rule) -> list[tuple[int, int, int, int]]:
         return code
     argument, bits = rule.only_if
     # Without these bits straight on to the last line.
-    return [
-        (_LOAD, 0, 0, _ARGUMENTS_AT + 8 * argument),
-        (_ANY_BIT, 0, len(code) - 1, bits),
-        *code,
-    ]
+    return [(_LOAD, 0, 0, _ARGUMENTS_AT + 8 * argument), (_ANY_BIT, 0, len(code) - 1, bits), *code]

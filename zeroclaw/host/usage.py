@@ -216,10 +216,7 @@ def nameless_bytes(pids: tuple[int, ...], workspace: Path) -> int:
 
 
 def look_through(
-    workspace: Path,
-    *,
-    skipped: frozenset[tuple[str, ...]] = frozenset(),
-    owner: int | None = None,
+    workspace: Path, *, skipped: frozenset[tuple[str, ...]] = frozenset(), owner: int | None = None
 ) -> Held:
     """Count what a workspace holds; directories that their owner locked are opened again.
 

@@ -14,14 +14,7 @@ from functools import partial
 from zeroclaw.conversation.inbox import Answer, item_put
 from zeroclaw.conversation.numbers import Numbers
 from zeroclaw.delivery.rows import Settle, outbox_row
-from zeroclaw.envelope import (
-    Address,
-    Choice,
-    MessageRef,
-    Pressed,
-    Principal,
-    is_off_the_record,
-)
+from zeroclaw.envelope import Address, Choice, MessageRef, Pressed, Principal, is_off_the_record
 from zeroclaw.gate import approval as approvals
 from zeroclaw.gate import wording
 from zeroclaw.gate.action import ACTIONS
@@ -278,12 +271,7 @@ class Approvals(Struct, eq=False):
         name = self.context.ids.ulid()
         number, counter = await self.numbers.take(GRANTS, 1, name)
         grant = grant_for(
-            asked.action,
-            ended.scope,
-            id=name,
-            number=number,
-            granter=principal,
-            at=at,
+            asked.action, ended.scope, id=name, number=number, granter=principal, at=at
         )
         return (to_put(grant), counter)
 
@@ -350,12 +338,7 @@ async def let_in(
     if before is not None and before.state == "admitted":
         roles = roles or before.roles
     known = Known(
-        id=identity,
-        display=display,
-        state="admitted",
-        by=by,
-        at=context.clock.now(),
-        roles=roles,
+        id=identity, display=display, state="admitted", by=by, at=context.clock.now(), roles=roles
     )
     text = says.to(context.people.language_of(identity))
     return (known_put(known, expect=version), context.note(text, address))

@@ -11,15 +11,7 @@ from zeroclaw.clock import Clock, Ids
 from zeroclaw.config.model import CurrentConfig, WhileBusy
 from zeroclaw.conversation.inbox import Control, Item, Obeyed, Opening, TooOld, Unread
 from zeroclaw.delivery.rows import Text, outbox_row
-from zeroclaw.envelope import (
-    Address,
-    Command,
-    ConversationId,
-    Envelope,
-    ItemId,
-    Principal,
-    TurnId,
-)
+from zeroclaw.envelope import Address, Command, ConversationId, Envelope, ItemId, Principal, TurnId
 from zeroclaw.gate.conditions import Query
 from zeroclaw.inbound.identity import People
 from zeroclaw.inbound.live_config import LivePolicy

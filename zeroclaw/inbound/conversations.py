@@ -4,13 +4,7 @@ from datetime import datetime
 
 from zeroclaw.config.model import ChannelSettings, WhileBusy
 from zeroclaw.context import notes
-from zeroclaw.envelope import (
-    Address,
-    ConversationId,
-    Principal,
-    is_off_the_record,
-    off_the_record,
-)
+from zeroclaw.envelope import Address, ConversationId, Principal, is_off_the_record, off_the_record
 from zeroclaw.inbound.context import Found, InboundContext, Plan
 from zeroclaw.recent import Recent
 from zeroclaw.store import Put, Query, RowKind, Write

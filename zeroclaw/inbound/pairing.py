@@ -26,13 +26,7 @@ from typing import Literal
 
 from zeroclaw.channel import Card, CardCall, Outcome
 from zeroclaw.envelope import Address, Principal, labelled
-from zeroclaw.gate.approval import (
-    AnswerResult,
-    ApprovalRequest,
-    ending_of,
-    language_in,
-    number_of,
-)
+from zeroclaw.gate.approval import AnswerResult, ApprovalRequest, ending_of, language_in, number_of
 from zeroclaw.gate.wording import ended
 from zeroclaw.store import Put, RowKind
 from zeroclaw.table import Column, Stays, Table, Words, json_codec

@@ -18,14 +18,7 @@ from datetime import datetime
 from zeroclaw.conversation.inbox import INBOX, Ask, Item, Piece, Waiting
 from zeroclaw.conversation.message_text import piece_of as piece_in
 from zeroclaw.conversation.message_text import run_of
-from zeroclaw.envelope import (
-    Command,
-    ConversationId,
-    Envelope,
-    ItemId,
-    Pressed,
-    Said,
-)
+from zeroclaw.envelope import Command, ConversationId, Envelope, ItemId, Pressed, Said
 from zeroclaw.errors import StoreUnusable
 from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.fragments import MOST_PIECES, Run, extended, piece_of, takes

@@ -21,13 +21,7 @@ from zeroclaw.delivery.rows import OPEN_STATES, OUTBOX, Settle, notice_row, outb
 from zeroclaw.envelope import ConversationId, MessageRef, is_off_the_record, off_the_record
 from zeroclaw.errors import Conflict
 from zeroclaw.gate import audit
-from zeroclaw.gate.approval import (
-    APPROVALS,
-    Approval,
-    of_another_process,
-    outcome_of,
-    to_put,
-)
+from zeroclaw.gate.approval import APPROVALS, Approval, of_another_process, outcome_of, to_put
 from zeroclaw.inbound.commands.forget import ASKED, OPEN, WISHES, Wish
 from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.conversations import CONVERSATIONS, POINTERS, UNRECORDED, Conversation

@@ -152,9 +152,7 @@ def _extended(history: History, journal: Sequence[Entry]) -> History:
 
 def _behind(before: History, after: History) -> History:
     return replace(
-        after,
-        messages=before.messages + after.messages,
-        receipts=before.receipts + after.receipts,
+        after, messages=before.messages + after.messages, receipts=before.receipts + after.receipts
     )
 
 

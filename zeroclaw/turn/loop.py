@@ -121,11 +121,7 @@ class TurnLoop:
         await self._queue.put(Transition(events=(AbortRequested(cause=cause, by=by),)))
 
     async def drive(
-        self,
-        state: State,
-        effects: tuple[Effect, ...],
-        *,
-        first: Event | None = None,
+        self, state: State, effects: tuple[Effect, ...], *, first: Event | None = None
     ) -> Ended:
         """Run the turn to its end; everything it started has ended when this returns.
 

@@ -396,9 +396,7 @@ def nearing(progress: Progress) -> LocalizedMessage | None:
     return None
 
 
-def _shares(
-    progress: Progress,
-) -> tuple[tuple[int, int | None, Callable[[int], Localized]], ...]:
+def _shares(progress: Progress) -> tuple[tuple[int, int | None, Callable[[int], Localized]], ...]:
     """Return of each limit of a turn what is used, what may be, and how such an amount is said."""
     limits, usage = progress.limits, progress.usage
     price = None if limits.max_micros is None else limits.price  # else nobody asks

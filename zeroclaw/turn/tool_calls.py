@@ -271,10 +271,7 @@ class ToolCalls:
         except TimeoutError:
             returned = TimedOut(after_s=tool.spec.timeout_s)
         settled = await self._services.results.of_run(
-            frozen.action,
-            returned,
-            self._services.clock.now(),
-            language=self._turn.language,
+            frozen.action, returned, self._services.clock.now(), language=self._turn.language
         )
         del self._cleared[action]
         if isinstance(returned, TimedOut):

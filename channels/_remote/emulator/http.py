@@ -77,8 +77,7 @@ class _Line(asyncio.StreamReaderProtocol):
     """Notices that the other side left while an answer is being made."""
 
     def __init__(
-        self,
-        serve: Callable[[asyncio.StreamReader, asyncio.StreamWriter, Gone], Awaitable[None]],
+        self, serve: Callable[[asyncio.StreamReader, asyncio.StreamWriter, Gone], Awaitable[None]]
     ) -> None:
         gone = Gone()
         super().__init__(

@@ -58,10 +58,7 @@ async def emulate(context: EmulatorContext) -> AsyncGenerator[Emulated]:
     }
     try:
         async with asyncio.TaskGroup() as group:
-            going_on = [
-                group.create_task(control.deliver()),
-                group.create_task(control.watch()),
-            ]
+            going_on = [group.create_task(control.deliver()), group.create_task(control.watch())]
             try:
                 yield Emulated(
                     page=f"http://127.0.0.1:{server.port}/{key}/",

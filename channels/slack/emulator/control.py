@@ -174,11 +174,7 @@ class Control:
         place = self._place(asked)
         card = self._row_of(asked) or {}
         deed = await self._person(asked).presses(
-            asked.message,
-            action,
-            value,
-            channel=place,
-            thread=str(card.get("thread_ts") or ""),
+            asked.message, action, value, channel=place, thread=str(card.get("thread_ts") or "")
         )
         self.pressed[str(deed.payload["trigger_id"])] = asked.person, place
         return deed

@@ -4,14 +4,7 @@ from collections.abc import Callable, Iterable
 
 from channels.telegram.emulator import people, shapes
 from channels.telegram.emulator.account import Account, Toast
-from channels.telegram.emulator.chats import (
-    Chat,
-    Message,
-    Moment,
-    Person,
-    Standing,
-    buttons_of,
-)
+from channels.telegram.emulator.chats import Chat, Message, Moment, Person, Standing, buttons_of
 from channels.telegram.emulator.entities import Entity, Formatted
 from channels.telegram.emulator.files import media
 from channels.telegram.emulator.people import Deed, marked
@@ -130,11 +123,7 @@ class Actor:
         )
 
     def sends_album(
-        self,
-        photos: Iterable[tuple[str, bytes]],
-        *,
-        caption: str = "",
-        chat: Chat | None = None,
+        self, photos: Iterable[tuple[str, bytes]], *, caption: str = "", chat: Chat | None = None
     ) -> list[Deed]:
         """Send several pictures, by name, as one album; the caption stands under the first."""
         self._account.albums += 1

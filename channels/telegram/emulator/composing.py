@@ -61,11 +61,7 @@ def caption(parameters: Parameters) -> Formatted:
         Refused: It is too long, or its markup is wrong.
     """
     return text(
-        parameters,
-        "caption",
-        listed="caption_entities",
-        most=LONGEST_CAPTION,
-        may_be_empty=True,
+        parameters, "caption", listed="caption_entities", most=LONGEST_CAPTION, may_be_empty=True
     )
 
 

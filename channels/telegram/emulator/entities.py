@@ -63,12 +63,7 @@ class Entity(Value):
 
     def to_json(self) -> Json:
         """Write it as a `MessageEntity`."""
-        return {
-            "type": self.type,
-            "offset": self.offset,
-            "length": self.length,
-            **dict(self.more),
-        }
+        return {"type": self.type, "offset": self.offset, "length": self.length, **dict(self.more)}
 
 
 class Formatted(Value):

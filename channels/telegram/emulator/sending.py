@@ -143,11 +143,7 @@ def copy_message(account: Account, parameters: Parameters, moment: Moment) -> ob
 
 def origin(source: Message) -> Json:
     """Write where a forwarded message came from."""
-    return {
-        "type": "user",
-        "date": source.date,
-        "sender_user": shapes.user(source.sender),
-    }
+    return {"type": "user", "date": source.date, "sender_user": shapes.user(source.sender)}
 
 
 def _source(account: Account, parameters: Parameters, what: str) -> Message:

@@ -22,13 +22,7 @@ from zeroclaw import EmulatorContext
 pytestmark = [pytest.mark.slow, pytest.mark.needs("emulate")]
 Json = Mapping[str, object]
 PRESS = {"type": "plain_text", "text": "Deny"}
-BUTTON = {
-    "type": "button",
-    "text": PRESS,
-    "action_id": "no:1",
-    "value": "a1",
-    "style": "danger",
-}
+BUTTON = {"type": "button", "text": PRESS, "action_id": "no:1", "value": "a1", "style": "danger"}
 FIELD = {"type": "input", "block_id": "reason", "label": {"type": "plain_text", "text": "Why?"}}
 
 

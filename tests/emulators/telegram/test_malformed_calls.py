@@ -183,11 +183,7 @@ async def test_parameters_come_in_every_form() -> None:
     [
         ("application/json", b"{", "can't parse request JSON object"),
         ("application/json", b"[]", "can't parse request JSON object"),
-        (
-            "application/x-www-form-urlencoded",
-            b"text=\xff",
-            "strings must be encoded in UTF-8",
-        ),
+        ("application/x-www-form-urlencoded", b"text=\xff", "strings must be encoded in UTF-8"),
         (
             "multipart/form-data",
             b"",

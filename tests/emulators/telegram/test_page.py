@@ -253,11 +253,7 @@ async def test_a_deed_that_can_not_be_done_says_why(deed: dict[str, object], why
 
 @pytest.mark.parametrize(
     ("content_type", "body", "status"),
-    [
-        ("text/plain", b"{}", 415),
-        ("application/json", b"{", 422),
-        ("application/json", b"[]", 422),
-    ],
+    [("text/plain", b"{}", 415), ("application/json", b"{", 422), ("application/json", b"[]", 422)],
 )
 async def test_a_form_of_another_page_does_nothing(
     content_type: str, body: bytes, status: int

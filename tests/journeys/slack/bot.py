@@ -113,10 +113,7 @@ async def bot(
 
     With a port Slack calls the daemon there; else the daemon connects to Slack.
     """
-    async with (
-        SlackServer() as slack,
-        backstage(directory, ModelServer(), slack.wake) as behind,
-    ):
+    async with SlackServer() as slack, backstage(directory, ModelServer(), slack.wake) as behind:
         ann, bob, olga, mallory = [await slack.person() for _ in range(4)]
         team = await slack.channel(ann, bob, mallory)
         way: dict[str, object] = {"app_token": {"env": "JOURNEY_SLACK_APP"}}

@@ -15,11 +15,7 @@ from tests.emulators.model_server import ModelServer
 from tests.faults.forked import PRODUCT, forked
 from tests.journeys.backstage import backstage, ending_well, people
 from tests.journeys.bench import Bench
-from tests.journeys.daemon_process import (
-    PATIENCE_S,
-    DaemonProcess,
-    Launch,
-)
+from tests.journeys.daemon_process import PATIENCE_S, DaemonProcess, Launch
 from zeroclaw.host.clock import SystemClock
 
 T = TypeVar("T")

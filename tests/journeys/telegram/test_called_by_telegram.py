@@ -151,9 +151,7 @@ async def test_from_fetching_to_being_called_and_back_nothing_is_lost(tmp_path: 
     port = free_port()
     fetch, call = 'receive = "polling"', 'receive = "webhook"'
     async with bot(
-        tmp_path,
-        channel={**by_webhook(port), "receive": "polling"},
-        public={"port": port},
+        tmp_path, channel={**by_webhook(port), "receive": "polling"}, public={"port": port}
     ) as here:
         config = tmp_path / "zeroclaw.toml"
         for number, (before, after) in enumerate(((fetch, call), (call, fetch))):

@@ -64,9 +64,7 @@ async def test_a_file_whose_answer_is_lost_stands_once(tmp_path: Path, carried_o
         assert captions(here.ann.chat) == ["here a.csv"]
 
 
-async def test_killed_between_the_sending_and_its_record_a_file_stands_once(
-    tmp_path: Path,
-) -> None:
+async def test_killed_between_the_sending_and_its_record_a_file_stands_once(tmp_path: Path) -> None:
     """The next process looks for it before it sends anything (P1)."""
     async with bot(tmp_path, autonomy="full") as here:
         plan(here, "a.csv")

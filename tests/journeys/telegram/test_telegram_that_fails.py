@@ -4,15 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from channels.telegram.emulator import (
-    BadGateway,
-    BadMarkup,
-    Hang,
-    Limits,
-    Lose,
-    Refuse,
-    TooMany,
-)
+from channels.telegram.emulator import BadGateway, BadMarkup, Hang, Limits, Lose, Refuse, TooMany
 from tests.journeys.telegram.bot import bot
 
 EDITED = {"drafts": "edited"}

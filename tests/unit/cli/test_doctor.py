@@ -96,9 +96,7 @@ def test_people_read_one_line_for_each_check(tmp_path: Path) -> None:
     assert len(lines) == len({line.split()[1] for line in lines})
 
 
-def test_a_broken_configuration_is_the_first_line_and_the_rest_is_looked_at(
-    tmp_path: Path,
-) -> None:
+def test_a_broken_configuration_is_the_first_line_and_the_rest_is_looked_at(tmp_path: Path) -> None:
     """P10: the data are still judged, what hangs on the configuration is not."""
     secret = tmp_path / "token"
     secret.write_text("x", encoding="utf-8")

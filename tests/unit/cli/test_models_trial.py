@@ -8,15 +8,7 @@ import pytest
 from tests.contract.provider_implementations import over
 from tests.emulators.model_server import ModelServer
 from tests.fakes.manual_clock import LoopClock
-from zeroclaw.cli.models.trial import (
-    TOOL,
-    Played,
-    Tried,
-    as_json,
-    in_words,
-    try_and_close,
-    verdict,
-)
+from zeroclaw.cli.models.trial import TOOL, Played, Tried, as_json, in_words, try_and_close, verdict
 from zeroclaw.errors import ProviderUnusable
 from zeroclaw.provider import Endpoint, ModelRequest, ProviderFacts, StreamEvent, TextDelta
 

@@ -245,9 +245,7 @@ async def test_one_interrupt_stops_the_answer_and_two_leave(tmp_path: Path) -> N
         await running
 
 
-async def test_a_pipe_says_one_line_after_the_other_and_waits_for_the_last(
-    tmp_path: Path,
-) -> None:
+async def test_a_pipe_says_one_line_after_the_other_and_waits_for_the_last(tmp_path: Path) -> None:
     """No prompt, no colour, each answer once."""
     bot = Bot()
     bot.echoes = True

@@ -5,14 +5,7 @@ from datetime import UTC, datetime, timedelta
 from tests.unit.console.parsed import Part, parsed
 from zeroclaw.console.frame import PageState, Place, page
 from zeroclaw.console.markup import Html
-from zeroclaw.envelope import (
-    ActionId,
-    Address,
-    ApprovalId,
-    ConversationId,
-    Principal,
-    TurnId,
-)
+from zeroclaw.envelope import ActionId, Address, ApprovalId, ConversationId, Principal, TurnId
 from zeroclaw.gate.approval import Approval, Numbered
 from zeroclaw.gate.grant import Grant
 from zeroclaw.inbound.identity import Known

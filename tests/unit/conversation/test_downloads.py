@@ -104,11 +104,7 @@ async def test_all_files_of_a_message_have_one_bound(world: World) -> None:
         files = [file(world, name, b"x" * 900, said_bytes=900) for name in ("a", "b")]
         await send(house, "look", *files, file(world, "c", b"x" * 600))
         failed = [one.failed for one in await rows(house)]
-        assert failed == [
-            "",
-            "all files of one message may have 1,500 bytes, and 600 are left",
-            "",
-        ]
+        assert failed == ["", "all files of one message may have 1,500 bytes, and 600 are left", ""]
 
 
 async def test_too_many_files_are_counted_and_not_taken(world: World) -> None:

@@ -33,9 +33,7 @@ async def test_a_message_that_is_withdrawn_ends_the_wait_for_its_file(world: Wor
         assert await rows(house) == []
 
 
-async def test_a_file_that_comes_just_as_its_message_is_withdrawn_is_not_kept(
-    world: World,
-) -> None:
+async def test_a_file_that_comes_just_as_its_message_is_withdrawn_is_not_kept(world: World) -> None:
     """The withdrawal is committed first; the bytes are nobody's, so they are not stored."""
     async with world.running() as house:
         envelope = house.envelope(house.said("look"))

@@ -23,7 +23,5 @@ class PostOfficeSettings(BaseModel):
 
 
 MANIFEST = ChannelManifest(
-    kind="post",
-    adapter=f"{__name__}:nowhere",
-    settings=f"{__name__}:PostOfficeSettings",
+    kind="post", adapter=f"{__name__}:nowhere", settings=f"{__name__}:PostOfficeSettings"
 )

@@ -18,14 +18,7 @@ from zeroclaw.cli.configuration import ask_platform
 from zeroclaw.cli.policy.explain import offered_here
 from zeroclaw.config.model import Config
 from zeroclaw.config.validate import parse
-from zeroclaw.daemon.config_check import (
-    ANSWERS,
-    ARGUMENTS,
-    SHIPPED,
-    SUMMARISES,
-    ChannelPart,
-    check,
-)
+from zeroclaw.daemon.config_check import ANSWERS, ARGUMENTS, SHIPPED, SUMMARISES, ChannelPart, check
 from zeroclaw.envelope import Address
 from zeroclaw.errors import ConfigError
 from zeroclaw.host import logs

@@ -76,9 +76,7 @@ async def test_a_page_needs_a_listener(tmp_path: Path) -> None:
         assert parts.shell_note == ""
 
 
-async def test_a_channel_that_its_platform_calls_needs_the_public_listener(
-    tmp_path: Path,
-) -> None:
+async def test_a_channel_that_its_platform_calls_needs_the_public_listener(tmp_path: Path) -> None:
     """And nothing else opens it: it is off by default."""
     called = (
         'public = {port = 0}\n[channels.web]\nenabled = false\n[channels.telegram]\ntoken = {file = "token"}\n'

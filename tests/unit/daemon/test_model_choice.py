@@ -170,9 +170,7 @@ async def test_servers_and_keys_are_looked_for(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("zeroclaw.host.models.servers.LOOPBACK_S", 30.0)
     async with ModelServer() as server:
         found = await look(
-            AUTO,
-            {"GROQ_API_KEY": "x"},
-            addresses=(server.url, "http://127.0.0.1:1/v1"),
+            AUTO, {"GROQ_API_KEY": "x"}, addresses=(server.url, "http://127.0.0.1:1/v1")
         )
     assert [one.models for one in found.servers] == [("scripted",)]
     assert [key.variable for key in found.keys] == ["GROQ_API_KEY"]

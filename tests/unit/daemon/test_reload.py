@@ -17,13 +17,7 @@ from zeroclaw.config.model import (
     RuntimeSettings,
 )
 from zeroclaw.daemon.config_check import ANSWERS, SUMMARISES, ChannelPart, CheckedConfig
-from zeroclaw.daemon.reload import (
-    NO_FILE,
-    NothingToRead,
-    Reloaded,
-    Reloader,
-    replaced_secrets,
-)
+from zeroclaw.daemon.reload import NO_FILE, NothingToRead, Reloaded, Reloader, replaced_secrets
 from zeroclaw.inbound.identity import Known, known_put
 from zeroclaw.inbound.live_config import LiveConfig
 from zeroclaw.store import Commit, DurablePoint, RowKind
@@ -166,12 +160,7 @@ async def test_limits_hold_for_what_begins_after_it(world: World) -> None:
         )
         live, waiting = await reload(house)
         assert (live, waiting) == (
-            [
-                "runtime.backlog",
-                "runtime.prompt",
-                "approvals.timeout_s",
-                "channels.chat.stream",
-            ],
+            ["runtime.backlog", "runtime.prompt", "approvals.timeout_s", "channels.chat.stream"],
             [],
         )
         await house.say("poke it", "ben")

@@ -5,12 +5,7 @@ from collections.abc import Callable
 from typing import ClassVar, cast
 
 from hypothesis import strategies as st
-from hypothesis.stateful import (
-    RuleBasedStateMachine,
-    initialize,
-    precondition,
-    rule,
-)
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from zeroclaw.channel import Budget, Capabilities
 from zeroclaw.delivery import pacing
@@ -44,10 +39,7 @@ TEXTS = st.lists(st.sampled_from(["a", "b", "full"]), max_size=3).map(tuple)
 SECONDS = st.sampled_from([0.0, 0.4, 1.0, 5.0])
 HERE = Address(channel="chat", account="a", chat="c", direct=True)
 Step = Callable[[Draft, Event], tuple[Draft, tuple[Effect, ...]]]
-Paced = Callable[
-    [pacing.Pacing, pacing.Event],
-    tuple[pacing.Pacing, tuple[pacing.Effect, ...]],
-]
+Paced = Callable[[pacing.Pacing, pacing.Event], tuple[pacing.Pacing, tuple[pacing.Effect, ...]]]
 
 
 def sent(call: int, message: str) -> Landed:

@@ -96,11 +96,7 @@ async def test_an_owner_that_shuts_down_is_asked_for_no_alarm() -> None:
     async with running(channel) as rig:
         async with asyncio.TaskGroup() as owner:
             account = Account(
-                channel=channel,
-                clock=rig.clock,
-                group=owner,
-                call_timeout_s=1,
-                calls_at_once=1,
+                channel=channel, clock=rig.clock, group=owner, call_timeout_s=1, calls_at_once=1
             )
         account.want(
             "d", place=PLACE, rank=Rank.DRAFT, message="", granted=lambda: granted.append("draft")

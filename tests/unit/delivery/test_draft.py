@@ -46,12 +46,7 @@ def send(call: int, text: str, *, key: str = "t:0", plain: bool = False) -> Send
 
 def edit(call: int, text: str, *, part: int = 0, plain: bool = False, key: str = "") -> Edit:
     return Edit(
-        call=call,
-        part=part,
-        message=f"m{part}",
-        key=key or f"t:{part}",
-        text=text,
-        plain=plain,
+        call=call, part=part, message=f"m{part}", key=key or f"t:{part}", text=text, plain=plain
     )
 
 

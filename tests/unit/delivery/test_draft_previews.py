@@ -109,9 +109,7 @@ def test_what_is_demanded_becomes_a_message_and_goes_on_in_it() -> None:
     draft, effects = play(draft, sent(1, "m0"))
     assert (effects, is_previewed(draft)) == ([], False)
     draft, effects = play(draft, show(1, "a\n\nb"), Granted())
-    assert effects == [
-        Edit(call=2, part=0, message="m0", key="t:0", text="a\n\nb", plain=False),
-    ]
+    assert effects == [Edit(call=2, part=0, message="m0", key="t:0", text="a\n\nb", plain=False)]
     draft, effects = play(draft, done(2), show(2, "a full", "more"), Granted())
     draft, effects = play(draft, done(3), Granted())
     assert effects == [preview(4, "more", key="t:1")]
@@ -140,9 +138,7 @@ def test_where_nothing_was_shown_nothing_is_demanded() -> None:
 
 
 @pytest.mark.parametrize("outcome", [failed(1), lost(1)])
-def test_a_preview_that_did_not_come_through_is_made_again_with_the_newest(
-    outcome: Landed,
-) -> None:
+def test_a_preview_that_did_not_come_through_is_made_again_with_the_newest(outcome: Landed) -> None:
     """It stands nowhere, so nothing is uncertain (P1)."""
     draft, effects = play(SEEN, show(1, "ab"), Granted(), show(2, "abc"), outcome)
     assert (effects, draft.uncertain) == ([Ask(message="t:0")], False)

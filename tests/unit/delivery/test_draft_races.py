@@ -108,9 +108,7 @@ MUTANTS = [
         id="pushes ahead what nobody waits for",
     ),
     pytest.param(
-        "                is_read_now=False,\n",
-        "",
-        id="pushes ahead what follows an answer",
+        "                is_read_now=False,\n", "", id="pushes ahead what follows an answer"
     ),
 ]
 PACING_MUTANTS = [

@@ -101,10 +101,7 @@ def test_the_chat_ends_as_exactly_the_final(
 
 @given(sends=SCRIPTS, edits=SCRIPTS, frames=FRAMES, text=TEXTS)
 def test_where_keys_mean_nothing_only_marked_repeats_and_fragments_are_more(
-    sends: list[Fault | None],
-    edits: list[Fault | None],
-    frames: list[tuple[str, float]],
-    text: str,
+    sends: list[Fault | None], edits: list[Fault | None], frames: list[tuple[str, float]], text: str
 ) -> None:
     """The final is whole and in order; a text that stands twice says so (P1)."""
     capabilities = replace(PACED, idempotent_send=False)

@@ -29,9 +29,7 @@ def asking(rig: Rig) -> Put:
 
 
 @pytest.mark.parametrize("capabilities", [CAPABILITIES, PLAIN_SENDS])
-async def test_a_card_is_shown_and_its_approvals_learn_where(
-    capabilities: Capabilities,
-) -> None:
+async def test_a_card_is_shown_and_its_approvals_learn_where(capabilities: Capabilities) -> None:
     """In one commit, with whatever the approvals add (S2-10)."""
     async with running(platform(capabilities)) as rig:
         rig.channel.will("ask", ChannelUnavailable("no route"), Lost())

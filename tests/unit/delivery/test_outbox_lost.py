@@ -11,15 +11,7 @@ from tests.fakes.memory_store import MemoryStore
 from tests.fakes.scripted_calls import Call, Hang, Lost
 from tests.fakes.scripted_channel import ScriptedChannel
 from tests.unit.delivery.outbox_rows import LONG, final, note, noted, seen
-from tests.unit.delivery.rig import (
-    LOOKING,
-    TURN,
-    Kill,
-    Rig,
-    commit,
-    platform,
-    running,
-)
+from tests.unit.delivery.rig import LOOKING, TURN, Kill, Rig, commit, platform, running
 from zeroclaw.channel import Budget
 from zeroclaw.delivery import rows
 from zeroclaw.delivery.account import Markdown

@@ -102,9 +102,7 @@ async def test_after_a_kill_before_a_lone_second_is_cleared_it_is_cleared() -> N
 
 
 @pytest.mark.parametrize("how", [Lost(), Hang()])
-async def test_a_second_that_is_lost_as_well_says_that_it_may_be_a_repeat(
-    how: Lost | Hang,
-) -> None:
+async def test_a_second_that_is_lost_as_well_says_that_it_may_be_a_repeat(how: Lost | Hang) -> None:
     """Nobody knows its id, and the first is found before it (P1)."""
     store, channel = MemoryStore(), far()
     put = await a_final(store)

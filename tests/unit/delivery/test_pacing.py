@@ -51,9 +51,7 @@ def test_two_edits_of_a_message_are_an_interval_apart() -> None:
     """Counted from the grant of an edit, and from the answer of a send (P6)."""
     limits = Limits(chat=Budget(), account=Budget(), edit_interval_s=3)
     state, _ = play(
-        fresh(limits, 0),
-        Wanted(request=draft("d"), at=10),
-        Answered(chat="c", at=11, message="m"),
+        fresh(limits, 0), Wanted(request=draft("d"), at=10), Answered(chat="c", at=11, message="m")
     )
     state, effects = play(state, Wanted(request=draft("d", message="m"), at=11))
     assert effects == [WakeAt(at=14)]
@@ -96,10 +94,7 @@ def test_a_refusal_without_a_wait_never_shortens_the_interval(retry_after_s: flo
 def test_each_refusal_doubles_the_gap_and_each_answer_shortens_it_a_little() -> None:
     """A platform that names no numbers is learned (P6)."""
     state, gaps = fresh(FREE, 0), list[float]()
-    for event in (
-        *[Refused(chat="c", at=1)] * 8,
-        *[Answered(chat="c", at=1)] * 2,
-    ):
+    for event in (*[Refused(chat="c", at=1)] * 8, *[Answered(chat="c", at=1)] * 2):
         state, _ = step(state, event)
         gaps.append(state.chats["c"].gap_s)
     assert gaps == pytest.approx([0.5, 1, 2, 4, 8, 16, 30, 30, 24, 19.2])
@@ -154,9 +149,7 @@ def test_while_nobody_is_reached_calls_become_rarer_until_one_is_answered() -> N
 def test_an_answer_in_another_chat_shortens_what_an_outage_left() -> None:
     """The platform is there again, so nobody waits out what the outage had grown to (P9)."""
     state, _ = play(
-        fresh(KNOWN, 0),
-        *[Unreached(chat="c", at=50)] * 6,
-        Wanted(request=final("f"), at=50),
+        fresh(KNOWN, 0), *[Unreached(chat="c", at=50)] * 6, Wanted(request=final("f"), at=50)
     )
     _, effects = play(state, Answered(chat="other", at=50.1))
     assert effects == [WakeAt(at=50.5)]

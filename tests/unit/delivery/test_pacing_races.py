@@ -309,14 +309,10 @@ MUTANTS = [
         id="charges a late call twice",
     ),
     pytest.param(
-        "busy=state.busy | {chat}",
-        "busy=state.busy",
-        id="lets calls of a chat overtake each other",
+        "busy=state.busy | {chat}", "busy=state.busy", id="lets calls of a chat overtake each other"
     ),
     pytest.param(
-        "state = replace(state, busy=state.busy - {event.chat})",
-        "pass",
-        id="holds a chat for good",
+        "state = replace(state, busy=state.busy - {event.chat})", "pass", id="holds a chat for good"
     ),
     pytest.param("kept + len(under_way)", "kept", id="forgets calls under way"),
     pytest.param("if request.chat not in promised]", "]", id="gives a final's token to a draft"),

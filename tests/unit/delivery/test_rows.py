@@ -50,15 +50,7 @@ def put(item: Item) -> Put:
             return rows.outbox_row("k", item, HERE)
 
 
-@pytest.mark.parametrize(
-    "item",
-    [
-        FINAL,
-        FILE,
-        ASK,
-        rows.Settle(ref=REF, outcome=outcome()),
-    ],
-)
+@pytest.mark.parametrize("item", [FINAL, FILE, ASK, rows.Settle(ref=REF, outcome=outcome())])
 def test_a_row_says_what_was_put_into_it(item: Item) -> None:
     """Where it goes is indexed, so that one address is served in order."""
     written = put(item)
@@ -66,14 +58,7 @@ def test_a_row_says_what_was_put_into_it(item: Item) -> None:
     assert OUTBOX.of(rows.stored(written, 1)) == item
 
 
-@pytest.mark.parametrize(
-    "item",
-    [
-        FINAL,
-        replace(FILE, ref=REF),
-        replace(ASK, ref=REF),
-    ],
-)
+@pytest.mark.parametrize("item", [FINAL, replace(FILE, ref=REF), replace(ASK, ref=REF)])
 def test_every_row_tells_the_messages_that_carry_it(item: Item) -> None:
     """By which another's is not taken for a message that was lost."""
     assert rows.messages(item) == (REF,)

@@ -40,11 +40,7 @@ BEFORE = DEADLINE - timedelta(microseconds=1)
 CHAT = Address(channel="telegram", account="1", chat="7", direct=True)
 REF = MessageRef(address=CHAT, message="40")
 ANN = Principal(
-    id="person:ann",
-    roles=frozenset({"operator"}),
-    channel="telegram",
-    sender="7",
-    display="Ann",
+    id="person:ann", roles=frozenset({"operator"}), channel="telegram", sender="7", display="Ann"
 )
 BOB = Principal(id="telegram:8", roles=frozenset(), channel="telegram", sender="8", display="Bob")
 

@@ -232,10 +232,7 @@ class TestRaces(Races.TestCase):
 
 
 MUTANTS = {
-    "a press at the deadline counts": (
-        "at >= request.deadline_at",
-        "at > request.deadline_at",
-    ),
+    "a press at the deadline counts": ("at >= request.deadline_at", "at > request.deadline_at"),
     "an ended question is answered": (
         "if not request.is_open:\n        return AnswerResult",
         "if False:\n        return AnswerResult",

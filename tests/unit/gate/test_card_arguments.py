@@ -11,12 +11,7 @@ from hypothesis import strategies as st
 
 from tests.fakes.disguises import LISTED
 from zeroclaw.gate.action import canonical_json
-from zeroclaw.gate.card_arguments import (
-    MOST_CARD_CHARS,
-    CardArguments,
-    Unshowable,
-    card_arguments,
-)
+from zeroclaw.gate.card_arguments import MOST_CARD_CHARS, CardArguments, Unshowable, card_arguments
 from zeroclaw.redact import Redactor
 from zeroclaw.text.escape import escape_invisible
 

@@ -267,14 +267,7 @@ async def test_a_grant_turns_an_ask_into_an_allow() -> None:
     first = await house.decide(call("write_file"))
     scope = first.approvals[0].scope
     assert scope is not None
-    grant = grant_for(
-        frozen_in(first).action,
-        scope,
-        id="01GRANT",
-        number=1,
-        granter=ANN,
-        at=EPOCH,
-    )
+    grant = grant_for(frozen_in(first).action, scope, id="01GRANT", number=1, granter=ANN, at=EPOCH)
     setting = replace(SETTING, grants=(replace(grant, tool="shell"), grant))
     batch = await house.decide(
         call("write_file"), call("write_file", '{"path":"b"}'), call("read_file"), setting=setting

@@ -21,11 +21,7 @@ def effect_of(*statements: Statement, ask: Query) -> str:
     return PolicySet(statements).decide(ask).effect
 
 
-ALLOW, ASK, DENY = (
-    statement("a", "allow"),
-    statement("b", "ask"),
-    statement("c", "deny"),
-)
+ALLOW, ASK, DENY = (statement("a", "allow"), statement("b", "ask"), statement("c", "deny"))
 
 
 @pytest.mark.parametrize(
@@ -102,10 +98,7 @@ AB = ("file:/a", "file:/b")
     ],
 )
 def test_how_resources_fit_a_statement(
-    effect: StatementEffect,
-    named: tuple[str, ...],
-    touched: tuple[str, ...] | None,
-    matches: bool,
+    effect: StatementEffect, named: tuple[str, ...], touched: tuple[str, ...] | None, matches: bool
 ) -> None:
     """Allow covers all, ask and deny match any, and what can't be told is never in favour."""
     policy = PolicySet([statement("s", effect, resources=named)])

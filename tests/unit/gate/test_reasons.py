@@ -30,11 +30,7 @@ def policy(effect: StatementEffect, note: str = "") -> PolicySet:
     return PolicySet(
         (
             Statement(
-                id="mine",
-                effect=effect,
-                principals=("anyone",),
-                actions=("command:*",),
-                note=note,
+                id="mine", effect=effect, principals=("anyone",), actions=("command:*",), note=note
             ),
         )
     )

@@ -147,9 +147,7 @@ def test_two_calls_never_sign_the_same_bytes() -> None:
 def test_joining_fields_by_a_sign_is_caught() -> None:
     """The same check finds the fault of joining fields without their lengths."""
     planted = mutant(
-        room,
-        'b"".join(len(part).to_bytes(8, "big") + part for part in parts)',
-        'b"|".join(parts)',
+        room, 'b"".join(len(part).to_bytes(8, "big") + part for part in parts)', 'b"|".join(parts)'
     )
     with pytest.raises(AssertionError):
         injective(cast("Callable[[Fields, int], bytes]", planted["signed_bytes"]))()

@@ -227,10 +227,7 @@ READ = {
         "✅ Receipt \u2192 shell \u0456s ok at 12:03",
         f"{FALSE_MARK} \u2192 shell \u0456s ok at 12:03",
     ),
-    "an imitation that praises itself": (
-        "✅ **verified** receipt: shell",
-        f"{FALSE_MARK}: shell",
-    ),
+    "an imitation that praises itself": ("✅ **verified** receipt: shell", f"{FALSE_MARK}: shell"),
     "an imitation of the console's": (
         "✅ Receipt checked\nAll is well",
         f"{FALSE_MARK} checked\nAll is well",

@@ -136,8 +136,7 @@ STEPS = st.lists(
     st.one_of(
         st.tuples(st.just("start"), st.lists(st.sampled_from(NAMES), min_size=1, max_size=4)),
         st.tuples(
-            st.sampled_from(["end", "cancel"]),
-            st.lists(st.integers(0, 20), min_size=1, max_size=4),
+            st.sampled_from(["end", "cancel"]), st.lists(st.integers(0, 20), min_size=1, max_size=4)
         ),
     ),
     max_size=20,

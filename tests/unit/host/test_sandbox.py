@@ -95,19 +95,13 @@ def test_the_network_is_shared_only_when_granted() -> None:
     ("places", "mounts"),
     [
         ((found("a", "masked"),), "--tmpfs /workspace/a --remount-ro /workspace/a"),
-        (
-            (found("a", "masked", is_directory=False),),
-            "--ro-bind /dev/null /workspace/a",
-        ),
+        ((found("a", "masked", is_directory=False),), "--ro-bind /dev/null /workspace/a"),
         (
             (found("a/b/c", "masked"),),
             "--bind /w/a /workspace/a --bind /w/a/b /workspace/a/b"
             " --tmpfs /workspace/a/b/c --remount-ro /workspace/a/b/c",
         ),
-        (
-            (found("a/b", "secret", is_directory=False),),
-            "--ro-bind /dev/null /workspace/a/b",
-        ),
+        ((found("a/b", "secret", is_directory=False),), "--ro-bind /dev/null /workspace/a/b"),
         (
             (found("a/b", "masked"), found("a", "secret")),
             "--tmpfs /workspace/a --remount-ro /workspace/a",
@@ -196,10 +190,7 @@ def test_a_self_test_that_does_not_end_has_failed(ending: Ending) -> None:
     ],
 )
 async def test_the_self_test_names_what_a_sandbox_lacks(
-    monkeypatch: pytest.MonkeyPatch,
-    lacking: tuple[str, ...],
-    instead: tuple[str, ...],
-    fault: str,
+    monkeypatch: pytest.MonkeyPatch, lacking: tuple[str, ...], instead: tuple[str, ...], fault: str
 ) -> None:
     """Looked for in a real one, whose command line was robbed of it."""
     whole = sandbox.box_argv

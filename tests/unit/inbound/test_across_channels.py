@@ -58,9 +58,7 @@ async def test_what_was_granted_in_one_place_is_asked_about_in_another(two: Worl
         assert house.texts("ben2", channel="mail")[-1] == "elsewhere"
 
 
-async def test_whoever_granted_is_not_covered_where_they_write_under_another_id(
-    two: World,
-) -> None:
+async def test_whoever_granted_is_not_covered_where_they_write_under_another_id(two: World) -> None:
     """Granted by mail, used in a group of the chat, where another operator is asked (P5).
 
     The one whose call it was is covered there.

@@ -57,11 +57,7 @@ async def test_in_a_group_the_code_does_nothing(orphan: World) -> None:
 
 @pytest.mark.parametrize(
     ("pairing", "allowed", "printed"),
-    [
-        ("code", ("ada",), False),
-        ("code", (), True),
-        ("closed", (), False),
-    ],
+    [("code", ("ada",), False), ("code", (), True), ("closed", (), False)],
     ids=["an operator who is let in", "an operator who is not let in", "closed"],
 )
 async def test_a_code_is_printed_only_where_it_is_needed(

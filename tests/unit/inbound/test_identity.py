@@ -214,11 +214,7 @@ OUT: dict[str, tuple[People, Principal, str]] = {
     "let in": (people(), principal("ben", name="ben"), ""),
     "revoked": (people(known("person:ben", "revoked")), principal("ben", name="ben"), "Ada"),
     "taken out": (people(allowed=("ada",)), principal("ben", name="ben"), "the configuration"),
-    "by another id still": (
-        people(),
-        principal("ada@y", "mail", name="ada"),
-        "the configuration",
-    ),
+    "by another id still": (people(), principal("ada@y", "mail", name="ada"), "the configuration"),
     "of an operator's making": (people(known("chat:dora")), principal("dora"), ""),
     "who sits here": (people(), principal("operator", "web", name="operator"), ""),
     "of a channel that is gone": (people(), principal("7", "discord"), ""),

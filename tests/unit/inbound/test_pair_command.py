@@ -66,10 +66,7 @@ NONSENSE = {
         "approve chat:eve",
         "`chat:eve` neither waits nor is revoked; `pair list` shows who is",
     ),
-    "nobody at all": (
-        "approve `x`",
-        "`x` neither waits nor is revoked; `pair list` shows who is",
-    ),
+    "nobody at all": ("approve `x`", "`x` neither waits nor is revoked; `pair list` shows who is"),
     "no such person": ("revoke eve", f"nobody is called `eve`. {USAGE}"),
     "no such channel": ("revoke mail:eve", f"nobody is called `mail:eve`. {USAGE}"),
 }

@@ -8,13 +8,7 @@ from hypothesis import strategies as st
 
 from zeroclaw.channel import Ending
 from zeroclaw.envelope import Address, ApprovalId, MessageRef, chosen_name
-from zeroclaw.gate.approval import (
-    AnswerResult,
-    Numbered,
-    decide,
-    expire,
-    with_ref,
-)
+from zeroclaw.gate.approval import AnswerResult, Numbered, decide, expire, with_ref
 from zeroclaw.gate.wording import ended
 from zeroclaw.inbound import pairing
 from zeroclaw.inbound.pairing import Stranger
@@ -114,10 +108,7 @@ ASKING = {
         tuple(over(replace(MALLORY, asked_at=NOW - n * HOUR)) for n in (1, 2, 24)),
         True,
     ),
-    "they were denied": (
-        (replace(DENIED, asked_at=NOW - 20 * HOUR, at=NOW - 20 * HOUR),),
-        False,
-    ),
+    "they were denied": ((replace(DENIED, asked_at=NOW - 20 * HOUR, at=NOW - 20 * HOUR),), False),
     "they were denied yesterday": (
         (replace(DENIED, asked_at=NOW - 24 * HOUR, at=NOW - 24 * HOUR),),
         True,
@@ -290,10 +281,7 @@ def test_the_card_shows_who_and_the_code() -> None:
             APPROVED,
             (Ending(approval=ApprovalId("token"), how="approved", by="Ada", at=NOW + MINUTE),),
         ),
-        (
-            EXPIRED,
-            (Ending(approval=ApprovalId("token"), how="expired", by="", at=NOW + HOUR),),
-        ),
+        (EXPIRED, (Ending(approval=ApprovalId("token"), how="expired", by="", at=NOW + HOUR),)),
     ],
     ids=["open", "approved", "expired"],
 )

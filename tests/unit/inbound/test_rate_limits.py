@@ -52,9 +52,7 @@ def over(until: float, *, tell: bool) -> Over:
 def test_a_channel_without_a_rate_has_the_limits_of_all() -> None:
     assert limits_of(Config(), "web") == limits_of(Config(), "gone")
     assert limits_of(Config(), "web") == Limits(
-        person=Rate(per_minute=20, burst=30),
-        conversation=Rate(per_minute=60, burst=60),
-        daily=1000,
+        person=Rate(per_minute=20, burst=30), conversation=Rate(per_minute=60, burst=60), daily=1000
     )
 
 

@@ -12,14 +12,7 @@ from tests.fakes.scripted_channel import ScriptedChannel
 from zeroclaw.channel import Admit, Channel
 from zeroclaw.envelope import Accepted, Address, Admission, Envelope, Said, Sender
 from zeroclaw.errors import ChannelUnauthorized, ChannelUnavailable, ConfigError, RateLimited
-from zeroclaw.inbound.supervisor import (
-    AGAIN,
-    STEADY_S,
-    Supervisor,
-    contain,
-    fault_line,
-    pause,
-)
+from zeroclaw.inbound.supervisor import AGAIN, STEADY_S, Supervisor, contain, fault_line, pause
 from zeroclaw.text.language import Localized
 
 

@@ -5,11 +5,7 @@ import pytest
 from tests.fakes.house import House, World
 from tests.fakes.scripted_model import Answer
 from tests.unit.turn.parts import answer, call, streaming
-from zeroclaw.config.model import (
-    BudgetSettings,
-    PriceSettings,
-    ProviderSettings,
-)
+from zeroclaw.config.model import BudgetSettings, PriceSettings, ProviderSettings
 from zeroclaw.conversation.turn_row import TURNS
 from zeroclaw.envelope import Principal
 from zeroclaw.limits.budget import MARKS, price_of
@@ -351,12 +347,7 @@ async def test_turns_at_once_count_together(world: World) -> None:
 
 
 @pytest.mark.parametrize(
-    "point",
-    [
-        DurablePoint.CALL_STARTED,
-        DurablePoint.FINISHED,
-        DurablePoint.DELIVERED,
-    ],
+    "point", [DurablePoint.CALL_STARTED, DurablePoint.FINISHED, DurablePoint.DELIVERED]
 )
 async def test_a_kill_loses_nothing_that_was_spent(world: World, point: DurablePoint) -> None:
     """What is in the journal counts on, and what is in a row counts once (P1)."""

@@ -15,10 +15,7 @@ def context(models: Path = Path(), **secrets: str) -> ProviderContext:
 
     def open_endpoint(endpoint: Endpoint) -> Provider:
         return OpenAIProvider(
-            endpoint=endpoint,
-            http=FakeHttp(),
-            context=made,
-            settings=ProviderSettings(),
+            endpoint=endpoint, http=FakeHttp(), context=made, settings=ProviderSettings()
         )
 
     made = ProviderContext(

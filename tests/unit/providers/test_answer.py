@@ -79,10 +79,7 @@ def test_a_call_leaves_whole_and_its_arguments_are_byte_for_byte() -> None:
     ) == [call('{ "x" :1}', id_="a"), call('{"y":2}', id_="b", name="g")]
 
 
-@given(
-    raw=st.lists(st.text(max_size=30), min_size=1, max_size=4),
-    data=st.data(),
-)
+@given(raw=st.lists(st.text(max_size=30), min_size=1, max_size=4), data=st.data())
 def test_no_cutting_of_arguments_changes_them(raw: list[str], data: st.DataObject) -> None:
     """However the calls of one answer are cut up and interleaved, they leave as written (S1-13)."""
     raw = [text.encode("utf-8", "ignore").decode() for text in raw]

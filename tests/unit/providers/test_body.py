@@ -98,10 +98,7 @@ def test_an_end_without_a_finish_is_a_broken_stream(end: bytes) -> None:
 def test_an_answer_without_a_stream_is_accepted() -> None:
     whole = b' {"choices":[{"message":{"content":"hi"},"finish_reason":"stop"}],"usage":{}}'
     for point in range(len(whole)):
-        assert read(whole[:point], whole[point:]) == [
-            TextDelta(text="hi"),
-            Finished(reason="stop"),
-        ]
+        assert read(whole[:point], whole[point:]) == [TextDelta(text="hi"), Finished(reason="stop")]
     assert read(b"[" + whole + b"]")[0] == TextDelta(text="hi")
 
 

@@ -107,8 +107,7 @@ def test_an_answer_of_words_alone_goes_out_as_its_words() -> None:
 def test_reasoning_rides_beside_the_calls_under_the_documents_name() -> None:
     """Flat reasoning goes back as `reasoning_content` (S1-25, S1-27)."""
     message = AssistantMessage(
-        tool_calls=CALLS,
-        reasoning="The user wants two cities. I'll call get_weather for each.",
+        tool_calls=CALLS, reasoning="The user wants two cities. I'll call get_weather for each."
     )
     assert sent(message) == f"[{compact(THINKING)}]"
 

@@ -4,14 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zeroclaw.readers.replies import (
-    Asked,
-    Reply,
-    asked_line,
-    read_asked,
-    read_reply,
-    reply_line,
-)
+from zeroclaw.readers.replies import Asked, Reply, asked_line, read_asked, read_reply, reply_line
 from zeroclaw.readers.text import decoded, read_text
 
 SAID = "größer €"

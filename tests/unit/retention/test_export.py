@@ -297,9 +297,7 @@ class Story:
 
     def found(self) -> Found:
         return Found(
-            conversation=HERE,
-            rows=(*self.inbox, *self.outbox),
-            journal=tuple(self.journal),
+            conversation=HERE, rows=(*self.inbox, *self.outbox), journal=tuple(self.journal)
         )
 
     def says(self, content: Again | Ask | Obeyed | Summarise, principal: Principal = ADA) -> ItemId:

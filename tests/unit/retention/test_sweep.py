@@ -285,9 +285,7 @@ async def test_more_goes_while_the_disk_is_too_full(world: World) -> None:
         assert await world.store.used_bytes() > 1_000_000
 
 
-async def test_counters_of_conversations_that_are_gone_go_but_for_the_highest(
-    world: World,
-) -> None:
+async def test_counters_of_conversations_that_are_gone_go_but_for_the_highest(world: World) -> None:
     """The numbers of a chat are never given out twice."""
     async with world.running() as house:
         await house.say("hello")
@@ -295,12 +293,7 @@ async def test_counters_of_conversations_that_are_gone_go_but_for_the_highest(
     for name, last in ((here.key, 1), ("gone", 2), ("best", 4), ("late", 3)):
         await chore(
             world,
-            Put(
-                kind=RowKind.COUNTER,
-                key=f"chat#{name}",
-                body=str(last).encode(),
-                place="chat",
-            ),
+            Put(kind=RowKind.COUNTER, key=f"chat#{name}", body=str(last).encode(), place="chat"),
         )
     await chore(world, Put(kind=RowKind.COUNTER, key="other", body=b"x", place="chat"))
     async with world.running() as house:
@@ -332,8 +325,7 @@ async def test_a_row_that_changes_meanwhile_stays(world: World) -> None:
     """Of a batch, only those are removed that are still as they were looked at."""
     for number in range(BATCH + 1):
         await chore(
-            world,
-            Put(kind=RowKind.INBOX, key=f"0000{number:04}", body=b"", state="answered"),
+            world, Put(kind=RowKind.INBOX, key=f"0000{number:04}", body=b"", state="answered")
         )
     first = Put(kind=RowKind.INBOX, key="00000000", body=b"new", state="answered")
     touched = asyncio.Event()

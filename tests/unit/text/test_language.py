@@ -14,8 +14,7 @@ WAITING = Sentence(
 
 
 @pytest.mark.parametrize(
-    ("language", "said"),
-    [("en", "Hello Ann, I am busy."), ("de", "Hallo Ann, ich habe zu tun.")],
+    ("language", "said"), [("en", "Hello Ann, I am busy."), ("de", "Hallo Ann, ich habe zu tun.")]
 )
 def test_a_sentence_in_a_sentence_is_said_in_the_same_language(
     language: Language, said: str
@@ -55,14 +54,7 @@ def test_a_sentence_tells_what_it_needs() -> None:
 
 @pytest.mark.parametrize(
     ("text", "found"),
-    [
-        ("de", "de"),
-        (" Deutsch ", "de"),
-        ("EN", "en"),
-        ("english", "en"),
-        ("fr", None),
-        ("", None),
-    ],
+    [("de", "de"), (" Deutsch ", "de"), ("EN", "en"), ("english", "en"), ("fr", None), ("", None)],
 )
 def test_a_language_is_named_by_its_code_or_as_it_calls_itself(
     text: str, found: Language | None

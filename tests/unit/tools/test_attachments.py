@@ -18,12 +18,7 @@ from zeroclaw.host.processes import OutputCaps
 from zeroclaw.host.sandbox import Broken, Limits, System, look_around
 from zeroclaw.tool import Arguments, Spawned, Tool, ToolContext, ToolOutput, line_of
 from zeroclaw.tools import attachments
-from zeroclaw.tools.attachments import (
-    AttachmentsSettings,
-    File,
-    tools,
-    try_reader,
-)
+from zeroclaw.tools.attachments import AttachmentsSettings, File, tools, try_reader
 from zeroclaw.value import replace
 
 
@@ -229,11 +224,7 @@ def pdf(*pages: bytes, packed: bool = False) -> bytes:
     return (
         body
         + b"xref\n0 %d\n0000000000 65535 f \n%strailer\n<< /Size %d /Root 1 0 R >>\n"
-        % (
-            size,
-            table,
-            size,
-        )
+        % (size, table, size)
         + b"startxref\n%d\n%%%%EOF" % len(body)
     )
 

@@ -273,20 +273,14 @@ FAULTS: dict[str, tuple[Turn, str]] = {
         Turn(step=an_abort_denies_what_may_have_run),
         "a result stands at its own call",
     ),
-    "an abort lets calls run on": (
-        Turn(step=an_abort_lets_calls_run_on),
-        "what runs is cancelled",
-    ),
+    "an abort lets calls run on": (Turn(step=an_abort_lets_calls_run_on), "what runs is cancelled"),
     "a stop loses what was shown": (Turn(step=a_stop_loses_what_was_shown), "shown text stays"),
     "an abort waits for the model": (
         Turn(step=an_abort_waits_for_the_model),
         "an abort ends the turn",
     ),
     "rounds are not counted": (Turn(step=rounds_are_not_counted), "rounds stay in bounds"),
-    "one round too many": (
-        Turn(begin=one_round_too_many),
-        "rounds stay in bounds",
-    ),
+    "one round too many": (Turn(begin=one_round_too_many), "rounds stay in bounds"),
     "a budget of nothing": (Turn(step=a_budget_of_nothing), "the budget is kept"),
     "a budget without end": (Turn(step=a_budget_without_end), "the budget is kept"),
     "a batch is not awaited": (

@@ -82,10 +82,7 @@ def test_an_entry_is_one_line() -> None:
         (b'{"version":2,"entry":{"is":"Noted"}}', "version `2`"),
         (b'{"version":1,"entry":{"is":"Sung"}}', "'Sung' - at `$.is`; restore the data directory"),
         (b'{"version":1,"entry":{"is":"Noted","text":"x"}}', "missing required field"),
-        (
-            b'{"version":1,"entry":{"is":"TurnResumed","at":"noon"}}',
-            "a journal entry is damaged: ",
-        ),
+        (b'{"version":1,"entry":{"is":"TurnResumed","at":"noon"}}', "a journal entry is damaged: "),
     ],
 )
 def test_an_unreadable_entry_says_what_is_wrong(body: bytes, text: str) -> None:

@@ -90,10 +90,7 @@ async def test_what_is_known_is_told_and_not_kept_again(world: World) -> None:
         await talk(house)
         await compact(house, says(f'"ada likes tea"\n{CAT}'), SUMMARY)
         assert '{"known already":"Ada likes tea."}' in world.model.requests[-2].messages[1].content
-        assert [one.text for one in await kept(world)] == [
-            "Ada likes tea.",
-            "Ada has a cat.",
-        ]
+        assert [one.text for one in await kept(world)] == ["Ada likes tea.", "Ada has a cat."]
 
 
 async def test_a_kill_before_the_commit_keeps_neither(world: World) -> None:

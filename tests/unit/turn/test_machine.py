@@ -135,10 +135,7 @@ def test_the_text_of_a_new_attempt_replaces_the_cut_one() -> None:
     again = Progress(limits=LIMITS, requests=2, reasked=True)
     state = run((Thinking(progress=again, shown="half"), ()), signals.RequestSent(request=2))[0]
     stepped = step(state, signals.TextArrived(request=2, text="new"))
-    assert stepped == (
-        Streaming(progress=again, shown="new", fresh=True),
-        (ShowText(text="new"),),
-    )
+    assert stepped == (Streaming(progress=again, shown="new", fresh=True), (ShowText(text="new"),))
 
 
 def test_a_stream_cut_twice_ends_the_turn() -> None:

@@ -21,14 +21,7 @@ from zeroclaw.message import AssistantMessage, Usage
 from zeroclaw.turn import entries
 from zeroclaw.turn.batch import DID_NOT_RUN, MAY_HAVE_RUN
 from zeroclaw.turn.machine import begin, joined, step
-from zeroclaw.turn.signals import (
-    AbortCause,
-    AbortRequested,
-    CancelCalls,
-    Event,
-    Finish,
-    TurnFailed,
-)
+from zeroclaw.turn.signals import AbortCause, AbortRequested, CancelCalls, Event, Finish, TurnFailed
 from zeroclaw.turn.states import Done, DoneReason, Progress, State, Streaming
 
 STOP = AbortRequested(cause="stop", by="Sam")

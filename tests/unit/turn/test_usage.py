@@ -143,10 +143,7 @@ async def test_an_answer_that_fails_after_it_began_is_paid_for(world: World) -> 
     away = ProviderUnreachable("`h:9` can't be reached")
     said = UsageReported(usage=Usage(input_tokens=UNIT, output_tokens=7))
     async with world.running() as house:
-        for answer, took in (
-            ((away,), (0, 0)),
-            ((TextDelta(text="so"), said, away), (1, 7)),
-        ):
+        for answer, took in (((away,), (0, 0)), ((TextDelta(text="so"), said, away), (1, 7))):
             world.model.otherwise(answer)
             await house.say("hello")
             assert await used(house) == took

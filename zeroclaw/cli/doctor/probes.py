@@ -56,9 +56,7 @@ async def probe(config: Path | None, data_dir: Path | None) -> Facts:
     now = SystemClock().now()
     configured, start = await asyncio.to_thread(_configuration, config, data_dir)
     facts = Facts(
-        now=now,
-        version=await asyncio.to_thread(version, "zeroclaw"),
-        is_root=os.geteuid() == 0,
+        now=now, version=await asyncio.to_thread(version, "zeroclaw"), is_root=os.geteuid() == 0
     )
     if start is None:
         why = "not looked at, as the configuration has faults"

@@ -47,12 +47,7 @@ from zeroclaw.cli.options import with_config
 @click.option("--set", "more", multiple=True, metavar="KEY=VALUE", help="Any other key.")
 @click.option("--unchecked", is_flag=True, help="Don't ask the model and the platforms.")
 def command(
-    *,
-    config: Path | None,
-    force: bool,
-    yes: bool,
-    unchecked: bool,
-    **given: object,
+    *, config: Path | None, force: bool, yes: bool, unchecked: bool, **given: object
 ) -> None:
     """Write a first configuration, after a few questions.
 

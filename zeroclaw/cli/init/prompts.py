@@ -65,10 +65,7 @@ class Interview(Value):
         levels = click.Choice(["readonly", "supervised", "full"])
         autonomy = cast("Autonomy", click.prompt("Autonomy", type=levels, default="supervised"))
         answers = Answers(
-            provider=provider,
-            channels=tuple(chosen),
-            operators=tuple(operators),
-            autonomy=autonomy,
+            provider=provider, channels=tuple(chosen), operators=tuple(operators), autonomy=autonomy
         )
         if click.confirm(
             "More questions (language, your name, what tools may reach)?", default=False

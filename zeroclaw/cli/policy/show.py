@@ -14,12 +14,7 @@ from zeroclaw.daemon.config_check import vocabulary_of
 from zeroclaw.gate.conditions import Query, ToolFacts, facts_of
 from zeroclaw.gate.policy import Statement, configured
 from zeroclaw.gate.ruling import Explained
-from zeroclaw.gate.shipped import (
-    BASE,
-    Autonomy,
-    approver_statement,
-    autonomy_statements,
-)
+from zeroclaw.gate.shipped import BASE, Autonomy, approver_statement, autonomy_statements
 from zeroclaw.gate.vocabulary import Vocabulary, actions_today, people_today
 from zeroclaw.value import Value
 

@@ -145,11 +145,7 @@ class Explainer(Value):
             notes.append("without arguments and resources the call counts as touching nothing")
         query = replace(query, resources=touched, arguments=given)
         ruling = rule(
-            query,
-            policy=policy,
-            protected=self.protected,
-            out=asker.out,
-            unresolved=unresolved,
+            query, policy=policy, protected=self.protected, out=asker.out, unresolved=unresolved
         )
         if ruling.decision.effect == "ask":
             notes.append("a grant that holds in the conversation would let it run unasked")

@@ -78,10 +78,7 @@ MODES: dict[WhileBusy, Sentence] = {
 }
 
 
-OFF: dict[Language, frozenset[str]] = {
-    "en": frozenset({"off"}),
-    "de": frozenset({"off", "aus"}),
-}
+OFF: dict[Language, frozenset[str]] = {"en": frozenset({"off"}), "de": frozenset({"off", "aus"})}
 """What ends `/otr`."""
 
 Status = Callable[[ConversationId, Language], Awaitable[str]]
@@ -335,10 +332,7 @@ def _entries(
     # Somebody whom no statement names, in a chat of their own; what is theirs they may always see.
     somebody = Principal(id=f"{channel}:", roles=roles, channel=channel, sender="")
     return tuple(
-        MenuEntry(
-            name=name,
-            does={one: told.does.to(one).replace("`", "") for one in LANGUAGES},
-        )
+        MenuEntry(name=name, does={one: told.does.to(one).replace("`", "") for one in LANGUAGES})
         for name, told in COMMANDS.items()
         if policy.decide(
             Query(principal=somebody, action=f"command:{name}", now=now, direct=True, own=True)

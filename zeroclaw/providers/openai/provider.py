@@ -68,11 +68,7 @@ DRAIN_S = 0.2
 TAKES: tuple[tuple[str, tuple[str, ...], frozenset[FileKind]], ...] = (
     ("api.openai.com", ("gpt-4.1", "gpt-5", "o3", "o4"), frozenset({"images", "files"})),
     ("api.anthropic.com", ("claude-",), frozenset({"images"})),
-    (
-        "generativelanguage.googleapis.com",
-        ("gemini-",),
-        frozenset({"images", "audio"}),
-    ),
+    ("generativelanguage.googleapis.com", ("gemini-",), frozenset({"images", "audio"})),
     ("api.mistral.ai", ("mistral-small", "mistral-medium", "pixtral"), frozenset({"images"})),
 )
 REFUSAL_BYTES = 64 * 1024

@@ -6,13 +6,7 @@ these are the names of OpenRouter and Together, vLLM, Groq, Mistral and LM Studi
 was trained for, which may be more and is not taken; the refusals of older ones say what they serve.
 """
 
-from zeroclaw.json_fields import (
-    is_array,
-    is_object,
-    object_at,
-    parse_bytes,
-    text_at,
-)
+from zeroclaw.json_fields import is_array, is_object, object_at, parse_bytes, text_at
 
 NAMES = (
     "context_length",

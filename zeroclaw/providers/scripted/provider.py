@@ -158,9 +158,7 @@ def _delta(step: Say | Reason, piece: str) -> StreamEvent:
 def _call(step: Call, place: int, messages: tuple[Message, ...]) -> ToolCall:
     """Make a call; without an id of its own it is named by its place, as real servers do."""
     return ToolCall(
-        id=step.id or f"call_{place}",
-        name=step.call,
-        arguments=arguments_text(step, messages),
+        id=step.id or f"call_{place}", name=step.call, arguments=arguments_text(step, messages)
     )
 
 

@@ -13,12 +13,7 @@ from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import StoreUnusable
 from zeroclaw.store import Commit, Fence, Put, Query, Row, RowKind
 from zeroclaw.stores.sqlite import statements
-from zeroclaw.stores.sqlite.files import (
-    FILE_NAME,
-    Opened,
-    has_wal_reset_bug,
-    open_for_writing,
-)
+from zeroclaw.stores.sqlite.files import FILE_NAME, Opened, has_wal_reset_bug, open_for_writing
 from zeroclaw.stores.sqlite.reader import Read, ReaderThread, StoreReads
 from zeroclaw.stores.sqlite.statements import to_microseconds
 from zeroclaw.stores.sqlite.writer import CommitJob, Job, LeaseJob, Writer

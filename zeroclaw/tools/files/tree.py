@@ -51,8 +51,7 @@ class SearchArguments(PathArguments):
         default="*", min_length=1, max_length=200, description="Of files, such as `*.py`."
     )
     regex: bool = Field(
-        default=False,
-        description=r"In RE2's syntax; \d \w \b know ASCII, \pL is any letter.",
+        default=False, description=r"In RE2's syntax; \d \w \b know ASCII, \pL is any letter."
     )
     ignore_case: bool = False
     max_results: int = Field(default=100, ge=1, le=1000)

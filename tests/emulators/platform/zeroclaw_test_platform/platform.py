@@ -20,14 +20,7 @@ from zeroclaw_test_platform.desk import Answer, Call, Desk
 from zeroclaw_test_platform.event import Event
 from zeroclaw_test_platform.faults import Fault, Hang, Lose
 from zeroclaw_test_platform.plans import Planned, fault_of
-from zeroclaw_test_platform.wire import (
-    LONGEST_LINE,
-    Json,
-    Op,
-    line,
-    read,
-    text_of,
-)
+from zeroclaw_test_platform.wire import LONGEST_LINE, Json, Op, line, read, text_of
 
 PATIENCE_S = 40.0
 """Less than a test's own time limit, so that what was waited for is told."""

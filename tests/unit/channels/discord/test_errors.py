@@ -4,13 +4,7 @@ import json
 
 import pytest
 
-from channels.discord.errors import (
-    NotThere,
-    ThreadExists,
-    TokenRefused,
-    closed,
-    refused,
-)
+from channels.discord.errors import NotThere, ThreadExists, TokenRefused, closed, refused
 from zeroclaw import (
     ChannelRejected,
     ChannelUnauthorized,

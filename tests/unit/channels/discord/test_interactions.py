@@ -187,10 +187,7 @@ async def test_slash_commands_and_questions_are_taken_and_a_question_is_shown() 
         "content": "> what\n> \\*is\\* \\@everyone?",
         "allowed_mentions": {"parse": []},
     }
-    assert rig.said() == [
-        Command(name="tool", rest="shell {}"),
-        Said(text="what\n*is* @everyone?"),
-    ]
+    assert rig.said() == [Command(name="tool", rest="shell {}"), Said(text="what\n*is* @everyone?")]
     assert [one.address.direct for one in rig.desk.stored] == [False, True]
 
 

@@ -5,13 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from channels._remote.limits import cut, units
-from channels.discord.render import (
-    MOST_UNITS,
-    escaped,
-    markdown,
-    measure,
-    plainly,
-)
+from channels.discord.render import MOST_UNITS, escaped, markdown, measure, plainly
 
 
 def body(text: str) -> str:

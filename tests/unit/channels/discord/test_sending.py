@@ -300,11 +300,7 @@ async def test_a_draft_that_nobody_recorded_is_found_and_becomes_the_whole_answe
 
 @pytest.mark.parametrize(
     ("status", "code", "kind"),
-    [
-        (404, 10008, ChannelUnavailable),
-        (400, 50035, DeliveryUnknown),
-        (500, 0, ChannelUnavailable),
-    ],
+    [(404, 10008, ChannelUnavailable), (400, 50035, DeliveryUnknown), (500, 0, ChannelUnavailable)],
 )
 async def test_a_draft_that_can_not_be_changed_says_what_to_do(
     status: int, code: int, kind: type[Exception]

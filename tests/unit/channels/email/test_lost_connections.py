@@ -17,12 +17,7 @@ from channels.email import decode, imap
 from channels.email.adapter import EmailChannel
 from channels.email.emulator.servers import START_S
 from tests.contract.channel_suite import Desk, noting
-from tests.contract.email_harness import (
-    EmailPlace,
-    email_context,
-    email_placed,
-    email_settings,
-)
+from tests.contract.email_harness import EmailPlace, email_context, email_placed, email_settings
 from tests.emulators.mail.relay import Moment, relayed
 from tests.fakes.manual_clock import ManualClock, VirtualTimeLoop
 from zeroclaw import Attachment, ChannelRejected, ChannelUnavailable, Said

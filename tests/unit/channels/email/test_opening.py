@@ -33,11 +33,7 @@ BY_TOKEN: dict[str, object] = {
     "client_id": "zero",
     "refresh_token": {"env": "MAIL_REFRESH_TOKEN"},
 }
-WRONG_BY_TOKEN: dict[str, object] = {
-    "client_id": "",
-    "refresh_token": None,
-    "token_url": "",
-}
+WRONG_BY_TOKEN: dict[str, object] = {"client_id": "", "refresh_token": None, "token_url": ""}
 UNSAFE = ("http://a.example/token", "https://", "file:///token", "a.example")
 
 

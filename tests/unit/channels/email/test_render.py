@@ -256,10 +256,7 @@ def test_no_answer_becomes_the_box_of_true_marks(pieces: list[str]) -> None:
 
 def test_a_card_shows_the_whole_call_and_links() -> None:
     shown = render.card(
-        CARD,
-        id="zc..0123@zero.test",
-        to="ann@a.example",
-        me=me_with(address="bot+x@zero.test"),
+        CARD, id="zc..0123@zero.test", to="ann@a.example", me=me_with(address="bot+x@zero.test")
     )
     for piece in (
         "3. shell: run </pre><script>",

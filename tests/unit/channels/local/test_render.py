@@ -18,16 +18,7 @@ from channels._local.render import (
     told,
 )
 from tests.fakes.manual_clock import EPOCH
-from zeroclaw import (
-    ApprovalId,
-    Card,
-    CardCall,
-    Ending,
-    Outcome,
-    Outgoing,
-    Rendered,
-    TranscriptItem,
-)
+from zeroclaw import ApprovalId, Card, CardCall, Ending, Outcome, Outgoing, Rendered, TranscriptItem
 from zeroclaw.value import replace
 
 CALL = CardCall(

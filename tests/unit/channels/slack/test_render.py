@@ -10,14 +10,7 @@ from hypothesis import strategies as st
 from channels.slack import cards, decode, render
 from tests.contract.channel_words import APPROVED, CARD, DENIED, call
 from tests.fakes.manual_clock import EPOCH
-from zeroclaw import (
-    Address,
-    ApprovalId,
-    CheckedReceipt,
-    MessageRef,
-    Outcome,
-    replace,
-)
+from zeroclaw import Address, ApprovalId, CheckedReceipt, MessageRef, Outcome, replace
 
 OPEN = Outcome(card=CARD, endings=())
 

@@ -75,12 +75,7 @@ def test_what_the_runtime_marks_as_code_is_shown_as_code() -> None:
         )
         for mark in view.marks[1:]
     ]
-    assert marked == [
-        ("bold", "shell"),
-        ("code", "ls 😀"),
-        ("pre", "echo `date`"),
-        ("code", "a.b"),
-    ]
+    assert marked == [("bold", "shell"), ("code", "ls 😀"), ("pre", "echo `date`"), ("code", "a.b")]
     assert "run ls 😀, not `this\n" in view.text
 
 

@@ -14,13 +14,7 @@ from channels.telegram.messages import Messages
 from channels.telegram.styled import Styled
 from tests.contract.loopback_harness import no_log
 from tests.fakes.hang_up import heard, saying
-from zeroclaw import (
-    Address,
-    ChannelRejected,
-    ChannelUnavailable,
-    DeliveryUnknown,
-    SecretReference,
-)
+from zeroclaw import Address, ChannelRejected, ChannelUnavailable, DeliveryUnknown, SecretReference
 
 # All open real sockets.
 pytestmark = pytest.mark.slow

@@ -199,10 +199,7 @@ POLL = {"question": "run it?", "options": [{"text": "yes"}]}
         ({"text": "well?", "reply_to_message": {"from": BOB, "text": "run it"}}, "well?"),
         ({"text": "well?", "reply_to_message": {"from": BOT, "text": "run it"}}, "well?"),
         ({"text": "well?", "quote": {"text": "run it"}}, "well?"),
-        (
-            {"text": "well?", "external_reply": {"origin": {}}, "quote": {"text": "run it"}},
-            "well?",
-        ),
+        ({"text": "well?", "external_reply": {"origin": {}}, "quote": {"text": "run it"}}, "well?"),
         ({"text": "run it", "forward_origin": {"type": "user", "sender_user": BOB}}, ""),
         ({"text": "run it", "via_bot": {"id": 9, "is_bot": True}}, ""),
         (

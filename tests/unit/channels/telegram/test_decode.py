@@ -7,15 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from channels.telegram import cards
-from channels.telegram.decode import (
-    Me,
-    Passed,
-    Taken,
-    chat_of,
-    decoded,
-    newest_message,
-    update_id,
-)
+from channels.telegram.decode import Me, Passed, Taken, chat_of, decoded, newest_message, update_id
 from tests.unit.channels.telegram.updates import (
     ANN,
     ANNS_CHAT,

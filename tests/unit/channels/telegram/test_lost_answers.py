@@ -10,13 +10,7 @@ from tests.contract.channel_suite import Desk, receiving
 from tests.contract.channel_words import CARD, NONE, looked, outgoing_file
 from tests.unit.channels.telegram.losing import begun, lost, unknown
 from tests.unit.channels.telegram.stage import stage
-from zeroclaw import (
-    ChannelUnavailable,
-    DeliveryUnknown,
-    MessageRef,
-    NotSupported,
-    RateLimited,
-)
+from zeroclaw import ChannelUnavailable, DeliveryUnknown, MessageRef, NotSupported, RateLimited
 
 # All open real sockets.
 pytestmark = pytest.mark.slow

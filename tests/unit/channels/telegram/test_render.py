@@ -97,13 +97,7 @@ NESTED = r"\sqrt{" * 60 + "x" + "}" * 60
 
 @pytest.mark.parametrize(
     "formula",
-    [
-        f"${NESTED}$",
-        rf"\({NESTED}\)",
-        rf"\[{NESTED}\]",
-        "$$" + r"\frac{" * 60 + "$$",
-        "$$" * 2_000,
-    ],
+    [f"${NESTED}$", rf"\({NESTED}\)", rf"\[{NESTED}\]", "$$" + r"\frac{" * 60 + "$$", "$$" * 2_000],
 )
 def test_a_formula_is_shown_as_it_was_written(formula: str) -> None:
     """The library's own reading of one doubles its time with each root in a root (P9)."""

@@ -12,13 +12,7 @@ from channels._remote.fields import Json
 from channels.telegram.account import Account
 from channels.telegram.lookup import Numbers
 from channels.telegram.updates import Intake
-from channels.telegram.webhook import (
-    FIRST_LOOK_S,
-    LOOK_S,
-    Webhook,
-    deliveries,
-    secret,
-)
+from channels.telegram.webhook import FIRST_LOOK_S, LOOK_S, Webhook, deliveries, secret
 from tests.contract.channel_suite import Desk
 from tests.contract.loopback_harness import NoMount
 from tests.contract.telegram_harness import SETTINGS
@@ -296,10 +290,7 @@ async def test_calls_that_fail_are_logged_once_each_and_put_right_where_that_hel
 
     await watching(rig, deeds, looks=4)
     assert rig.log.seen == [
-        (
-            "webhook_not_delivered",
-            {"why": "Connection refused", "waiting": 3, "level": "error"},
-        ),
+        ("webhook_not_delivered", {"why": "Connection refused", "waiting": 3, "level": "error"}),
         ("webhook_not_delivered", {"why": "502 Bad Gateway", "waiting": 0, "level": "info"}),
     ]
     assert len(rig.telegram.set) == 2

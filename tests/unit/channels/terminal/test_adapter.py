@@ -168,13 +168,7 @@ def outgoing(
 
 def item(text: str, *, draft: bool = False, key: str = "k1", cursor: str = "c1") -> TranscriptItem:
     return TranscriptItem(
-        cursor=cursor,
-        kind="bot",
-        key=key,
-        ref=key,
-        text=text,
-        at=ManualClock().now(),
-        draft=draft,
+        cursor=cursor, kind="bot", key=key, ref=key, text=text, at=ManualClock().now(), draft=draft
     )
 
 

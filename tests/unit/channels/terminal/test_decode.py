@@ -6,15 +6,7 @@ import pytest
 
 from channels._local.decode import Refused, envelope
 from channels.terminal.decode import Hello, line
-from zeroclaw import (
-    Address,
-    ApprovalId,
-    Envelope,
-    MessageRef,
-    Pressed,
-    Said,
-    Sender,
-)
+from zeroclaw import Address, ApprovalId, Envelope, MessageRef, Pressed, Said, Sender
 
 HERE = Address(channel="terminal", account="local", chat="operator", direct=True)
 ME = Sender(id="operator", verified=True, display="operator")
@@ -31,11 +23,7 @@ def event(written: Mapping[str, object]) -> Envelope | Refused:
 def test_a_message_keeps_its_text_and_its_id() -> None:
     """The client's id is the dedup key, so that a line that is written again counts once."""
     assert event({"type": "say", "id": KEY, "text": " hi\nyou "}) == Envelope(
-        address=HERE,
-        sender=ME,
-        dedup=(f"say/{KEY}",),
-        body=Said(text=" hi\nyou "),
-        message=KEY,
+        address=HERE, sender=ME, dedup=(f"say/{KEY}",), body=Said(text=" hi\nyou "), message=KEY
     )
 
 
@@ -74,10 +62,7 @@ def test_a_hello_names_a_cursor() -> None:
             {"type": "hello", "after": 3},
             Refused(id="", why="after: input should be a valid string"),
         ),
-        (
-            {"type": "say", "id": KEY, "text": " \n"},
-            Refused(id=KEY, why="the message is empty"),
-        ),
+        ({"type": "say", "id": KEY, "text": " \n"}, Refused(id=KEY, why="the message is empty")),
         (
             {"type": "say", "id": KEY, "text": "x", "more": 1},
             Refused(id=KEY, why="more: extra inputs are not permitted"),

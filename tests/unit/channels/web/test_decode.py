@@ -29,11 +29,7 @@ def answer(body: bytes) -> Envelope | Refused:
 
 def test_a_message_is_from_the_operator_under_the_pages_own_id() -> None:
     assert message(body(text=" hello\n")) == Envelope(
-        address=HERE,
-        sender=ME,
-        dedup=(f"message/{KEY}",),
-        body=Said(text=" hello\n"),
-        message=KEY,
+        address=HERE, sender=ME, dedup=(f"message/{KEY}",), body=Said(text=" hello\n"), message=KEY
     )
 
 

@@ -7,15 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channels._local.render import (
-    Event,
-    Gone,
-    Typing,
-    file,
-    is_news,
-    person,
-    told,
-)
+from channels._local.render import Event, Gone, Typing, file, is_news, person, told
 from channels.web import render
 from channels.web.render import frame
 from tests.fakes.manual_clock import EPOCH
@@ -144,8 +136,7 @@ def test_no_text_breaks_the_stream(text: str) -> None:
 
 def test_a_snapshot_holds_all_that_stands_and_a_trouble_says_why() -> None:
     _, heard = feed(
-        SseState(),
-        render.snapshot_frame("title", [MINE, ASKED], 3) + render.trouble_frame("why"),
+        SseState(), render.snapshot_frame("title", [MINE, ASKED], 3) + render.trouble_frame("why")
     )
     assert [event.name for event in heard] == ["snapshot", "trouble"]
     snapshot = json.loads(heard[0].data)

@@ -17,15 +17,7 @@ from tests.contract.loopback_harness import NoMount
 from tests.contract.web_harness import Transcript, local_listener, no_log, web_context
 from tests.fakes.manual_clock import ManualClock
 from tests.fakes.web_page import following, visiting
-from zeroclaw import (
-    Address,
-    Attachment,
-    Channel,
-    ChannelContext,
-    ChannelRejected,
-    Said,
-    replace,
-)
+from zeroclaw import Address, Attachment, Channel, ChannelContext, ChannelRejected, Said, replace
 from zeroclaw.channel import on_record
 from zeroclaw.errors import StoreUnusable
 

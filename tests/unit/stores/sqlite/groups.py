@@ -11,15 +11,7 @@ from threading import Event
 from tests.fakes.manual_clock import EPOCH, ManualClock
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import StoreRefused, StoreUnusable
-from zeroclaw.store import (
-    Claim,
-    Commit,
-    DurablePoint,
-    Put,
-    Query,
-    RowKind,
-    Write,
-)
+from zeroclaw.store import Claim, Commit, DurablePoint, Put, Query, RowKind, Write
 from zeroclaw.stores.sqlite import SqliteStore, open_store
 from zeroclaw.stores.sqlite.files import Opened, open_for_writing
 
@@ -61,10 +53,7 @@ class Gate:
 
 
 async def grouped(
-    directory: Path,
-    *commits: Commit,
-    full: bool = False,
-    said: Callable[[str], None] | None = None,
+    directory: Path, *commits: Commit, full: bool = False, said: Callable[[str], None] | None = None
 ) -> list[Exception | None]:
     """Commit all of these in one group; returns how each ended.
 

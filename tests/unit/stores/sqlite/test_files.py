@@ -214,8 +214,7 @@ def test_what_was_refused_lets_go_of_the_directory(tmp_path: Path) -> None:
 
 STEPS = (
     Migration(
-        number=1,
-        sql="CREATE TABLE boot (epoch INTEGER NOT NULL); INSERT INTO boot VALUES (0);",
+        number=1, sql="CREATE TABLE boot (epoch INTEGER NOT NULL); INSERT INTO boot VALUES (0);"
     ),
     Migration(number=2, sql="CREATE TABLE second (a);"),
     Migration(number=3, sql="CREATE TABLE third (a); INSERT INTO third VALUES (3);"),

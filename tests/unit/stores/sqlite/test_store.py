@@ -21,15 +21,7 @@ from tests.unit.stores.sqlite.groups import (
     names,
 )
 from zeroclaw.errors import AlreadyClaimed, Conflict, StoreUnusable
-from zeroclaw.store import (
-    Claim,
-    Commit,
-    DropBlob,
-    DurablePoint,
-    PutBlob,
-    Query,
-    RowKind,
-)
+from zeroclaw.store import Claim, Commit, DropBlob, DurablePoint, PutBlob, Query, RowKind
 from zeroclaw.stores.sqlite import open_store
 from zeroclaw.stores.sqlite.files import FILE_NAME, open_for_writing
 from zeroclaw.stores.sqlite.schema import shipped

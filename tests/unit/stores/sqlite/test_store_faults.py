@@ -21,17 +21,7 @@ from tests.unit.stores.sqlite.groups import (
     impatient,
 )
 from zeroclaw.errors import StoreRefused, StoreUnusable
-from zeroclaw.store import (
-    Append,
-    Commit,
-    Delete,
-    DurablePoint,
-    LogKind,
-    Query,
-    Row,
-    RowKind,
-    Write,
-)
+from zeroclaw.store import Append, Commit, Delete, DurablePoint, LogKind, Query, Row, RowKind, Write
 from zeroclaw.stores.sqlite import open_store, statements
 from zeroclaw.stores.sqlite.files import FILE_NAME
 from zeroclaw.stores.sqlite.reader import NEAR_STEPS, READS_IN_A_ROW

@@ -98,12 +98,7 @@ def test_a_list_of_marks_is_checked(value: object, why: str) -> None:
 def test_a_mark_keeps_what_belongs_to_it() -> None:
     value = {"type": "text_link", "offset": 0, "length": 1, "url": "http://x.org/", "else": 1}
     (one,) = from_list([value])
-    assert one.to_json() == {
-        "type": "text_link",
-        "offset": 0,
-        "length": 1,
-        "url": "http://x.org/",
-    }
+    assert one.to_json() == {"type": "text_link", "offset": 0, "length": 1, "url": "http://x.org/"}
 
 
 @pytest.mark.parametrize(
