@@ -14,6 +14,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from telegram import Bot, Update
 from telegram.request import BaseRequest, RequestData
 
+from tests.bench.floor_model import asking, by_httpx, open_session
 from tests.bench.floor_parts import CONNECTIONS, Ask, Floor
 
 POLL_S = 25
@@ -51,25 +52,16 @@ def _text(update: Update) -> str:
 
 @asynccontextmanager
 async def _on_httpx(url: str, token: str, model: str) -> AsyncGenerator[tuple[Bot, Ask]]:
-    import httpx
     from telegram.request import HTTPXRequest
 
-    async def ask(body: Mapping[str, object]) -> AsyncGenerator[str]:
-        async with client.stream("POST", f"{model}/chat/completions", json=body) as came:
-            async for line in came.aiter_lines():
-                yield line
-
-    limits = httpx.Limits(max_connections=CONNECTIONS)
     sending = HTTPXRequest(connection_pool_size=CONNECTIONS)
     bot = Bot(token, base_url=f"{url}/bot", request=sending, get_updates_request=HTTPXRequest())
-    async with bot, httpx.AsyncClient(limits=limits, timeout=60) as client:
+    async with bot, by_httpx(model) as ask:
         yield bot, ask
 
 
 @asynccontextmanager
 async def _on_aiohttp(url: str, token: str, model: str) -> AsyncGenerator[tuple[Bot, Ask]]:
-    from tests.bench.floor_model import asking, open_session
-
     class Request(BaseRequest):
         @property
         def read_timeout(self) -> float | None:

@@ -1,8 +1,9 @@
 """The floors of Discord, Slack and e-mail; what a floor is, `tests.bench.floor_parts` tells.
 
-Each is the SDK of its platform as its first page of documentation shows it.
+Each is the SDK of its platform as its first page of documentation shows it. There are two of each,
+which ask the model by httpx, as Telegram's does, or by aiohttp, as the daemon does.
 
-Run as `python -m tests.bench.floors PLATFORM WHERE… MODEL DATABASE`, where WHERE is as
+Run as `python -m tests.bench.floors PLATFORM CLIENT WHERE… MODEL DATABASE`, where WHERE is as
 `tests.bench.platform_process` says it.
 """
 
@@ -15,7 +16,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from tests.bench.floor_model import asking, open_session
+from tests.bench.floor_model import CLIENTS
 from tests.bench.floor_parts import Floor
 
 
@@ -129,11 +130,11 @@ FLOORS: Mapping[str, Callable[..., Awaitable[None]]] = {
 }
 
 
-async def _main(platform: str, *where: str) -> None:
+async def _main(platform: str, client: str, *where: str) -> None:
     *told, model, path = where
-    async with open_session() as session:
+    async with CLIENTS[client](model) as ask:
         print("ready", flush=True)
-        await FLOORS[platform](Floor(asking(session, model), path), *told)
+        await FLOORS[platform](Floor(ask, path), *told)
 
 
 if __name__ == "__main__":
