@@ -1,7 +1,7 @@
-"""The tools, and what they are made of.
+"""The built-in tools and the parts they share.
 
-A `ModelTool` stands between a pydantic model and the contract's plain arguments; `readable` and
-`quoted` make text out of bytes and names that may hold anything.
+A `ModelTool` translates between a pydantic model and the contract's plain arguments. `readable` and
+`quoted` turn arbitrary bytes and names into text.
 """
 
 import re
@@ -21,19 +21,19 @@ from zeroclaw.value import Value
 Model = TypeVar("Model", bound=BaseModel)
 
 
-_DESCRIBED_BYTES = 16  # enough to know most formats by
+_DESCRIBED_BYTES = 16  # enough to recognise most formats
 
 
 class ToolArguments(BaseModel):
-    """What a tool takes; unknown keys are faults, and so is a NUL in any text."""
+    """Base of all tool arguments; unknown keys and NUL characters are faults."""
 
-    # Built by the first call: with its schema each takes two milliseconds of every start.
+    # Deferred to the first call: building each schema adds 2 ms to every start.
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     @field_validator("*", mode="after")
     @classmethod
     def _without_nul(cls, value: object) -> object:
-        # It ends a string for the kernel, so it may hide what follows; no text needs one.
+        # The kernel ends a string at NUL, so one may hide what follows. No text needs it.
         if isinstance(value, str) and "\0" in value:
             message = "must not hold a NUL character"
             raise ValueError(message)
@@ -41,7 +41,7 @@ class ToolArguments(BaseModel):
 
 
 class _Made(BaseModel):
-    """The part of a generated schema that is used."""
+    """The parts of a generated schema that we use."""
 
     model_config = ConfigDict(defer_build=True)
 
@@ -54,13 +54,13 @@ _LARGE = 100_000
 
 
 class ModelSchema(Mapping[str, object]):
-    """The JSON Schema of a flat model, without what only costs tokens; made when it is first read.
+    """The JSON Schema of a flat model, generated on first read and trimmed to save tokens.
 
-    Those are titles, and bounds that no honest call comes near: `check` refuses what is beyond them.
+    It leaves out titles, and bounds that no honest call comes near: `check` still enforces them.
     """
 
     def __init__(self, model: type[BaseModel]) -> None:
-        """Make nothing yet."""
+        """Store the model; nothing is generated yet."""
         self._model = model
 
     def __getitem__(self, key: str) -> object:
@@ -73,7 +73,7 @@ class ModelSchema(Mapping[str, object]):
         return len(self._made)
 
     def keys(self) -> KeysView[str]:
-        """Return the names at once: `dict` asks for them, for each tool in each turn."""
+        """Return the keys without iterating: `dict` asks for them, per tool and turn."""
         return self._made.keys()
 
     @cached_property
@@ -97,10 +97,10 @@ def _costs_only(key: str, value: object) -> bool:
 
 
 def parse(model: type[Model], arguments: Arguments) -> Model:
-    """Return the arguments, typed.
+    """Return the arguments as an instance of the model.
 
     Raises:
-        ToolArgumentsInvalid: With every fault, none of which repeats a value.
+        ToolArgumentsInvalid: With every fault; none repeats a value.
     """
     try:
         return model.model_validate(dict(arguments))
@@ -111,20 +111,21 @@ def parse(model: type[Model], arguments: Arguments) -> Model:
 
 
 def dump(model: BaseModel) -> Arguments:
-    """Return typed arguments as plain values again, defaults filled in."""
+    """Return typed arguments as plain values, with defaults filled in."""
     return model.model_dump()
 
 
 class ModelTool(Value, Generic[Model]):
-    """A tool made of a model of its arguments, and of what is done with them.
+    """A tool built from a pydantic model of its arguments and a few functions.
 
     Attributes:
-        spec: What it declares.
-        model: Its arguments.
-        line: What a call would do, for people.
-        reach: What a call would touch, see `Tool.resources`.
-        work: Does it, see `Tool.run`.
-        settled: Fills in and refuses what depends on settings; twice changes nothing more.
+        spec: The tool's declaration.
+        model: The model of its arguments.
+        line: Describes a call for people.
+        reach: Returns the resources of a call, see `Tool.resources`.
+        work: Runs a call, see `Tool.run`.
+        settled: Applies the settings to parsed arguments: fills in defaults, refuses bad values.
+            Must be idempotent.
     """
 
     spec: ToolSpec
@@ -139,15 +140,15 @@ class ModelTool(Value, Generic[Model]):
         return dump(self._asked(arguments))
 
     def describe(self, arguments: Arguments) -> Localized:
-        """Return what the call would do."""
+        """Return one line about what the call would do."""
         return self.line(parse(self.model, arguments))
 
     async def resources(self, arguments: Arguments, context: ToolContext) -> tuple[str, ...]:
-        """Return what the call would touch."""
+        """Return the resources that the call would touch."""
         return await self.reach(self._asked(arguments), context)
 
     async def run(self, arguments: Arguments, context: ToolContext) -> ToolOutput:
-        """Do it."""
+        """Run the call."""
         return await self.work(self._asked(arguments), context)
 
     def _asked(self, arguments: Arguments) -> Model:
@@ -155,12 +156,12 @@ class ModelTool(Value, Generic[Model]):
 
 
 class Readable(Value):
-    """Bytes made readable.
+    """Bytes as readable text.
 
     Attributes:
-        text: The text, or a line that describes data that is none.
-        is_text: It is the text.
-        bad_bytes: How many places were not UTF-8; each is shown as U+FFFD.
+        text: The text, or one line that describes binary data.
+        is_text: Whether the bytes were text.
+        bad_bytes: Number of places that were not UTF-8; each is shown as U+FFFD.
     """
 
     text: str
@@ -169,16 +170,16 @@ class Readable(Value):
 
 
 def is_binary(data: bytes) -> bool:
-    """Tell data from text by its first 8 KiB: text has no NUL and is nearly all UTF-8."""
+    """Whether the first 8 KiB look binary: they hold a NUL, or too much that is not UTF-8."""
     sample = data[:8192]
     if b"\0" in sample:
         return True
-    # A mojibake letter or two is still text; one broken place in ten is not.
+    # A mojibake letter or two is still text; one bad place in ten bytes is not.
     return sample.decode("utf-8", "replace").count("\ufffd") * 10 > len(sample)
 
 
 def readable(data: bytes) -> Readable:
-    """Turn bytes into text, or into a description when they are none."""
+    """Decode bytes as text, or describe them if they are binary."""
     if is_binary(data):
         return Readable(text=described(data, len(data)), is_text=False)
     text = data.decode("utf-8", "replace")
@@ -187,24 +188,24 @@ def readable(data: bytes) -> Readable:
 
 
 def described(start: bytes, size_bytes: int) -> str:
-    """Return the line that stands for data, by its size and its first bytes."""
+    """Return a one-line description of binary data: its size and its first bytes."""
     more = " …" if size_bytes > _DESCRIBED_BYTES else ""
     size = counted(size_bytes, "byte")
     return f"[{size} of data, not text: {start[:_DESCRIBED_BYTES].hex(' ')}{more}]"
 
 
-# CSI and OSC sequences and two-character escapes (ECMA-48), then what is left of C0 and C1.
+# CSI and OSC sequences and two-character escapes (ECMA-48), then the remaining C0 and C1 controls.
 _ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]{0,2000}(?:\x07|\x1b\\)|\x1b[ -~]")
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def without_controls(text: str) -> str:
-    """Drop what moves a cursor or colours a letter; lines end in one newline."""
+    """Remove terminal escapes and control characters; normalise line ends to newlines."""
     return _CONTROLS.sub("", _ESCAPES.sub("", text.replace("\r\n", "\n").replace("\r", "\n")))
 
 
 def quoted(text: str, *, limit_chars: int = 200) -> str:
-    """Return text that others chose in backticks, on one line and not too long."""
+    """Return untrusted text in backticks, on one line, escaped and capped."""
     seen = escape_invisible(text).replace("`", "'")
     line = "".join(letter if letter.isprintable() else " " for letter in seen)
     cut = line if len(line) <= limit_chars else f"{line[:limit_chars]}…"
@@ -212,7 +213,7 @@ def quoted(text: str, *, limit_chars: int = 200) -> str:
 
 
 def fenced(text: str) -> str:
-    """Return a text in a code fence that nothing in it can close."""
+    """Return text in a code fence that it cannot close."""
     fence = "```"
     while fence in text:
         fence += "`"
@@ -220,7 +221,7 @@ def fenced(text: str) -> str:
 
 
 def counted(count: int, one: str) -> str:
-    """Return a number and what it counts: `1 byte`, `1,200 bytes`."""
+    """Return a count with its noun: `1 byte`, `1,200 bytes`."""
     return f"{count:,} {one}" if count == 1 else f"{count:,} {one}s"
 
 

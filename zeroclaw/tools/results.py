@@ -1,9 +1,8 @@
-"""The tool that reads on in a result that was too long: `read_result`.
+"""The tool that reads more of a result that was cut: `read_result`.
 
-A result that was cut names the id of its whole text, and so does the line that stands for an old one.
-Only results of the same conversation can be
-read; an id of another one looks as if it didn't exist. The call's only resource is
-`results:<conversation>`.
+A result that was cut names the id of its whole text, and so does the line that replaces an old
+result. Only results of the same conversation can be read; an id of another one looks as if it
+didn't exist. The call's only resource is `results:<conversation>`.
 """
 
 import re
@@ -20,31 +19,31 @@ from zeroclaw.tool import Tool, ToolContext, ToolOutput, ToolSpec
 from zeroclaw.tools import ModelSchema, ModelTool, ToolArguments, counted, quoted
 
 NAME = "read_result"
-"""What the tool is called; the runtime names it where it cuts a result."""
+"""Name of the tool; the runtime mentions it where it cuts a result."""
 
 _TIMEOUT_S = 30.0
-_AROUND_CHARS = 400  # shown on each side of a word, however long its line is
-_HEAD_CHARS = 300  # of an answer, beside the piece itself
+_AROUND_CHARS = 400  # shown on each side of a match, however long its line is
+_HEAD_CHARS = 300  # reserved in an answer for all but the piece itself
 
 
 class ResultsStore(Protocol):
-    """Where whole results are kept; handed in by whoever has a store."""
+    """Stores whole results; injected."""
 
     async def has(self, conversation: ConversationId, name: str, /) -> bool:
-        """Tell whether a result of this conversation is called so, its text kept or gone."""
+        """Whether this conversation has a result of this name, even if its text is gone."""
         ...
 
     async def text(self, conversation: ConversationId, name: str, /) -> str | None:
-        """Return the whole text, None when it was never kept or is gone."""
+        """Return the whole text; None if it was never kept or is gone."""
         ...
 
     async def is_trusted(self, conversation: ConversationId, name: str, /) -> bool:
-        """Tell whether its text was known to hold no untrusted text when it was kept."""
+        """Whether the text was known to be free of untrusted text when it was kept."""
         ...
 
 
 class ReadArguments(ToolArguments):
-    """What `read_result` takes."""
+    """Arguments of `read_result`."""
 
     id: str = Field(min_length=1, max_length=200, description="As the result names it.")
     offset: int = Field(default=0, ge=0, le=1_000_000_000, description="In characters.")
@@ -56,7 +55,7 @@ class ReadArguments(ToolArguments):
 def tools(
     store: ResultsStore, answer_chars: Callable[[], int] = lambda: 20_000
 ) -> tuple[Tool, ...]:
-    """Return the tool; one answer has `answer_chars`, by now: the runtime cuts longer ones again."""
+    """Return the tool; `answer_chars` returns the current cap, beyond which the runtime cuts."""
     spec = ToolSpec(
         name=NAME,
         description="Read on in an earlier result of this conversation that was cut or left out.",
@@ -70,7 +69,7 @@ def tools(
     def settled(asked: ReadArguments) -> ReadArguments:
         most = answer_chars() - _HEAD_CHARS
         if asked.limit > most:
-            # It would be cut again.
+            # The runtime would cut it again.
             raise ToolArgumentsInvalid((f"limit: must be at most {most}",))
         return asked.model_copy(update={"limit": asked.limit or most})
 
@@ -108,7 +107,7 @@ async def _reach(asked: ReadArguments, context: ToolContext) -> tuple[str, ...]:
 
 
 def piece(text: str, asked: ReadArguments) -> str:
-    """Return a piece, and how to read on."""
+    """Return a piece of the text, and how to read on."""
     end = min(asked.offset + asked.limit, len(text))
     more = f"; read on with offset {end}" if end < len(text) else "; this is the end"
     head = f"characters {asked.offset} to {end} of {len(text)}{more}"
@@ -116,13 +115,13 @@ def piece(text: str, asked: ReadArguments) -> str:
 
 
 def found(text: str, asked: ReadArguments) -> str:
-    """Return the places of a word, each with its offset and the lines around it, case aside."""
+    """Return each match of the word with its offset and the lines around it, ignoring case."""
     shown: list[str] = []
     left = asked.limit
     for start, end, at in _places(text, asked):
         line = f"[offset {at}]\n{text[start:end]}"
         left -= len(line) + 1
-        # The first is shown, if only its beginning, so that every call gets somewhere.
+        # Always show the first match, cut if necessary, so that every call makes progress.
         if shown and left < 0:
             shown.append(f"[there is more; go on with offset {at}]")
             break
@@ -134,9 +133,9 @@ def found(text: str, asked: ReadArguments) -> str:
 
 
 def _places(text: str, asked: ReadArguments) -> Iterator[tuple[int, int, int]]:
-    """Yield where to cut around each place of the word, and where the word stands.
+    """Yield start and end of the excerpt around each match, and the offset of the match.
 
-    What one cut shows is not shown again by the next.
+    Excerpts don't overlap.
     """
     shown_to = asked.offset
     for match in re.finditer(re.escape(asked.word), text[asked.offset :], re.IGNORECASE):
@@ -150,7 +149,7 @@ def _places(text: str, asked: ReadArguments) -> Iterator[tuple[int, int, int]]:
 
 
 def _lines_before(text: str, at: int, lines: int) -> int:
-    """Return where the line begins that is so many lines before this place, if that is near."""
+    """Return where the line `lines` before `at` begins, or `_AROUND_CHARS` back if that is nearer."""
     nearest = max(at - _AROUND_CHARS, 0)
     for _ in range(lines + 1):
         at = text.rfind("\n", nearest, at)
@@ -160,7 +159,7 @@ def _lines_before(text: str, at: int, lines: int) -> int:
 
 
 def _lines_after(text: str, at: int, lines: int) -> int:
-    """Return where the line ends that is so many lines after this place, if that is near."""
+    """Return where the line `lines` after `at` ends, or `_AROUND_CHARS` on if that is nearer."""
     farthest = min(at + _AROUND_CHARS, len(text))
     at -= 1
     for _ in range(lines + 1):

@@ -1,9 +1,9 @@
 """The tool that runs a command in the sandbox.
 
-Its resources are what the sandbox grants, never what the text of a command seems to say. Where no
-sandbox works the tool is not offered, unless the settings say `without_sandbox = "ask"`: then it
-declares no effects, which counts as everything and is asked about whatever the autonomy, and its
-only resource is `sandbox:none`, which no statement about `sandbox:workspace` allows.
+Its resources are what the sandbox grants, never what the text of the command seems to say. Without
+a working sandbox the tool is not offered, unless the settings say `without_sandbox = "ask"`. Then
+it declares no effects, which counts as all of them and asks for every command at any autonomy. Its
+only resource is then `sandbox:none`, which no statement about `sandbox:workspace` allows.
 """
 
 import asyncio
@@ -33,10 +33,10 @@ from zeroclaw.tools import (
 )
 from zeroclaw.value import Value, field
 
-# Starting, killing and cleaning up, on top of the command's own time.
+# For starting, killing and cleaning up, on top of the command's own time.
 _AROUND_S = 20.0
 
-# UTF-8, RFC 3629 section 3: a first byte and up to three that continue it.
+# UTF-8, RFC 3629 section 3: a first byte and up to three continuation bytes.
 _CONTINUATIONS = bytes(range(0x80, 0xC0))
 _CUT_AT_THE_END = re.compile(rb"[\xc0-\xff][\x80-\xbf]{0,2}\Z")
 _SIGNALS = range(1, 65)
@@ -46,17 +46,17 @@ class ShellSettings(Value):
     """How commands are run.
 
     Attributes:
-        sandbox: What `sandbox.self_test` found, with the same limits and network.
-        network: The sandbox has the network of this machine.
-        timeout_s: Seconds for a command that asks for nothing else.
-        most_timeout_s: Seconds that a command may ask for.
-        limits: What a command may use.
+        sandbox: The result of `sandbox.self_test`, with the same limits and network.
+        network: Whether the sandbox has the network of this machine.
+        timeout_s: Default time-out of a command, in seconds.
+        most_timeout_s: Longest time-out that a command may ask for, in seconds.
+        limits: Resource limits of a command.
         caps: How much of its output is kept.
-        hidden: Places anywhere on this machine that no command sees. One that doesn't exist when a
-            command starts isn't protected from being made by it.
+        hidden: Paths anywhere on this machine that no command sees. A path that doesn't exist when
+            a command starts is not protected: the command can create it.
         without_sandbox: `off` offers no shell without a sandbox; `ask` runs commands as the
-            daemon's own user, each asked about.
-        subtree: Where a command without a sandbox gets a cgroup; None for nowhere.
+            daemon's own user and asks about each one.
+        subtree: Where a command without a sandbox gets its cgroup; None for no cgroup.
     """
 
     sandbox: System | Broken
@@ -71,14 +71,14 @@ class ShellSettings(Value):
 
 
 class ShellArguments(ToolArguments):
-    """What the shell takes."""
+    """Arguments of `shell`."""
 
     command: str = Field(min_length=1, max_length=65_536)
     timeout_s: float = Field(default=0, ge=0, description="0 for the usual time.")
 
 
 def tools(settings: ShellSettings) -> tuple[Tool, ...]:
-    """Return the shell, or nothing where it must not be offered."""
+    """Return the shell, or nothing if it must not be offered."""
     system = None if isinstance(settings.sandbox, Broken) else settings.sandbox
     if system is None and settings.without_sandbox == "off":
         return ()
@@ -96,14 +96,14 @@ def tools(settings: ShellSettings) -> tuple[Tool, ...]:
 
 
 class _Shell:
-    """Runs one command at a time; without a system to build a sandbox of, without one."""
+    """Runs commands: in a sandbox if there is a `system`, otherwise without one."""
 
     def __init__(self, settings: ShellSettings, system: System | None) -> None:
         self._settings = settings
         self._system = system
 
     def spec(self) -> ToolSpec:
-        """Return what the shell declares."""
+        """Return the declaration of the tool."""
         settings, effects = self._settings, set[Effect]()
         if self._system is not None:
             effects |= {"exec", "read", "write"}
@@ -123,19 +123,19 @@ class _Shell:
             effects=frozenset(effects),
             risk="high",
             timeout_s=settings.most_timeout_s + _AROUND_S,
-            # Commands of one batch share a workspace and mean their order.
+            # Commands of one batch share a workspace, and the model may rely on their order.
             execution="sequential",
         )
 
     def settled(self, asked: ShellArguments) -> ShellArguments:
-        """Fill in the usual time-out, and refuse one beyond the cap."""
+        """Fill in the default time-out, and refuse one beyond the maximum."""
         usual, most = self._settings.timeout_s, self._settings.most_timeout_s
         if asked.timeout_s > most:
             raise ToolArgumentsInvalid((f"timeout_s: must be at most {most:g}",))
         return asked.model_copy(update={"timeout_s": asked.timeout_s or min(usual, most)})
 
     def line(self, asked: ShellArguments) -> Localized:
-        """Return the command's beginning and where it would run."""
+        """Return the beginning of the command and where it would run."""
         command = quoted(asked.command)
         if self._system is None:
             return catalogue.WOULD_RUN_UNBOXED.about(command=command)
@@ -152,7 +152,7 @@ class _Shell:
         return ("sandbox:workspace", *(("host:*",) if self._settings.network else ()), *skills)
 
     async def run(self, asked: ShellArguments, context: ToolContext) -> ToolOutput:
-        """Run it; whatever it started has ended when this returns."""
+        """Run the command; everything it started has ended on return."""
         shown, faults = await asyncio.to_thread(_skills, context if self._system else None)
         ended = await self._run(asked, context, shown)
         lines = (
@@ -195,7 +195,7 @@ class _Shell:
 
 
 def _skills(context: ToolContext | None) -> tuple[tuple[Folder, ...], list[str]]:
-    """Return where commands find the skills that were loaded, and which they don't find; blocks."""
+    """Return the skill folders that can be mounted, and a note about each that can't; blocks."""
     found: list[Folder] = []
     faults: list[str] = []
     for name, folder in () if context is None else context.skills:
@@ -229,12 +229,12 @@ def _ending(ended: Ended, timeout_s: float, caps: OutputCaps) -> str:
 
 
 def _shown(output: Captured) -> str:
-    """Return the output as text, with a line where something was left out."""
+    """Return the output as text, with a marker where bytes were left out."""
     if output.total_bytes == 0:
         return "(no output)"
     if not output.left_out_bytes:
         return _text(output.head + output.tail)
-    # A character that was cut in two is left out whole.
+    # Leave out a character that was cut in two.
     head = _CUT_AT_THE_END.sub(b"", output.head)
     tail = output.tail.lstrip(_CONTINUATIONS)
     gap = f"[… {counted(output.total_bytes - len(head) - len(tail), 'byte')} left out …]"

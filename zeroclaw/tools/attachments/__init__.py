@@ -1,11 +1,13 @@
 """The tool that reads files which came with messages: `read_attachment`.
 
-A file belongs to the conversation it came into, where a number names it; a number of another one
-looks as if it didn't exist. The call's only resource is `attachment:<conversation>/<number>`.
-Nothing of a file is looked into here but its first bytes: text is made of it in a process of its
-own (`zeroclaw.readers.child`), which is given little memory and time, and is killed when it takes
-more. That process runs in the sandbox that commands run in, with no place to write and no network.
-Where there is none, PDFs and images, whose readers are large and old, are not read.
+A file belongs to the conversation it came into, and has a number there; numbers of other
+conversations look as if they didn't exist. The call's only resource is
+`attachment:<conversation>/<number>`.
+
+This process looks only at the first bytes of a file. A child process (`zeroclaw.readers.child`)
+turns it into text, with little memory and time, and is killed when it exceeds them. The child runs
+in the sandbox for commands, without network and without a writable place. Without a sandbox, PDFs
+and images are not read, because their readers are large and old.
 """
 
 import asyncio
@@ -37,33 +39,35 @@ from zeroclaw.value import Value, replace
 __all__ = ["NAME", "AttachmentsSettings", "AttachmentsStore", "File", "tools", "try_reader"]
 
 NAME = "read_attachment"
-"""What the tool is called; the model is told of it where files came."""
+"""Name of the tool; the model is told about it when files arrive."""
 
 NAME_CHARS = 80
 READ_AT_ONCE = 4
-"""Files that are read at the same time, one of each conversation; each is held in memory, and its
-process may take all that one may. Further calls wait."""
+"""Files read at the same time, one per conversation; further calls wait. Each file is held in memory,
+and each process may use the whole memory limit.
+"""
 KEPT_ANSWERS = 32
-"""Answers of readers that are remembered: a model that asks again and again starts no process."""
-_AROUND_S = 20.0  # starting, killing and cleaning up, on top of the reading
-_HEAD_CHARS = 700  # of an answer, beside the piece itself
+"""Reader replies that are cached, so that a model that repeats itself starts no process."""
+_AROUND_S = 20.0  # for starting, killing and cleaning up, on top of the reading
+_HEAD_CHARS = 700  # reserved in an answer for all but the piece itself
 _MOST_ROWS = 1_000
-# More than any answer has, and little enough to hold; one line, so the tail is never needed.
+# More than any reply has, and little enough to hold. A reply is one line, so the tail is never
+# needed.
 _CAPS = OutputCaps(head_bytes=8_388_608, tail_bytes=1, flood_bytes=8_388_608)
 _BOXED = ("pdf", "image")
 _CHILD = ("-P", "-m", "zeroclaw.readers.child")
 _TMP_BYTES = 1_048_576  # readers write nothing
-# The process needs no secrets of ours, so it gets no other variable than these.
+# The child needs none of our secrets, so it gets only these variables.
 _PASSED_ON = ("PATH", "HOME", "LANG", "LD_LIBRARY_PATH", "PYTHONPATH")
 
 
 class File(Value):
-    """A file that came with a message, or should have.
+    """A file that came with a message, or failed to.
 
     Attributes:
-        name: Its sender's; untrusted.
-        size_bytes: As it came.
-        failed: Why it did not come, empty for one that did.
+        name: Chosen by its sender; untrusted.
+        size_bytes: Its size on arrival.
+        failed: Why it did not arrive; empty if it did.
     """
 
     name: str
@@ -72,26 +76,26 @@ class File(Value):
 
 
 class AttachmentsStore(Protocol):
-    """Where files are kept; handed in by the owner of a store."""
+    """Stores files; injected."""
 
     async def find(self, conversation: ConversationId, number: int, /) -> File | None:
-        """Return a file, None when this conversation has none of that number."""
+        """Return a file; None if this conversation has none of that number."""
         ...
 
     async def content(self, conversation: ConversationId, number: int, /) -> bytes | None:
-        """Return a file's bytes, None when they did not come or are no longer kept."""
+        """Return a file's bytes; None if they did not arrive or are no longer kept."""
         ...
 
 
 class AttachmentsSettings(Value):
-    """Where files are kept, and what reading one may cost.
+    """The store, and the limits of reading a file.
 
     Attributes:
-        store: Keeps them.
-        sandbox: What `sandbox.self_test` found.
-        answer_chars: Says how long one answer may be; the runtime cuts longer ones again.
-        timeout_s: Seconds for one call; as much processor time at most.
-        memory_bytes: Address space of the process that reads.
+        store: Stores the files.
+        sandbox: The result of `sandbox.self_test`.
+        answer_chars: Returns the longest answer that the runtime does not cut.
+        timeout_s: Seconds for one call, of wall time and of CPU time.
+        memory_bytes: Address space of the reader process.
     """
 
     store: AttachmentsStore
@@ -102,7 +106,7 @@ class AttachmentsSettings(Value):
 
 
 class ReadArguments(ToolArguments):
-    """What `read_attachment` takes."""
+    """Arguments of `read_attachment`."""
 
     id: int = Field(ge=1, le=99_999_999, description="As its message lists it.")
     page: int = Field(default=1, ge=1, le=1_000_000, description="Of a PDF.")
@@ -157,7 +161,7 @@ class _Files:
         return self._settings.answer_chars() - _HEAD_CHARS
 
     def settled(self, asked: ReadArguments) -> ReadArguments:
-        """Refuse a piece that would be cut again."""
+        """Refuse a limit that the runtime would cut again."""
         if asked.limit > self._most_chars:
             raise ToolArgumentsInvalid((f"limit: must be at most {self._most_chars}",))
         return asked
@@ -175,7 +179,7 @@ class _Files:
             told = f"{which} did not come: {why}"
             return ToolOutput(text=told, is_error=True, untrusted=True)
         async with self._share.place(context.conversation):
-            # Its name, too, is whatever its sender liked.
+            # Untrusted, even its name: the sender chose it.
             return replace(await self._read_file(which, file, asked, context), untrusted=True)
 
     async def _read_file(
@@ -190,12 +194,12 @@ class _Files:
         if found.reader == "none":
             what = "transcriber" if is_heard(found.label) else "reader"
             return ToolOutput(text=f"{head}: there is no {what} for it", is_error=True)
-        # Tried with the first file: a start need not wait for what its people may never send.
+        # Tested with the first file, so that a start doesn't wait for it.
         self._sandbox = self._sandbox or await try_reader(self._settings.sandbox)
         if isinstance(self._sandbox, Broken) and found.reader in _BOXED:
             told = f"{head}: it is read in a sandbox only, and there is none: "
             return ToolOutput(text=told + self._sandbox.reason, is_error=True)
-        # Of a table the limit counts rows; what fits into an answer bounds its characters as well.
+        # For a table the limit counts rows; the longest answer bounds its characters too.
         chars = 0 if found.reader == "table" else asked.limit
         question = Asked(
             reader=found.reader,
@@ -212,16 +216,16 @@ class _Files:
         return ToolOutput(text=f"{head}; {about}:\n{text}" if text else f"{head}; {about}")
 
     async def _answer(self, asked: Asked, content: bytes, context: ToolContext) -> Reply:
-        """Return what a reader says of these very bytes, from memory where it said it already."""
+        """Return the reader's reply for this content and question, from the cache if possible."""
         key = (await asyncio.to_thread(_digest, content), asked)
         reply = self._answers.pop(key, None) or await self._read(asked, content, context)
         self._answers[key] = reply
         return reply
 
     async def _read(self, asked: Asked, content: bytes, context: ToolContext) -> Reply:
-        """Have a file read by a process, and say how that ended when there is no answer."""
+        """Have a child process read the file; fail with the reason if it gives no reply."""
         settings = self._settings
-        cpu_s = int(settings.timeout_s) + 1  # a processor of its own spends as much as the clock
+        cpu_s = int(settings.timeout_s) + 1  # it may compute all the time
         line = asked_line(asked) + content
         if isinstance(self._sandbox, System):
             limits = Limits(memory_bytes=settings.memory_bytes, cpu_s=cpu_s)
@@ -251,7 +255,7 @@ def _digest(content: bytes) -> bytes:
 async def _run_boxed(
     found: System, given: bytes, limits: Limits, *, timeout_s: float, spawned: Recorder
 ) -> Ended:
-    """Let a reader answer in the sandbox, within the memory and the processor time of `limits`."""
+    """Run a reader in the sandbox, within the memory and CPU time of `limits`."""
     box, argv = await asyncio.to_thread(_reader, limits)
     return await sandbox.run(
         found, box, argv, timeout_s=timeout_s, caps=_CAPS, spawned=spawned, given=given
@@ -259,10 +263,10 @@ async def _run_boxed(
 
 
 def _reader(limits: Limits) -> tuple[Box, tuple[str, ...]]:
-    """Return what a reader gets, and its command line; looks at the disk, so call it in a thread.
+    """Return the sandbox and the command line of a reader; looks at the disk, so call it in a thread.
 
-    It sees the system, this Python and its packages, and of an installation that can be edited the
-    one folder that is ours: beside it may be anything.
+    The reader sees the system, this Python and its packages. Of an editable installation it sees
+    only our package: its parent directory may hold anything.
     """
     ours = Path(zeroclaw.__file__).resolve().parent
     packages = (Path(path) for path in sys.path if path.endswith("-packages"))
@@ -270,7 +274,7 @@ def _reader(limits: Limits) -> tuple[Box, tuple[str, ...]]:
     programs = sorted(path for path in seen if path.is_dir() and not path.is_relative_to("/usr"))
     limits = replace(limits, file_bytes=0, tmp_bytes=_TMP_BYTES)
     return Box(workspace=None, programs=tuple(programs), limits=limits), (
-        # Where its packages are is told as a list, for it may be many ways of having installed them.
+        # Passed as a list, because packages can be installed in many ways.
         *("/usr/bin/env", f"PYTHONPATH={os.pathsep.join([str(ours.parent), *sys.path])}"),
         *(str(Path(sys.executable).resolve()), *_CHILD),
         *(str(limits.memory_bytes), str(limits.cpu_s)),
@@ -278,7 +282,7 @@ def _reader(limits: Limits) -> tuple[Box, tuple[str, ...]]:
 
 
 async def try_reader(found: System | Broken) -> System | Broken:
-    """Read a word in the sandbox, and say so where that does not work."""
+    """Read a word in the sandbox; return `Broken` if that fails."""
     if isinstance(found, Broken):
         return found
     line = asked_line(Asked(reader="text")) + b"word"
@@ -295,7 +299,7 @@ async def try_reader(found: System | Broken) -> System | Broken:
 
 
 def _broken(ended: Ended, timeout_s: float) -> str:
-    """Say why a reader gave no answer; the maker of the file has a say in that."""
+    """Return why a reader gave no reply; the file itself may be the cause."""
     if ended.ending == "timed_out" or ended.status == -signal.SIGXCPU:
         return f"reading it took longer than {timeout_s:g} s, so it was ended"
     if ended.ending == "flooded":

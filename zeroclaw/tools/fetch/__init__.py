@@ -1,8 +1,8 @@
 """The tool that reads a page of the public internet.
 
-Its resources are the host and the port: `host:example.org:443`. For an `http` URL the same host's
-`https` port is among them, because most send on to it. No server is asked anything before the
-decision, not even the address of a name, for a name can carry a secret to the server that answers for it.
+Its resources are host and port: `host:example.org:443`. An `http` URL also names the `https` port
+of the host, because most sites redirect to it. No server is contacted before the decision, not even
+a name server: a looked-up name can carry a secret to the server that answers for it.
 """
 
 import asyncio
@@ -40,15 +40,15 @@ from zeroclaw.tools.fetch.target import Target, TargetRefused, read_target
 
 __all__ = ["limits", "tools"]
 
-# Turning an answer into text, on top of the time for getting it.
+# For turning the response into text, on top of the time for fetching it.
 _AROUND_S = 20.0
 _HTTPS = 443
-# How much of an answer is looked at to see whether it is text at all.
+# How much of a text is checked for NUL, to tell whether it is text at all.
 _SAMPLE_CHARS = 8_192
 
 
 class FetchArguments(ToolArguments):
-    """What fetch takes."""
+    """Arguments of `fetch`."""
 
     url: str = Field(min_length=1)
     links: bool = Field(default=False, description="Show where links lead.")
@@ -64,10 +64,10 @@ def tools(
     """Return the tool.
 
     Args:
-        settings: What a fetch may cost, and where it may go.
-        http: A client that keeps to `limits(settings)`; closed by its opener.
-        resolve: Finds the addresses of a name; raises `NameUnknown`.
-        user_agent: As servers are told it.
+        settings: Limits of a fetch, and the addresses it may reach.
+        http: A client that keeps to `limits(settings)`; its opener closes it.
+        resolve: Resolves a name to addresses; raises `NameUnknown`.
+        user_agent: The User-Agent header.
     """
     fetch = _Fetch(settings, Follower(settings, http, resolve, user_agent))
     told = " A redirect to another host is told." if settings.redirects == "same_host" else ""
@@ -92,7 +92,7 @@ def tools(
 
 
 class _Fetch:
-    """Fetches one URL a call."""
+    """Fetches one URL per call."""
 
     def __init__(self, settings: FetchSettings, follower: Follower) -> None:
         self._settings = settings
@@ -101,14 +101,14 @@ class _Fetch:
         self._pages = FairShare("fetched pages", at_once=2)
 
     def settled(self, asked: FetchArguments) -> FetchArguments:
-        """Bring the URL into its one form, in which it is shown, decided about and fetched."""
+        """Bring the URL into the canonical form in which it is judged, shown and fetched."""
         try:
             return asked.model_copy(update={"url": self._target(asked).url})
         except TargetRefused as error:
             raise ToolArgumentsInvalid((f"url: {error.why}",)) from error
 
     async def reach(self, asked: FetchArguments, context: ToolContext) -> tuple[str, ...]:
-        """Return the host; one that is an address and may not be connected to has no name."""
+        """Return the host; refuse a literal address that must not be connected to."""
         del context
         target = self._target(asked)
         if against := self._follower.objection(target):
@@ -116,7 +116,7 @@ class _Fetch:
         return self._reach(target)
 
     async def run(self, asked: FetchArguments, context: ToolContext) -> ToolOutput:
-        """Fetch, within the time for all of it, and read what came in a thread."""
+        """Fetch within the time limit, and turn the response into text in a thread."""
         target, limit_s = self._target(asked), self._settings.timeout_s
         async with self._fetches.place(context.conversation):
             try:
@@ -137,7 +137,7 @@ class _Fetch:
         return read_target(asked.url, self._settings.ports)
 
     def _reach(self, target: Target) -> tuple[str, ...]:
-        """Return all that a call may connect to."""
+        """Return everything that a call may connect to."""
         reach = [target.resource]
         if target.is_plain and _HTTPS in self._settings.ports:
             reach.append(f"host:{target.host}:{_HTTPS}")
@@ -155,7 +155,7 @@ def _sent_on(found: LeadsElsewhere) -> str:
 
 
 def _shown(found: Fetched, asked: Target, *, links: bool) -> str:
-    """Return an answer as the model reads it: where it came from, then its text."""
+    """Return a response as the model reads it: source, status and type, then the text."""
     declared = found.type.name or "of no declared type"
     size = f"{len(found.data):,} bytes"
     head = [f"{found.target.url} answered {_status(found.status)}, {declared}, {size}"]
@@ -183,7 +183,7 @@ def _status(status: int) -> str:
 
 
 def _whole(base: str, address: str) -> str:
-    """Return where a link leads; empty for what is no page, or the same one."""
+    """Return the absolute URL of a link; empty if it is not a page, or the same one."""
     try:
         whole = urldefrag(urljoin(base, address.strip())).url
     except ValueError:

@@ -1,4 +1,4 @@
-"""What the bytes of an answer are: which types are read, how they unpack, how they are spelled."""
+"""The body of a response: which types we read, and how it is decompressed and decoded."""
 
 import codecs
 import re
@@ -9,7 +9,7 @@ from zeroclaw.value import Value
 
 Kind = Literal["html", "text"]
 
-# Beside `text/*` and whatever ends in `+json` or `+xml`.
+# Besides `text/*`, and all that end in `+json` or `+xml`.
 _TEXTS = frozenset(
     {
         "application/json",
@@ -24,9 +24,10 @@ _TEXTS = frozenset(
 )
 _PAGES = frozenset({"text/html", "application/xhtml+xml"})
 
-# Labels of the web (encoding.spec.whatwg.org, read 2026-11) without their signs, and Python's codecs.
-# A name that a server gives is looked up in nothing else: Python has codecs that unpack, and keeps
-# every name that it was ever asked for. ASCII and Latin-1 mean Windows-1252, by the same standard.
+# Encoding labels of the web (encoding.spec.whatwg.org, read 2026-11) without punctuation, and
+# Python's codecs. A server's label is looked up here only: some of Python's codecs decompress, and
+# its codec cache keeps every name ever looked up. By the same standard, ASCII and Latin-1 mean
+# Windows-1252.
 _CHARSETS: dict[str, str] = {
     "utf8": "utf-8",
     "utf16": "utf-16-le",
@@ -65,20 +66,20 @@ _IN_PAGE = re.compile(
     rb"<meta[^>]{0,500}?charset\s*=\s*[\"']?\s*([a-zA-Z0-9_:.-]{1,40})", re.IGNORECASE
 )
 _IN_XML = re.compile(rb"^\s*<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([a-zA-Z0-9_:.-]{1,40})[\"']")
-_ARRIVING = 2  # what can't be packed gets a little larger by it
+_ARRIVING = 2  # incompressible data grows a little when compressed
 _GZIP = zlib.MAX_WBITS | 16
-# Files in one gzip stream; each costs a new start, and 4 MB hold 200,000 empty ones.
+# Members of one gzip stream. Each costs a new decompressor, and 4 MB hold 200,000 empty ones.
 _MOST_FILES = 1_000
-_LOOKED_AT_BYTES = 1024  # the HTML standard's prescan
+_LOOKED_AT_BYTES = 1024  # as in the HTML standard's prescan
 
 
 class ContentType(Value):
-    """The header, read.
+    """A parsed Content-Type header.
 
     Attributes:
-        name: `type/subtype` in lower case, empty when the answer did not say.
-        charset: As said, empty when not.
-        kind: How it is read, None when it is not.
+        name: `type/subtype` in lower case; empty if absent.
+        charset: As declared; empty if absent.
+        kind: How we read the body; None if we don't.
     """
 
     name: str
@@ -87,7 +88,7 @@ class ContentType(Value):
 
 
 def content_type(header: str) -> ContentType:
-    """Read a Content-Type header; an answer without one is taken for text until its bytes say no."""
+    """Parse a Content-Type header; without one, the body counts as text unless its bytes look binary."""
     if not header.strip():
         return ContentType(name="", charset="", kind="text")
     name = header.partition(";")[0].strip().lower()
@@ -104,22 +105,22 @@ def _kind(name: str) -> Kind | None:
 
 
 class Unpacked:
-    """Takes the chunks of a body and keeps at most so many bytes of what they unpack to.
+    """Decompresses the chunks of a body, and keeps at most `max_bytes` of the result.
 
-    Unpacks no further than the cap, so a small answer that unpacks to a huge one costs nothing;
-    what arrives is held to twice the cap, so one that unpacks to nothing ends as well. So does one
-    that begins anew all the time, because a chunk of those would hold up all others.
+    It decompresses no further than the cap, so a decompression bomb costs nothing. Input is capped
+    at twice the cap, so a body that decompresses to nothing ends too. So does one of too many gzip
+    members, because a single chunk of those would block everybody else.
     """
 
     def __init__(self, encoding: str, max_bytes: int) -> None:
-        """Begin.
+        """Start decompressing.
 
         Args:
             encoding: The Content-Encoding header.
             max_bytes: The cap.
 
         Raises:
-            ValueError: The encoding is one that was not asked for.
+            ValueError: We did not ask for this encoding.
         """
         name = encoding.strip().lower()
         if name not in {"", "identity", "gzip", "x-gzip"}:
@@ -136,16 +137,16 @@ class Unpacked:
 
     @property
     def data(self) -> bytes:
-        """What was kept."""
+        """The bytes kept so far."""
         return bytes(self._kept)
 
     @property
     def done(self) -> bool:
-        """No further chunk would be kept."""
+        """Whether further chunks would be discarded."""
         return self.is_full or self.is_broken
 
     def feed(self, chunk: bytes) -> None:
-        """Take the next chunk; `is_full` is set by the first byte too many."""
+        """Take the next chunk; sets `is_full` at the first byte over the cap."""
         self._arrived_bytes += len(chunk)
         if self._packed:
             self._unpack(chunk)
@@ -154,13 +155,14 @@ class Unpacked:
         self.is_full = self.is_full or self._arrived_bytes > _ARRIVING * self._max_bytes
 
     def end(self) -> None:
-        """Take the end of the body; `is_broken` is set when what was packed ends before that."""
+        """End the body; sets `is_broken` if the compressed data is incomplete."""
         self.is_broken = self.is_broken or not (self._is_between or self.is_full)
 
     def _unpack(self, chunk: bytes) -> None:
         while chunk and not self.done:
             try:
-                # One byte more than fits tells a body that is too long from one that just fits.
+                # One byte more than fits: this tells a body that is too long from one that just
+                # fits.
                 room = self._max_bytes - len(self._kept) + 1
                 self._keep(self._inflate.decompress(chunk, room))
             except zlib.error:
@@ -168,7 +170,7 @@ class Unpacked:
                 return
             chunk = self._inflate.unconsumed_tail
             self._is_between = self._inflate.eof
-            if self._is_between:  # gzip files may follow each other, RFC 1952 section 2.2
+            if self._is_between:  # gzip members may follow each other, RFC 1952 section 2.2
                 chunk = self._inflate.unused_data
                 self._files += 1
                 self.is_full = self.is_full or self._files >= _MOST_FILES
@@ -181,10 +183,10 @@ class Unpacked:
 
 
 def decode(data: bytes, declared: ContentType) -> str:
-    """Return the text of a body; places that can't be read become U+FFFD.
+    """Decode a body; malformed bytes become U+FFFD.
 
-    The mark at its beginning is believed first, then the header, then what the text itself says,
-    then UTF-8 where it fits, and at last Windows-1252, as browsers do.
+    Order of precedence: byte order mark, header, declaration in the text, UTF-8 if it is valid,
+    Windows-1252 (as in browsers).
     """
     for mark, name in _MARKS:
         if data.startswith(mark):
@@ -194,7 +196,7 @@ def decode(data: bytes, declared: ContentType) -> str:
         return data.decode(said, "replace")
     text = codecs.getincrementaldecoder("utf-8")("strict")
     try:
-        return text.decode(data)  # half a character at the end was cut off by a cap
+        return text.decode(data)  # non-final: the cap may have cut the last character
     except UnicodeDecodeError:
         return data.decode("cp1252", "replace")
 
@@ -203,10 +205,10 @@ def _said_inside(data: bytes, declared: ContentType) -> str:
     start = data[:_LOOKED_AT_BYTES]
     found = _IN_PAGE.search(start) if declared.kind == "html" else _IN_XML.search(start)
     name = _known(found[1].decode("ascii")) if found else ""
-    # It was read as ASCII, so it can't be two bytes a letter.
+    # We could read it as ASCII, so it can't be UTF-16.
     return "utf-8" if name.startswith("utf-16") else name
 
 
 def _known(charset: str) -> str:
-    """Return the codec that a declared name means, empty for none of the web's."""
+    """Return the codec for a declared label; empty for an unknown one."""
     return _CHARSETS.get(_SIGNS.sub("", charset.lower()), "")

@@ -1,7 +1,8 @@
-"""Asks for a URL and follows where it leads, one checked connection after the other.
+"""Requests a URL and follows redirects; every connection is checked.
 
-For every hop the name is resolved once, every address that came back is judged, and the connection
-goes to one of those very addresses: a name that answers differently a moment later changes nothing.
+For every hop the name is resolved once, every returned address is judged, and we connect to one of
+these very addresses. A name that resolves differently a moment later changes nothing (DNS
+rebinding).
 """
 
 from collections.abc import Awaitable, Callable, Collection
@@ -30,19 +31,19 @@ _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _ACCEPT = "text/html, application/xhtml+xml, text/*;q=0.9, application/json;q=0.9, */*;q=0.1"
 _CONNECT_S = 5.0
 _CONNECTIONS = 20
-# Of one name; each may cost the time to connect.
+# Addresses of one name that we try; each may cost the connect time-out.
 _TRIED_ADDRESSES = 4
 _LONGEST_SIZE_DIGITS = 15
 
 
 class Fetched(Value):
-    """An answer that was read.
+    """A response that was read.
 
     Attributes:
-        target: What answered, at the end of all redirects.
-        hops: How many were followed.
-        data: The body, unpacked.
-        is_cut: It was longer.
+        target: The URL that answered, after all redirects.
+        hops: Number of redirects followed.
+        data: The decompressed body.
+        is_cut: Whether the body was longer.
     """
 
     target: Target
@@ -54,7 +55,7 @@ class Fetched(Value):
 
 
 class LeadsElsewhere(Value):
-    """A redirect; `follow` returns one to a host that no decision covers."""
+    """A redirect to a host that the decision does not cover; `follow` returns it."""
 
     target: Target
     status: int
@@ -62,9 +63,10 @@ class LeadsElsewhere(Value):
 
 
 def limits(settings: FetchSettings) -> HttpLimits:
-    """Return what a client for fetching has to keep to.
+    """Return the limits of an HTTP client for fetching.
 
-    It keeps no connection: a kept one is known by its address, and another host may share that.
+    It keeps no connection alive: the pool knows a connection by its address, which other hosts may
+    share.
     """
     return HttpLimits(
         connect_s=min(_CONNECT_S, settings.timeout_s),
@@ -76,12 +78,12 @@ def limits(settings: FetchSettings) -> HttpLimits:
 
 
 class Follower:
-    """Fetches; holds no state of its own."""
+    """Fetches URLs; stateless."""
 
     def __init__(
         self, settings: FetchSettings, http: HttpClient, resolve: Resolve, user_agent: str
     ) -> None:
-        """Hold what is fetched with; `resolve` raises `NameUnknown`."""
+        """Store the dependencies; `resolve` raises `NameUnknown`."""
         self._user_agent = user_agent
         self._settings = settings
         self._http = http
@@ -89,13 +91,13 @@ class Follower:
         self._opened = opened(settings.allow)
 
     def objection(self, target: Target) -> str:
-        """Say what is against a URL that names an address, without asking a name server."""
+        """Return why a literal address must not be fetched from, without asking a name server."""
         if not target.is_address:
             return ""
         return self._against(target, (target.host,))
 
     async def follow(self, target: Target, reach: Collection[str]) -> Fetched | LeadsElsewhere:
-        """Ask, and follow redirects that stay within `reach`.
+        """Request a URL, and follow redirects that stay within `reach`.
 
         Raises:
             ToolFailed: With the reason, for the model.
@@ -121,7 +123,7 @@ class Follower:
             raise ToolFailed(message) from error
 
     async def _get(self, target: Target, hops: int) -> Fetched | LeadsElsewhere:
-        """Ask one host once, at the first of its addresses that takes the connection."""
+        """Send one request, to the first address of the host that accepts the connection."""
         failure: HttpConnectFailed | None = None
         for address in (await self._addresses(target))[:_TRIED_ADDRESSES]:
             try:
@@ -136,7 +138,7 @@ class Follower:
         raise ToolFailed(message) from failure
 
     async def _addresses(self, target: Target) -> tuple[str, ...]:
-        """Return the addresses of a host, all of which were judged."""
+        """Return the addresses of a host after judging all of them."""
         found = (target.host,) if target.is_address else await self._asked(target.host)
         against = self._against(target, found)
         if against:
@@ -155,9 +157,9 @@ class Follower:
         return found
 
     def _against(self, target: Target, addresses: tuple[str, ...]) -> str:
-        """Say why a host is not connected to; one address that is not public is enough.
+        """Return why a host must not be connected to; a single non-public address is enough.
 
-        The address itself stays untold: names inside a network are not for the outside.
+        The address itself is not mentioned: internal names and addresses must not leak.
         """
         reasons = (judge(address, target.host, self._opened) for address in addresses)
         reason = next((one for one in reasons if one), "")
@@ -186,7 +188,7 @@ class Follower:
     async def _read(
         self, target: Target, hops: int, answer: HttpAnswer
     ) -> Fetched | LeadsElsewhere:
-        """Read an answer to its end or to the cap."""
+        """Read a response to its end, or to the cap."""
         location = answer.headers.get("location", "")
         if answer.status in _REDIRECTS and location:
             onward = self._onward(target, location)

@@ -1,14 +1,14 @@
-"""Reads a URL into the one form in which it is judged, shown to people, and asked for.
+"""Brings a URL into the canonical form in which it is judged, shown to people and requested.
 
-Programs disagree about odd URLs, and attacks live on that: what one takes for the host another
-takes for a password. So whatever is odd is refused, and all others work with the canonical text.
+Programs disagree about odd URLs, and attacks exploit that: one parser's host is another one's
+password. So odd URLs are refused, and everybody works with the canonical text.
 
-Which addresses may be connected to: those of the public internet, and what the operator opened.
-Python's own `is_global` changed between versions that this house runs on, so the ranges are
-listed here, from IANA's special-purpose address registries (RFC 6890; read 2026-11). IPv6 is the
-other way round: only 2000::/3 is handed out at all (RFC 4291), so all else is refused by that.
+We connect to addresses of the public internet, and to those that the operator allowed. Python's own
+`is_global` changed between versions that we support, so the ranges are listed here, from IANA's
+special-purpose address registries (RFC 6890; read 2026-11). IPv6 works the other way round: only
+2000::/3 is allocated (RFC 4291), and all else is refused.
 
-An address that carries another one inside (mapped, NAT64) is judged by the one that it carries.
+An address that embeds an IPv4 address (mapped, NAT64) is judged by that one.
 """
 
 import re
@@ -26,7 +26,7 @@ MAX_URL_CHARS = 4_000
 _PORTS = {"http": 80, "https": 443}
 _ODD = re.compile(r"[\x00-\x20\x7f-\x9f\\]")
 _PORT = re.compile(r"[0-9]{1,5}")
-# RFC 3986: what may stand in a path or a query, with % of what is quoted already.
+# RFC 3986: allowed in a path or a query, and % for what is quoted already.
 _KEPT = "/?:@!$&'()*+,;=-._~%"
 
 
@@ -34,7 +34,7 @@ class TargetRefused(Exception):
     """Raised for a URL that is not fetched.
 
     Attributes:
-        why: Follows the word "URL"; repeats nothing of it.
+        why: Continues a sentence that begins with "URL"; repeats nothing of it.
     """
 
     def __init__(self, *, why: str) -> None:
@@ -43,14 +43,14 @@ class TargetRefused(Exception):
 
 
 class Target(Value):
-    """A URL, taken apart.
+    """A parsed URL.
 
     Attributes:
         scheme: `http` or `https`.
-        host: A name in lower case and ASCII, or an address; IPv6 without brackets.
-        port: Always given.
-        path: With the query, quoted; begins with a slash.
-        is_address: The host is an address and needs no resolver.
+        host: A name in lower-case ASCII, or an address; IPv6 without brackets.
+        port: Always set.
+        path: Path and query, quoted; begins with a slash.
+        is_address: Whether the host is an address and needs no resolver.
     """
 
     scheme: Literal["http", "https"]
@@ -61,7 +61,7 @@ class Target(Value):
 
     @property
     def authority(self) -> str:
-        """Host and port as the URL and the Host header hold them; the usual port is left out."""
+        """Host and port as in the URL and the Host header; the default port is omitted."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
 
@@ -72,21 +72,21 @@ class Target(Value):
 
     @property
     def is_plain(self) -> bool:
-        """It is plain HTTP on its usual port, from where a host may send on to its TLS."""
+        """Whether it is HTTP on the default port, from where many hosts redirect to HTTPS."""
         return self.scheme == "http" and self.port == _PORTS["http"]
 
     @property
     def resource(self) -> str:
-        """What policy calls it: `host:<name>:<port>`."""
+        """The resource's name in policy: `host:<name>:<port>`."""
         return f"host:{self.host}:{self.port}"
 
 
 def read_target(url: str, ports: Collection[int]) -> Target:
-    """Take a URL apart; the fragment is dropped.
+    """Parse a URL and drop its fragment.
 
     Raises:
-        TargetRefused: It is none, is odd, is not http or https, holds a user name or a password,
-            or asks for a port that is not among `ports`.
+        TargetRefused: It is not a valid URL, is odd, is not http or https, contains a user name or
+            a password, or its port is not in `ports`.
     """
     if len(url) > MAX_URL_CHARS:
         raise TargetRefused(why=f"must be at most {MAX_URL_CHARS} characters")
@@ -120,12 +120,12 @@ def read_target(url: str, ports: Collection[int]) -> Target:
 
 
 def redirected(source: Target, location: str, ports: Collection[int]) -> Target:
-    """Return where a redirect leads; a relative one is taken from its source.
+    """Return the target of a redirect; a relative one is resolved against its source.
 
     Raises:
-        TargetRefused: As `read_target` does.
+        TargetRefused: As for `read_target`.
     """
-    # Sent as UTF-8 by some servers, and read as Latin-1 as HTTP says.
+    # Some servers send UTF-8, which HTTP makes us read as Latin-1.
     with suppress(ValueError):
         location = location.encode("latin-1").decode("utf-8")
     try:
@@ -135,7 +135,7 @@ def redirected(source: Target, location: str, ports: Collection[int]) -> Target:
 
 
 def _host_and_port(netloc: str) -> tuple[str, int | None]:
-    """Split at the last colon that no bracket holds."""
+    """Split at the last colon outside brackets."""
     host, colon, port = netloc.rpartition(":")
     if not colon or netloc.endswith("]"):
         return netloc, None
@@ -147,7 +147,7 @@ def _host_and_port(netloc: str) -> tuple[str, int | None]:
 
 
 def _host(host: str) -> tuple[str, bool]:
-    """Return a host in its one form, and whether it is an address."""
+    """Return a host in canonical form, and whether it is an address."""
     try:
         name = host_form(host)
     except ValueError as error:
@@ -188,7 +188,7 @@ _IPV4: tuple[tuple[IPv4Network, str], ...] = (
 _IPV6: tuple[tuple[IPv6Network, str], ...] = (
     (IPv6Network("::/128"), "an unspecified address"),
     (IPv6Network("::1/128"), "a loopback address"),
-    (IPv6Network("64:ff9b:1::/48"), "a private address"),  # NAT64 of one's own, RFC 8215
+    (IPv6Network("64:ff9b:1::/48"), "a private address"),  # NAT64 for local use, RFC 8215
     (IPv6Network("2001::/32"), "a tunnel's address"),  # Teredo, RFC 4380
     (IPv6Network("2001::/23"), "a reserved address"),
     (IPv6Network("2001:db8::/32"), "an address for documentation"),
@@ -202,12 +202,12 @@ _HANDED_OUT = IPv6Network("2000::/3")
 _MAPPED = IPv6Network("::ffff:0:0/96")
 _NAT64 = IPv6Network("64:ff9b::/96")  # RFC 6052
 
-# Where clouds hand out credentials to any caller inside. Most lie in a range above; Azure's
-# is a public one.
+# Where clouds give credentials to any caller inside. Most lie in a range above; Azure's is a public
+# address.
 _METADATA = frozenset(
     {
         ip_address("169.254.169.254"),  # AWS, Google, Azure, most others
-        ip_address("169.254.170.2"),  # AWS, of a container
+        ip_address("169.254.170.2"),  # AWS, in containers
         ip_address("169.254.170.23"),
         ip_address("100.100.100.200"),  # Alibaba
         ip_address("168.63.129.16"),  # Azure's host
@@ -220,11 +220,11 @@ _METADATA = frozenset(
 
 
 class Opened(Value):
-    """What the operator opened although it is not public.
+    """What the operator allowed besides public addresses.
 
     Attributes:
-        networks: Addresses in them may be connected to, whatever name led there.
-        names: Hosts, in lower case, that may have any address.
+        networks: Networks that may be connected to, under any name.
+        names: Host names, in lower case, that may have any address.
     """
 
     networks: tuple[Network, ...] = ()
@@ -232,7 +232,7 @@ class Opened(Value):
 
 
 def opened(entries: Iterable[str]) -> Opened:
-    """Read `allow` of the configuration: each entry an address, a network or a host's name."""
+    """Parse `allow` of the configuration: each entry is an address, a network or a host name."""
     networks: list[Network] = []
     names: set[str] = set()
     for entry in entries:
@@ -244,13 +244,12 @@ def opened(entries: Iterable[str]) -> Opened:
 
 
 def judge(text: str, host: str, doors: Opened) -> str:
-    """Say what is against connecting to an address; empty for nothing.
+    """Return why an address must not be connected to; empty if it may be.
 
     Args:
-        text: The address, as a resolver gives it; what can't be read is refused.
-        host: The name that led to it, in lower case.
-        doors: What the operator opened. Only a door for the address alone opens one where a
-            cloud hands out credentials.
+        text: The address as the resolver returned it; refused if it can't be parsed.
+        host: The name that resolved to it, in lower case.
+        doors: What the operator allowed. Metadata services need an entry for that one address.
     """
     try:
         address = carried(ip_address(text))
@@ -270,7 +269,7 @@ def judge(text: str, host: str, doors: Opened) -> str:
 
 
 def carried(address: Address) -> Address:
-    """Return the IPv4 address that a mapped or a NAT64 one stands for, else the address itself."""
+    """Return the IPv4 address that a mapped or NAT64 address embeds, else the address itself."""
     if isinstance(address, IPv6Address) and (address in _MAPPED or address in _NAT64):
         return IPv4Address(int(address) & 0xFFFF_FFFF)
     return address

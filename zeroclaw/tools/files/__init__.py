@@ -1,8 +1,8 @@
-"""The tools that read and change the files of a workspace, and hand one to the people of a chat.
+"""The tools that read and change the files of a workspace, and send one to the chat.
 
-Every call names its files as `file:<real path>`; one that lists or searches a directory names all
-below it as well, and skips what the call may not touch there. A path with a symbolic link in it has no such
-name and is refused; one that gets a link between the decision and the run is refused by the run.
+The resource of a call is `file:<real path>`. A call that lists or searches a directory also names
+everything below it, and skips what it may not touch there. A path through a symbolic link has no
+such name and is refused; if a link appears between the decision and the run, the run refuses it.
 """
 
 import asyncio
@@ -39,10 +39,10 @@ __all__ = ["NAMES", "FilesSettings", "tools"]
 NAMES = frozenset(
     {"read_file", "list_files", "search_files", "write_file", "edit_file", "send_file"}
 )
-"""What the tools are called; none of them leaves the workspace of its conversation."""
+"""Names of the tools; none of them leaves the workspace of its conversation."""
 
 NEAR_NAMES = 16
-"""Of a path that is looked at on the event loop, in a tenth of a millisecond."""
+"""Most names in a path that we resolve on the event loop; that takes 0.1 ms."""
 _TIMEOUT_S = 30.0
 _Asked = TypeVar("_Asked", bound=PathArguments)
 
@@ -96,7 +96,8 @@ def tools(settings: FilesSettings) -> tuple[Tool, ...]:
             work=edit_file,
             effects=("read", "write"),
         ),
-        # It shows a file to those who read the answer; nothing else learns of it.
+        # "read" is its only effect: it shows a file to the readers of the answer, and to nobody
+        # else.
         _made(
             settings, "send_file", "Send this chat a file", SendArguments, send_line, work=send_file
         ),
@@ -114,7 +115,7 @@ def _made(
     effects: tuple[Effect, ...] = ("read",),
     walks: bool = False,
 ) -> Tool:
-    """Return a tool whose work blocks: it is done in a thread, in the workspace."""
+    """Return a tool whose work blocks and runs in a thread, inside the workspace."""
 
     async def reach(asked: _Asked, context: ToolContext) -> tuple[str, ...]:
         named = partial(_named, context.workspace, asked.path, walks=walks)
@@ -125,7 +126,7 @@ def _made(
             raise ResourcesUnresolved(str(error)) from error
 
     async def run(asked: _Asked, context: ToolContext) -> ToolOutput:
-        # A cancelled call changes nothing that it has not changed yet.
+        # Once the call is cancelled, the thread makes no further change.
         stopped = threading.Event()
         try:
             return await settings.share.run(
@@ -139,12 +140,12 @@ def _made(
         description=f"{description} of the workspace.",
         parameters=ModelSchema(model),
         effects=frozenset(effects),
-        # The same content twice is the same content, and nothing is sent before its result is
-        # recorded; an edit finds its text once.
+        # Writing the same content twice is harmless, and nothing is sent before the result is
+        # recorded. A repeated edit would not find its text.
         idempotent=name != "edit_file",
         risk="medium" if "write" in effects else "low",
         timeout_s=_TIMEOUT_S,
-        # Writes of one batch mean their order, and so do files that people get.
+        # The model may rely on the order of the writes in a batch, and of the files it sends.
         execution="sequential" if name == "send_file" or "write" in effects else "parallel",
     )
     return ModelTool(spec=spec, model=model, line=line, reach=reach, work=run)

@@ -27,33 +27,33 @@ from zeroclaw.tools.files.workspace import (
     stat_at,
 )
 
-# So far a search for the first line asked for goes; a file beyond it is for the shell.
+# How far to search for the first requested line; the shell can read larger files.
 SCAN_BYTES = 67_108_864
 
 Path = Annotated[str, Field(min_length=1, max_length=4096)]
 
 
 class PathArguments(ToolArguments):
-    """What each tool on files takes."""
+    """Arguments that all file tools take."""
 
     path: Path
 
 
 class ReadArguments(PathArguments):
-    """What `read_file` takes."""
+    """Arguments of `read_file`."""
 
     first_line: int = Field(default=1, ge=1)
     max_lines: int = Field(default=2000, ge=1, le=100_000)
 
 
 class WriteArguments(PathArguments):
-    """What `write_file` takes."""
+    """Arguments of `write_file`."""
 
     content: str = Field(description="All of it.")
 
 
 class EditArguments(PathArguments):
-    """What `edit_file` takes."""
+    """Arguments of `edit_file`."""
 
     old_text: str = Field(min_length=1, description="Must stand there exactly once.")
     new_text: str
@@ -74,7 +74,7 @@ def read_file(arguments: ReadArguments, place: Place) -> ToolOutput:
 
 
 def write_file(arguments: WriteArguments, place: Place) -> ToolOutput:
-    """Replace or make a file."""
+    """Create or replace a file."""
     parts = writable_parts(arguments.path, place)
     _refuse_markers(arguments.content)
     data = _encoded(arguments.content, place)
@@ -83,7 +83,7 @@ def write_file(arguments: WriteArguments, place: Place) -> ToolOutput:
     with opened_directory(place.workspace, parts[:-1], make=True) as directory:
         before = stat_at(directory, parts)
         if before is not None:
-            os.close(open_at(directory, parts))  # refuses what is no regular file
+            os.close(open_at(directory, parts))  # refuses anything but a regular file
         place.go_on()
         replace_at(directory, parts, data, replaces=before)
     done = "made" if before is None else "replaced"
@@ -91,7 +91,7 @@ def write_file(arguments: WriteArguments, place: Place) -> ToolOutput:
 
 
 def edit_file(arguments: EditArguments, place: Place) -> ToolOutput:
-    """Replace a text that stands in a file exactly once."""
+    """Replace a text that occurs exactly once in a file."""
     parts = writable_parts(arguments.path, place)
     _refuse_markers(arguments.old_text, arguments.new_text)
     with opened_directory(place.workspace, parts[:-1]) as directory:
@@ -116,7 +116,7 @@ def edit_file(arguments: EditArguments, place: Place) -> ToolOutput:
 
 
 def readable_parts(path: str, place: Place) -> Parts:
-    """Return the names of a place that may be seen."""
+    """Return the parts of a path; refuse one that must not be read."""
     parts = parts_of(path, place.workspace)
     if is_masked(parts, place.rules):
         message = f"{shown(parts)} is protected and can't be read"
@@ -125,7 +125,7 @@ def readable_parts(path: str, place: Place) -> Parts:
 
 
 def writable_parts(path: str, place: Place) -> Parts:
-    """Return the names of a place that may be changed."""
+    """Return the parts of a path; refuse one that must not be changed."""
     parts = parts_of(path, place.workspace)
     if not parts:
         message = "the workspace is a directory: give the path of a file in it"
@@ -140,7 +140,7 @@ def writable_parts(path: str, place: Place) -> Parts:
 
 
 def _lines(stream: BinaryIO, arguments: ReadArguments, place: Place) -> str:
-    """Return the lines asked for, as many as an answer may hold, and a note when it isn't all."""
+    """Return the requested lines, up to the cap, and a note if there are more."""
     left = place.settings.max_read_bytes
     scanned = 0
     for _ in range(arguments.first_line - 1):
@@ -170,7 +170,7 @@ def _lines(stream: BinaryIO, arguments: ReadArguments, place: Place) -> str:
 
 
 def _skip_line(stream: BinaryIO) -> int:
-    """Read past one line of any length; returns its bytes, 0 at the end."""
+    """Read past one line of any length; return its bytes, 0 at the end."""
     skipped = 0
     while piece := stream.readline(65_536):
         skipped += len(piece)
@@ -197,8 +197,8 @@ def _encoded(text: str, place: Place) -> bytes:
 def _demand_room(
     place: Place, data: bytes, replaced: os.stat_result | None, *, new_entries: int
 ) -> None:
-    """Refuse what the workspace has no room for; what shrinks it never is."""
-    # Of a file with a second name, the old content stays.
+    """Refuse a write that the workspace has no room for; one that shrinks it is always allowed."""
+    # Another hard link keeps the old content.
     freed = replaced.st_size if replaced is not None and replaced.st_nlink == 1 else 0
     place.settings.quota.spend(
         place.workspace, new_bytes=len(data) - freed, new_entries=new_entries
@@ -233,14 +233,14 @@ UNKNOWN_TYPE = "application/octet-stream"
 
 
 class SendArguments(PathArguments):
-    """What `send_file` takes."""
+    """Arguments of `send_file`."""
 
     caption: str = Field(default="", max_length=MOST_CAPTION_CHARS, description="Plain text.")
     name: str = Field(default="", max_length=255, description="Shown in place of its own.")
 
 
 def send_file(arguments: SendArguments, place: Place) -> ToolOutput:
-    """Read a file; it goes out once the result of the call is recorded."""
+    """Return the file as output; it is sent once the result of the call is recorded."""
     parts = readable_parts(arguments.path, place)
     if not place.max_file_bytes:
         message = "this chat takes no files; say what is in it instead, or where it can be sent"
@@ -249,7 +249,7 @@ def send_file(arguments: SendArguments, place: Place) -> ToolOutput:
         most = min(place.max_file_bytes, place.settings.max_send_bytes)
         size_bytes = os.fstat(file).st_size
         with os.fdopen(file, "rb", closefd=False) as stream:
-            # It may grow while it is read.
+            # The file may grow while we read it.
             content = stream.read(most + 1) if size_bytes <= most else b""
     size_bytes = max(size_bytes, len(content))
     if size_bytes > most:
@@ -269,7 +269,7 @@ def send_file(arguments: SendArguments, place: Place) -> ToolOutput:
 
 
 def send_line(asked: SendArguments) -> Localized:
-    """Return what a call would do."""
+    """Return one line about what the call would do."""
     name = catalogue.WOULD_SEND_AS.about(name=quoted(asked.name)) if asked.name.strip() else ""
     caption = quoted(asked.caption, limit_chars=60)
     words = catalogue.WOULD_SEND_SAYING.about(words=caption) if asked.caption.strip() else ""
@@ -277,8 +277,8 @@ def send_line(asked: SendArguments) -> Localized:
 
 
 def media_type(name: str) -> str:
-    """Return what a file's ending says that it is, the same on every machine."""
-    # Its own table; the machine's would differ, and is read from files.
+    """Guess a file's media type from its extension, with the same result on every machine."""
+    # Use only Python's own table: the system's differs between machines and is read from files.
     known = mimetypes.MimeTypes(filenames=())
     found, packed = known.guess_type(name, strict=True)
     return UNKNOWN_TYPE if packed or found is None else found

@@ -1,12 +1,11 @@
-r"""Finds the lines of a file that hold a text or an expression, by RE2.
+r"""Finds the lines of a file that match a text or a regular expression, with RE2.
 
-The standard library's matcher goes back and tries again, so a model can write a pattern that takes
-years, and it holds the interpreter's lock meanwhile. RE2 looks at each byte once, keeps to the
-memory that it is given, and holds no lock, so other conversations go on while it works. It has no
-back-references and looks neither ahead nor behind.
+Python's `re` backtracks, so a model can write a pattern that takes years, and it holds the GIL
+meanwhile. RE2 looks at each byte once, keeps to its memory limit and releases the GIL, so other
+conversations go on. It has no back-references and no look-around.
 
-A file is searched in blocks of whole lines, so that a search whose caller is gone, or
-which has taken all the time it may, ends soon.
+A file is searched in blocks of whole lines, so that a search ends soon after its caller is gone or
+its time is used up.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,22 +13,24 @@ from collections.abc import Callable, Iterator
 from zeroclaw.value import Value
 
 MAX_MEMORY_BYTES = 1_048_576
-"""For the compiled pattern and what is remembered of the text; a pattern that needs more is
-refused. The library's default is eight times that."""
+"""Memory for the compiled pattern and RE2's caches; a pattern that needs more is refused.
+The library's default is eight times that.
+"""
 BLOCK_BYTES = 16_384
-"""Searched in one go. Of a longer line only so much is searched. The worst pattern that fits into
-the memory above takes a second for it, an ordinary one some microseconds."""
+"""Bytes searched at a time. Only this much of a longer line is searched. The worst pattern that fits
+into the memory above takes a second per block, an ordinary one some microseconds.
+"""
 
 
 class PatternInvalid(ValueError):
-    """Raised with what is wrong with a pattern."""
+    """Raised with the reason why a pattern is invalid."""
 
 
 class FoundLine(Value):
-    """A line that holds the pattern.
+    """A line that matches the pattern.
 
     Attributes:
-        number: From 1.
+        number: Counts from 1.
     """
 
     number: int
@@ -37,42 +38,42 @@ class FoundLine(Value):
 
 
 class Pattern:
-    """One pattern, compiled."""
+    """A compiled pattern."""
 
     def __init__(self, wanted: str, *, regex: bool = True, ignore_case: bool = False) -> None:
-        """Compile it.
+        """Compile the pattern.
 
         Args:
             wanted: An expression in RE2's syntax, or a text.
-            regex: Whether it is an expression.
-            ignore_case: Whether `A` finds `a`.
+            regex: Whether `wanted` is an expression.
+            ignore_case: Whether `A` matches `a`.
 
         Raises:
-            PatternInvalid: RE2 cannot use it.
+            PatternInvalid: RE2 does not accept it.
         """
-        import re2  # with the first search: it takes 3 ms of every start
+        import re2  # on the first search: it adds 3 ms to a start
 
         options = re2.Options()
         options.max_mem = MAX_MEMORY_BYTES
         options.case_sensitive = not ignore_case
         options.never_nl = True  # a match ends with its line
-        options.log_errors = False  # else it writes to standard error
+        options.log_errors = False  # otherwise it writes to standard error
         text = wanted.encode("utf-8", "replace")
         try:
             self._compiled = re2.compile(b"(?m)" + (text if regex else re2.escape(text)), options)
         except re2.error as error:
             raise PatternInvalid(_reason(error)) from None
         finally:
-            re2.purge()  # the library remembers 128 patterns, whoever they were for
+            re2.purge()  # the library caches 128 patterns, whichever conversation they came from
 
     def lines(self, data: bytes, go_on: Callable[[], None]) -> Iterator[FoundLine]:
-        """Yield the lines of a file that hold the pattern.
+        """Yield the lines of a file that match.
 
         Args:
             data: The file.
-            go_on: Called before each block; what it raises ends the search.
+            go_on: Called before each block; an exception from it ends the search.
         """
-        # Bytes that are no UTF-8 would match nothing at all.
+        # RE2 matches nothing in bytes that are not valid UTF-8.
         text = data.decode("utf-8", "replace").replace("\r\n", "\n").encode()
         at, number = 0, 1
         while at < len(text):
@@ -103,7 +104,7 @@ def _block(text: bytes, at: int) -> tuple[int, int]:
 
 
 def _reason(error: Exception) -> str:
-    """Return what RE2 says about a pattern, without the flag that was put before it."""
+    """Return RE2's message about a pattern, without the flag that we prepended."""
     said = error.args[0]
     text = said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
     return text.replace("(?m)", "", 1)

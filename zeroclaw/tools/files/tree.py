@@ -27,7 +27,7 @@ from zeroclaw.tools.files.workspace import (
 )
 from zeroclaw.value import Value
 
-# Of one name's line, so that a minified file doesn't fill the answer.
+# Cap on one line of output, so that a minified file doesn't fill the answer.
 _SHOWN_CHARS = 300
 _MOST_DEPTH = 40
 _MOST_VISITED = 50_000
@@ -36,14 +36,14 @@ Path = Annotated[str, Field(max_length=4096)]
 
 
 class ListArguments(PathArguments):
-    """What `list_files` takes."""
+    """Arguments of `list_files`."""
 
     path: Path = "."
     depth: int = Field(default=1, ge=1, le=_MOST_DEPTH)
 
 
 class SearchArguments(PathArguments):
-    """What `search_files` takes."""
+    """Arguments of `search_files`."""
 
     pattern: str = Field(min_length=1, max_length=1000)
     path: Path = Field(default=".", description="A file or a directory.")
@@ -58,13 +58,13 @@ class SearchArguments(PathArguments):
 
 
 class _Entry(Value):
-    """One name that was met.
+    """One directory entry of a walk.
 
     Attributes:
-        directory: The open directory that it is in, valid until the next entry is asked for.
-        parts: From the workspace down.
-        kind: What it is.
-        size_bytes: For files.
+        directory: Descriptor of its open directory, valid until the next entry is requested.
+        parts: Its path from the workspace down.
+        kind: Its file type.
+        size_bytes: Its size; meaningful for files.
     """
 
     directory: int
@@ -74,7 +74,7 @@ class _Entry(Value):
 
 
 def list_files(arguments: ListArguments, place: Place) -> ToolOutput:
-    """Return the names below a directory, each with what it is."""
+    """Return the names below a directory, each with its type."""
     parts = readable_parts(arguments.path, place)
     skips = _Skips(place)
     lines: list[str] = []
@@ -87,7 +87,7 @@ def list_files(arguments: ListArguments, place: Place) -> ToolOutput:
 
 
 def search_files(arguments: SearchArguments, place: Place) -> ToolOutput:
-    """Return the lines that hold a pattern, `path:line: text`, and what was passed over."""
+    """Return the matching lines as `path:line: text`, and notes about skipped files."""
     search, skips = _Search(arguments, place), _Skips(place)
     for entry in _files(place, readable_parts(arguments.path, place), skips):
         if fnmatch.fnmatchcase(entry.parts[-1], arguments.names) and not search.take(entry):
@@ -97,7 +97,7 @@ def search_files(arguments: SearchArguments, place: Place) -> ToolOutput:
 
 
 class _Skips:
-    """Counts the places that a walk passes by because the call may not touch them."""
+    """Counts the places that a walk skips because the call may not touch them."""
 
     def __init__(self, place: Place) -> None:
         self._place = place
@@ -105,7 +105,7 @@ class _Skips:
         self._count = 0
 
     def skip(self, parts: Parts, all_below: str = "") -> bool:
-        """Tell whether a place is neither to be opened nor named; with `BELOW`, what is in it."""
+        """Whether a place must be neither opened nor named; with `BELOW`, everything in it."""
         place = self._place
         resource = "/".join((self._workspace, *parts)) + all_below
         skipped = is_masked(parts, place.rules) or not place.permits(resource)
@@ -113,7 +113,7 @@ class _Skips:
         return skipped
 
     def notes(self) -> list[str]:
-        """Return what the reader must know about it."""
+        """Return the note about skipped places, if any."""
         if not self._count:
             return []
         places = counted(self._count, "place")
@@ -121,7 +121,7 @@ class _Skips:
 
 
 class _Search:
-    """What one search has found so far, and at which of its bounds it stopped."""
+    """The state of one search: its matches, and the limit that ended it."""
 
     def __init__(self, arguments: SearchArguments, place: Place) -> None:
         self._pattern = _pattern(arguments)
@@ -134,7 +134,7 @@ class _Search:
         self.lines: list[str] = []
 
     def take(self, entry: _Entry) -> bool:
-        """Search one file; returns whether to go on."""
+        """Search one file; return whether to go on."""
         self._place.go_on()
         if entry.size_bytes > self._place.settings.max_searched_file_bytes:
             self._large += 1
@@ -163,7 +163,7 @@ class _Search:
             raise TimeoutError
 
     def notes(self) -> list[str]:
-        """Return what the reader must know about the answer's limits."""
+        """Return the notes about the limits of the search, if any."""
         most = self._place.settings.max_searched_file_bytes
         large = [f"[passed over {counted(self._large, 'file')} larger than {most:,} bytes]"]
         stopped = [f"[the search stopped when {self._stopped_by}: narrow it down]"]
@@ -193,10 +193,10 @@ def _files(place: Place, parts: Parts, skips: _Skips) -> Iterator[_Entry]:
 
 
 def _walk(place: Place, parts: Parts, depth: int, skips: _Skips) -> Iterator[_Entry]:
-    """Yield what is below a directory: all its names in order, then what its directories hold.
+    """Yield the entries below a directory: first its own, sorted, then those of its subdirectories.
 
-    Each directory is opened anew from the workspace down, so the number of open descriptors stays
-    small and a directory that was swapped for a link is not entered.
+    Each directory is opened again from the workspace down. So few descriptors are open at a time,
+    and a directory that was swapped for a link is not entered.
     """
     waiting: list[tuple[Parts, int]] = [(parts, depth)]
     visited = 0
@@ -221,13 +221,13 @@ def _walk(place: Place, parts: Parts, depth: int, skips: _Skips) -> Iterator[_En
 
 
 def _names(directory: int) -> list[str]:
-    """Return the names of a directory in order, and no more of them than a walk may visit."""
+    """Return the sorted names in a directory, at most as many as a walk may visit."""
     with os.scandir(directory) as entries:
         return sorted(entry.name for entry in itertools.islice(entries, _MOST_VISITED + 1))
 
 
 def _look(directory: int, parts: Parts) -> _Entry | None:
-    """Return what a name stands for; None when it has gone meanwhile."""
+    """Return the entry of a name; None if it is gone."""
     seen = stat_at(directory, parts)
     if seen is None:
         return None
@@ -261,6 +261,6 @@ def _found(parts: Parts, line: FoundLine) -> str:
 
 
 def _name(parts: Parts) -> str:
-    """Return a path on one line; bytes that are not UTF-8 come as U+FFFD."""
+    """Return a path on one line; bytes that are not UTF-8 become U+FFFD."""
     plain = "/".join(parts).encode("utf-8", "replace").decode("utf-8")
     return without_controls(plain).replace("\n", " ")

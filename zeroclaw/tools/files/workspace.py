@@ -1,7 +1,7 @@
-"""Where one run of a file tool works: a workspace, opened name by name, following no link.
+"""Opens the files of a workspace for one run, name by name, without following links.
 
-Every step starts from the descriptor of the directory before it (openat(2) with `O_NOFOLLOW`), so
-a name that is swapped for a link between the decision and the run is refused, not followed. All of
+Every step starts from the descriptor of the directory before it (openat(2) with `O_NOFOLLOW`), so a
+name that is swapped for a link between the decision and the run is refused, not followed. All of
 this blocks: call it in a thread.
 
 A hard link is an ordinary file here and can't be told from one. It can be read like one; a write
@@ -25,26 +25,26 @@ from zeroclaw.host.usage import Quota
 from zeroclaw.tools import quoted
 from zeroclaw.value import Value, field
 
-INSIDE = "/workspace"  # what a command in the sandbox calls the workspace
+INSIDE = "/workspace"  # path of the workspace inside the sandbox
 
 Parts = tuple[str, ...]
 Kind = Literal["file", "directory", "link", "special"]
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-# Without O_NONBLOCK the opening of a pipe that was swapped in waits for a writer for ever.
+# Without O_NONBLOCK, opening a pipe that was swapped in would wait for a writer forever.
 _READING = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _MAKING = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def parts_of(path: str, workspace: Path) -> Parts:
-    """Split a path into the names from the workspace down; pure.
+    """Split a path into its names from the workspace down; pure.
 
     Args:
-        path: Relative to the workspace, or absolute and inside it by either of its names.
-        workspace: Its path.
+        path: Relative to the workspace, or absolute: below `/workspace` or below its real path.
+        workspace: Its real path.
 
     Raises:
-        ToolFailed: The path leaves the workspace, or goes up.
+        ToolFailed: The path leaves the workspace, or contains `..`.
     """
     inside = path
     for root in (INSIDE, str(workspace)):
@@ -62,12 +62,12 @@ def parts_of(path: str, workspace: Path) -> Parts:
 
 
 def shown(parts: Parts) -> str:
-    """Return a path as people and models read it, in backticks."""
+    """Return a path in backticks, as shown to people and models."""
     return quoted("/".join(parts) or ".")
 
 
 def kind_of(mode: int) -> Kind:
-    """Return what a file's mode says that it is; pure."""
+    """Return the file type of a stat mode; pure."""
     if stat.S_ISREG(mode):
         return "file"
     if stat.S_ISDIR(mode):
@@ -80,10 +80,10 @@ def resolve(workspace: Path, parts: Parts) -> Path:
 
     Args:
         workspace: Its real path.
-        parts: From there down.
+        parts: Names from the workspace down.
 
     Raises:
-        ToolFailed: A link is on the way, so the path names something else.
+        ToolFailed: The path contains a link, so it names something else.
     """
     for depth in range(1, len(parts) + 1):
         try:
@@ -98,9 +98,9 @@ def resolve(workspace: Path, parts: Parts) -> Path:
 
 
 def missing_parts(workspace: Path, parts: Parts) -> tuple[Parts, os.stat_result | None]:
-    """Return the names of a path that do not exist yet, and what stands at its end.
+    """Return the names of a path that don't exist yet, and the stat of its last name if it does.
 
-    Only an estimate of what making the path costs: making it looks again, name by name.
+    Only an estimate of what creating the path costs: creating it checks again, name by name.
     """
     seen: os.stat_result | None = None
     for depth in range(1, len(parts) + 1):
@@ -117,11 +117,11 @@ def opened_directory(workspace: Path, parts: Parts, *, make: bool = False) -> Ge
 
     Args:
         workspace: Trusted; links above it are followed.
-        parts: From the workspace down.
-        make: Make what is missing on the way.
+        parts: Names from the workspace down.
+        make: Whether to create missing directories.
 
     Raises:
-        ToolFailed: There is none, or a link is on the way.
+        ToolFailed: The directory does not exist, or the path contains a link.
     """
     try:
         here = os.open(workspace, _DIRECTORY & ~os.O_NOFOLLOW)
@@ -144,7 +144,7 @@ def opened_file(workspace: Path, parts: Parts) -> Generator[int]:
     """Open a regular file for reading; the descriptor closes with the block.
 
     Raises:
-        ToolFailed: There is none, it is no regular file, or a link is on the way.
+        ToolFailed: It does not exist, is not a regular file, or the path contains a link.
     """
     if not parts:
         message = "the workspace is a directory: give the path of a file in it"
@@ -158,16 +158,16 @@ def opened_file(workspace: Path, parts: Parts) -> Generator[int]:
 
 
 def open_at(directory: int, parts: Parts) -> int:
-    """Open the regular file that is called by the last name in an open directory.
+    """Open a regular file, the last of `parts`, in an open directory.
 
     Raises:
-        ToolFailed: As `opened_file`.
+        ToolFailed: As for `opened_file`.
     """
     seen = stat_at(directory, parts)
     if seen is None:
         message = f"{shown(parts)} does not exist"
         raise ToolFailed(message)
-    _demand_file(seen, parts)  # looked at first, because opening a device may do something
+    _demand_file(seen, parts)  # checked before, because opening a device may have side effects
     try:
         file = os.open(parts[-1], _READING, dir_fd=directory)
     except OSError as error:
@@ -181,7 +181,7 @@ def open_at(directory: int, parts: Parts) -> int:
 
 
 def stat_at(directory: int, parts: Parts) -> os.stat_result | None:
-    """Look at the last name in an open directory; None when there is nothing of that name."""
+    """Return the stat of the last name in an open directory; None if it does not exist."""
     try:
         return os.stat(parts[-1], dir_fd=directory, follow_symlinks=False)
     except FileNotFoundError:
@@ -193,19 +193,19 @@ def stat_at(directory: int, parts: Parts) -> os.stat_result | None:
 def replace_at(
     directory: int, parts: Parts, data: bytes, *, replaces: os.stat_result | None
 ) -> None:
-    """Put a file with this content in place of the last name, whole or not at all.
+    """Atomically create or replace a file, the last of `parts`, with this content.
 
     Args:
-        directory: The open directory.
+        directory: Descriptor of the open directory.
         parts: The whole path, for messages; the last name is the file's.
-        data: All of the new content.
-        replaces: What is there now; its permissions are kept, and if it has changed meanwhile
-            nothing is written.
+        data: The new content.
+        replaces: Stat of the present file. Its permissions are kept, and if it has changed
+            meanwhile, nothing is written.
 
     Raises:
-        ToolFailed: It could not be written; then everything is as it was.
+        ToolFailed: The file could not be written; the old one is unchanged.
     """
-    # A name that can't be guessed, so that no trap can wait there.
+    # An unpredictable name, so that nothing can be planted there.
     temporary = f".zeroclaw-{secrets.token_hex(8)}"
     try:
         file = os.open(temporary, _MAKING, 0o666, dir_fd=directory)
@@ -227,7 +227,7 @@ def replace_at(
 
 
 def failure(error: OSError, parts: Parts, doing: str) -> ToolFailed:
-    """Return the one line about a refusal of the operating system."""
+    """Return a one-line message about an error of the operating system."""
     if error.errno == errno.ELOOP:
         return _link(parts)
     return ToolFailed(f"can't {doing} {shown(parts)}: {system_words(error)}")
@@ -266,7 +266,7 @@ def _make(directory: int, name: str, parts: Parts) -> None:
     try:
         os.mkdir(name, dir_fd=directory)
     except FileExistsError:
-        return  # the usual case; whether it is a directory is seen when it is entered
+        return  # the usual case; `_enter` checks that it is a directory
     except OSError as error:
         raise failure(error, parts, "make") from error
 
@@ -278,7 +278,7 @@ def _enter(directory: int, name: str, parts: Parts) -> int:
         message = f"{shown(parts)} does not exist"
         raise ToolFailed(message) from None
     except NotADirectoryError:
-        # A link says the same when a directory is demanded of it.
+        # A link fails like this too, because O_DIRECTORY is set.
         seen = stat_at(directory, parts)
         if seen is not None and stat.S_ISLNK(seen.st_mode):
             raise _link(parts) from None
@@ -292,19 +292,19 @@ def _enter(directory: int, name: str, parts: Parts) -> int:
 
 
 class FilesSettings(Value):
-    """What the file tools may cost.
+    """Limits and shared resources of the file tools.
 
     Attributes:
-        max_read_bytes: Of one answer.
-        max_write_bytes: Of one file, before and after.
-        max_send_bytes: Of one file that goes to a chat, whatever the chat takes.
-        max_entries: Of one list.
-        max_search_bytes: Read by one search, all files together.
-        max_search_cpu_s: Seconds of its thread's processor time that one search may take.
-        max_searched_file_bytes: Larger files are passed over by a search, and counted.
-        hidden: Places anywhere on this machine that don't exist for the tools.
-        share: The places for all of this, one a conversation.
-        quota: What a workspace may hold.
+        max_read_bytes: Most bytes in one answer.
+        max_write_bytes: Largest file that can be written or edited.
+        max_send_bytes: Largest file that is sent, whatever the chat accepts.
+        max_entries: Most entries in one listing.
+        max_search_bytes: Most bytes that one search reads, over all files.
+        max_search_cpu_s: Seconds of thread CPU time for one search.
+        max_searched_file_bytes: A search skips and counts larger files.
+        hidden: Paths anywhere on this machine that don't exist for the tools.
+        share: Thread slots for all file calls; one per conversation.
+        quota: Bounds the size of each workspace.
     """
 
     max_read_bytes: int = 262_144
@@ -320,15 +320,15 @@ class FilesSettings(Value):
 
 
 class Place(Value):
-    """What the thread of one run is handed.
+    """What the thread of one run works with.
 
     Attributes:
         workspace: Its real path.
-        rules: What of it is protected.
-        settings: What the run may cost.
+        rules: Which paths are protected.
+        settings: The limits.
         stopped: Set when the caller no longer waits for the answer.
-        permits: What of a directory may be touched, see `ToolContext.permits`.
-        max_file_bytes: Of one file that the chat takes; 0 where it takes none.
+        permits: Whether a path below a directory may be touched, see `ToolContext.permits`.
+        max_file_bytes: Largest file that the chat takes; 0 if it takes none.
     """
 
     workspace: Path
@@ -339,10 +339,10 @@ class Place(Value):
     max_file_bytes: int = 0
 
     def go_on(self) -> None:
-        """Stop here when the call was cancelled.
+        """End the run if the call was cancelled.
 
         Raises:
-            ToolFailed: It was; this is not read.
+            ToolFailed: It was cancelled; nobody reads the message.
         """
         if self.stopped.is_set():
             message = "stopped"

@@ -1,9 +1,9 @@
-"""The tools by which a model gets more: `load_tools` for groups of tools, `load_skills` for skills.
+"""The tools that load more into a conversation: `load_tools` (groups of tools) and `load_skills`.
 
-They change nothing: which groups and skills a conversation has follows from their calls in its journal
-(`context/offers.py`), and the next request holds them. Skills are folders of the operator's, in the one
-place that the configuration names and no tool can write to. A call names what it loads as
-`tools:<group>` or `skill:<name>`, so policy may say whose that is.
+Running them changes nothing. The groups and skills of a conversation are derived from the calls in
+its journal (`context/offers.py`), and the next request includes them. Skills are folders that
+belong to the operator, in the one place that the configuration names; no tool can write there. The
+resource of a call is `tools:<group>` or `skill:<name>`, so policy can decide who may load what.
 """
 
 import asyncio
@@ -39,10 +39,10 @@ def tools(
     groups: Callable[[Principal, Address], Collection[str]],
     skills: Callable[[Principal, Address], Mapping[str, Skill]],
 ) -> tuple[Tool, ...]:
-    """Return both tools; `groups` and `skills` are what somebody may have in a chat."""
+    """Return both tools; `groups` and `skills` return what a principal may load in a chat."""
 
     async def load_tools(asked: LoadToolsArguments, context: ToolContext) -> ToolOutput:
-        await asyncio.sleep(0)  # where others wait for what they do
+        await asyncio.sleep(0)  # yield once, as tools that do I/O would
         if unknown := set(asked.groups) - set(groups(context.principal, context.address)):
             return _error(f"there is no group {', '.join(map(quoted, sorted(unknown)))}")
         return ToolOutput(text="Loaded: their tools are among yours from now on.")
@@ -104,7 +104,7 @@ async def _reach_skill(asked: LoadSkillArguments, context: ToolContext) -> tuple
 def read_skills(
     place: Path, redact: Callable[[str], str]
 ) -> tuple[tuple[Skill, ...], tuple[str, ...]]:
-    """Return the skills of a folder by name, and what is wrong with the others; blocks.
+    """Return the skills of a folder by name, and the faults of those left out; blocks.
 
     Raises:
         OSError: The folder can't be read.
@@ -119,7 +119,7 @@ def read_skills(
         except ValueError as error:
             faults.append(f"`{folder.name}` is left out: its `{FILE}` {error}")
             continue
-        # A skill that people pass around may hold what they don't see.
+        # A skill that people pass around may contain invisible characters.
         text, _ = escape_for_model(redact(skill.text))
         told, _ = escape_for_model(redact(skill.description))
         found.append(replace(skill, text=text, description=told, files=_files_in(folder)))
@@ -137,7 +137,7 @@ def _text_of(folder: Path) -> str:
 
 
 def _files_in(folder: Path) -> tuple[str, ...]:
-    """Return the names of a skill's further files; links and hidden ones are passed over."""
+    """Return the names of a skill's other files, without links and hidden files."""
     files = (one for one in folder.rglob("*") if one.is_file() and not one.is_symlink())
     names = (one.relative_to(folder).as_posix() for one in files)
     seen = (one for one in names if one != FILE and not f"/{one}".count("/."))
@@ -156,10 +156,11 @@ def _read_file(skill: Skill, name: str) -> str:
 
 
 def _bytes_of(folder: Path, name: str, most_bytes: int) -> bytes:
-    """Return what is in a file of a skill.
+    """Return the content of a file of a skill.
 
     Raises:
-        ValueError: It is not there, leads out, is too large, or others may write it; half a sentence.
+        ValueError: The file is missing, lies outside the folder, is too large, or is
+            world-writable. The message is half a sentence.
     """
     try:
         real = Path(os.path.realpath(folder / name, strict=True))

@@ -1,9 +1,10 @@
-"""A skill, how its `SKILL.md` is read, and what a model writes to get one, or tools (pure).
+"""A skill, the parser of its `SKILL.md`, and the arguments of the loading tools (pure).
 
-The format is that of agentskills.io (read 2026-11): front matter in YAML with a `name`, which is the
-folder's, and a `description`; below it the text. Of the front matter two texts are used, so a subset of
-YAML is read: plain, quoted, and in a block (`>`, `|`). A plain text may hold a colon, which YAML forbids
-and many people write. All other keys are passed over, `allowed-tools` too: what may run is the policy's.
+The format is that of agentskills.io (read 2026-11): YAML front matter with a `name`, equal to the
+folder's, and a `description`; the text follows. We use only these two strings, so the parser reads
+a subset of YAML: plain, quoted and block (`>`, `|`) scalars. A plain scalar may contain a colon,
+which YAML forbids but many people write. All other keys are ignored, `allowed-tools` too: policy
+decides what may run.
 """
 
 import json
@@ -16,7 +17,7 @@ from zeroclaw.tool import ToolSpec
 from zeroclaw.tools import ModelSchema, ToolArguments
 from zeroclaw.value import Value
 
-MOST_NAME_CHARS, MOST_DESCRIPTION_CHARS = 64, 1_024  # the format's own bounds
+MOST_NAME_CHARS, MOST_DESCRIPTION_CHARS = 64, 1_024  # bounds set by the format
 
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _KEY = re.compile(r"([A-Za-z][\w-]*)[ \t]*:(?:[ \t]+(.*)|)$")
@@ -25,13 +26,13 @@ _QUOTED = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^']|'')*')(?: +#.*)?$""")
 
 
 class LoadToolsArguments(ToolArguments):
-    """What `load_tools` takes."""
+    """Arguments of `load_tools`."""
 
     groups: tuple[str, ...] = Field(min_length=1, max_length=50)
 
 
 class LoadSkillArguments(ToolArguments):
-    """What `load_skills` takes."""
+    """Arguments of `load_skills`."""
 
     name: str = Field(min_length=1, max_length=200)
     file: str = Field(default="", max_length=500, description="One of its further files.")
@@ -54,14 +55,14 @@ LOAD_SKILLS = _spec("load_skills", "Get a skill, or read a file of it.", LoadSki
 
 
 class Skill(Value):
-    """Instructions of the operator for one kind of task.
+    """The operator's instructions for one kind of task.
 
     Attributes:
-        name: Its folder's.
-        description: When it is of use; one line.
-        text: What the model reads once it is loaded.
-        folder: Where it is.
-        files: Its further files, from the folder down, sorted.
+        name: Equals the name of its folder.
+        description: When to use it; one line.
+        text: The instructions that the model reads once the skill is loaded.
+        folder: The skill's folder.
+        files: Its other files, relative to the folder, sorted.
     """
 
     name: str
@@ -72,10 +73,10 @@ class Skill(Value):
 
 
 def read_skill(text: str, folder: Path) -> Skill:
-    """Read a `SKILL.md`; `folder` is where it stands.
+    """Parse the `SKILL.md` of `folder`.
 
     Raises:
-        ValueError: It is none; why, in half a sentence.
+        ValueError: It is not a valid skill; the message says why, in half a sentence.
     """
     lines = text.removeprefix("\ufeff").splitlines()
     ends = (at for at, line in enumerate(lines) if at and line.rstrip() == "---")
@@ -100,7 +101,7 @@ def read_skill(text: str, folder: Path) -> Skill:
 
 
 def _fields(lines: list[str]) -> dict[str, str]:
-    """Return the texts of the front matter by key, each on one line."""
+    """Return the scalars of the front matter by key, each on one line."""
     found: dict[str, list[str]] = {}
     key = ""
     for line in lines:
@@ -113,7 +114,7 @@ def _fields(lines: list[str]) -> dict[str, str]:
 
 
 def _scalar(lines: list[str]) -> str:
-    """Return a text of YAML without its line breaks, empty for what is none."""
+    """Return a YAML scalar without its line breaks, or an empty string if it is not one."""
     if _BLOCK.match(lines[0]):
         return " ".join(" ".join(lines[1:]).split())
     text = " ".join(" ".join(lines).split())
@@ -124,7 +125,7 @@ def _scalar(lines: list[str]) -> str:
         try:
             return " ".join(str(json.loads(inner)).split())
         except ValueError:
-            return ""  # an escape that JSON does not have
+            return ""  # an escape that JSON does not know
     if text[:1] in set("\"'[]{}&*!|>%@`"):
         return ""
     return re.sub(r"(?:^| )#.*", "", text)

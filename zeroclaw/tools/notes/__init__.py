@@ -1,8 +1,8 @@
 """The tools that keep short texts for later: `remember`, `recall` and `forget_note`.
 
-Whose a note is follows from where it is made, and nothing in a call can change it. Each call sees the
-notes of this one owner and no other, so a group never reads what somebody said in private, and nobody
-reads another person's. The owner is also the call's only resource, `notes:of:<principal>` or
+The owner of a note follows from the chat it is made in; no argument can change it. A call sees only
+the notes of that owner, so a group never reads what a person said in private, and no person reads
+another's notes. The owner is also the call's only resource: `notes:of:<principal>` or
 `notes:in:<chat>`.
 """
 
@@ -29,36 +29,35 @@ _Asked = TypeVar("_Asked", bound=ToolArguments)
 
 
 class NotesStore(Protocol):
-    """Where notes are kept, by owner; handed in by whoever has a store."""
+    """Stores notes by owner; injected."""
 
     async def all(self, owner: str, /) -> tuple[Note, ...]:
         """Return the notes of an owner, newest first."""
         ...
 
     async def add(self, owner: str, note: Note, /, *, most: int) -> Kept | Literal["full"]:
-        """Keep a note; durable when it returns.
+        """Keep a note; it is durable on return.
 
         Args:
-            owner: Whose.
-            note: Its number is not looked at.
-            most: Notes that an owner may have.
+            owner: The owner's key, see `owner_of`.
+            note: Its number is ignored.
+            most: Maximum number of notes per owner.
 
         Returns:
-            The note with its number; `full` when the owner has as many as they may, and nothing
-            was kept.
+            The note with its number, or `full` if the owner has no room and nothing was kept.
 
         Raises:
-            ToolFailed: Others wrote at the same time, again and again.
+            ToolFailed: Concurrent writers conflicted with every attempt.
         """
         ...
 
     async def forget(self, owner: str, number: int, /) -> Note | None:
-        """Remove a note of this owner, and return it; None when there is none of that number."""
+        """Remove and return a note of this owner; None if it has no such number."""
         ...
 
 
 class RememberArguments(ToolArguments):
-    """What `remember` takes."""
+    """Arguments of `remember`."""
 
     text: str = Field(
         min_length=1, max_length=100_000, description="One short fact that stands alone."
@@ -66,14 +65,14 @@ class RememberArguments(ToolArguments):
 
 
 class RecallArguments(ToolArguments):
-    """What `recall` takes."""
+    """Arguments of `recall`."""
 
     words: str = Field(default="", max_length=1_000, description="Any of which a note holds.")
     limit: int = Field(default=20, ge=1, le=_MOST_FOUND)
 
 
 class ForgetArguments(ToolArguments):
-    """What `forget_note` takes."""
+    """Arguments of `forget_note`."""
 
     number: int = Field(ge=1, le=1_000_000_000)
 
@@ -81,7 +80,7 @@ class ForgetArguments(ToolArguments):
 def tools(
     settings: NotesSettings, store: NotesStore, redact: Callable[[str], str]
 ) -> tuple[Tool, ...]:
-    """Return the three tools; what `redact` would take out of a text is not kept."""
+    """Return the three tools; a text that `redact` would change is not kept."""
     notes = _Notes(settings, store, redact)
     return (
         _made(
@@ -126,11 +125,11 @@ def _made(
         description=description,
         parameters=ModelSchema(model),
         effects=frozenset({effect}),
-        # A text that is kept already is not kept again, and a number is never given twice.
+        # A text that is kept already is not kept again, and numbers are never reused.
         idempotent=True,
         risk="low",
         timeout_s=_TIMEOUT_S,
-        # Writes of one batch mean their order.
+        # The model may rely on the order of the writes in a batch.
         execution="sequential" if effect == "write" else "parallel",
     )
     return ModelTool(spec=spec, model=model, line=line, reach=_reach, work=work, settled=settled)
@@ -152,16 +151,16 @@ def _recall_line(asked: RecallArguments) -> Localized:
 
 
 def note_of(text: str, context: ToolContext, redact: Callable[[str], str], *, by: str = "") -> Note:
-    """Return a text as the note that is kept of it, without its number.
+    """Return the note to keep for a text, without a number.
 
     Args:
-        text: As it was said.
-        context: Of the call that keeps it.
-        redact: What it would take out of a text is not kept.
-        by: Who said it, where that was not the principal alone; empty for them.
+        text: The text as the model gave it.
+        context: Context of the call that keeps it.
+        redact: A text that it would change is refused.
+        by: The authors, if there are others than the principal; empty for the principal.
 
     Raises:
-        ToolFailed: It is not kept.
+        ToolFailed: The text must not be kept.
     """
     said = text.strip()
     if holds_marker(said):
@@ -183,7 +182,7 @@ def note_of(text: str, context: ToolContext, redact: Callable[[str], str], *, by
 
 
 class _Notes:
-    """What the three tools do."""
+    """Implements the three tools."""
 
     def __init__(
         self, settings: NotesSettings, store: NotesStore, redact: Callable[[str], str]
@@ -191,7 +190,7 @@ class _Notes:
         self._settings, self._store, self._redact = settings, store, redact
 
     def settled(self, asked: RememberArguments) -> RememberArguments:
-        """Refuse a text of nothing, and one that is too long."""
+        """Refuse an empty text and one that is too long."""
         chars, most = len(asked.text.strip()), self._settings.max_note_chars
         if not chars:
             raise ToolArgumentsInvalid(("text: must not be empty",))
@@ -200,7 +199,7 @@ class _Notes:
         return asked
 
     async def remember(self, asked: RememberArguments, context: ToolContext) -> ToolOutput:
-        """Keep a text; the oldest note is never dropped for it."""
+        """Keep a text; never drops an older note to make room."""
         owner, note = _owner(context), note_of(asked.text, context, self._redact)
         kept = await self._store.add(owner, note, most=self._settings.max_notes)
         if kept == "full":
@@ -209,7 +208,7 @@ class _Notes:
         return ToolOutput(text=f"{said} as note {kept.note.number}")
 
     async def recall(self, asked: RecallArguments, context: ToolContext) -> ToolOutput:
-        """Return the notes that hold any of the words, those with more of them first."""
+        """Return the notes that contain any of the words, best match first."""
         every = await self._store.all(_owner(context))
         found = await asyncio.to_thread(matching, every, asked.words)
         if not found:
@@ -225,7 +224,7 @@ class _Notes:
         )
 
     async def forget(self, asked: ForgetArguments, context: ToolContext) -> ToolOutput:
-        """Remove a note of this owner; another's looks as if it didn't exist."""
+        """Remove a note of this owner; other owners' notes look as if they didn't exist."""
         gone = await self._store.forget(_owner(context), asked.number)
         if gone is None:
             return ToolOutput(text=f"there is no note {asked.number} here", is_error=True)

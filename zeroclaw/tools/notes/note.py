@@ -1,10 +1,10 @@
-"""A note: whose it is, what it says, and how it is found and shown (pure).
+"""A note: its owner, its text, and how it is found and shown (pure).
 
-Whose it is follows from where it was made: in a direct chat it is that person's, wherever they write
-from; in any other chat it is that chat's, thread by thread.
+The owner follows from where the note is made. In a direct chat it is the person, on every channel
+they use; in any other chat it is that chat, per thread.
 
-A search ranks all notes of an owner, which are few, and so needs no index: whatever stores rows can
-do it, and any language is searched.
+A search ranks all notes of an owner. They are few, so it needs no index, works with any row store,
+and works in any language.
 """
 
 import re
@@ -26,15 +26,15 @@ class Note(Value):
     """A kept text.
 
     Attributes:
-        number: What it is called by; counts from 1 for each owner, and is never given twice.
-        text: As it was said, without spaces at its ends.
-        by: Who said it, as the chat shows them.
-        at: When; aware.
-        conversation: Where it was said.
-        trusted: The turn that kept it held no text that nobody here vouches for.
-        channel: On which channel it was said; empty where an older release kept it.
-        writer: Who said it, by `Principal.id`; empty for what several said, and where an older
-            release kept it.
+        number: Its number: counts from 1 per owner, and is never reused.
+        text: The text, stripped.
+        by: The author's name as the chat shows it.
+        at: When it was kept; aware.
+        conversation: The conversation it was said in.
+        trusted: Whether the turn that kept it was free of untrusted text.
+        channel: The channel it was said on; empty in notes of older releases.
+        writer: The author's `Principal.id`; empty for several authors, and in notes of older
+            releases.
     """
 
     number: int
@@ -48,11 +48,11 @@ class Note(Value):
 
 
 class Kept(Value):
-    """What became of a text that was to be kept.
+    """The result of keeping a text.
 
     Attributes:
-        note: As it stands now.
-        is_new: False when an older note says the same, which is this one; see `gist`.
+        note: The note as stored.
+        is_new: False if `note` is an older one that says the same; see `gist`.
     """
 
     note: Note
@@ -60,45 +60,47 @@ class Kept(Value):
 
 
 def owner_of(address: Address, principal: Principal) -> str:
-    """Return whose a note made there is, in letters that a resource may have.
+    """Return the owner of a note made there, as a valid resource name.
 
-    Only a direct chat is a person's own: in any other, whoever reads along reads what is recalled.
+    Only a direct chat has a person as its owner: elsewhere, everyone in the chat reads what is
+    recalled.
     """
     return owner_of_person(principal.id) if address.direct else owner_of_chat(address)
 
 
 def owner_of_chat(address: Address) -> str:
-    """Return whose a note is that was made in a chat of several."""
+    """Return the owner of notes made in a group chat."""
     return f"in:{quote(address.key(), safe='/:@')}"
 
 
 def owner_of_person(principal: str) -> str:
-    """Return whose a note is that somebody had made in a direct chat; by `Principal.id`."""
+    """Return the owner of notes that a person (by `Principal.id`) made in a direct chat."""
     return f"{_OF}{quote(principal, safe=':@')}"
 
 
 def person_of(owner: str) -> str:
-    """Return whose notes an owner's are, by `Principal.id`; empty for a group's."""
+    """Return the `Principal.id` that an owner stands for; empty for a chat."""
     return unquote(owner.removeprefix(_OF)) if owner.startswith(_OF) else ""
 
 
 MOST_WORDS = 32
-"""That are looked for; of more, the longest, which say most."""
+"""Maximum number of words searched for; the longest are kept, as they say most."""
 _LOOKED_AT_CHARS = 16_000
 _INSIDE_CHARS, _BEGINNING_CHARS = 4, 3
-# Thai, Lao, Burmese, Khmer, Chinese, Japanese and Korean, which put no spaces between words, or not
-# where a search would need them: each two neighbours are looked for, as most search engines do.
+# Thai, Lao, Burmese, Khmer, Chinese, Japanese and Korean don't put spaces between words, or not
+# where a search would need them. They are searched by pairs of neighbouring characters, as most
+# search engines do.
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
-_PIECE = f"([{_UNSPACED}]+)|[^{_UNSPACED}]+"  # compiled by the first search: 3 ms of every start
-# Points, then quotation marks and brackets of the languages that the bot speaks, and of others.
+_PIECE = f"([{_UNSPACED}]+)|[^{_UNSPACED}]+"  # compiled on first use: 3 ms of a start
+# Punctuation first, then quotation marks and brackets of the bot's languages and some others.
 _SIGNS = ".,;:!?…。、¿¡()[]{}\"'`\u00b4«»“”„\u2018\u2019\u201a\u2039\u203a"
-"""Around a word; others are part of it: `C#` is not `C`, and `-5` not `5`."""
+"""Signs stripped around a word. All others belong to it: `C#` is not `C`, and `-5` is not `5`."""
 
 
 def gist(text: str) -> str:
-    """Return a text without what makes no difference: case, space, and signs around words.
+    """Return a text normalised for comparison: case, spaces and signs around words don't matter.
 
-    How a letter is composed makes none either. Empty for a text of nothing but signs.
+    Nor does the composition of letters. Empty for a text that consists of signs only.
     """
     # Folding can undo the composition (Unicode Standard, section 3.13, D146).
     plain = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
@@ -106,10 +108,11 @@ def gist(text: str) -> str:
 
 
 def matching(notes: Sequence[Note], words: str) -> tuple[Note, ...]:
-    """Return the notes that hold any of the words: more words first, then in their order.
+    """Return the notes that contain any of the words: most words first, then in the given order.
 
-    A word is held from its third letter on where another begins with it, from its fourth on
-    anywhere: the end of a word changes, and some languages join words. No words fit every note.
+    A word of four letters or more matches anywhere, one of three matches the beginning of a word,
+    and a shorter one only a whole word: endings vary, and some languages join words. An empty
+    search matches every note.
     """
     pieces = _pieces(words)
     if not pieces:
@@ -121,7 +124,7 @@ def matching(notes: Sequence[Note], words: str) -> tuple[Note, ...]:
 
 
 def _pieces(words: str) -> frozenset[str]:
-    """Return what a note is searched for; a space stands where a word begins or ends."""
+    """Return the strings to search for; a space marks the beginning or end of a word."""
     found: set[str] = set()
     for match in re.finditer(_PIECE, gist(words[:_LOOKED_AT_CHARS])):
         piece = match[0]
@@ -135,12 +138,12 @@ def _pieces(words: str) -> frozenset[str]:
 
 
 def chosen(notes: Sequence[Note], words: str, most_chars: int) -> tuple[Note, ...]:
-    """Return the notes that go along with a message: those that match it, then the newest.
+    """Return the notes to send along with a message: the matching ones, then the newest.
 
     Args:
-        notes: Of its owner, newest first.
-        words: Of the message.
-        most_chars: Of the notes as they are shown; one that is too long is passed over.
+        notes: The owner's notes, newest first.
+        words: The text of the message.
+        most_chars: Budget for the rendered notes; a note that doesn't fit is skipped.
     """
     found: list[Note] = []
     for note in dict.fromkeys((*matching(notes, words), *notes)):
@@ -152,7 +155,7 @@ def chosen(notes: Sequence[Note], words: str, most_chars: int) -> tuple[Note, ..
 
 
 def as_data(notes: Iterable[Note], here: ConversationId, redact: Callable[[str], str]) -> str:
-    """Return notes as they stand in a request, empty for none."""
+    """Return the notes as a block of a model request; empty if there are none."""
     shown = "\n".join(_line(note, here) for note in notes)
     if not shown:
         return ""
@@ -162,12 +165,12 @@ def as_data(notes: Iterable[Note], here: ConversationId, redact: Callable[[str],
 
 
 def within(notes: Iterable[Note], here: ConversationId, most_chars: int) -> list[str]:
-    """Return as many notes as there is room for, each as it is shown."""
+    """Return as many rendered notes as fit."""
     lines: list[str] = []
     for note in notes:
         line = _line(note, here)
         most_chars -= len(line)
-        # The first is shown however long it is: there is no other way to read it.
+        # Always show the first, however long: there is no other way to read it.
         if lines and most_chars < 0:
             break
         lines.append(line)
@@ -175,9 +178,9 @@ def within(notes: Iterable[Note], here: ConversationId, most_chars: int) -> list
 
 
 def _line(note: Note, here: ConversationId) -> str:
-    """Return a note under its number, with its source.
+    """Return a note as one entry: number, date, author, source, text.
 
-    Its further lines are set in, so that none looks like another note.
+    Further lines of its text are indented, so that none looks like another note.
     """
     day = note.at.astimezone(UTC).strftime("%Y-%m-%d")
     name = without_controls(" ".join(note.by.split()))[:_NAME_CHARS]
