@@ -1,7 +1,7 @@
-"""The front door for authors of channels, tools, providers and Context Providers.
+"""The front door for authors of channels, tools, providers and context providers.
 
-Contracts and values, nothing else: importing this reads no clock, opens nothing and loads no
-platform's library. A name that is imported as itself is handed on (PEP 484).
+This module re-exports contracts and values and nothing else. Importing it reads no clock, opens
+nothing and loads no platform SDK. The `X as X` form marks each name as a re-export (PEP 484).
 """
 
 from zeroclaw.card_words import CardWords as CardWords

@@ -1,4 +1,4 @@
-"""`python -m zeroclaw`: also how a command starts another one with the same interpreter."""
+"""`python -m zeroclaw`; commands also use it to start one another with the same interpreter."""
 
 from zeroclaw.cli import main
 

@@ -1,6 +1,6 @@
-"""How long to wait before something that failed is tried again.
+"""How long to wait before retrying after a failure.
 
-A file of its own, for rooms of every layer try again, and none of them is below all others.
+This is a file of its own because rooms of every layer retry, and none of them is below all others.
 """
 
 from zeroclaw.value import Value
@@ -9,23 +9,23 @@ MOST_DOUBLINGS = 64
 
 
 class BackOff(Value):
-    """Waits that double with each failure in a row, up to a bound.
+    """Exponential back-off: the wait doubles with each consecutive failure, up to a limit.
 
     Attributes:
-        first_s: After the first failure.
-        longest_s: However many there were.
+        first_s: Seconds after the first failure.
+        longest_s: The upper limit in seconds, however many failures there were.
     """
 
     first_s: float
     longest_s: float
 
     def wait_s(self, failures: int, spread: float = 1.0) -> float:
-        """Return the seconds to wait.
+        """Return the seconds to wait before the next try.
 
         Args:
-            failures: In a row, the last one counted; none means no wait.
-            spread: From 0 to 1, by chance: what part of the wait's latter half is waited too, so
-                that those who failed together do not come again together.
+            failures: Consecutive failures, the latest included; 0 means no wait.
+            spread: Jitter from 0 to 1. The wait is between half of the full back-off (0) and all of
+                it (1), so that callers that failed together do not retry together.
         """
         if failures < 1:
             return 0.0

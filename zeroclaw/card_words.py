@@ -1,7 +1,7 @@
-"""The fixed words of an approval card, in the language that is read where it is shown.
+"""The fixed words of an approval card, in the reader's language.
 
-A channel lays them out; what else stands on a card comes with it, in the same language. Where a
-page or a terminal's client does so, `by_name` travels with the card.
+Channels lay these words out; the card carries its other texts in the same language. Where a web
+page or a terminal client does the layout, `by_name` travels with the card.
 """
 
 from collections.abc import Mapping
@@ -45,11 +45,11 @@ NAMELESS: Mapping[str, Sentence] = {
         catalogue.BY_CONFIGURATION,
     )
 }
-"""Who has no name, by what stands in a row in place of one."""
+"""Actors without a name of their own: the text stored in place of a name, and its translations."""
 
 
 def by_whom(name: str) -> Fact:
-    """Return who did something, as it is said after `by`; people's names stay as they are."""
+    """Return an actor as it reads after "by"; people's names stay as they are."""
     return NAMELESS.get(name, name)
 
 
@@ -57,39 +57,44 @@ class CardWords(Struct, frozen=True):
     """The words for one card: `CardWords(card.language)`.
 
     Attributes:
-        language: What is read there.
+        language: The language of the card's reader.
     """
 
     language: Language
 
     def head(self, who: str, at: str) -> str:
-        """Return its first line: who set the calls off, and until when silence is no denial."""
+        """Return the card's first line: who caused the calls, and the deadline for an answer."""
         return catalogue.CARD_HEAD.to(self.language, who=who, at=at)
 
     def label(self, choice: Choice) -> str:
-        """Return what the button of an answer says, on a card of one call."""
+        """Return a button's label on a card with one call."""
         return _LABELS[choice][0].to(self.language)
 
     def short_label(self, choice: Choice, number: int) -> str:
-        """Return what it says on a card of several calls."""
+        """Return a button's label on a card with several calls."""
         return f"{number} {_LABELS[choice][1].to(self.language)}"
 
     def by_number(self, number: int) -> str:
-        """Return how a call is answered where there is no button."""
+        """Return how to answer a call on a channel without buttons."""
         return catalogue.CARD_BY_NUMBER.to(self.language, number=number)
 
     def ended(self, ending: Ending, who: str) -> str:
-        """Return how a question ended and by whom, empty for nobody; without why."""
+        """Return how an approval ended and by whom, without the reason.
+
+        Args:
+            ending: The ending.
+            who: The name of the person who ended it; empty if no person did.
+        """
         by = catalogue.BY.to(self.language, who=by_whom(who)) if who else ""
         return _ENDED[ending.how].to(self.language, by=by)
 
     def by_name(self, count: int) -> Mapping[str, str]:
-        """Return the fixed words for whoever lays a card out elsewhere, by name.
+        """Return the fixed words by name, for a client that lays the card out itself.
 
-        What stands in braces is known only there and filled in there: a name, a time that is left.
+        The client fills in what stands in braces, such as a name or the time left.
 
         Args:
-            count: Calls of the card that are still open.
+            count: How many calls of the card are still open.
         """
         words = {name: one.to(self.language) for name, one in _PLAIN.items()}
         labels = {choice: self.label(choice) for choice in _LABELS}
@@ -106,5 +111,5 @@ class CardWords(Struct, frozen=True):
         }
 
     def in_file(self) -> str:
-        """Return what a card says whose calls stand whole in a file."""
+        """Return the line of a card whose calls are written out in an attached file."""
         return catalogue.CARD_IN_FILE.to(self.language)

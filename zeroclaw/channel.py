@@ -27,11 +27,11 @@ from zeroclaw.value import Hidden, Value
 
 
 class Budget(Value):
-    """A token bucket that a platform enforces.
+    """A rate limit that a platform enforces, as a token bucket.
 
     Attributes:
-        per_s: Calls a second in the long run; 0 means no limit.
-        burst: Calls at once.
+        per_s: Sustained calls per second; 0 means no limit.
+        burst: Calls allowed at once.
     """
 
     per_s: float = 0.0
@@ -39,29 +39,30 @@ class Budget(Value):
 
 
 class Capabilities(Value):
-    """What a channel can do, as data; each is proven by the contract suite.
+    """What a channel can do, as data; the contract suite proves each one.
 
     Attributes:
-        max_length: In the units of the channel's own `measure`.
-        can_edit: `edit` works; false means one flush at the end.
+        max_length: The longest message, in the units of the channel's own `measure`.
+        can_edit: `edit` works. Without it a reply is sent once, when it is complete.
         can_delete: `delete` works.
         min_edit_interval_s: Seconds between two edits of one message; 0 for none.
-        chat_budget: Sends and edits in one chat.
-        group_budget: Those in one chat that several people read; None: as `chat_budget`.
-        account_budget: Sends and edits of the whole account.
-        edit_budget: Of these the edits, where the platform counts them so and in no chat's budget.
-        has_buttons: Cards carry buttons; else calls are numbered.
+        chat_budget: Limit on sends and edits in one chat.
+        group_budget: The same for a chat that several people read; None to use `chat_budget`.
+        account_budget: Limit on sends and edits of the whole account.
+        edit_budget: Limit on the account's edits, for a platform that counts edits per account and
+            not per chat.
+        has_buttons: Cards carry buttons. Without them, calls are numbered and answered by number.
         has_threads: Addresses may have a thread.
         multi_message: A long reply may stream as a sequence of messages.
-        native_draft: `preview` shows text in direct chats that is not sent; it vanishes when a
-            message of the bot comes, or after a while.
-        idempotent_send: A repeated send with the same key shows one message.
+        native_draft: `preview` shows unsent text in a direct chat. The text vanishes when the bot
+            sends a message, or after a while.
+        idempotent_send: Repeating a send with the same key still shows one message.
         has_typing: `typing` shows something.
-        names_tools: It shows which tools are at work, below a text as well.
-        can_lookup: `mark` and `lookup` find a message whose answer was lost.
-        may_repeat: What may have arrived, and can't be looked for, is sent again and marked; else
-            it is given up, and the operator is told.
-        max_file_bytes: The largest file that `send_file` takes; 0 where it takes none.
+        names_tools: `typing` shows which tools are running, even while text is visible.
+        can_lookup: `mark` and `lookup` can find a message whose send was never confirmed.
+        may_repeat: A send with an unknown outcome that can't be looked up is repeated, marked as a
+            possible repeat. Otherwise it is given up and the operator is told.
+        max_file_bytes: The largest file that `send_file` takes; 0 if it takes none.
     """
 
     max_length: int
@@ -87,17 +88,17 @@ class Capabilities(Value):
 class CardCall(Value):
     """One call on a card.
 
-    A model, a tool or a stranger wrote most of it: show it through `escape_invisible`, so that what is
-    approved is what was read (P5).
+    Most of it was written by a model, a tool or a stranger. Show it through `escape_invisible`, so
+    that what people approve is what they read (P5).
 
     Attributes:
-        approval: The opaque id that a button carries; unguessable.
+        approval: The opaque, unguessable id that a button carries.
         number: For text channels, `/approve <number>`; counts per approver chat, never reused.
         tool: The tool's name.
         summary: The tool's own line about this call.
-        arguments: The whole call as JSON, in which what can't be seen is escaped; shown whole.
+        arguments: The whole call as JSON with invisible characters escaped; never shortened.
         why: Why it needs approval, in a sentence.
-        scope: What "for a time" would let run, as a line; empty where it is not offered.
+        scope: One line on what "for a time" would let run; empty if that choice is not offered.
         hash8: The first 8 hex digits of the action's hash.
     """
 
@@ -112,15 +113,15 @@ class CardCall(Value):
 
 
 class Card(Value):
-    """A question to an approver: the asks of one batch.
+    """An approval request as an approver sees it: the calls of one batch that need a decision.
 
     Attributes:
         key: The same for every attempt to show this card.
-        asked_by: Who set the turn off, for people.
+        asked_by: The name of the person whose turn made the calls.
         calls: In request order, at least one.
-        deadline_at: When silence becomes a denial.
-        choices: What may be answered, in the order of buttons.
-        language: What is read where it is shown; `CardWords` has its fixed words.
+        deadline_at: When an unanswered request is denied.
+        choices: The possible answers, in button order.
+        language: The language of the card's reader; `CardWords` has the fixed words.
     """
 
     key: str
@@ -132,13 +133,13 @@ class Card(Value):
 
 
 class Ending(Value):
-    """How one call's question ended.
+    """How the approval request of one call ended.
 
     Attributes:
-        approval: Which.
+        approval: The approval's id.
         how: `approved`, `denied`, `expired`, or `stopped` (its turn ended first).
-        by: Who, for people; empty when no person did.
-        at: When.
+        by: The name of the person who ended it; empty if no person did.
+        at: When it ended.
         reason: The denial's reason, empty for none.
     """
 
@@ -150,19 +151,19 @@ class Ending(Value):
 
 
 class Outcome(Value):
-    """A card and what has ended of it; complete when every call has an ending."""
+    """A card and the endings so far; complete when every call has one."""
 
     card: Card
     endings: tuple[Ending, ...]
 
 
 class ToolProgress(Value):
-    """How one call of the turn stands, as people may read it; its arguments stay out.
+    """The state of one tool call of the turn, for people; leaves out the arguments.
 
     Attributes:
-        key: The call's, the same as long as it is told of; opaque.
-        tool: The tool's name, looked at as all that people read.
-        state: `failed` is all that did not end well, and what was cut short.
+        key: Identifies the call across updates; opaque.
+        tool: The tool's name, screened like all text that people read.
+        state: `failed` covers every bad ending, interrupted calls included.
     """
 
     key: str
@@ -173,17 +174,17 @@ class ToolProgress(Value):
 Admit = Callable[[Envelope], Awaitable[Admission]]
 
 Postable = Outgoing | OutgoingFile | Card
-"""What may be posted, and so looked up where its answer was lost."""
+"""What can be posted, and looked up when its send was never confirmed."""
 
 
 class LookupResult(Value):
-    """What one lookup has shown.
+    """What one lookup call found.
 
     Attributes:
-        ref: Where it stands, None where it was not seen.
-        since: The mark from which to look on. Where there is nothing more to look at, it serves for
-            what is sent from now on as well: what was not given yet is looked at again.
-        is_over: There is nothing more to look at now.
+        ref: The message, None if it was not found.
+        since: The mark to continue from. After the last lookup it is also a valid mark for later
+            sends: ids assigned since then are looked up again.
+        is_over: Nothing is left to look at for now.
     """
 
     ref: MessageRef | None = None
@@ -194,15 +195,15 @@ class LookupResult(Value):
 class Channel(Protocol):
     """One bot account on one platform.
 
-    Every call that goes out raises what it must: `RateLimited`, `ChannelUnavailable` (nothing
+    Every outgoing call reports failure by raising: `RateLimited`, `ChannelUnavailable` (nothing
     arrived, try again), `ChannelRejected` (do not), `DeliveryUnknown` (it may have arrived),
-    `ChannelUnauthorized`, `NotSupported` (the capabilities said so). Nothing is ever silently
-    ignored. Calls come concurrently.
+    `ChannelUnauthorized`, `NotSupported` (the capabilities rule it out). No call is ever silently
+    ignored. Calls may be concurrent.
     """
 
     @property
     def name(self) -> str:
-        """The name in the configuration."""
+        """The channel's name in the configuration."""
         ...
 
     @property
@@ -213,12 +214,12 @@ class Channel(Protocol):
     async def receive(self, admit: Admit, ready: Callable[[], None]) -> None:
         """Run until cancelled; hand over every event, in platform order, at least once.
 
-        Calls `ready` once, when events can arrive. An event is confirmed to the platform only
-        after its `admit` returned; when `admit` raises it is not confirmed.
+        Call `ready` once, when events can arrive. Confirm an event to the platform only after its
+        `admit` returned; if `admit` raises, do not confirm it.
 
         Raises:
-            ChannelUnavailable: The supervisor starts it again, with back-off.
-            ChannelUnauthorized: The operator must act; it is not started again by itself.
+            ChannelUnavailable: The supervisor restarts the channel, with back-off.
+            ChannelUnauthorized: The operator must act; the channel is not restarted on its own.
         """
         ...
 
@@ -227,7 +228,7 @@ class Channel(Protocol):
         ...
 
     def measure(self, rendered: Rendered) -> int:
-        """Return the length as the platform counts it, to hold against `max_length`; pure."""
+        """Return the length as the platform counts it, to compare with `max_length`; pure."""
         ...
 
     async def send(self, to: Address, outgoing: Outgoing) -> MessageRef:
@@ -239,45 +240,45 @@ class Channel(Protocol):
         ...
 
     def mark(self, to: Address) -> str:
-        """Return where the newest message of a chat is known to stand, for `lookup`; never waits.
+        """Return a position at the chat's newest known message, for `lookup`; never waits.
 
-        Opaque and short, and good for other processes of this account as well; empty where
-        nothing is known.
+        The mark is opaque and short, and other processes of this account can use it too. It is
+        empty when nothing is known.
         """
         ...
 
     async def lookup(
         self, to: Address, content: Postable, *, since: str, apart: frozenset[str], before: str = ""
     ) -> LookupResult:
-        """Make one call to find a message that may stand in a chat, or the next such call.
+        """Make one call, the first or the next, to find a message that may have been sent.
 
-        One that is found shows the content. Nothing else in the chat is changed, provided that
-        all the account's other messages there that are newer than the mark are named.
+        A message that is found ends up showing the content. Nothing else in the chat changes,
+        provided that `apart` names all of the account's other messages newer than the mark.
 
         Args:
             to: The chat that it was sent to.
-            content: As it was sent.
-            since: The mark from before it was sent, or what the last lookup returned.
+            content: What was sent.
+            since: The mark from before the send, or `since` of the last lookup result.
             apart: The platform's ids of messages that are known to be others.
-            before: The platform's id of a message that was sent later, where there is one: what
-                has not been seen up to there does not stand. Without it the platform may have
-                put the message further on than can be told.
+            before: The platform's id of a message sent later, if there is one. If the lookup gets
+                that far without a hit, the message does not exist. Without it, the platform may
+                have put the message further on than a lookup can see.
 
         Raises:
-            DeliveryUnknown: It can't be told; looking it up again is no use.
-            ChannelUnavailable: The lookup itself has failed; it may be made again.
+            DeliveryUnknown: There is no way to tell; another lookup is of no use.
+            ChannelUnavailable: The lookup call itself failed; it may be repeated.
         """
         ...
 
     async def edit(self, ref: MessageRef, outgoing: Outgoing) -> None:
         """Replace a message's text by the whole of `outgoing`; equal text is no error.
 
-        Of a file it is what stands with it, in plain text.
+        For a file, replace its caption, in plain text.
         """
         ...
 
     async def delete(self, ref: MessageRef) -> None:
-        """Remove a message; one that is gone already is no error."""
+        """Delete a message; one that no longer exists is no error."""
         ...
 
     async def ask(self, to: Address, card: Card) -> MessageRef:
@@ -289,38 +290,38 @@ class Channel(Protocol):
         ...
 
     async def typing(self, to: Address, doing: tuple[ToolProgress, ...] = ()) -> None:
-        """Show that the bot is at work; `NotSupported` also where a chat has no place for it.
+        """Show that the bot is working; raise `NotSupported` also if this chat can't show it.
 
         Args:
-            to: Where.
-            doing: The calls of the newest batch that began to run, all of them each time, where
-                the capabilities say `names_tools`; others show the same without it.
+            to: The chat.
+            doing: All calls of the newest batch that have begun to run, on every update. Used by
+                channels with `names_tools`; others ignore it.
         """
         ...
 
     async def preview(self, to: Address, outgoing: Outgoing) -> None:
-        """Show a text in a direct chat without sending it; the same again is no error.
+        """Show unsent text in a direct chat; repeating the same text is no error.
 
-        It takes the place of what was previewed there, and counts as the same text that grows
-        while the key stays the same. Beside what a capability lacks, `NotSupported` says here
-        that the platform knows no previews after all, and it is not asked again.
+        The text replaces the chat's previous preview. Previews with the same key are one growing
+        text. `NotSupported` may also mean that the platform turned out to have no previews; the
+        caller then stops using them.
         """
         ...
 
     def direct_address(self, sender: str) -> Address | None:
-        """Return the direct chat with this sender, None when the platform needs them first."""
+        """Return the direct chat with a sender, None if they must write to the bot first."""
         ...
 
     async def fetch(self, attachment: Attachment, *, max_bytes: int) -> bytes:
-        """Get an attachment's bytes, however often it is asked.
+        """Return an attachment's bytes; may be called repeatedly.
 
-        Reads no further than `max_bytes`, whatever size was claimed: what is larger, what is gone
-        and what is not this channel's raises `ChannelRejected`.
+        Never reads more than `max_bytes`, whatever size was claimed. Raises `ChannelRejected` if
+        the attachment is larger, no longer exists, or is not this channel's.
         """
         ...
 
     async def aclose(self) -> None:
-        """Free what is held; safe twice."""
+        """Release all resources; safe to call twice."""
         ...
 
 
@@ -328,29 +329,31 @@ TranscriptKind = Literal["person", "bot", "note", "card"]
 
 
 class SentFile(Value):
-    """A file of the bot's, as it stands in a chat; `ChannelContext.sent_file` has its bytes."""
+    """A file that the bot sent to a chat; `ChannelContext.sent_file` returns its bytes."""
 
     name: str
     size_bytes: int
 
 
 class TranscriptItem(Value):
-    """One thing that stands in a chat.
+    """One item of a chat's transcript.
 
     Attributes:
-        kind: Who wrote it, or what it is.
-        text: Redacted Markdown, as it was rendered from.
-        at: When.
-        cursor: Sorts as the chat reads; ask for what comes after it. Empty for what is not stored.
+        kind: The author (`person`, `bot`), or the type (`note`, `card`).
+        text: The redacted Markdown that the message was rendered from.
+        at: When it was written.
+        cursor: Sorts in reading order; pass it to `transcript` to get what follows. Empty for items
+            that are not stored.
         key: The message's key, as in `Outgoing.key` or `Card.key`; empty for people's own.
-        ref: The platform's id where one is known, else empty.
-        plain: The text is no Markdown, but to be shown letter by letter.
+        ref: The platform's id of the message, empty if unknown.
+        plain: The text is not Markdown; show it literally.
         draft: More will follow.
         outcome: The card and its endings, for cards.
-        files: What people called the files that came with their message; untrusted.
-        sent: The file that the message is, with `text` for its caption; None for others.
+        files: The names that people gave the files they attached; untrusted.
+        sent: The file that this message is, with `text` as its caption; None for other messages.
         receipts: As in `Outgoing`.
-        by: Who wrote it, for people; empty for the bot, and where all of a chat is the reader's own.
+        by: The author's name for people; empty for the bot, and in a chat where every message is
+            the reader's own.
     """
 
     kind: TranscriptKind
@@ -369,7 +372,7 @@ class TranscriptItem(Value):
 
 
 class ChannelLog(Protocol):
-    """Where an adapter writes facts: an event in the past tense and its fields, no bodies."""
+    """An adapter's log: an event name in the past tense and fields, no message bodies."""
 
     def __call__(self, event: str, /, **fields: object) -> None:
         """Record one fact."""
@@ -377,66 +380,65 @@ class ChannelLog(Protocol):
 
 
 class Refusals(Counter[str]):
-    """Counts what strangers are refused, by the reason; of a flood the first, second, fourth are logged."""
+    """Counts refusals of strangers by reason; logs the 1st, 2nd, 4th, 8th … of each."""
 
     def __init__(self, log: ChannelLog, event: str, *, level: str = "info") -> None:
-        """Log each as `event`."""
+        """Start with no counts; log each refusal as `event`."""
         super().__init__()
         self._log, self._event, self._level = log, event, level
 
     def note(self, why: str) -> None:
-        """Count one."""
+        """Count one refusal."""
         self[why] += 1
         count = self[why]
-        if count & (count - 1) == 0:  # a power of two, so that a flood fills no log
+        if count & (count - 1) == 0:  # powers of two only, so that a flood can't fill the log
             self._log(self._event, why=why, count=count, level=self._level)
 
 
 async def no_file(_address: Address, _key: str) -> OutgoingFile | None:
-    """Return no file, where none is kept."""
+    """Return None; the default where no sent files are kept."""
     return None
 
 
 async def on_record(_address: Address) -> bool:
-    """Tell that a chat is on record, where none can be off it."""
+    """Return False; the default where no chat can be off the record."""
     return False
 
 
 async def tell_nobody(_says: Localized) -> None:
-    """Tell it to nobody, where there are no operators."""
+    """Do nothing; the default where there are no operators."""
 
 
 S = TypeVar("S")
 
 
 class ChannelContext(Value):
-    """All that an adapter is handed.
+    """Everything an adapter is handed.
 
     Attributes:
-        name: The name in the configuration.
-        settings: An instance of the manifest's model, validated; `settings_as` narrows it.
-        secrets: What the `SecretReference`s of the settings stand for, by field name, for those in
-            a model within the model `<field>.<field>`; those that are not set are missing. Not
-            part of the representation.
+        name: The channel's name in the configuration.
+        settings: A validated instance of the manifest's settings model; `settings_as` narrows it.
+        secrets: The resolved `SecretReference`s of the settings by field name, `<field>.<field>`
+            for nested models; unset ones are missing. Not part of the `repr`.
         clock: The only source of time.
-        mount: The daemon's local doors.
-        log: Facts without bodies.
-        positions: Cursor by scope, as committed with the last admissions; grows with each one, for
-            the adapter that is made after this one.
-        account: Whose positions they are, empty where there are none, or of several. By it an
-            adapter can name chats before the platform has told it who it is: what a restart cut off
-            has something to tell at once.
-        transcript: What stands in a chat, in order, after a cursor (empty: from the newest
-            200), the open draft and open cards included.
-        directory: For files that must outlive a restart; this channel's own, readable by nobody
-            else. None where there is no such place.
-        sent_file: A file that was sent to a chat, by its key; None for what was not sent there, or
-            is no longer kept.
-        is_off_the_record: Whether what is said in a chat may reach no disk just now; what comes with
-            it an adapter keeps in memory then.
-        menu: The commands, for platforms that list them; those of the start.
-        tell: Tells every operator, in their language, of what a person should look at; it is on
-            record when this returns. Asked again it tells again.
+        mount: Mounts routes and streams on the daemon's listeners.
+        log: Logs events without message bodies.
+        positions: Cursor by scope, as committed with the last admissions. Grows with each
+            admission, for the adapter that is made after this one.
+        account: The account that the positions belong to; empty if there are none, or several
+            accounts. With it, an adapter can name chats before the platform has said which account
+            this is, so that answers cut off by a restart can be sent at once.
+        transcript: Returns a chat's items in order after a cursor (empty: the newest 200),
+            including the open draft and open cards.
+        directory: This channel's private directory for files that must outlive a restart; None if
+            there is none.
+        sent_file: Returns a file that was sent to a chat, by its key; None if it was not sent there
+            or is no longer kept.
+        is_off_the_record: Whether a chat is off the record now. If so, the adapter keeps what comes
+            with its messages in memory and off the disk.
+        menu: The commands, for platforms that list them; fixed at start.
+        tell: Tells every operator, in their language, about something that a person should look at.
+            It is stored by the time this returns; each call tells them again.
     """
 
     name: str
@@ -455,7 +457,7 @@ class ChannelContext(Value):
     tell: Callable[[Localized], Awaitable[None]] = tell_nobody
 
     def settings_as(self, model: type[S]) -> S:
-        """Return the settings, which must be of this model."""
+        """Return the settings, which must be an instance of `model`."""
         if not isinstance(self.settings, model):
             message = f"the settings of `{self.name}` must be `{model.__name__}`"
             raise TypeError(message)

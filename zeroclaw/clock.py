@@ -1,15 +1,15 @@
-"""Time and chance, as they are handed in.
+"""The contracts for time and ids, which callers hand in.
 
-Only `host/clock.py` and `host/ids.py` touch the machine's; tests hand in their own.
+Only `host/clock.py` and `host/ids.py` use the machine's own; tests hand in fakes.
 """
 
 from datetime import UTC, datetime
 from typing import Protocol
 
 ULID_ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-"""Crockford's: no I, L, O, U."""
+"""Crockford's base 32: no I, L, O, U."""
 ULID_TIME_CHARS = 10
-"""The first of a ulid, which count milliseconds since 1970."""
+"""Length of a ULID's timestamp prefix, which counts milliseconds since 1970."""
 
 
 class Clock(Protocol):
@@ -20,28 +20,28 @@ class Clock(Protocol):
         ...
 
     def monotonic(self) -> float:
-        """Return seconds on a clock that never goes back; its zero means nothing."""
+        """Return the seconds of a clock that never goes back; only differences have a meaning."""
         ...
 
     async def sleep(self, seconds: float) -> None:
-        """Wait; returns at once for zero or less."""
+        """Wait for `seconds`; return at once for zero or less."""
         ...
 
 
 class Ids(Protocol):
-    """Makes names that were never used before."""
+    """Makes ids that were never used before."""
 
     def ulid(self) -> str:
-        """Return 26 Crockford base-32 characters that sort by time of making."""
+        """Return 26 Crockford base-32 characters that sort by creation time."""
         ...
 
     def token(self) -> str:
-        """Return 32 random bytes, base64url without padding; unguessable."""
+        """Return 32 unguessable random bytes as base64url without padding."""
         ...
 
 
 def made_at(ulid: str) -> datetime:
-    """Return when a ulid was made, to the millisecond; `ValueError` for what is none."""
+    """Return when a ULID was made, to the millisecond; raise `ValueError` for a malformed one."""
     milliseconds = 0
     for character in ulid[:ULID_TIME_CHARS]:
         milliseconds = milliseconds * len(ULID_ALPHABET) + ULID_ALPHABET.index(character)
@@ -49,7 +49,7 @@ def made_at(ulid: str) -> datetime:
 
 
 def ulid_time(instant: datetime) -> str:
-    """Return how ulids begin that are made at an instant; those that are made later sort behind."""
+    """Return the prefix of ULIDs made at `instant`; ULIDs made later sort after it."""
     number = max(int(instant.timestamp() * 1000), 0)
     characters: list[str] = []
     for _ in range(ULID_TIME_CHARS):

@@ -1,12 +1,13 @@
-"""How values are written to disk: as JSON, and back, checked.
+"""The JSON codec of everything that is stored: values to bytes and back, checked.
 
-One codec for every row and log entry, so that a room owns the meaning of its records and nothing
-of their form. A record says its class by name; unions are told apart by that name. Reading checks
-every field against its annotation, and unknown fields are faults: what was not written by this
-code is not guessed at.
+One codec serves every row and log entry, so a room owns the meaning of its records but not their
+format. A record names its class, which also tells the members of a union apart. Reading checks
+every field against its annotation and rejects unknown fields: the codec does not guess at what
+other code wrote.
 
-msgspec does both, but for one thing: half a surrogate pair, which JSON escapes of a platform or a
-model can make, is no UTF-8. A message must not be lost for it, so such a record goes by `json`.
+msgspec does both directions with one exception: an unpaired surrogate, which the JSON escapes of a
+platform or a model can produce, is not valid UTF-8. No message may be lost because of one, so such
+a record goes through `json`.
 """
 
 import json
@@ -24,8 +25,8 @@ from zeroclaw.value import TAG, Value
 T = TypeVar("T")
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
-# Made once: each makes a new one for every call that asks for more than its defaults. A set has no
-# order of its own, so one is given to it: equal values are equal bytes.
+# Made once: the module-level functions build a new encoder for each call with options. `order`
+# sorts sets, which have no order of their own, so that equal values give equal bytes.
 _write = msgspec.json.Encoder(order="deterministic").encode
 _write_odd = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
@@ -33,7 +34,7 @@ _PLAIN = frozenset({NoneType, bool, int, float, str})
 
 
 def encode(value: object) -> bytes:
-    """Return a value as JSON, one line; UTF-8, but for half a surrogate pair."""
+    """Return a value as one line of JSON in UTF-8; unpaired surrogates pass through."""
     try:
         return _write(value)
     except UnicodeEncodeError:
@@ -41,20 +42,20 @@ def encode(value: object) -> bytes:
 
 
 def decode(kind: type[T], body: bytes) -> T:
-    """Read a record back.
+    """Decode a record.
 
     Args:
-        kind: The class, or a union of classes, that it must be.
-        body: As `encode` wrote it.
+        kind: The expected class, or a union of classes.
+        body: The bytes that `encode` wrote.
 
     Raises:
-        StoreUnusable: It is not such a record; the text names the field.
+        StoreUnusable: The bytes are no such record; the text names the field.
     """
     try:
         return cast("T", _reader(kind)(body))
     except UnicodeDecodeError:
         return _odd(kind, body)
-    except (msgspec.MsgspecError, RecursionError) as error:  # the second for what nests too deep
+    except (msgspec.MsgspecError, RecursionError) as error:  # RecursionError: nested too deep
         message = f"a stored record can't be read: {error}"
         raise StoreUnusable(message) from error
 
@@ -74,7 +75,7 @@ def _reader(kind: type[object]) -> Callable[[bytes], object]:
 
 
 def to_json(value: object) -> Json:
-    """Return a value as plain JSON, its times in UTC; the same for ever, for what is hashed."""
+    """Return a value as plain JSON, times in UTC. The form never changes: hashes depend on it."""
     match value:
         case _ if type(value) in _PLAIN:
             return cast("Json", value)

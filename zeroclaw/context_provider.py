@@ -1,7 +1,7 @@
-"""The contract of a Context Provider: the only way in to what the model is sent beside the history.
+"""The contract of a context provider, which adds text to the model's requests beside the history.
 
-The runtime asks each provider, looks through what it returns for secrets, cuts it to its budget, and
-frames it as data unless it is a rule.
+The runtime asks each provider for its texts, drops those that contain secrets, cuts them to their
+budget, and frames them as data unless they are rules.
 """
 
 from collections.abc import Sequence
@@ -18,16 +18,19 @@ class ContextSpec(Value):
     """What a provider declares about itself.
 
     Attributes:
-        name: `[a-z][a-z0-9_]*`, unique; what `/context` and the log call it.
-        most_tokens: Of each of its texts, cut off beyond; a small window leaves less.
-        priority: Where a request does not fit, the texts with the highest number go first; 0 stays,
-            and whole.
-        place: `system` for what is the same from turn to turn: it is asked for once a turn,
-            once more when a skill was loaded, and stands first, where endpoints reuse the work that they did for an equal beginning. `turn` for
-            what changes: it is asked for before each request, and stands with the newest message.
-        is_required: Without it the model is not asked; else a failure leaves it out, and is logged.
-        trusted: Strangers can't have written any of its texts. Else a turn that may hold one is
-            treated as one that has read a page.
+        name: `[a-z][a-z0-9_]*`, unique; used by `/context` and in the log.
+        most_tokens: Limit for each of its texts; the rest is cut off. A small window lowers the
+            limit.
+        priority: When a request is too large, texts with the highest number are dropped first.
+            Texts with 0 are never dropped and never cut.
+        place: `system` for text that stays the same from turn to turn. The runtime asks for it once
+            a turn (and again after a skill was loaded) and puts it first, where endpoints can reuse
+            a cached prefix. `turn` for text that changes: the runtime asks for it before each
+            request and puts it next to the newest message.
+        is_required: If this provider fails, the model is not called. Otherwise its text is left out
+            and the failure logged.
+        trusted: No stranger can have written any of its texts. Otherwise a turn that may contain
+            one is treated like a turn that has read a web page.
     """
 
     name: str
@@ -39,18 +42,18 @@ class ContextSpec(Value):
 
 
 class ContextRequest(Value):
-    """What a provider is told of the request that is being made.
+    """What a provider is told about the model request in preparation.
 
     Attributes:
-        conversation: Whose history goes along.
-        principal: Whose turn it is.
-        address: Where it is answered. Unless it is `direct`, more people than the principal read
+        conversation: The conversation whose history is sent.
+        principal: The turn's principal.
+        address: Where the answer goes. Unless it is `direct`, people other than the principal read
             what the model says.
-        now: The time; aware.
-        has_tools: Tools are sent along.
-        notes: The numbers of the notes that were chosen for the turn.
-        skills: The names of those that the conversation has loaded, in order.
-        window: Of the model in tokens, None where nobody knows.
+        now: The current time; aware.
+        has_tools: The request includes tools.
+        notes: The numbers of the notes chosen for this turn.
+        skills: The names of the skills that the conversation has loaded, in order.
+        window: The model's context window in tokens, None if unknown.
     """
 
     conversation: ConversationId
@@ -67,12 +70,12 @@ class ContextText(Value):
     """One text for the model.
 
     Attributes:
-        text: As it is; empty for nothing.
-        name: Another name than the provider's, such as a file's; empty for none.
-        title: What the model is told that it is, on a line above it; empty for nothing.
-        is_data: It is shown as data that gives the model no instructions. False for rules, which no
+        text: The text itself; empty for none.
+        name: A name other than the provider's, such as a file's; empty to use the provider's.
+        title: A heading that tells the model what the text is; empty for none.
+        is_data: Framed as data that gives the model no instructions. False for rules, which no
             stranger may have written.
-        untrusted: Strangers may have written it, though the provider is trusted.
+        untrusted: Strangers may have written this text, although the provider is trusted.
     """
 
     text: Hidden[str]
@@ -83,7 +86,7 @@ class ContextText(Value):
 
 
 class ContextProvider(Protocol):
-    """Adds texts to requests. Safe for concurrent calls."""
+    """Adds texts to model requests. Must be safe for concurrent calls."""
 
     @property
     def spec(self) -> ContextSpec:
@@ -91,8 +94,8 @@ class ContextProvider(Protocol):
         ...
 
     async def texts(self, request: ContextRequest) -> Sequence[ContextText]:
-        """Return what goes along, in its order; empty for nothing.
+        """Return the texts to add, in order; empty for none.
 
-        Called under a time-out that the caller sets. Whatever is raised counts as a failure.
+        The caller sets a time-out. Any exception counts as a failure.
         """
         ...

@@ -1,8 +1,8 @@
-"""What an emulated platform is: a place to try a bot on without the platform itself.
+"""The contract of an emulator: a local stand-in for a platform, to try a bot on.
 
-An entry point of the group `zeroclaw.emulators` names a function that takes an `EmulatorContext` and
-returns an asynchronous context manager; inside it the platform answers on a loopback port.
-`zeroclaw try NAME` opens it.
+An entry point of the group `zeroclaw.emulators` names a function that takes an `EmulatorContext`
+and returns an asynchronous context manager. While that context is open, the emulated platform
+answers on a loopback port. `zeroclaw try NAME` opens it.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,8 +16,8 @@ class EmulatorContext(Value):
     """What an emulator is handed.
 
     Attributes:
-        port: Where it answers, on 127.0.0.1; 0 for any free port.
-        has_limits: It holds the bot to the limits that the platform publishes.
+        port: The port on 127.0.0.1 to listen on; 0 for any free port.
+        has_limits: Enforce the rate limits that the platform publishes.
     """
 
     clock: Clock
@@ -27,12 +27,12 @@ class EmulatorContext(Value):
 
 
 class Emulated(Value):
-    """An emulator that is open.
+    """A running emulator.
 
     Attributes:
-        page: The address where a person acts, with a key that can't be guessed.
-        tables: What to add to a configuration, as TOML holds it: the channel, and who is who.
-        environment: The variables that these tables name as secrets.
+        page: The URL of the page where a person acts as a user; it carries an unguessable key.
+        tables: What to add to a configuration, as parsed TOML: the channel and its people.
+        environment: The environment variables that these tables reference as secrets.
     """
 
     page: str

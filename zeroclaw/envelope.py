@@ -1,7 +1,7 @@
-"""What travels between a platform and the runtime.
+"""The values that travel between a platform and the runtime.
 
-Inward an `Envelope` with one `Body`; outward an `Outgoing`, answered by a `MessageRef`. Nothing
-here knows a platform; nothing here is ever sent to a model.
+Inbound, an `Envelope` carries one `Body`. Outbound, an `Outgoing` is sent and a `MessageRef` comes
+back. Nothing here depends on a platform, and none of it is sent to a model.
 """
 
 import re
@@ -20,25 +20,25 @@ ApprovalId = NewType("ApprovalId", str)
 ItemId = NewType("ItemId", str)
 
 _OFF_THE_RECORD = "-otr"
-"""How ids of such conversations end: whoever holds one knows it, and they sort as all others."""
+"""Suffix of an off-the-record conversation's id: the id alone tells, and sorts like any other."""
 
 
 def off_the_record(ulid: str) -> ConversationId:
-    """Return the id of a conversation of which nothing that is said may reach a disk (K23)."""
+    """Return the id of a conversation whose messages may never reach a disk (K23)."""
     return ConversationId(ulid + _OFF_THE_RECORD)
 
 
 def is_off_the_record(conversation: str) -> bool:
-    """Tell whether nothing that is said in a conversation may reach a disk."""
+    """Whether a conversation's messages may never reach a disk."""
     return conversation.endswith(_OFF_THE_RECORD)
 
 
 class Address(Value):
-    """Where: one chat (and thread) of one account on one channel.
+    """A place: one chat (and thread) of one account on one channel.
 
     Attributes:
-        channel: The name in the configuration, `[channels.<name>]`.
-        account: The platform's id of the bot account; one channel may serve one account.
+        channel: The channel's name in the configuration, `[channels.<name>]`.
+        account: The platform's id of the bot account; one channel serves one account.
         chat: The platform's id of the chat.
         thread: The platform's id of a topic or thread, None for the chat itself.
         direct: Exactly one person reads this chat.
@@ -51,24 +51,24 @@ class Address(Value):
     direct: bool = False
 
     def key(self) -> str:
-        """Return one string that is equal exactly when the place is; `direct` doesn't count."""
+        """Return a string that is equal exactly when the place is equal; `direct` doesn't count."""
         parts = (self.channel, self.account, self.chat, self.thread or "")
         plain = "/".join(parts)
         if "%" not in plain and plain.count("/") == len(parts) - 1:
-            return plain  # as nearly always; a turn asks some fourteen times
+            return plain  # nearly always; a turn calls this some fourteen times
         return "/".join(part.replace("%", "%25").replace("/", "%2F") for part in parts)
 
     def in_words(self) -> str:
-        """Return the place for people: `telegram/4711`."""
+        """Return the place in a form for people: `telegram/4711`."""
         return "/".join(filter(None, (self.channel, self.chat, self.thread)))
 
 
 class Reader(Value):
-    """A person's chat, and the language that they read.
+    """A chat where a person is reached, and the language they read.
 
     Attributes:
-        address: Where they are reached.
-        language: What the bot's own sentences are said in there.
+        address: The chat.
+        language: The language of the bot's own sentences there.
     """
 
     address: Address
@@ -76,11 +76,11 @@ class Reader(Value):
 
 
 class MessageRef(Value):
-    """One message that exists on a platform.
+    """A message that exists on a platform.
 
     Attributes:
-        address: Where it stands.
-        message: The platform's own id of it.
+        address: The chat it is in.
+        message: The platform's id of the message.
     """
 
     address: Address
@@ -88,12 +88,12 @@ class MessageRef(Value):
 
 
 class Sender(Value):
-    """Who wrote, as the platform claims it; only admission turns this into a `Principal`.
+    """The author of an event as the platform claims; only admission turns it into a `Principal`.
 
     Attributes:
         id: The platform's stable id, never a name that its owner can change.
         verified: The platform vouches for the id.
-        display: The name people see; shown, never used to decide.
+        display: The name people see; shown, never used in a decision.
     """
 
     id: str
@@ -102,12 +102,12 @@ class Sender(Value):
 
 
 CHOSEN_CHARS = 60
-"""Of a name that a person chose for themselves, where it is shown."""
+"""Longest self-chosen name that is shown in full."""
 _MARKS = frozenset('`*_[]<>|\\"')
 
 
 def chosen_name(name: str) -> str:
-    """Return a name that a person chose so that it shows nothing but a name, on one line."""
+    """Return a self-chosen name made safe to show: one line, no markup, no invisible characters."""
     composed = unicodedata.normalize("NFC", name)
     plain = "".join(" " if sign in _MARKS or is_hidden(sign) else sign for sign in composed)
     line = " ".join(plain.split())
@@ -115,7 +115,7 @@ def chosen_name(name: str) -> str:
 
 
 def labelled(given: str, chosen: str) -> str:
-    """Return a name that was given, and in quotes the one that its bearer chose, if it differs."""
+    """Return a configured name, followed by the self-chosen one in quotes if it differs."""
     quoted = chosen_name(chosen)
     if quoted.lower() == given.lower():
         return quoted
@@ -124,15 +124,15 @@ def labelled(given: str, chosen: str) -> str:
 
 
 class Principal(Value):
-    """Who acts, as admission found it.
+    """The person who acts, as determined by admission.
 
     Attributes:
-        id: `person:<name>` for people of the configuration, else `<channel>:<sender id>`.
+        id: `person:<name>` for people in the configuration, else `<channel>:<sender id>`.
         roles: Without the `role:` prefix, for example `operator`.
-        channel: The channel this principal came by.
-        sender: The platform's id there.
+        channel: The channel this person wrote on.
+        sender: The platform's id of the person on that channel.
         display: The name people see.
-        language: What the bot's own sentences are said in; no part of who it is.
+        language: The language of the bot's own sentences to this person; not part of the identity.
     """
 
     id: str
@@ -144,14 +144,14 @@ class Principal(Value):
 
     @property
     def identity(self) -> str:
-        """Who it is on the platform, `<channel>:<sender id>`, whatever the configuration says."""
+        """The identity on the platform, `<channel>:<sender id>`, whatever the configuration is."""
         return f"{self.channel}:{self.sender}"
 
     @property
     def label(self) -> str:
-        """How people read who this is, in a line of the bot's own.
+        """The name that the bot's own lines use for this person.
 
-        What the operator called them, or their id, comes first. A name that they chose may claim
+        The operator's name for them, or their id, comes first. A self-chosen name may claim
         anything, so it follows in quotes.
         """
         return labelled(self.id.removeprefix("person:"), self.display)
@@ -164,7 +164,7 @@ class Attachment(Value):
         reference: What the channel's `fetch` needs to get the bytes.
         name: The sender's file name; untrusted.
         media_type: As claimed by the platform; untrusted.
-        size_bytes: None when the platform does not say.
+        size_bytes: None if the platform does not say.
     """
 
     reference: str
@@ -177,8 +177,8 @@ class Said(Value):
     """A message for the model.
 
     Attributes:
-        text: All of it, what it quotes or passes on included.
-        own: The words in it that its sender wrote; None for all of them.
+        text: The full text, including quoted and forwarded parts.
+        own: The part that the sender wrote themselves; None for all of it.
     """
 
     text: str
@@ -186,11 +186,11 @@ class Said(Value):
 
 
 class Command(Value):
-    """A message that begins with a slash and a known word.
+    """A message that is a slash and a command name, with optional text after it.
 
     Attributes:
         name: Without the slash, lower case.
-        rest: What follows, stripped.
+        rest: The text after the name, without the space around it.
     """
 
     name: str
@@ -198,7 +198,7 @@ class Command(Value):
 
 
 def command_of(said: str) -> Command | None:
-    """Return the command that a text is, None for any other; what follows its name stays as typed."""
+    """Parse a text as a command; return None for any other text. The rest stays as typed."""
     found = _COMMAND.fullmatch(said.strip())
     return None if found is None else Command(name=found[1].lower(), rest=found[2] or "")
 
@@ -208,12 +208,12 @@ Choice = Literal["once", "for_a_time", "deny", "deny_with_reason"]
 
 
 class Pressed(Value):
-    """An answer to an approval.
+    """An answer to an approval request.
 
     Attributes:
         approval: The opaque id that the card's button carried.
-        choice: What was chosen.
-        reason: The denial's reason, empty when none was given.
+        choice: The choice.
+        reason: The denial's reason, empty for none.
         card: The card that was pressed; it joins the approval's refs.
     """
 
@@ -224,7 +224,7 @@ class Pressed(Value):
 
 
 class Edited(Value):
-    """A message that its writer changed.
+    """A message that its author edited.
 
     Attributes:
         message: The platform's id of the message.
@@ -238,19 +238,19 @@ class Edited(Value):
 
 
 class Deleted(Value):
-    """A message that its writer withdrew; `message` is the platform's id of it."""
+    """A message that its author deleted; `message` is the platform's id of it."""
 
     message: str
 
 
 class Moved(Value):
-    """The chat now has another address; the conversation follows."""
+    """The chat has a new address; the conversation follows."""
 
     to: Address
 
 
 class Membership(Value):
-    """Whether the bot is in the chat."""
+    """The bot joined or left the chat; `present` is the state now."""
 
     present: bool
 
@@ -262,7 +262,7 @@ class Position(Value):
     """How far a platform has been read; committed with the admission.
 
     Attributes:
-        scope: What is read in order, for example one chat or one mailbox.
+        scope: A sequence that is read in order, for example one chat or one mailbox.
         cursor: The platform's own cursor within the scope.
     """
 
@@ -271,15 +271,15 @@ class Position(Value):
 
 
 class Continues(Value):
-    """A message very likely goes on in the next one, because its client cut it, or sent an album.
+    """The sender's client probably split the message: more of it follows in another event.
 
     Attributes:
-        within_s: How long the rest may take to come, in seconds; its turn waits as long.
-        group: The platform's own name for what belongs together; empty for a text that was cut,
-            which goes on in what the same person says next.
-        room: UTF-16 units that the message still had room for: where a client has cut before that,
-            it cut between words or lines, and what was blank there is lost.
-        lead: What stands before the words in each of them, such as a quotation; read once.
+        within_s: How many seconds to wait for the rest; the turn starts no sooner.
+        group: The platform's id for messages that belong together, such as an album. Empty for a
+            split text, which continues in the sender's next message.
+        room: UTF-16 units left below the platform's limit. A client that splits before the limit
+            splits between words or lines, and the white space there is lost.
+        lead: A prefix that every part repeats, such as a quotation; kept only once.
     """
 
     within_s: float
@@ -293,19 +293,19 @@ class Envelope(Value):
 
     Attributes:
         address: Where it happened.
-        sender: Who did it, as claimed.
-        dedup: Keys of this event, unique per account; any hit means that it is a duplicate.
+        sender: Who caused it, as claimed.
+        dedup: Keys of this event, unique per account; any hit makes it a duplicate.
         body: What happened.
         message: The platform's id of the message, so that an edit can find it; empty for none.
-        position: How far reading has come with this event, None where none is kept.
+        position: How far reading has come with this event; None if no position is kept.
         attachments: Recorded, not fetched.
-        sent_at: When the platform says it happened, None when it does not say.
-        continues: What it is about very likely goes on in another event; None for all others, which
-            wait for nothing.
-        alone: It is never the rest of a text that was cut before it, for example forwarded words.
-        overheard: It was not said to the bot, and is taken only as the rest of what was.
-        verbatim: A command as it was written, for it may be the rest of a text that happened to be
-            cut before a slash; empty for all others.
+        sent_at: The platform's time of the event, None if it gives none.
+        continues: More of this message probably follows. None for all others, which are not waited
+            on.
+        alone: Never the rest of a split text, for example a forwarded message.
+        overheard: Not addressed to the bot; used only if it is the rest of a message that was.
+        verbatim: The literal text of a command, in case it is the rest of a text that was split
+            before a slash; empty for all others.
     """
 
     address: Address
@@ -327,29 +327,28 @@ class Rendered(Value):
 
     Attributes:
         body: With markup.
-        plain: The same without markup, for a platform that refuses the markup.
+        plain: The same without markup, for a platform that rejects the markup.
     """
 
     body: str
     plain: str
 
 
-_MOST_TOOL_CHARS = 40  # so that the outcome stands on Discord's button, which has room for 80
+_MOST_TOOL_CHARS = 40  # leaves room for the outcome on Discord's button, which takes 80
 
 
 class CheckedReceipt(Value):
-    """A receipt that an answer carries, looked up and verified: what it proves (P7).
+    """A receipt quoted in an answer, looked up and verified, with what it proves (P7).
 
-    It is no part of the text. A channel shows it in a form that no text can have, so that there is
-    nothing to imitate.
+    It is not part of the text. A channel shows it in a form that no text can imitate.
 
     Attributes:
-        token: As it was issued.
-        tool: What was called.
-        summary: The tool's own line about the call, redacted; empty where that is gone.
+        token: The token as issued.
+        tool: The tool that was called.
+        summary: The tool's own line about the call, redacted; empty if no longer stored.
         outcome: How the call ended.
-        at: When.
-        earlier: Signed by a process before this one, and on record.
+        at: When it ended.
+        earlier: Signed by an earlier process, and on record.
     """
 
     token: str
@@ -360,10 +359,10 @@ class CheckedReceipt(Value):
     earlier: bool = False
 
     def line(self) -> str:
-        """Return what a person reads; the same for all readers, so that it can be compared."""
+        """Return the line that people read; it is the same for all readers and can be compared."""
         kind = "receipt of an earlier run" if self.earlier else "receipt"
         when = f"{self.at.astimezone(UTC):{'%Y-%m-%d %H:%M' if self.earlier else '%H:%M'}} UTC"
-        # A model makes up names of tools, and writes what a tool says of its call.
+        # Both hold text from the model: it invents tool names, and summaries quote its arguments.
         tool, summary = in_a_mark(self.tool), in_a_mark(self.summary)
         if len(tool) > _MOST_TOOL_CHARS:
             tool = f"{tool[: _MOST_TOOL_CHARS - 1]}…"
@@ -372,16 +371,16 @@ class CheckedReceipt(Value):
 
 
 class Outgoing(Value):
-    """One message on its way out.
+    """A message to send.
 
     Attributes:
-        rendered: What the channel's `render` made of it.
-        key: The same for every attempt to deliver this message; channels with
-            `idempotent_send` hand it to the platform.
-        draft: More will follow by edits; false for the final text.
-        plain: Send the plain form; set after a platform refused the markup.
-        reply_to: The message this answers, where the platform can show that.
-        receipts: What the answer proves, shown with the message and never as its text.
+        rendered: The output of the channel's `render`.
+        key: The same for every attempt to deliver this message; channels with `idempotent_send`
+            pass it to the platform.
+        draft: Edits with more text will follow; false for the final text.
+        plain: Send the plain form; set after a platform rejected the markup.
+        reply_to: The message this answers, for platforms that can show that.
+        receipts: The receipts of the answer, shown with the message and never as part of its text.
     """
 
     rendered: Rendered
@@ -393,14 +392,14 @@ class Outgoing(Value):
 
 
 class OutgoingFile(Value):
-    """One file on its way out.
+    """A file to send.
 
     Attributes:
-        name: As people see it: one name of at most 100 characters, no path.
-        media_type: What it says of itself; nothing has looked into it.
-        content: All of it, at most as much as the capabilities say.
+        name: The name people see: one file name of at most 100 characters, no path.
+        media_type: The claimed type; nothing has checked the content.
+        content: The whole file, at most `max_file_bytes` of the capabilities.
         key: As `Outgoing.key`.
-        caption: Plain text that stands with it, at most 700 characters; empty for none.
+        caption: Plain text shown with it, at most 700 characters; empty for none.
         reply_to: As `Outgoing.reply_to`.
     """
 
@@ -413,22 +412,22 @@ class OutgoingFile(Value):
 
 
 class Accepted(Value):
-    """The event is stored; the platform may be told that it was received."""
+    """The event is stored; the adapter may confirm it to the platform."""
 
 
 class Duplicate(Value):
-    """The event was stored before; the platform may be told the same again."""
+    """The event was stored before; the adapter may confirm it to the platform again."""
 
 
 class Ignored(Value):
-    """The event concerns no room; nothing is stored and nothing is answered."""
+    """The event concerns nobody here; nothing is stored and nothing is answered."""
 
 
 class Answered(Value):
-    """The event is stored, or decides nothing; `text` may be shown to its sender alone, or be lost.
+    """The event is stored, or had no effect. `text` may be shown to its sender alone, or get lost.
 
     Attributes:
-        reply_wanted: The text asks for a reason; the press counts when it comes again with one.
+        reply_wanted: The text asks for a reason; the press counts once it comes again with one.
     """
 
     text: str

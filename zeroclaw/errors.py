@@ -1,4 +1,4 @@
-"""Every error that crosses a room's wall, split by who must act next.
+"""Every error that crosses a room's boundary, grouped by who must act next.
 
     ZeroclawError
     ├── TryAgain                      the caller, with the same call, later
@@ -7,20 +7,20 @@
     │   ├── ProviderOverloaded        .retry_after_s
     │   ├── ProviderUnreachable
     │   └── ShuttingDown
-    ├── DeliveryUnknown               the outbox: it may have arrived, find out or say so .late
-    ├── Refused                       nobody: drop it, record it, tell the person
+    ├── DeliveryUnknown               the outbox: it may have arrived, look it up or say so .late
+    ├── Refused                       no retry: drop it, record it, tell the person
     │   ├── ChannelRejected           .gone (the message no longer exists) .markup
     │   ├── ProviderRejected
-    │   └── NotSupported              the caller asked what the capabilities deny
+    │   └── NotSupported              the caller ignored the capabilities
     ├── ContextOverflow               the turn: make the request smaller
     ├── ContextMissing                the turn: it fails and says so .name
     ├── StreamBroken                  the turn: ask once more, nothing has run yet
-    ├── NeedsOperator                 a person with the configuration in hand
+    ├── NeedsOperator                 a person who can change the configuration
     │   ├── ConfigError               .faults
     │   ├── ProviderUnauthorized
-    │   ├── ProviderUnusable          a file or package that it needs is missing, or the model itself
+    │   ├── ProviderUnusable          the model, or a file or package it needs, is missing
     │   ├── ChannelUnauthorized
-    │   ├── NoWayOut                  a proxy or certificates, named by the environment
+    │   ├── NoWayOut                  an unusable proxy or certificate file in the environment
     │   ├── StoreUnusable             disk full, corrupt, locked, newer schema
     │   └── PortInUse
     ├── ToolFailed                    the model: it reads the text and adapts
@@ -31,7 +31,7 @@
         ├── Fenced
         └── AlreadyClaimed            .key
 
-Texts are one line, lower case, without secrets; what a caller needs to decide is an attribute.
+Texts are one line, lower case, without secrets; what a caller decides on is an attribute.
 """
 
 from collections.abc import Callable, Generator, Iterable
@@ -66,10 +66,10 @@ class RateLimited(ChannelUnavailable):
 
 
 class ProviderOverloaded(TryAgain):
-    """Raised when a model endpoint is busy, limits us, or fails with 5xx.
+    """Raised when a model endpoint is busy, rate-limits us, or fails with 5xx.
 
     Attributes:
-        retry_after_s: Seconds asked for by the endpoint, None when it did not say.
+        retry_after_s: Seconds that the endpoint asked for, None if it named none.
     """
 
     def __init__(self, message: str, *, retry_after_s: float | None = None) -> None:
@@ -78,22 +78,22 @@ class ProviderOverloaded(TryAgain):
 
 
 class ProviderUnreachable(TryAgain):
-    """Raised when nothing answers at a model endpoint's address: refused, no such name, silence.
+    """Raised when a model endpoint's address does not answer: refused, unknown name, or silence.
 
-    It may come back by itself, so the call is tried again; if it does not, an operator has to see
-    that it runs and that the address is right.
+    It may come back on its own, so the call is retried. If it does not, an operator must check that
+    the endpoint runs and that the address is right.
     """
 
 
 class ShuttingDown(TryAgain):
-    """Raised by ingress when the daemon ends; the platform sends the event again."""
+    """Raised by ingress while the daemon shuts down; the platform delivers the event again."""
 
 
 class DeliveryUnknown(ZeroclawError):
-    """Raised when a send may or may not have arrived (the answer to it was lost).
+    """Raised when a send may or may not have arrived, because its response was lost.
 
     Attributes:
-        late: The platform was only slow, and may carry it out yet.
+        late: The platform was only slow and may still carry out the send.
     """
 
     def __init__(self, message: str, *, late: bool = False) -> None:
@@ -102,15 +102,15 @@ class DeliveryUnknown(ZeroclawError):
 
 
 class Refused(ZeroclawError):
-    """The call was understood and refused; repeating it changes nothing."""
+    """The call was understood and refused; repeating it won't help."""
 
 
 class ChannelRejected(Refused):
     """Raised when a platform refuses a message.
 
     Attributes:
-        gone: The message to edit no longer exists; a send may do instead.
-        markup: The platform could not read the markup; plain text may do instead.
+        gone: The message to edit no longer exists; sending a new one may work.
+        markup: The platform could not parse the markup; plain text may work.
     """
 
     def __init__(self, message: str, *, gone: bool = False, markup: bool = False) -> None:
@@ -124,14 +124,14 @@ class ProviderRejected(Refused):
 
 
 class NotSupported(Refused):
-    """Raised when a caller asks for what the channel's capabilities say it lacks."""
+    """Raised when a caller uses a feature that the channel's capabilities rule out."""
 
 
 class ContextOverflow(ZeroclawError):
     """Raised when the request is larger than the model's context window.
 
     Attributes:
-        context_tokens: The window, where the endpoint named it.
+        context_tokens: The window, if the endpoint named it.
     """
 
     def __init__(self, message: str, *, context_tokens: int | None = None) -> None:
@@ -140,10 +140,10 @@ class ContextOverflow(ZeroclawError):
 
 
 class ContextMissing(ZeroclawError):
-    """Raised when a Context Provider failed without which the model is not asked.
+    """Raised when a context provider failed that the model call requires.
 
     Attributes:
-        name: Of the provider.
+        name: The provider's name.
     """
 
     def __init__(self, message: str, *, name: str) -> None:
@@ -152,11 +152,11 @@ class ContextMissing(ZeroclawError):
 
 
 class StreamBroken(ZeroclawError):
-    """Raised when a model's stream is cut, stalls, or can't be parsed after it began."""
+    """Raised when a model's stream is cut, stalls, or becomes unreadable after it began."""
 
 
 class NeedsOperator(ZeroclawError):
-    """Someone has to change something outside the program."""
+    """A person has to change something outside the program."""
 
 
 class ConfigError(NeedsOperator):
@@ -176,7 +176,7 @@ class ProviderUnauthorized(NeedsOperator):
 
 
 class ProviderUnusable(NeedsOperator):
-    """Raised when a model is not there, on this machine or at its endpoint; the text says what to do."""
+    """Raised when a model is missing, locally or at its endpoint; the text says what to do."""
 
 
 class ChannelUnauthorized(NeedsOperator):
@@ -188,15 +188,15 @@ class StoreUnusable(NeedsOperator):
 
 
 class NoWayOut(NeedsOperator):
-    """Raised when a proxy or certificates that the environment names are of no use; nothing was sent."""
+    """Raised when a proxy or certificate file in the environment is unusable; nothing was sent."""
 
 
 class PortInUse(NeedsOperator):
-    """Raised when a listener's address is taken by another program."""
+    """Raised when another program uses a listener's address."""
 
 
 class ToolFailed(ZeroclawError):
-    """Raised by a tool; the text is what the model reads."""
+    """Raised by a tool; the model reads the text."""
 
 
 class ToolArgumentsInvalid(ToolFailed):
@@ -212,7 +212,7 @@ class ToolArgumentsInvalid(ToolFailed):
 
 
 class ResourcesUnresolved(ToolFailed):
-    """Raised when what a call would touch can't be determined; the gate then fails closed."""
+    """Raised when a tool can't tell what a call would touch; the gate then fails closed."""
 
 
 class StoreRefused(ZeroclawError):
@@ -224,14 +224,14 @@ class Conflict(StoreRefused):
 
 
 class Fenced(StoreRefused):
-    """Raised when a newer holder has the conversation."""
+    """Raised when another holder has since leased the conversation."""
 
 
 class AlreadyClaimed(StoreRefused):
-    """Raised when one of a commit's dedup keys was claimed before.
+    """Raised when one of a commit's dedup keys is already claimed.
 
     Attributes:
-        key: The key that was hit.
+        key: The key that is taken.
     """
 
     def __init__(self, key: str) -> None:
@@ -240,7 +240,7 @@ class AlreadyClaimed(StoreRefused):
 
 
 def system_words(error: OSError) -> str:
-    """Return what the system says about an error, in lower case, for the end of a line of ours."""
+    """Return the operating system's error text in lower case, to end one of our lines with."""
     return (error.strerror or type(error).__name__).lower()
 
 
@@ -248,7 +248,7 @@ def system_words(error: OSError) -> str:
 def refused_as(
     kind: Callable[[str], ZeroclawError], what: str, remedy: str = ""
 ) -> Generator[None]:
-    """Tell in a line of ours what the system refuses: what, why in its words, and what to do."""
+    """Turn an `OSError` into a one-line `kind`: what failed, the system's reason, the remedy."""
     try:
         yield
     except OSError as error:
@@ -257,14 +257,14 @@ def refused_as(
 
 
 def first_of(error: E | BaseExceptionGroup[E]) -> E:
-    """Return an error itself, or the first of a group, which may hold groups."""
+    """Return the error itself, or the first leaf of an exception group."""
     if isinstance(error, BaseExceptionGroup):
         return first_of(cast("BaseExceptionGroup[E]", error).exceptions[0])
     return error
 
 
 def meant(name: str, names: Iterable[str]) -> str:
-    """Return which of these names was meant, as the end of a sentence; empty where none is near."""
+    """Return "; did you mean `x`?" for the most similar of `names`, or an empty string."""
     from difflib import get_close_matches
 
     near = get_close_matches(name.casefold(), sorted(names), n=1, cutoff=0.7)

@@ -1,7 +1,7 @@
-"""What the runtime tells its subscribers; projection only (S0-52).
+"""The events that the runtime publishes to subscribers; a projection only (S0-52).
 
-Removing every subscriber changes no answer, and a slow or broken one delays no turn (P9): events
-are published without waiting, and a subscriber's own queue is its own affair.
+Removing all subscribers changes no answer, and a slow or broken one delays no turn (P9): `publish`
+never waits, and each subscriber manages its own queue.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ class TurnStarted(Value):
     """A turn began; exactly one for each turn (S0-11).
 
     Attributes:
-        correlation: The id that the whole turn carries (S0-08).
+        correlation: The id shared by everything in the turn (S0-08).
     """
 
     conversation: ConversationId
@@ -41,7 +41,7 @@ class TextStreamed(Value):
     """Redacted text arrived from the model (S0-22).
 
     Attributes:
-        text: What was added.
+        text: The added text.
     """
 
     turn: TurnId
@@ -50,7 +50,7 @@ class TextStreamed(Value):
 
 
 class ToolDecided(Value):
-    """The gate decided about a call."""
+    """The gate decided on a call."""
 
     turn: TurnId
     correlation: str
@@ -69,7 +69,7 @@ class ToolStarted(Value):
 
 
 class ToolEnded(Value):
-    """A call has its result."""
+    """A call has a result."""
 
     turn: TurnId
     correlation: str
@@ -79,7 +79,7 @@ class ToolEnded(Value):
 
 
 class TurnEnded(Value):
-    """A turn is over; exactly one for each turn, whatever the reason (S0-40, S4-19)."""
+    """A turn ended; exactly one for each turn, whatever the reason (S0-40, S4-19)."""
 
     conversation: ConversationId
     turn: TurnId
@@ -90,11 +90,11 @@ class TurnEnded(Value):
 
 
 class ContextLeftOut(Value):
-    """A request goes without what a Context Provider was to add.
+    """A request is sent without the text of a context provider.
 
     Attributes:
-        name: Of the provider, or of its text.
-        why: In one line; no word of the text.
+        name: The provider's name, or the text's.
+        why: One line; never quotes the text.
     """
 
     turn: TurnId
@@ -118,15 +118,15 @@ Publish = Callable[[Event], None]
 
 
 class Bus:
-    """Hands each event to every subscriber, in the order that they subscribed."""
+    """Delivers each event to every subscriber, in the order that they subscribed."""
 
     def __init__(self, failed: Callable[[Raised], None]) -> None:
-        """Begin without subscribers; `failed` is told what one raised."""
+        """Start without subscribers; `failed` is called with whatever a subscriber raises."""
         self._subscribers: tuple[Publish, ...] = ()
         self._failed = failed
 
     def subscribe(self, subscriber: Publish) -> Callable[[], None]:
-        """Hand over every event from now on; the answer ends it."""
+        """Deliver every event from now on; call the returned function to stop."""
         self._subscribers = (*self._subscribers, subscriber)
 
         def unsubscribe() -> None:
@@ -135,7 +135,7 @@ class Bus:
         return unsubscribe
 
     def publish(self, event: Event) -> None:
-        """Tell all subscribers; what one of them raises stops no other."""
+        """Call every subscriber; one that raises does not stop the others."""
         for subscriber in self._subscribers:
             told = call_now(lambda one=subscriber: one(event))
             if isinstance(told, Raised):

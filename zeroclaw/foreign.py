@@ -1,7 +1,7 @@
-"""The one place that calls code we did not write and catches all it may raise.
+"""The one place that calls third-party code and catches everything it may raise.
 
 Tools, conditions, hooks, subscribers and entry points are called through here. It sets no
-time-outs: its caller does.
+time-outs; the caller does.
 """
 
 from collections.abc import Awaitable, Callable
@@ -14,19 +14,19 @@ T = TypeVar("T")
 
 
 class Raised(Value):
-    """What foreign code raised.
+    """An exception raised by foreign code.
 
     Attributes:
-        error: As raised. `ZeroclawError`s of the contract are passed on in here too.
+        error: The exception, including the `ZeroclawError`s that a contract allows.
     """
 
     error: Exception
 
     @property
     def line(self) -> str:
-        """One line for a log or a model: the text of our own errors, else only the kind.
+        """One line for a log or a model: the text of our own errors, else only the type.
 
-        A stranger's text may hold anything, secrets included, so it stays inside.
+        Foreign error texts may contain anything, including secrets, so they are left out.
         """
         if isinstance(self.error, ZeroclawError):
             return str(self.error)
@@ -34,7 +34,7 @@ class Raised(Value):
 
 
 async def call(function: Callable[[], Awaitable[T]]) -> T | Raised:
-    """Await foreign code; cancellation passes through, everything else comes back."""
+    """Await foreign code; return its result or what it raised. Cancellation passes through."""
     try:
         return await function()
     except Exception as error:  # noqa: BLE001  this is the room for it
@@ -42,7 +42,7 @@ async def call(function: Callable[[], Awaitable[T]]) -> T | Raised:
 
 
 def call_now(function: Callable[[], T]) -> T | Raised:
-    """Call foreign code that does not wait."""
+    """Call synchronous foreign code; return its result or what it raised."""
     try:
         return function()
     except Exception as error:  # noqa: BLE001  this is the room for it

@@ -1,7 +1,7 @@
-"""Read fields of JSON, or of a file's TOML, that may have any shape.
+"""Read fields from JSON, or from parsed TOML, that may have any shape.
 
-Pure. Endpoints differ in what they leave out, set to null or type otherwise; a wrong shape reads as
-absent here, so that the rooms above hold no shape checks.
+Pure. Endpoints differ in what they omit, set to null or give another type. A value of the wrong
+type reads as absent, so that callers need no type checks.
 """
 
 import json
@@ -15,12 +15,12 @@ def parse(text: str) -> object:
     """Parse JSON.
 
     Raises:
-        ValueError: It is none, holds NaN or infinity, or is nested too deep to read.
+        ValueError: It is not JSON, contains NaN or infinity, or is nested too deep.
     """
     try:
         return _decode(text)
     except (ValueError, RecursionError):
-        pass  # none, or what only the other one reads: half of a surrogate pair
+        pass  # not JSON, or an unpaired surrogate, which only the slower decoder accepts
     try:
         return _DECODER.decode(text)
     except RecursionError as error:
@@ -29,7 +29,7 @@ def parse(text: str) -> object:
 
 
 def parse_bytes(body: bytes) -> object:
-    """Parse an answer that may be anything; what is no JSON is None."""
+    """Parse a response body; return None if it is not JSON."""
     try:
         return parse(body.decode(errors="replace"))
     except ValueError:
@@ -37,7 +37,7 @@ def parse_bytes(body: bytes) -> object:
 
 
 def is_object(value: object) -> TypeGuard[dict[str, object]]:
-    """Whether parsed JSON is an object; the names in one are always texts."""
+    """Whether parsed JSON is an object; its keys are always strings."""
     return isinstance(value, dict)
 
 
@@ -47,38 +47,38 @@ def is_array(value: object) -> TypeGuard[list[object]]:
 
 
 def object_at(fields: Mapping[str, object], name: str) -> dict[str, object]:
-    """Return an object, empty when there is none."""
+    """Return the object at `name`, or an empty one."""
     value = fields.get(name)
     return value if is_object(value) else {}
 
 
 def array_at(fields: Mapping[str, object], name: str) -> list[object]:
-    """Return an array, empty when there is none."""
+    """Return the array at `name`, or an empty one."""
     value = fields.get(name)
     return value if is_array(value) else []
 
 
 def objects_at(fields: Mapping[str, object], name: str) -> list[dict[str, object]]:
-    """Return the objects of an array."""
+    """Return the objects in the array at `name`; skip its other items."""
     return [one for one in array_at(fields, name) if is_object(one)]
 
 
 def text_at(fields: Mapping[str, object], name: str) -> str:
-    """Return a text, empty when there is none."""
+    """Return the string at `name`, or an empty one."""
     value = fields.get(name)
     return value if isinstance(value, str) else ""
 
 
 def int_at(fields: Mapping[str, object], name: str) -> int | None:
-    """Return a whole number, None when there is none."""
+    """Return the integer at `name`, or None."""
     value = fields.get(name)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def whole(text: str) -> str:
-    """Replace halves of surrogate pairs, which JSON escapes can carry and UTF-8 can't.
+    """Replace unpaired surrogates, which JSON escapes can carry and UTF-8 can't.
 
-    Two halves that stand together become their character.
+    A valid surrogate pair becomes its character.
     """
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
@@ -89,5 +89,5 @@ def _refuse(constant: str) -> object:
 
 
 _decode = msgspec.json.Decoder().decode
-# One decoder for all: `json.loads` with an option makes a new one for every text.
+# Shared: `json.loads` with an option builds a new decoder for every call.
 _DECODER = json.JSONDecoder(parse_constant=_refuse)

@@ -1,4 +1,4 @@
-"""What a package says of a kind of channel before anything of it is loaded."""
+"""What a package declares about a kind of channel before any of its code is loaded."""
 
 import re
 
@@ -9,25 +9,25 @@ class ChannelManifest(Value):
     """What an entry point of `zeroclaw.channels` names; importing it imports no SDK.
 
     Attributes:
-        kind: The kind in the configuration.
+        kind: The channel's `kind` in the configuration.
         adapter: `module:callable`; called with a `ChannelContext`, returns a `Channel`.
-        needs: Modules of the extra that is called like the kind; without one of them a channel is not
-            made and nothing is asked of the platform, and its line says what to install.
-        settings: `module:Model`, the pydantic model of `[channels.<name>]` without the common
-            keys.
-        prepare: `module:function`, empty for none; called without arguments in a thread before the
-            adapter is made, to read what takes long, such as certificates. The adapter's own module
-            is imported there before.
+        needs: Modules that the extra named like the kind installs. If one is missing, the channel
+            is not created, the platform is not contacted, and the channel's status line says what
+            to install.
+        settings: `module:Model`, the pydantic model of `[channels.<name>]` without the common keys.
+        prepare: `module:function`, empty for none. Called without arguments, in a thread, before
+            the adapter is created, to load what takes long, such as certificates. The adapter's
+            module is imported in the same thread before that.
         local_operator: Every sender on this channel is the operator (login link, own uid).
-        check: `module:coroutine function`, empty for none; asks the platform whether the settings
-            and secrets are right, without receiving or sending anything. Called with the settings
-            and with what `ChannelContext.secrets` would hold, returns one line about the account,
+        check: `module:coroutine function`, empty for none. Asks the platform whether the settings
+            and secrets are right, without receiving or sending messages. Takes the settings and
+            what `ChannelContext.secrets` would contain, returns one line about the account, and
             raises what the adapter would.
-        may_pair: A sender's id can't be forged, so that whoever is not known may be answered with a
-            code; false refuses `pairing = "code"`.
-        sender: How the id of a sender is written, a regular expression that matches it whole, empty
-            for any way. An id in the configuration that is written otherwise is a fault: nobody has it.
-        public: `module:function`, empty for never; called with the settings, tells whether the
+        may_pair: Sender ids can't be forged, so an unknown sender may be answered with a pairing
+            code. False rejects `pairing = "code"`.
+        sender: A regular expression that matches a whole sender id; empty to accept any. A
+            configured id that doesn't match is a fault: no sender can have it.
+        public: `module:function`, empty for never. Called with the settings; tells whether the
             platform calls this channel on the public listener.
     """
 
@@ -43,6 +43,6 @@ class ChannelManifest(Value):
     public: str = ""
 
     def spelled(self, sender: str) -> str:
-        """Return an id as its platform writes it, perhaps in another letter case; empty for nobody's."""
+        """Return an id in its platform's letter case; empty if no sender can have it."""
         forms = (sender, sender.lower(), sender.upper())
         return next((one for one in forms if not self.sender or re.fullmatch(self.sender, one)), "")

@@ -1,4 +1,4 @@
-"""What a platform may list of the commands: for all people, and for operators in their own chats."""
+"""The commands that a platform may list: for everyone, and for operators in their own chats."""
 
 from collections.abc import Mapping
 
@@ -11,7 +11,7 @@ class MenuEntry(Value):
 
     Attributes:
         name: Without the slash: lower-case letters, digits and underscores.
-        does: What it does, in each language; one short line without markup.
+        does: What it does, by language; one short line without markup.
     """
 
     name: str
@@ -19,15 +19,15 @@ class MenuEntry(Value):
 
 
 class Menu(Value):
-    """The commands as they can be used in private chats.
+    """The commands that work in private chats.
 
     Attributes:
-        everyone: What all people may use, in order; empty where nothing is to be listed.
-        operators: What operators may use, in order.
-        operator_senders: The platform's ids of the operators of this channel.
-        ask: What a command does that asks the bot something, for platforms whose commands are no
-            messages; empty where none is to be listed.
-        typed: What is typed behind a command.
+        everyone: The commands for everyone, in order; empty to list none.
+        operators: The commands for operators, in order.
+        operator_senders: The platform's ids of this channel's operators.
+        ask: Describes a command that asks the bot a question, for platforms whose commands are not
+            messages; empty to list none.
+        typed: Describes the text that is typed after a command.
     """
 
     everyone: tuple[MenuEntry, ...] = ()

@@ -1,7 +1,7 @@
-"""What travels to the model, as it is stored.
+"""The messages of a model request, as they are stored.
 
-Field names follow the chat-completions wire; what is marked local never leaves the process
-(S1-07, S1-14, S1-16). Which reasoning is sent back is decided once, in `context/history.py`.
+Field names follow the chat-completions wire format. Fields marked "Local" never leave the process
+(S1-07, S1-14, S1-16). Only `context/history.py` decides which reasoning is sent back.
 """
 
 from collections.abc import Sequence
@@ -13,11 +13,11 @@ from zeroclaw.value import Value, field
 
 FinishReason = Literal["stop", "length", "content_filter", "tool_calls"]
 FileKind = Literal["images", "audio", "files"]
-"""What a model may take beside text, by the part of the wire that carries it."""
+"""What a model may accept besides text, by the part of the wire format that carries it."""
 
 
 class Usage(Value):
-    """Tokens of one or more model calls; adds up."""
+    """Tokens of one or more model calls; supports `+`."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -43,8 +43,8 @@ class ToolCall(Value):
     """One call as the model wrote it.
 
     Attributes:
-        id: The model's label. Opaque, may collide, is never used to pair (S1-18, K9).
-        name: The tool's name; may be one that does not exist.
+        id: The model's label. Opaque, may collide, never used for pairing (S1-18, K9).
+        name: The tool's name; the tool may not exist.
         arguments: Raw JSON text, byte for byte as the model emitted it (S1-10).
     """
 
@@ -60,14 +60,14 @@ class SystemMessage(Value):
 
 
 class FilePart(Value):
-    """A file of a user's message, by reference: its bytes are in a blob.
+    """A file of a user's message, by reference; the bytes are in a blob.
 
     Attributes:
-        digest: Of the blob.
-        media_type: By its bytes.
-        name: What its sender called it, on one line in which all is seen.
-        number: What the message's text calls it by.
-        size_bytes: As it came.
+        digest: The blob's digest.
+        media_type: Determined from the bytes.
+        name: The sender's file name, on one line, with no invisible characters.
+        number: The number by which the message's text refers to it.
+        size_bytes: Its size as received.
     """
 
     digest: str
@@ -78,17 +78,17 @@ class FilePart(Value):
 
     @property
     def kind(self) -> FileKind:
-        """Which part of the wire carries it."""
+        """The part of the wire format that carries it."""
         return file_kind(self.media_type)
 
     @property
     def instead(self) -> str:
-        """The line that stands for it where it is not shown."""
+        """The line that takes its place when it is not sent."""
         return f"[file {self.number} is not shown]"
 
 
 def file_kind(media_type: str) -> FileKind:
-    """Return which part of the wire carries a file."""
+    """Return which part of the wire format carries a file."""
     match media_type.partition("/")[0]:
         case "image":
             return "images"
@@ -104,7 +104,7 @@ class UserMessage(Value):
     Attributes:
         content: The text, which names the files.
         note: Local. Why the runtime wrote this itself, empty for a person's own words.
-        files: Of those that came with it, what a model may be sent; see `ModelRequest.files`.
+        files: The attached files that a model may be sent; see `ModelRequest.files`.
     """
 
     content: str
@@ -116,15 +116,15 @@ class AssistantMessage(Value):
     """One answer of the model.
 
     Attributes:
-        content: The text, empty for a pure tool-call answer.
+        content: The text, empty for an answer that only calls tools.
         tool_calls: In the model's order.
         reasoning: Flat reasoning text, empty for none.
-        reasoning_details: Structured blocks, each the JSON text of one block; resent verbatim
+        reasoning_details: Structured blocks, each the JSON text of one block; sent back verbatim
             and in order (S1-28).
         finish_reason: Local. None while unknown.
-        is_error: Local. The stream failed after this much.
-        mark: Local. `stopped` or `interrupted` when it is what had been shown by then;
-            `runtime` when the runtime wrote it (an operator's own tool call).
+        is_error: Local. The stream failed after this text.
+        mark: Local. `stopped` or `interrupted` for the text shown up to that moment; `runtime` for
+            a message that the runtime wrote (an operator's own tool call).
     """
 
     content: str = ""
@@ -137,15 +137,15 @@ class AssistantMessage(Value):
 
 
 class ToolMessage(Value):
-    """The result of one call; pairs with its call by position.
+    """The result of one call; paired with its call by position.
 
     Attributes:
-        content: What the model reads; its last line is the receipt.
+        content: What the model reads; the last line is the receipt.
         tool_call_id: Echo of the call's id.
         tool_name: Local.
         is_error: Local; the model sees only the text (S1-16).
-        for_people: Local. What somebody reads who called the tool themselves, where it is not what
-            the model reads; without the receipt.
+        for_people: Local. What a person reads who called the tool themselves, if it differs from
+            what the model reads; without the receipt.
     """
 
     content: str
@@ -159,7 +159,7 @@ Message = SystemMessage | UserMessage | AssistantMessage | ToolMessage
 
 
 class ToolDefinition(Value):
-    """A tool as the model is told of it; `parameters` is a JSON Schema object."""
+    """A tool as described to the model; `parameters` is a JSON Schema object."""
 
     name: str
     description: str
@@ -167,8 +167,8 @@ class ToolDefinition(Value):
 
 
 def alike(before: Sequence[Message], after: Sequence[Message]) -> int:
-    """Return how many messages two requests have in common, from the first one on.
+    """Return the length of the common prefix of two message sequences.
 
-    Without a step of Python for each of them: a conversation has hundreds.
+    Avoids a Python-level loop: a conversation has hundreds of messages.
     """
     return next(compress(count(), map(ne, before, after)), min(len(before), len(after)))

@@ -1,4 +1,4 @@
-"""The contract of the daemon's own doors, which channels that are reached here open."""
+"""The contract of the daemon's own listeners, for channels that people or platforms connect to."""
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
@@ -9,45 +9,46 @@ from zeroclaw.value import Value
 
 _FINAL = range(200, 600)
 HOOK_PATH = re.compile(r"(/[A-Za-z0-9._~-]+)+")
-"""What the public listener serves; see `Mount.public`."""
+"""The paths that the public listener accepts; see `Mount.public`."""
 
 
 class LineStream(Protocol):
-    """One control-socket connection, a JSON object a line, at most 1 MiB each."""
+    """One control-socket connection: one JSON object per line, at most 1 MiB each."""
 
     async def receive(self) -> Mapping[str, object] | None:
-        """Return the next object, None at the end of the connection."""
+        """Return the next object, None once the connection has ended."""
         ...
 
     async def send(self, line: Mapping[str, object]) -> None:
-        """Write one object; raises ConnectionError when the peer is gone."""
+        """Write one object; raise `ConnectionError` if the peer has disconnected."""
         ...
 
 
 class HookRequest(Protocol):
-    """One POST to a mounted path, of which only the head has been read."""
+    """One POST to a mounted path; only the head has been read so far."""
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """By name in lower case; of headers that came twice, the last. Untrusted."""
+        """The headers by lower-case name; the last one wins if repeated. Untrusted."""
         ...
 
     async def body(self) -> bytes:
-        """Read the body, within the listener's bounds of size and time; once.
+        """Read the body, within the listener's limits of size and time; call it once.
 
-        A hook that can tell strangers by the head alone does so before it reads: then they cost
-        nothing. What is too large, too slow or cut raises what only the listener catches.
+        A hook that can recognise strangers by the head alone should do so before reading, so that
+        they cost nothing. A body that is too large, too slow or cut off raises an exception that
+        only the listener catches.
         """
         ...
 
 
 class HookAnswer(Value):
-    """What the platform is told.
+    """The response to the platform.
 
     Attributes:
-        status: The HTTP status; only below 300 is the connection kept for more requests.
-        retry_after_s: When the platform should try again, 0 to leave that to it.
-        body: Plain text, for a platform that wants its own words back.
+        status: The HTTP status; the connection stays open for more requests only below 300.
+        retry_after_s: When the platform should retry, 0 to leave that to it.
+        body: Plain text, for a platform that expects its own text back.
     """
 
     status: int = 200
@@ -55,10 +56,10 @@ class HookAnswer(Value):
     body: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse what is no status that ends a request.
+        """Check the status.
 
         Raises:
-            ValueError: It is none.
+            ValueError: The status is not a final one, from 200 to 599.
         """
         if self.status not in _FINAL:
             message = f"`{self.status}` is no HTTP status from 200 to 599"
@@ -66,11 +67,11 @@ class HookAnswer(Value):
 
 
 Hook = Callable[[HookRequest], Awaitable[HookAnswer]]
-"""Answers requests, several at once; what it raises is told as a status of 500 or more."""
+"""Answers requests, several at once; an exception becomes a status of 500 or more."""
 
 
 class Mount(Protocol):
-    """The daemon's own doors, for channels that people or platforms reach on this machine."""
+    """The daemon's own listeners, for channels that people or platforms connect to."""
 
     def web(self, prefix: str, application: object) -> str:
         """Mount an ASGI application on the local listener, behind login, CSRF and host check.
@@ -81,14 +82,14 @@ class Mount(Protocol):
         ...
 
     def stream(self, name: str, serve: Callable[[LineStream], Awaitable[None]]) -> None:
-        """Serve connections of the control socket that open with `name`; same uid only."""
+        """Serve control-socket connections that open with `name`; same uid only."""
         ...
 
     def public(self, path: str, hook: Hook) -> AbstractContextManager[None]:
-        """Answer POST requests to one path of the public listener, while the context is open.
+        """Answer POST requests to one path of the public listener while the context is open.
 
-        Open to the whole internet: the hook itself finds out who asks. Only for channels whose
-        manifest says so; for others there is no such listener.
+        The path is open to the whole internet: the hook must authenticate each request. Only for
+        channels whose manifest says so; others have no such listener.
 
         Args:
             path: The whole path, such as `/telegram`.

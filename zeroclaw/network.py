@@ -1,6 +1,6 @@
-"""How servers are reached from here: by which proxy, and whose certificates are trusted.
+"""How to reach servers: through which proxy, and which certificate authorities to trust.
 
-The environment says so, as it does to most programs: `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`,
+The environment decides, as for most programs: `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`,
 `SSL_CERT_FILE` and `SSL_CERT_DIR`.
 """
 
@@ -16,10 +16,10 @@ _SCHEMES = {"ws": "http", "wss": "https"}
 
 
 class Network:
-    """The ways out, as they were when this was made."""
+    """The proxy and trust settings, as they were when this was created."""
 
     def __init__(self, environment: Mapping[str, str], trusted: SSLContext | None = None) -> None:
-        """Read which proxies there are; `trusted` are authorities in place of the environment's."""
+        """Read the proxy settings; `trusted` replaces the authorities named by the environment."""
         from urllib.request import getproxies
 
         self._environment = environment
@@ -27,10 +27,10 @@ class Network:
         self._proxies = getproxies()
 
     def proxy_for(self, url: str) -> str | None:
-        """Return the proxy by which a server is reached; this machine is reached without one.
+        """Return the proxy for a URL, None for a direct connection; this machine never needs one.
 
         Raises:
-            NoWayOut: It can't be spoken to by HTTP.
+            NoWayOut: The proxy does not speak HTTP.
         """
         if not self._proxies:
             return None
@@ -40,7 +40,7 @@ class Network:
         host, with_port = parts.hostname or "", parts.netloc.rpartition("@")[2]
         named = _SCHEMES.get(parts.scheme, parts.scheme)
         proxy = self._proxies.get(named)
-        # `NO_PROXY` may name a server either way.
+        # `NO_PROXY` may name a server with or without its port.
         if not proxy or is_this_machine(host) or any(map(proxy_bypass, (host, with_port))):
             return None
         proxy = proxy if "://" in proxy else f"http://{proxy}"
@@ -49,32 +49,32 @@ class Network:
             is_usable = way.scheme in _SCHEMES.values() and bool(way.hostname) and way.port != 0
         except ValueError:
             is_usable = False
-        if not is_usable:  # nor repeated, it may hold a password
+        if not is_usable:  # the message leaves the value out: it may contain a password
             example = "such as `http://proxy.example:3128`"
             message = f"`{named.upper()}_PROXY` names no proxy that speaks HTTP, {example}"
             raise NoWayOut(message)
         return proxy
 
     def trusted_for(self, url: str, proxy: str | None = None) -> SSLContext | bool:
-        """Return who vouches for a server and for the proxy on the way, read when first needed.
+        """Return the trusted authorities for a server and its proxy, loaded on first use.
 
         Raises:
             NoWayOut: The environment names certificates that can't be read.
         """
         if not any(one.lower().startswith(("https:", "wss:")) for one in (url, proxy or "")):
-            return True  # nobody is asked; a server of one's own on this machine never needs them
+            return True  # no TLS, so don't load the certificates
         said = (self._environment.get(name, "") for name in ("SSL_CERT_FILE", "SSL_CERT_DIR"))
         try:
             return self._trusted or trust(*said)
-        except OSError as error:  # of which `SSLError` is one: a file that holds none
+        except OSError as error:  # includes `SSLError`: the file contains no certificates
             message = f"`SSL_CERT_FILE` names certificates that can't be read ({error.strerror})"
             raise NoWayOut(message) from error
 
 
 def is_this_machine(host: str) -> bool:
-    """Whether a host, as it stands in an address, is this machine's own.
+    """Whether a URL's host is this machine.
 
-    So is the address of no machine, which servers are told to listen on and people then write.
+    The unspecified address counts too: servers are told to listen on it, and people copy it.
     """
     try:
         address = ip_address(host)
@@ -86,11 +86,11 @@ def is_this_machine(host: str) -> bool:
 
 @cache
 def trust(file: str = "", folder: str = "") -> SSLContext:
-    """Return the authorities of a file, of a folder, or else of Mozilla's list.
+    """Return the authorities of a file, of a directory, or else of Mozilla's list.
 
-    Once for the whole process: libraries read all certificates for each pool of connections, which
-    takes two thirds of a MiB and up to a twentieth of a second; and a channel or a provider that
-    fails is made anew, with a pool.
+    Cached for the whole process. Libraries load all certificates for each connection pool, which
+    takes two thirds of a MiB and up to a twentieth of a second, and a channel or provider that
+    fails is recreated with a new pool.
     """
     if folder and not file:
         return create_default_context(capath=folder)

@@ -9,22 +9,22 @@ from zeroclaw.message import FileKind, FinishReason, Message, ToolCall, ToolDefi
 from zeroclaw.value import Hidden, Value, field
 
 Written = tuple[tuple[Message, ...], tuple[bytes, ...]]
-"""The messages that a request began with, and how each was written for an endpoint."""
+"""A prefix of a request's messages, and each one's encoding for an endpoint."""
 
 
 class ModelRequest(Value):
-    """One call of the model.
+    """One model call.
 
     Attributes:
         messages: Already prepared: the system message first, reasoning trimmed (S1-29).
         tools: Empty for none.
         max_output_tokens: None leaves it to the endpoint.
-        correlation: The id that the whole turn carries (S0-08); for logs, not for the wire.
-        files: The bytes of the messages' files in base64, by digest; a line stands for each file
-            that is not here.
-        model: Another one of the same endpoint, empty for the one that it is opened for.
-        kept: What providers have written of the conversation's newest request, each under a name of
-            its own; the next one begins as it did.
+        correlation: The id shared by everything in the turn (S0-08); for logs, not sent.
+        files: The messages' files in base64, by digest; a file missing here is replaced by a line.
+        model: Another model of the same endpoint, empty for the one it was opened for.
+        kept: A cache that lives as long as the conversation: each provider stores the encoded
+            messages of its latest request under its own name, since the next request begins with
+            the same ones.
     """
 
     messages: tuple[Message, ...]
@@ -40,8 +40,9 @@ class TextDelta(Value):
     """More of the answer's text.
 
     Attributes:
-        joined: How many pieces of the endpoint it is made of; those that come together are joined.
-        is_last: The answer's end came together with it. False where that is not known.
+        joined: How many of the endpoint's chunks were joined into this one; chunks that arrive
+            together are joined.
+        is_last: The end of the answer arrived together with it. False if that is not known.
     """
 
     text: str
@@ -74,7 +75,7 @@ class UsageReported(Value):
 
 
 class Finished(Value):
-    """The stream ended as it should; always the last event."""
+    """The stream ended normally; always the last event."""
 
     reason: FinishReason
 
@@ -83,17 +84,17 @@ StreamEvent = TextDelta | ReasoningDelta | ToolCallReady | UsageReported | Finis
 
 
 class ProviderFacts(Value):
-    """What the runtime must know about a model before it asks.
+    """What the runtime needs to know about a model before calling it.
 
     Attributes:
         model: The name shown to people and in logs.
-        context_tokens: The window; None when unknown.
-        context_from: Who says so, for people; empty when unknown.
+        context_tokens: The context window; None if unknown.
+        context_from: The source of `context_tokens`, for people; empty if unknown.
         calls_tools: Tool definitions are worth sending (S0-15).
-        note: One line for the person at start, empty for none.
-        takes: What it takes beside text.
-        counted_by: What counts its tokens as the model does, for people; empty where nothing does.
-            See `Counting`.
+        note: One line shown at start, empty for none.
+        takes: What the model accepts besides text.
+        counted_by: What counts tokens as the model does, for people; empty for nothing. See
+            `Counting`.
     """
 
     model: str
@@ -108,15 +109,15 @@ class ProviderFacts(Value):
 def bounded_window(
     known: int | None, said_by: str, configured: int | None
 ) -> tuple[int | None, str]:
-    """Return the window that counts, and who says so.
+    """Return the effective context window, and its source.
 
-    What is known of the model comes first. What a person configures stands where nothing is known,
-    and makes the window smaller where they want to pay for less; it makes none larger than it is.
+    The known window of the model comes first. A configured value is used if nothing is known; it
+    can also lower a known window, to cap costs, but never raise it.
 
     Args:
-        known: By the endpoint, the model file or the table; None for by none.
-        said_by: Which of them.
-        configured: None where it is not.
+        known: The window according to the endpoint, the model file or the table; None if unknown.
+        said_by: The source of `known`.
+        configured: The configured window, None for none.
     """
     if configured is None:
         return known, "" if known is None else said_by
@@ -132,41 +133,41 @@ def bounded_window(
 class Provider(Protocol):
     """A model endpoint.
 
-    Safe for concurrent calls. A provider retries only before the first byte of an answer; after
-    it, errors leave at once.
+    Must be safe for concurrent calls. A provider retries only before the first byte of an answer;
+    after that, it raises errors at once.
     """
 
     @property
     def facts(self) -> ProviderFacts:
-        """What is known about the model now."""
+        """What is currently known about the model."""
         ...
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
         """Yield the answer's events in order, `Finished` last, exactly once.
 
-        Closing the generator early (`contextlib.aclosing`) ends the call and frees its
-        connection. An answer without text, call or reasoning is an error that names the finish
-        reason.
+        Closing the generator early (`contextlib.aclosing`) ends the call and frees its connection.
+        An answer without text, call or reasoning is an error that names the finish reason.
 
         Raises:
             ProviderOverloaded: Try again later; nothing was yielded.
             ProviderUnreachable: Likewise; nothing answers at its address.
             ContextOverflow: The request is too large.
             ProviderUnauthorized: The key was refused.
-            ProviderUnusable: The model, or what it needs here, is missing; the text says what to do.
+            ProviderUnusable: The model, or something it needs here, is missing; the text says what
+                to do.
             ProviderRejected: The request was refused, or an error came instead of an answer.
-            StreamBroken: The stream was cut, stalled or unreadable after it began, or ended
-                without a finish.
+            StreamBroken: The stream was cut, stalled or unreadable after it began, or ended without
+                a finish.
         """
         ...
 
     async def aclose(self) -> None:
-        """Free connections and child processes; safe twice."""
+        """Free connections and child processes; safe to call twice."""
         ...
 
 
 class ProviderLog(Protocol):
-    """Where a provider writes facts: an event in the past tense and its fields, no bodies."""
+    """A provider's log: an event name in the past tense and fields, no message bodies."""
 
     def __call__(self, event: str, /, **fields: object) -> None:
         """Record one fact."""
@@ -175,51 +176,51 @@ class ProviderLog(Protocol):
 
 @runtime_checkable
 class Preloading(Protocol):
-    """A provider that takes a while until its first answer, and can begin before it is asked."""
+    """A provider with a slow first answer that can warm up before the first call."""
 
     async def start(self) -> None:
-        """Make ready; asking works without it.
+        """Warm up; calls work without it.
 
         Raises:
-            NeedsOperator: It can't be made ready; the text says what to do.
+            NeedsOperator: The provider can't get ready; the text says what to do.
         """
         ...
 
 
 @runtime_checkable
 class Measuring(Protocol):
-    """A provider that can ask for the window of its model where nobody has told it."""
+    """A provider that can ask its endpoint for the model's context window."""
 
     async def measure(self) -> None:
-        """Ask, unless it is known; a window that can't be found out stays unknown."""
+        """Ask, unless the window is known; it stays unknown if there is no answer."""
         ...
 
 
 @runtime_checkable
 class Counting(Protocol):
-    """What has the tokenizer of a model: a provider, or a file of the operator."""
+    """Something with a model's tokenizer: a provider, or a tokenizer file of the operator."""
 
     async def count(self, texts: Sequence[str]) -> tuple[int, ...] | None:
-        """Return how many tokens each text takes, by itself and in this order.
+        """Return each text's length in tokens, in order.
 
-        Marks of the chat template are counted as the plain text that they are here. What takes more
-        than a few milliseconds is done off the loop.
+        Marks of the chat template are counted as plain text. Work that takes more than a few
+        milliseconds is done off the event loop.
 
         Returns:
-            None while it can't be told, such as before the model is loaded.
+            None as long as it can't count, such as before the model is loaded.
         """
         ...
 
 
 class Endpoint(Value):
-    """An OpenAI-compatible endpoint that a provider runs by itself.
+    """An OpenAI-compatible endpoint that a provider runs itself.
 
     Attributes:
-        base_url: Up to and with `/v1`.
-        model: The name to ask for, also shown to people.
+        base_url: Up to and including `/v1`.
+        model: The name to request, also shown to people.
         api_key: Empty for none; not part of the `repr`.
-        context_tokens: The window; None when unknown.
-        tokenize_url: Where llama.cpp's server counts tokens, empty for nowhere.
+        context_tokens: The context window; None if unknown.
+        tokenize_url: Where llama.cpp's server counts tokens; empty if it can't.
     """
 
     base_url: str
@@ -230,19 +231,19 @@ class Endpoint(Value):
 
 
 class ProviderContext(Value):
-    """All that the opener of a provider is handed beside its settings.
+    """Everything that a provider's factory is handed besides its settings.
 
     Attributes:
         clock: The only source of time.
-        ids: Makes the key of an endpoint that a provider runs by itself.
-        jitter: A number from 0 up to 1, another one each time; spreads retries.
-        log: Facts without bodies.
-        redact: Takes known secrets and secret patterns out of a foreign text.
+        ids: Generates the API key of an endpoint that a provider runs itself.
+        jitter: Returns a new random number from 0 up to 1; spreads retries.
+        log: Logs events without message bodies.
+        redact: Removes known secrets and secret patterns from a foreign text.
         secrets: Resolved secret references of the provider's settings, by key; not part of the
             `repr`.
         models: The directory of model files, for a provider that runs one itself.
-        open_endpoint: Opens the provider that a wrapping one hands its requests to.
-        tokenizer: Of the file that the operator gave, None for none.
+        open_endpoint: Opens the provider to which a wrapping provider passes its requests.
+        tokenizer: The operator's tokenizer file, None for none.
     """
 
     clock: Clock

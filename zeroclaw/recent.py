@@ -1,4 +1,4 @@
-"""What is remembered within a bound: of chats, people, messages, answers."""
+"""A bounded dictionary for chats, people, messages and answers."""
 
 from collections import OrderedDict
 from typing import TypeVar
@@ -8,15 +8,15 @@ V = TypeVar("V")
 
 
 class Recent(OrderedDict[K, V]):
-    """The newest of what was noted; what is noted once more is new again."""
+    """Keeps the newest entries; setting a key again makes it the newest."""
 
     def __init__(self, most: int) -> None:
-        """Know nothing yet, and at any time no more than `most`."""
+        """Start empty; keep at most `most` entries."""
         super().__init__()
         self._most = most
 
     def __setitem__(self, key: K, value: V) -> None:
-        """Note something, and forget what was noted longest ago."""
+        """Set an entry, and drop the oldest if there are too many."""
         super().__setitem__(key, value)
         self.move_to_end(key)
         if len(self) > self._most:

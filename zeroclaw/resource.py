@@ -1,9 +1,9 @@
-"""The one form in which resources are compared: in policy statements and in what tools name.
+"""The canonical form of resources, for comparing policy statements with what tools name.
 
-Two spellings of one host or one path must never be two resources, or a deny on the one lets the
-other through. So every name is brought into its one form where it comes in, and what has none is
-refused. In a pattern `*` stands for any run of characters; what stands beside it gets the same
-form.
+Two spellings of one host or path must never count as two resources, or a deny on one would let the
+other through. So every name is canonicalised where it enters, and a name without a canonical form
+is rejected. In a pattern, `*` stands for any run of characters; the rest of the pattern is
+canonicalised too.
 """
 
 import re
@@ -13,22 +13,22 @@ from ipaddress import AddressValueError, IPv4Address, IPv6Address
 import idna
 
 LAST_PORT = 65_535
-_LONGEST_NAME = 253  # RFC 1035, section 2.3.4, without the bytes that count
+_LONGEST_NAME = 253  # RFC 1035, section 2.3.4, without the length bytes
 _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
 _LABEL_PATTERN = re.compile(r"[a-z0-9_*-]{1,63}")
-# What inet_aton reads as an address, by the rule of the URL standard: 2130706433, 0x7f.1, 127.1.
+# A last label that makes inet_aton read an address (URL standard): 2130706433, 0x7f.1, 127.1.
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
-# UTS #46: these separate labels as a full stop does.
+# UTS #46: these separate labels like a full stop.
 _DOTS = re.compile("[.\u3002\uff0e\uff61]")
 _PORT_PATTERN = re.compile(r"[0-9*]{1,8}")
 _GROUP_PATTERN = re.compile(r"|[1-9a-f*][0-9a-f*]{0,4}|0")
 
 
 def resource_form(resource: str) -> str:
-    """Return a resource of a statement, or of a call, in its one form.
+    """Return the canonical form of a resource of a statement or a call.
 
     Raises:
-        ValueError: It has none; why, for its author.
+        ValueError: It has none; the text tells its author why.
     """
     kind, _, rest = resource.partition(":")
     match kind:
@@ -41,10 +41,10 @@ def resource_form(resource: str) -> str:
 
 
 def host_form(host: str) -> str:
-    """Return a name in lower case and ASCII, or an address; IPv6 without brackets.
+    """Return a host name in lower case and ASCII, or an address; IPv6 without brackets.
 
     Raises:
-        ValueError: It is no host; why, as it follows the word "URL".
+        ValueError: It is not a host; the text continues a sentence that begins with "URL".
     """
     if host.startswith("[") and host.endswith("]"):
         return address_form(host[1:-1])
@@ -62,10 +62,10 @@ def host_form(host: str) -> str:
 
 
 def address_form(text: str) -> str:
-    """Return an IPv6 address as every release of Python writes it: groups of hex, zeros left out.
+    """Return an IPv6 address as every Python release writes it: hex groups, compressed zeros.
 
     Raises:
-        ValueError: It is none; why, as it follows the word "URL".
+        ValueError: It is not one; the text continues a sentence that begins with "URL".
     """
     try:
         address = IPv6Address(text)
@@ -83,13 +83,13 @@ def address_form(text: str) -> str:
 
 
 def host_pattern(text: str) -> str:
-    """Return what stands behind `host:` in a statement, in its one form.
+    """Return the canonical form of what follows `host:` in a statement.
 
     Args:
         text: `<name>:<port>`, with `*` for any run of characters; `*` alone means every host.
 
     Raises:
-        ValueError: It would never match; why, for its author.
+        ValueError: It could never match; the text tells its author why.
     """
     if set(text) == {"*"}:
         return text
@@ -101,10 +101,10 @@ def host_pattern(text: str) -> str:
 
 
 def path_pattern(text: str) -> str:
-    """Return what stands behind `file:` in a statement, in its one form.
+    """Return the canonical form of what follows `file:` in a statement.
 
     Raises:
-        ValueError: It would never match; why, for its author.
+        ValueError: It could never match; the text tells its author why.
     """
     plain = re.sub(r"/(\./)+", "/", re.sub(r"/+", "/", composed(text)))
     plain = plain.removesuffix("/.") or "/"
@@ -122,7 +122,7 @@ def path_pattern(text: str) -> str:
 
 
 def composed(text: str) -> str:
-    """Return a name in Unicode's form C: in which form it was typed or stored can't be seen."""
+    """Return a name in Unicode's form NFC; a reader can't see which form was typed or stored."""
     return unicodedata.normalize("NFC", text)
 
 
@@ -131,7 +131,7 @@ def _host_pattern(host: str) -> str:
     if "*" not in bare:
         return address_form(bare) if ":" in bare else host_form(host)
     if ":" in bare:
-        # Groups beside a `*` can't be put together, so they have to be written as an address is.
+        # Groups next to a `*` can't be normalised, so they must be written in canonical form.
         groups = bare.lower()
         if not all(_GROUP_PATTERN.fullmatch(one) for one in groups.split(":")):
             message = "must write the groups of an IPv6 address in hex, without zeros before them"
@@ -153,7 +153,7 @@ def _port_pattern(port: str) -> str:
 
 
 def _labels(host: str) -> list[str]:
-    """Split a name at its dots; the one behind it is the root's, and says nothing."""
+    """Split a name at its dots; drop the empty root label after a trailing dot."""
     labels = _DOTS.split(host)
     return labels[:-1] if len(labels) > 1 and not labels[-1] else labels
 

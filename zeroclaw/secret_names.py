@@ -1,8 +1,8 @@
-"""The names under which programs keep keys and passwords, by their own documentation.
+"""The file and directory names under which programs keep keys and passwords, as documented.
 
-One list for all who guard them: the gate before a call on files, the sandbox before a command. What
-has such a name is closed with all that lies below it. Names are compared without regard to case,
-because some file systems do the same.
+The gate (before a call on files) and the sandbox (before a command) share this list. Everything
+below such a directory is closed too. Names are compared without regard to case, because some file
+systems do the same.
 """
 
 _FOLDERS = frozenset(
@@ -36,15 +36,15 @@ _FILES = frozenset(
     }
 )
 _ENDINGS = (".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ppk")
-# What a project commits so that others know which names to fill in.
+# Templates that a project commits, to show which variables to set.
 _SAMPLE_ENDINGS = (".example", ".sample", ".template", ".dist")
-# Certificates of authorities, which are public; without them nothing in a project's own environment
-# (certifi, curl) can check a server.
+# Certificates of public authorities. Without this file, nothing in a project's own environment
+# (certifi, curl) can verify a server.
 _PUBLIC = "cacert.pem"
 
 
 def names_secrets(name: str) -> bool:
-    """Tell of one name of a path whether secrets are kept there, in it or below it."""
+    """Whether one component of a path names a place for secrets, or a directory of them."""
     folded = name.casefold()
     if folded in _FOLDERS or folded in _FILES:
         return True

@@ -2,10 +2,10 @@
 
     bytes ── lines (ended by LF, CRLF or CR, nothing else) ── fields ── a blank line ── event
 
-The framing is that of the WHATWG HTML standard, section 9.2.6 (read 2026-11). Left out on purpose:
+The framing follows the WHATWG HTML standard, section 9.2.6 (read 2026-11). Left out on purpose:
 `id` and `retry`, which only matter to a client that reconnects, and a model's stream is never
-resumed. Added on purpose: `finish` hands over a last event whose blank line is missing, because
-several model servers forget it.
+resumed. Added on purpose: `finish` delivers a last event whose blank line is missing, because
+several model servers omit it.
 """
 
 import re
@@ -14,10 +14,11 @@ from zeroclaw.errors import StreamBroken
 from zeroclaw.value import Value
 
 # The largest events seen are whole tool calls with a file in their arguments; 4 MiB leaves room
-# for those and keeps a hostile endpoint from filling the memory.
+# for those and keeps a hostile endpoint from filling memory.
 MAX_EVENT_BYTES = 4 * 1024 * 1024
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-# Whole events of one line of data each, as models' streams nearly always are. Nothing is tried twice.
+# Complete events of one data line each, which model streams nearly always are. Possessive
+# quantifiers: no backtracking.
 _PLAIN = re.compile(rb"(?:data: ?+[^\r\n]*+\n\n)++")
 _PLAIN_DATA = re.compile(rb"data: ?([^\r\n]*)\n\n")
 
@@ -26,8 +27,8 @@ class SseEvent(Value):
     """One dispatched event.
 
     Attributes:
-        data: The `data` lines joined by LF; undecodable bytes became U+FFFD.
-        name: The `event` field, empty when there was none.
+        data: The `data` lines joined by LF; undecodable bytes become U+FFFD.
+        name: The `event` field, empty if there was none.
     """
 
     data: str
@@ -35,14 +36,14 @@ class SseEvent(Value):
 
 
 class SseState(Value):
-    """What is known between two chunks; starts as `SseState()`.
+    """The parser's state between two chunks; starts as `SseState()`.
 
     Attributes:
-        max_event_bytes: Largest sum of an event's data bytes, and largest single line.
-        rest: A line that has no end yet.
-        data: Data lines of the event that is being read.
-        data_bytes: Their size.
-        name: Its name so far.
+        max_event_bytes: Limit on an event's data bytes, and on a single line.
+        rest: The bytes of an incomplete line.
+        data: The data lines of the current event.
+        data_bytes: Their total size.
+        name: The current event's name so far.
         at_start: No line has ended yet, so a byte order mark may come.
         after_cr: The last chunk ended in CR; a LF that follows belongs to it.
     """
@@ -57,9 +58,9 @@ class SseState(Value):
 
 
 def feed(state: SseState, chunk: bytes) -> tuple[SseState, tuple[SseEvent, ...]]:
-    """Take the next bytes; yield the events that they complete, in order.
+    """Parse the next bytes; return the new state and the events that they complete, in order.
 
-    The events do not depend on where the stream was cut into chunks.
+    The events do not depend on how the stream was split into chunks.
 
     Raises:
         StreamBroken: An event or a line is larger than `max_event_bytes`.
@@ -82,7 +83,7 @@ def feed(state: SseState, chunk: bytes) -> tuple[SseState, tuple[SseEvent, ...]]
 
 
 def finish(state: SseState) -> tuple[SseEvent, ...]:
-    """Hand over what the end of the stream left behind: no event, or the last one."""
+    """Return the events that the end of the stream completes: none, or the last one."""
     _, events = _take_all(state, [state.rest, b""] if state.rest else [b""], b"")
     return events
 
@@ -90,7 +91,7 @@ def finish(state: SseState) -> tuple[SseEvent, ...]:
 def _take_all(
     state: SseState, lines: list[bytes], rest: bytes, *, after_cr: bool = False
 ) -> tuple[SseState, tuple[SseEvent, ...]]:
-    """Take whole lines, without their ends; `rest` is the line that has none yet."""
+    """Parse whole lines, given without their ends; `rest` is the incomplete last line."""
     size, name, limit = state.data_bytes, state.name, state.max_event_bytes
     data, events = [*state.data], list[SseEvent]()
     if max(map(len, lines), default=0) > limit:
@@ -113,7 +114,7 @@ def _take_all(
             data.append(value)
         elif field == b"event":
             name = value.decode(errors="replace")
-        # Comments have an empty field name; what nobody needs is ignored by the standard too.
+        # Comments have an empty field name; the standard ignores unknown fields too.
     after = SseState(
         max_event_bytes=limit,
         rest=rest,

@@ -1,9 +1,9 @@
-"""The contract of the store: rows, logs and blobs, written by one call, all or nothing.
+"""The contract of the store: rows, logs and blobs, all written by one atomic call.
 
-A store knows no meaning: it speaks rows with a version and a few indexed columns, append-only
-logs, blobs, and claims (dedup keys). Codecs live with the rooms that own the bodies, in the tables
-that they declare (`table.py`). Reads are small Protocols; the only way to write is `commit`, and a
-write that depends on what is stored goes through `transact`.
+A store knows nothing about meaning. It handles rows with a version and a few indexed columns,
+append-only logs, blobs, and claims (dedup keys). The codecs are in the rooms that own the bodies,
+in the tables they declare (`table.py`). Reads are small Protocols. The only way to write is
+`commit`; a write that depends on stored rows goes through `transact`.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator
@@ -20,9 +20,9 @@ T = TypeVar("T")
 
 
 class DurablePoint(StrEnum):
-    """Where a cut may fall between two commits; each commit is labelled with one.
+    """What a commit makes durable; a crash can fall between any two of these points.
 
-    The kill tests walk this list. `HOUSEKEEPING` is everything that no promise hangs on.
+    The kill tests walk this list. `HOUSEKEEPING` covers every commit that no promise depends on.
     """
 
     ADMITTED = "admitted"
@@ -44,11 +44,11 @@ class DurablePoint(StrEnum):
 
 
 UNFENCED = frozenset({DurablePoint.ADMITTED, DurablePoint.ANSWERED})
-"""What may be committed to a conversation without holding it: the inbox, and an answer."""
+"""Points that may be committed to a conversation without its lease: admissions and answers."""
 
 
 class RowKind(StrEnum):
-    """What a row is; its owner is the room that holds the codec."""
+    """The kind of a row; the room with its codec owns it."""
 
     CONVERSATION = "conversation"
     ADDRESS = "address"
@@ -77,7 +77,7 @@ class RowKind(StrEnum):
 
 
 class LogKind(StrEnum):
-    """What an append-only log holds."""
+    """The kind of an append-only log."""
 
     JOURNAL = "journal"
     AUDIT = "audit"
@@ -87,15 +87,15 @@ class Row(Value):
     """A stored row.
 
     Attributes:
-        kind: What it is.
+        kind: The kind of row.
         key: Unique within the kind; ULIDs, so that keys sort by time.
         version: 1 when first put, one more with each put.
-        body: The owner's encoding.
+        body: The value, in its owner's encoding.
         conversation: Indexed; None for the daemon's own.
-        state: Indexed; the owner's word for where the row stands.
-        place: Indexed; an address key, of a note whose it is, of an attachment the item that it came
-            with, of a workspace its real path; empty for none.
-        due_at: Indexed; when something must happen to it, None for never. UTC, kept to the
+        state: Indexed; the owner's name for the row's state.
+        place: Indexed; an address key, or a note's owner, an attachment's inbox item, a workspace's
+            real path; empty for none.
+        due_at: Indexed; when something must happen to the row, None for never. UTC, to the
             microsecond.
     """
 
@@ -110,7 +110,7 @@ class Row(Value):
 
 
 class Claim(Value):
-    """Claim dedup keys; the whole commit fails with `AlreadyClaimed` when one is taken.
+    """Claim dedup keys; the whole commit fails with `AlreadyClaimed` if one is taken.
 
     Attributes:
         keys: Each unique per account for as long as the platform may redeliver.
@@ -125,8 +125,8 @@ class Put(Value):
     """Insert or replace a row.
 
     Attributes:
-        expect: The version the row must have, 0 for "does not exist", None for any; otherwise
-            the whole commit fails with `Conflict`.
+        expect: The version the row must have, 0 for "does not exist", None for any; otherwise the
+            whole commit fails with `Conflict`.
     """
 
     kind: RowKind
@@ -140,7 +140,7 @@ class Put(Value):
 
 
 class Delete(Value):
-    """Remove a row; one that is gone already is no error."""
+    """Delete a row; a missing row is no error."""
 
     kind: RowKind
     key: str
@@ -157,10 +157,10 @@ class Expect(Value):
 class Append(Value):
     """Append to a log; sequence numbers of a stream start at 1 and have no gaps.
 
-    What `Trim` removes is missing at the beginning only, and its numbers are not used again.
+    `Trim` removes entries at the beginning only; their numbers are not reused.
 
     Attributes:
-        stream: Whose log, usually a conversation id.
+        stream: The log's owner, usually a conversation id.
         after: The sequence number that must be the last one, None for any; otherwise the whole
             commit fails with `Conflict`.
     """
@@ -172,10 +172,10 @@ class Append(Value):
 
 
 class PutBlob(Value):
-    """Keep bytes under the SHA-256 of themselves, in hex; putting them again makes them new.
+    """Store bytes under their SHA-256 in hex; putting them again renews their put time.
 
-    Larger than the store's cap, or named by another digest than its own, fails the whole commit
-    with `StoreRefused`.
+    A blob that exceeds the store's limit, or whose digest is wrong, fails the whole commit with
+    `StoreRefused`.
     """
 
     digest: str
@@ -183,11 +183,11 @@ class PutBlob(Value):
 
 
 class Trim(Value):
-    """Remove the oldest entries of a stream; those that stay keep their sequence numbers.
+    """Remove the oldest entries of a stream; the others keep their sequence numbers.
 
     Attributes:
-        before: The first sequence number that stays. A stream that loses all its entries is gone,
-            and begins at 1 when it is appended to again.
+        before: The first sequence number to keep. A stream that loses all its entries no longer
+            exists; the next append starts at 1 again.
     """
 
     log: LogKind
@@ -196,11 +196,11 @@ class Trim(Value):
 
 
 class DropBlob(Value):
-    """Remove a blob; one that is gone already is no error.
+    """Delete a blob; a missing blob is no error.
 
     Attributes:
-        put_before: Only if it was last put before this instant, so that one that was put again
-            since somebody looked stays; None for whenever it was put.
+        put_before: Delete only if it was last put before this instant, which spares a blob that was
+            put again in the meantime; None to delete in any case.
     """
 
     digest: str
@@ -211,10 +211,10 @@ Write = Claim | Put | Delete | Expect | Append | PutBlob | Trim | DropBlob
 
 
 class Fence(Value, weakref=True):
-    """Proof that the holder has the conversation; newer ones make it worthless.
+    """Proof of a conversation's lease; a newer lease invalidates it.
 
-    Held weakly by those who only look whether it is held: once a conversation's fence is let go,
-    nothing is left of it in memory.
+    Code that only checks whether a fence is still in use keeps a weak reference, so that a released
+    one leaves nothing behind in memory.
 
     Attributes:
         token: Grows with every lease of the conversation, across restarts too.
@@ -248,23 +248,23 @@ class LogEntry(Value):
 
 
 PAGE = 1000
-"""Rows or entries read at once where all are wanted."""
+"""Rows or entries per read when reading all of them."""
 STEP_BYTES, LEAST_BYTES = 65_536, 2_048
-"""Of rows or entries until others are let in, in about a millisecond; and what a short one counts."""
+"""Bytes to decode before yielding, about a millisecond; and the least that one row counts as."""
 
 
 class Query(Value):
-    """Which rows of a kind are wanted; every filter that is given must fit.
+    """Selects rows of a kind; a row must pass every filter that is set.
 
     Attributes:
-        kind: What the rows are.
-        conversation: Only rows of it; None for any.
+        kind: The kind of the rows.
+        conversation: Only rows of this conversation; None for any.
         state: Only rows in this state.
         place: Only rows with this `Row.place`.
         due_before: Only rows due before this instant.
-        after: Only rows whose keys sort after this one (before it, newest first).
-        newest_first: Reverse the order, which is that of the keys.
-        limit: At most this many.
+        after: Only rows with keys that sort after this one (with `newest_first`, before it).
+        newest_first: Return rows in descending key order.
+        limit: The maximum number of rows.
     """
 
     kind: RowKind
@@ -281,33 +281,33 @@ class Rows(Protocol):
     """Reads of rows; each sees all commits that returned before it began."""
 
     async def get(self, kind: RowKind, key: str) -> Row | None:
-        """Return one row, None when there is none."""
+        """Return one row, None if there is none."""
         ...
 
     async def select(self, query: Query) -> tuple[Row, ...]:
-        """Return the rows that a query wants, in the order of their keys."""
+        """Return the rows that match a query, in key order."""
         ...
 
     async def count(self, query: Query) -> int:
-        """Return how many rows fit a query, whatever its limit and its place in the order."""
+        """Return how many rows match a query; `limit`, `after` and `newest_first` don't count."""
         ...
 
 
 @coroutine
 def _others_first() -> Generator[None]:
-    """Go to the end of the queue: `asyncio.sleep(0)`, which pure rooms may not reach through here."""
+    """Yield to the event loop like `asyncio.sleep(0)`, which pure rooms may not import."""
     yield
 
 
 class Pace:
-    """Lets others in while one reads much, so that nobody waits for a whole page of it (P9)."""
+    """Yields to other tasks during a long read, so that none waits for a whole page (P9)."""
 
     def __init__(self) -> None:
-        """Begin with nothing read."""
+        """Start with nothing read."""
         self._read_bytes = 0
 
     async def step(self, size_bytes: int) -> None:
-        """Take note of what is about to be decoded; others come first when it has become much."""
+        """Count what is about to be decoded; yield to other tasks when enough has added up."""
         self._read_bytes += max(size_bytes, LEAST_BYTES)
         if self._read_bytes > STEP_BYTES:
             self._read_bytes = 0
@@ -315,7 +315,7 @@ class Pace:
 
 
 async def scan(rows: Rows, query: Query) -> AsyncIterator[Row]:
-    """Yield every row that a query wants, however many there are, page by page."""
+    """Yield every row that a query selects, however many there are, page by page."""
     query, pace = replace(query, limit=PAGE), Pace()
     while page := await rows.select(query):
         for row in page:
@@ -330,7 +330,7 @@ class Logs(Protocol):
     async def read(
         self, log: LogKind, stream: str, *, after: int = 0, limit: int = 100_000
     ) -> tuple[LogEntry, ...]:
-        """Return entries in order of sequence, those after `after`."""
+        """Return the entries after sequence number `after`, in order."""
         ...
 
     async def last(self, log: LogKind, stream: str) -> LogEntry | None:
@@ -338,9 +338,10 @@ class Logs(Protocol):
         ...
 
     async def streams(self, log: LogKind, *, last: int = 0, before: str = "") -> tuple[str, ...]:
-        """Return the names of all streams that hold an entry, sorted.
+        """Return the names of all streams that have an entry, sorted.
 
-        With `last`, only so many of the last, those `before` a name where one is given.
+        With `last`, return only the last `last` names; of those that sort before `before`, if
+        given.
         """
         ...
 
@@ -359,13 +360,13 @@ class Blobs(Protocol):
     """Reads of blobs."""
 
     async def blob(self, digest: str) -> bytes | None:
-        """Return the bytes, None when they were never kept or are gone."""
+        """Return a blob's bytes, None if it was never stored or is deleted."""
         ...
 
     async def blobs(
         self, *, put_before: datetime, after: str = "", limit: int = 1000
     ) -> tuple[str, ...]:
-        """Return the digests of blobs last put before an instant, sorted, those after `after`."""
+        """Return the digests, sorted and after `after`, of blobs last put before an instant."""
         ...
 
 
@@ -374,36 +375,36 @@ class Kept(Rows, Logs, Protocol):
 
 
 class Store(Kept, Blobs, Protocol):
-    """Durable memory; `commit` is the only way to write."""
+    """Durable storage; `commit` is the only way to write."""
 
     async def commit(self, commit: Commit) -> None:
         """Write everything or nothing; durable against power loss when it returns.
 
-        Cancelling the caller leaves the commit either whole or undone, never half.
+        Cancelling the caller leaves the commit whole or undone, never partial.
 
         Raises:
             AlreadyClaimed: A dedup key was taken.
             Conflict: A row or log was not as expected.
-            Fenced: The fence is missing, another scope's, or no longer the newest.
-            StoreRefused: A value can't be stored, for example half a character in a key.
+            Fenced: The fence is missing, belongs to another scope, or is no longer the newest.
+            StoreRefused: A value can't be stored, for example an unpaired surrogate in a key.
             StoreUnusable: The disk is full, or the file can't be written.
         """
         ...
 
     async def lease(self, conversation: ConversationId) -> Fence:
-        """Take the conversation; every older fence of it stops working."""
+        """Lease the conversation; all its older fences stop working."""
         ...
 
     async def size_bytes(self) -> int:
-        """Return how much disk the store takes."""
+        """Return how much disk space the store takes."""
         ...
 
     async def used_bytes(self) -> int:
-        """Return how much of it holds something; the rest is used before the disk is asked."""
+        """Return how much of that is in use; the store fills the rest before it grows."""
         ...
 
     async def aclose(self) -> None:
-        """Finish what is queued, then close; safe twice."""
+        """Finish queued writes, then close; safe to call twice."""
         ...
 
 
@@ -411,13 +412,13 @@ class Store(Kept, Blobs, Protocol):
 
 
 class Reads:
-    """The rows that one plan reads; a commit of the plan holds only while they stay as they were.
+    """The rows that a plan reads; its commit succeeds only if they have not changed.
 
-    It is a `Rows`: whatever reads rows reads them here as well.
+    It is a `Rows`, so code that takes a `Rows` can read through it.
 
     Attributes:
-        unguarded: The store itself, for logs and blobs, and for rows whose change does not matter:
-            what is read there is not looked at again when the plan is committed.
+        unguarded: The store itself, for logs, blobs, and rows that may change: the commit does not
+            check what is read here.
     """
 
     def __init__(self, store: Store) -> None:
@@ -426,7 +427,7 @@ class Reads:
         self._versions: dict[tuple[RowKind, str], int] = {}
 
     async def get(self, kind: RowKind, key: str) -> Row | None:
-        """Return one row, see `Rows.get`; that it is absent is noted too."""
+        """Return one row, see `Rows.get`; absence is guarded too."""
         row = await self.unguarded.get(kind, key)
         self._versions.setdefault((kind, key), 0 if row is None else row.version)
         return row
@@ -434,8 +435,8 @@ class Reads:
     async def select(self, query: Query) -> tuple[Row, ...]:
         """Return rows, see `Rows.select`.
 
-        One that is added later, and that the query would have found, is not noticed: a plan
-        that depends on that reads and writes one row which all who add such rows write too.
+        A matching row that is added later goes unnoticed. A plan that depends on there being none
+        must read and write a row that every writer of such rows also writes.
         """
         rows = await self.unguarded.select(query)
         for row in rows:
@@ -443,11 +444,11 @@ class Reads:
         return rows
 
     async def count(self, query: Query) -> int:
-        """Return how many rows fit, see `Rows.count`; nothing is noted of them."""
+        """Return how many rows match, see `Rows.count`; guards none of them."""
         return await self.unguarded.count(query)
 
     def guarded(self, commit: Commit) -> Commit:
-        """Return a commit that fails with `Conflict` when a row that was read has changed."""
+        """Return the commit with an `Expect` for every row read: `Conflict` if one has changed."""
         given = {
             (write.kind, write.key)
             for write in commit.writes
@@ -462,19 +463,19 @@ class Reads:
 
 
 Plan = Callable[[Reads], Awaitable[tuple[Commit | None, T]]]
-"""Reads what it needs, and returns what to write and what that comes to.
+"""Reads what it needs; returns what to write, and a result.
 
-It is called again when a row that it read has changed before its commit, so it has no effect of its
-own: no message, no wake-up, nothing kept between two calls. Whoever calls `transact` has those,
-afterwards. None in place of a commit writes nothing.
+`transact` calls it again if a row that it read changed before the commit. So it must have no side
+effects: no messages, no wake-ups, no state kept between calls. The caller of `transact` does these
+afterwards. None instead of a commit writes nothing.
 """
 
 TRIES = 8
-"""Times that a plan is made; others were first each time before."""
+"""How often a plan is tried when other writers keep getting in first."""
 
 
 async def transact(store: Store, plan: Plan[T], *, tries: int = TRIES) -> T:
-    """Commit what a plan comes to, planned anew as long as other writers change what it read.
+    """Run a plan and commit its result; run it again if other writers changed what it read.
 
         async def rename(reads: Reads) -> tuple[Commit | None, bool]:
             person = await PEOPLE.get(reads, key)
@@ -486,15 +487,15 @@ async def transact(store: Store, plan: Plan[T], *, tries: int = TRIES) -> T:
         was_there = await transact(store, rename)
 
     Args:
-        store: Where the plan reads and writes.
+        store: The store to read from and write to.
         plan: Called at least once; see `Plan`.
-        tries: How often the plan is made.
+        tries: The maximum number of calls.
 
     Returns:
-        What the plan that was committed came to.
+        The result of the plan that was committed.
 
     Raises:
-        Conflict: Others were first each time.
+        Conflict: Other writers got in first every time.
         AlreadyClaimed: See `Store.commit`; so `Fenced`, `StoreRefused` and `StoreUnusable`.
     """
     conflict: Conflict | None = None

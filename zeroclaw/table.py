@@ -1,9 +1,9 @@
-"""The declaration of what is stored: one table for each kind of row, made by the room that owns it.
+"""Declares what is stored: one table for each kind of row, created by the room that owns it.
 
-A table says how a row's value is written, by which columns it is found, how long it stays, whose
-words it holds and which blobs it leads to. Retention, export and erasure walk the declarations
-(`retention/tables.py` lists all of them), so a room that stores something new says here what is to
-become of it, and no other room looks into its bytes.
+A table says how a row's value is encoded, by which columns rows are selected, how long they stay,
+whose words they contain and which blobs they refer to. Retention, export and erasure walk these
+declarations (`retention/tables.py` lists them all). So a room that stores something new declares
+its fate here, and no other room needs to read its bytes.
 
     HALTS = Table(
         kind=RowKind.SWITCH,
@@ -15,7 +15,7 @@ become of it, and no other room looks into its bytes.
     )
 
     HALTS.put(KEY, halt, state="on")          the write; `expect=` is seldom needed, see `transact`
-    await HALTS.get(rows, KEY)                the value, None without a row
+    await HALTS.get(rows, KEY)                the value, None if there is no row
     async for halt in HALTS.all(rows, state="on"): ...
     rows.select(HALTS.where(state="on"))      the rows themselves, with version, state and key
 """
@@ -35,7 +35,7 @@ U = TypeVar("U")
 
 
 class Codec(Value, Generic[T]):
-    """How values of a table are written, and read back; reading raises `StoreUnusable`."""
+    """How a table's values are encoded and decoded; decoding raises `StoreUnusable`."""
 
     encode: Callable[[T], bytes]
     decode: Callable[[bytes], T]
@@ -47,7 +47,7 @@ def json_codec(of: type[T]) -> Codec[T]:
 
 
 class Column(StrEnum):
-    """A column that rows are found by; every row is found by its key as well."""
+    """An indexed column that rows are selected by; rows can always be found by key."""
 
     CONVERSATION = "conversation"
     STATE = "state"
@@ -56,21 +56,21 @@ class Column(StrEnum):
 
 
 class Age(StrEnum):
-    """Which of the configured ages ends a row."""
+    """Which configured retention age applies to a row."""
 
     MESSAGES = "messages"
     APPROVALS = "approvals"
 
 
 class Ages(Value):
-    """Rows go when they have ended and are older than their age.
+    """Rows are deleted once they have ended and are older than a configured age.
 
     Attributes:
-        age: Which one.
-        ended: The states of rows that may go; empty for any.
-        at: When a row's age began, None for a row that has not ended; without it the row's key is
-            a ULID, and its time counts.
-        sooner: Another age that may end this row first, None for no other.
+        age: Which configured age.
+        ended: The states in which a row may be deleted; empty for any.
+        at: Returns when a row's age begins, None for a row that has not ended. If not set, the time
+            in the row's key, a ULID, counts.
+        sooner: Returns a second age that may end this row earlier, None for none.
     """
 
     age: Age
@@ -80,20 +80,20 @@ class Ages(Value):
 
 
 class UntilDue(Value):
-    """Rows go once they are past due: they say themselves when they are over.
+    """Rows are deleted once they are past their own `due_at`.
 
     Attributes:
-        ended: The states of rows that may go; empty for any.
+        ended: The states in which a row may be deleted; empty for any.
     """
 
     ended: frozenset[str] = frozenset()
 
 
 class Stays(Value):
-    """Rows stay until their room removes them, or they are erased.
+    """Rows stay until their room deletes them or they are erased.
 
     Attributes:
-        until: When that is, for people who read the declaration.
+        until: When that is, for readers of the declaration.
     """
 
     until: str
@@ -103,11 +103,11 @@ Keeps = Ages | UntilDue | Stays
 
 
 class Words(StrEnum):
-    """Whose words or doings a row tells of.
+    """Whose words or actions a row records.
 
-    `NOBODY`: the daemon's own. `CONVERSATION`: of all who take part, so it goes when the whole
-    conversation is erased. `WRITER`: of one of them; `Table.whose` says which. `PERSON`: a row
-    about one person, under their id.
+    `NOBODY`: the daemon's own. `CONVERSATION`: all participants', so it is erased with the whole
+    conversation. `WRITER`: one participant's; `Table.whose` says whose. `PERSON`: a row about one
+    person, stored under their id.
     """
 
     NOBODY = "nobody"
@@ -117,14 +117,14 @@ class Words(StrEnum):
 
 
 class Whose(Value):
-    """The person whose row it is, or the turn that it came of; both empty for nobody in particular."""
+    """The person that a row belongs to, or the turn it came from; both empty for nobody."""
 
     person: str = ""
     turn: str = ""
 
 
 class Filters(TypedDict, total=False):
-    """What `Table.where` filters by; the meaning is `Query`'s."""
+    """The filters of `Table.where`; they mean the same as in `Query`."""
 
     conversation: ConversationId | None
     state: str | None
@@ -136,20 +136,21 @@ class Filters(TypedDict, total=False):
 
 
 class Declaration(Value):
-    """What is known of a table without its values' class.
+    """A table without the type of its values.
 
     Attributes:
         kind: The frozen tag of its rows.
-        owner: The room that declares it, and alone reads and writes its bodies.
-        columns: What its rows are found by, beside their keys.
+        owner: The room that declares it; only this room reads and writes the bodies.
+        columns: The columns, besides the key, that its rows are selected by.
         keeps: How long rows stay.
-        words: Whose they are.
-        whose: Tells whose a row of `Words.WRITER` is.
-        own: Tells which person's alone a row is, by `Principal.id`, in whichever conversation it was
-            made; empty for a row that is nobody's alone. None where no row is.
-        blobs: Returns the digests of the blobs that a row leads to.
-        busy: The states that say that something is under way in the row's conversation, in which
-            retention and erasure wait.
+        words: Whose words they are.
+        whose: Returns the owner of a row with `Words.WRITER`.
+        own: Returns the `Principal.id` of the one person that a row belongs to, whichever
+            conversation it was made in; empty for a row that belongs to no single person. None if
+            no row does.
+        blobs: Returns the digests of the blobs that a row refers to.
+        busy: The states that mean work in progress in the row's conversation; retention and erasure
+            wait for it to end.
     """
 
     kind: RowKind
@@ -163,11 +164,11 @@ class Declaration(Value):
     busy: frozenset[str] = frozenset()
 
     def where(self, **filters: Unpack[Filters]) -> Query:
-        """Return the query for rows of this table."""
+        """Return a query for rows of this table."""
         return Query(kind=self.kind, **filters)
 
     def delete(self, key: str) -> Delete:
-        """Return the write that removes a row."""
+        """Return the write that deletes a row."""
         return Delete(kind=self.kind, key=key)
 
     def expect(self, key: str, version: int) -> Expect:
@@ -176,16 +177,16 @@ class Declaration(Value):
 
 
 class Table(Declaration, Generic[T]):
-    """The rows of one kind, each with a value.
+    """The rows of one kind, with typed values.
 
     Attributes:
-        codec: How a value is written.
+        codec: Encodes and decodes a value.
     """
 
     codec: Codec[T]
 
     def holding(self, codec: Codec[U]) -> "Table[U]":
-        """Return this table for rows of another shape that share its kind, such as a count."""
+        """Return this table with another codec, for rows of a different shape such as a counter."""
         return Table(
             kind=self.kind,
             owner=self.owner,
@@ -223,24 +224,24 @@ class Table(Declaration, Generic[T]):
         )
 
     def of(self, row: Row | Put) -> T:
-        """Return the value of a row, or the one that is written there.
+        """Return the value of a row, or of a write.
 
         Raises:
-            StoreUnusable: Its body is none of this table's.
+            StoreUnusable: The body is not one of this table's.
         """
         return self.codec.decode(row.body)
 
     async def get(self, rows: Rows, key: str) -> T | None:
-        """Return one value, None when there is no such row."""
+        """Return one value, None if there is no such row."""
         row = await rows.get(self.kind, key)
         return None if row is None else self.of(row)
 
     async def read(self, rows: Rows, key: str) -> tuple[T | None, int]:
-        """Return one value and its version; None and 0 when there is no such row."""
+        """Return one value and its version; None and 0 if there is no such row."""
         row = await rows.get(self.kind, key)
         return (None, 0) if row is None else (self.of(row), row.version)
 
     async def all(self, rows: Rows, **filters: Unpack[Filters]) -> AsyncIterator[T]:
-        """Yield the values of every row that fits, however many there are."""
+        """Yield the value of every row that matches, however many there are."""
         async for row in scan(rows, self.where(**filters)):
             yield self.of(row)

@@ -1,4 +1,4 @@
-"""The contract of a tool: what it declares, what it is handed, what it returns."""
+"""The contract of a tool: what it declares, what it receives, what it returns."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
@@ -14,27 +14,27 @@ Risk = Literal["low", "medium", "high"]
 Arguments = Mapping[str, object]
 
 BELOW = "/**"
-"""Ends the resource that stands for all below a directory, see `Tool.resources`."""
+"""Suffix of a resource that covers everything below a directory, see `Tool.resources`."""
 
 
 def below(directory: str) -> str:
-    """Return the resource of all below a directory; both begin with `file:`."""
+    """Return the resource for everything below a directory; both begin with `file:`."""
     return directory.rstrip("/") + BELOW
 
 
 class ToolSpec(Value):
-    """What a tool declares about itself; policy, batch and card read nothing else.
+    """What a tool declares about itself; policy, batch and card rely on nothing else.
 
     Attributes:
         name: `[a-z][a-z0-9_]*`, unique.
         description: For the model.
         parameters: JSON Schema of the arguments, an object schema.
-        effects: All that a call may do. Empty means undeclared, and counts as everything.
-        idempotent: Running it twice equals running it once; only then is it run again after a
-            crash that hid its outcome (P3).
+        effects: Everything that a call may do. Empty means undeclared, and counts as everything.
+        idempotent: Running it twice equals running it once; only then is it run again after a crash
+            that hid its outcome (P3).
         cancellable: Cancelling `run` stops it without harm.
         risk: As shown on the card and used by policy.
-        timeout_s: Seconds that one run may take.
+        timeout_s: Time limit of one run in seconds.
         execution: `sequential` makes the whole batch run one by one (S1-22).
     """
 
@@ -50,12 +50,12 @@ class ToolSpec(Value):
 
 
 class Spawned(Value):
-    """A process group that a tool started, named so that it can't be mistaken for a later one.
+    """A process group that a tool started, identified so that a later one can't be mistaken for it.
 
     Attributes:
         pgid: Its id, which is also the id of its first process and of its session.
         start_ticks: When that process started, in the kernel's ticks since boot.
-        boot: The kernel's id of this boot; after a reboot nothing of the group is left.
+        boot: The kernel's id of this boot; no process survives a reboot.
     """
 
     pgid: int
@@ -64,7 +64,7 @@ class Spawned(Value):
 
 
 SKILLS = "/skills"
-"""Where commands in the sandbox find the folders of `ToolContext.skills`, each by its name."""
+"""Where sandboxed commands find the folders of `ToolContext.skills`, by skill name."""
 
 
 def _nothing(_resource: str) -> bool:
@@ -72,26 +72,26 @@ def _nothing(_resource: str) -> bool:
 
 
 class ToolContext(Value):
-    """What one run is handed.
+    """What one run receives.
 
     Attributes:
-        conversation: Whose call it is.
-        principal: On whose behalf.
-        address: Where the answer goes. Unless it is `direct`, what a tool returns may be read
-            there by more people than the principal.
+        conversation: The conversation that the call belongs to.
+        principal: The person the call is made for.
+        address: Where the answer goes. Unless it is `direct`, people other than the principal may
+            read there what a tool returns.
         workspace: The conversation's own directory; exists.
         clock: The only source of time.
-        spawned: Awaited with the process group before a child does anything, so that it can be
-            killed after a crash; awaited with `None` when it has been reaped.
-        max_file_bytes: Of one file that the chat of `address` takes; 0 where it takes none.
-        permits: Answers for each place below a directory that the call names with all below it:
-            `file:/real/path`, and `file:/real/path/**` before that directory is entered. What it
-            refuses is neither opened nor named, only counted. It answers for this call alone, from
-            any thread; where no gate decided, it refuses everything.
-        untrusted: The turn holds untrusted text. A tool that keeps text for
-            later turns keeps that with it, and says so in `ToolOutput.untrusted`.
-        skills: The operator's skills that the conversation has loaded and that hold more than a text: the
-            name and the folder of each. It is the operator's word, and nothing writes there.
+        spawned: Await it with the process group before a child does anything, so that the group can
+            be killed after a crash; await it with `None` once the child is reaped.
+        max_file_bytes: The largest file that the chat of `address` accepts; 0 if it accepts none.
+        permits: Whether this call may touch a place below a directory that it named with everything
+            below. Ask with `file:/real/path`, and with `file:/real/path/**` before entering a
+            directory. A refused place is neither opened nor named, only counted. Valid for this
+            call alone, callable from any thread; refuses everything if no gate decided on the call.
+        untrusted: The turn contains untrusted text. A tool that stores text for later turns stores
+            this flag with it, and reports it in `ToolOutput.untrusted`.
+        skills: Name and folder of each skill that the conversation has loaded and that has more
+            than a text. The operator wrote them, and nothing writes there.
     """
 
     conversation: ConversationId
@@ -107,13 +107,13 @@ class ToolContext(Value):
 
 
 class ToolFile(Value):
-    """A file that goes to the chat of the turn, once the result of its call is recorded.
+    """A file that is sent to the turn's chat once the call's result is recorded.
 
     Attributes:
-        name: As people see it: one name, no path.
-        media_type: What it says of itself, such as `text/csv`.
-        content: All of it.
-        caption: A line or two that stand with it, as they are; empty for none.
+        name: The name people see: one file name, no path.
+        media_type: The claimed type, such as `text/csv`.
+        content: The whole file.
+        caption: A line or two of plain text shown with it; empty for none.
     """
 
     name: str
@@ -123,15 +123,15 @@ class ToolFile(Value):
 
 
 class ToolOutput(Value):
-    """What a run returned.
+    """The result of one run.
 
     Attributes:
         text: For the model, before redaction and capping.
-        is_error: The call failed in a way the tool itself understood.
-        files: For the people of the chat, in this order; a run that failed sends none. One that
-            may not go out (it holds a secret, it is too large) makes the call fail.
-        untrusted: The text holds words of people outside. All that a tool
-            with the effect `network` returns counts so anyway.
+        is_error: The call failed in a way that the tool itself recognised.
+        files: Files for the people in the chat, in this order; a failed run sends none. A file that
+            may not be sent (it contains a secret, or is too large) makes the call fail.
+        untrusted: The text contains words from outsiders. Always true for a tool with the effect
+            `network`.
     """
 
     text: str
@@ -141,7 +141,7 @@ class ToolOutput(Value):
 
 
 class Tool(Protocol):
-    """Something the model may ask for."""
+    """Something the model can call."""
 
     @property
     def spec(self) -> ToolSpec:
@@ -149,17 +149,17 @@ class Tool(Protocol):
         ...
 
     def check(self, arguments: Arguments) -> Arguments:
-        """Return the arguments validated and with defaults filled in; pure.
+        """Return the arguments, validated and with defaults filled in; pure.
 
         Raises:
-            ToolArgumentsInvalid: With every fault.
+            ToolArgumentsInvalid: Lists every fault.
         """
         ...
 
     def describe(self, arguments: Arguments) -> str | Localized:
         """Return one line for people: what this call would do; pure.
 
-        A `Sentence` that is filled in is said in the language of each reader; see `line_of`.
+        A `Sentence` with its facts is shown in each reader's language; see `line_of`.
         """
         ...
 
@@ -167,26 +167,26 @@ class Tool(Protocol):
         """Return what the call would touch, resolved.
 
         `file:/real/path`, `host:name:port`, `sandbox:workspace`, `notes:of:person:ann`,
-        `results:<conversation>`, `attachment:<conversation>/3`, `skill:<name>`. Called before the decision and
-        again before the run; a difference stops the call. A call that walks a directory names it
-        and all below it, `file:/real/path` and `file:/real/path/**`, and its run asks
-        `context.permits` about each place that it meets.
+        `results:<conversation>`, `attachment:<conversation>/3`, `skill:<name>`. Called before the
+        decision and again before the run; a difference stops the call. A call that walks a
+        directory names both the directory and everything below it, `file:/real/path` and
+        `file:/real/path/**`, and its run asks `context.permits` about each place it meets.
 
         Raises:
-            ResourcesUnresolved: It can't be told; the gate then fails closed.
+            ResourcesUnresolved: The tool can't tell; the gate then fails closed.
         """
         ...
 
     async def run(self, arguments: Arguments, context: ToolContext) -> ToolOutput:
-        """Do it. Called only after the gate said so, under a time-out set by the caller.
+        """Run the call. Called only after the gate allowed it, under the caller's time-out.
 
         Raises:
-            ToolFailed: With a text for the model.
+            ToolFailed: The text is for the model.
         """
         ...
 
 
 def line_of(tool: Tool, arguments: Arguments, language: Language) -> str:
-    """Return the tool's own line about a call as one reader is told it, on one line."""
+    """Return the tool's line about a call, in one reader's language, on a single line."""
     line = tool.describe(arguments)
     return " ".join((line if isinstance(line, str) else line.to(language)).split())

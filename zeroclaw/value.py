@@ -1,11 +1,12 @@
-"""What values are made of: frozen records whose fields are given by name.
+"""The base of all values: frozen records with keyword-only fields.
 
-`class Size(Value): ...` reads like a frozen dataclass and is checked like one; msgspec makes it. A
-dataclass writes the source of its methods and compiles it, each class anew in each process: four
-hundred of them were half of the daemon's start. A record of msgspec is made without, is smaller,
-and is made and changed in a tenth of the time, which every streamed piece of an answer pays.
+`class Size(Value): ...` reads like a frozen dataclass and is type-checked like one, but msgspec
+builds it. A dataclass generates and compiles the source of its methods, for each class in each
+process: four hundred of them took half of the daemon's start time. A msgspec record skips that, is
+smaller, and is created and copied in a tenth of the time, which matters for every streamed piece of
+an answer.
 
-What changes as work goes on, or holds rooms in place of facts, is a `Struct` of msgspec's own.
+An object that is mutable, or holds services and not data, is a plain msgspec `Struct`.
 """
 
 from functools import cache
@@ -20,19 +21,19 @@ __all__ = ["Hidden", "Struct", "Value", "field", "replace"]
 T = TypeVar("T")
 
 TAG = "is"
-"""The key that holds a record's class where it is stored; no field may be called so."""
+"""The key that stores a record's class name; no field may use this name."""
 
 
 _HIDDEN = "not shown"
 Hidden = Annotated[T, _HIDDEN]
-"""A field that its value's representation leaves out: a secret, or somebody's whole file."""
+"""A field that the `repr` leaves out: a secret, or the bytes of a whole file."""
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
 class _Frozen(StructMeta):
-    """Makes each class frozen, its fields named, and its stored form say its class."""
+    """Makes each class frozen and keyword-only, and tags its stored form with the class name."""
 
-    def __new__(  # noqa: PYI034  what a metaclass makes is a class
+    def __new__(  # noqa: PYI034  a metaclass returns a class
         cls,
         name: str,
         bases: tuple[type, ...],
@@ -56,9 +57,9 @@ class _Frozen(StructMeta):
 
 
 class Value(Struct, metaclass=_Frozen):
-    """A frozen record; two of one class are equal when their fields are.
+    """A frozen record; equal to another of the same class with equal fields.
 
-    One that others hold weakly says so: `class Fence(Value, weakref=True)`.
+    A class that needs weak references declares it: `class Fence(Value, weakref=True)`.
     """
 
     def __repr__(self) -> str:
@@ -67,7 +68,7 @@ class Value(Struct, metaclass=_Frozen):
         return f"{kind.__name__}({', '.join(shown)})"
 
     def __rich_repr__(self) -> list[tuple[str, object]]:
-        # msgspec has one of its own, for the printers that ask for it, which hides nothing.
+        # Replaces msgspec's own, which would show hidden fields.
         return [(name, getattr(self, name)) for name in _shown(type(self))]
 
 
