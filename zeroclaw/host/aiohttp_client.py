@@ -1,8 +1,8 @@
-"""Speaks HTTP with aiohttp, which costs a fifth of httpx's processor time a request.
+"""The HTTP client on aiohttp, which takes a fifth of httpx's CPU time per request.
 
-The only file of the daemon that knows this library. aiohttp tells what was not sent from what may have
-arrived: `ClientConnectorError` before, `ServerDisconnectedError`, `SocketTimeoutError` and
-`ClientPayloadError` after (aiohttp 3.14, tried on the wire 2026-11).
+Nothing else in the daemon imports aiohttp. Its errors tell what was not sent from what may have
+arrived: `ClientConnectorError` means before, `ServerDisconnectedError`, `SocketTimeoutError` and
+`ClientPayloadError` mean after (aiohttp 3.14, tried on the wire 2026-11).
 """
 
 import asyncio
@@ -30,18 +30,19 @@ from zeroclaw.host.http import (
 )
 from zeroclaw.network import Network
 
-# Of the status line, and of one header: policies for a page's content exceed the library's 8 KiB.
+# For the status line and each header: some Content-Security-Policy headers exceed the default of 8
+# KiB.
 _LINE_BYTES = 64 * 1024
 
 
 class AiohttpClient:
-    """An `HttpClient`; made on the event loop."""
+    """An `HttpClient`; create it on the event loop."""
 
     def __init__(self, limits: HttpLimits, *, trusted: ssl.SSLContext | None = None) -> None:
-        """Open nothing yet; `trusted` are authorities in place of the environment's."""
+        """Open nothing yet; `trusted` replaces the environment's certificate authorities."""
         self._limits = limits
         self._network = Network(os.environ, trusted)
-        # Counted here, because the library says neither why nor how long a full pool was waited for.
+        # We count connections: the library reports neither that the pool was full, nor how long.
         self._free = asyncio.Semaphore(limits.connections)
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(
@@ -71,7 +72,7 @@ class AiohttpClient:
                     chunks=self._chunks(response.content),
                 )
             finally:
-                response.close()  # frees a connection whose answer was read, and ends any other
+                response.close()  # closes the connection, unless the answer was read whole
         finally:
             self._free.release()
 
@@ -81,7 +82,7 @@ class AiohttpClient:
 
     async def _take_place(self) -> None:
         if not self._free.locked():
-            await self._free.acquire()  # at once, so nothing needs to end it
+            await self._free.acquire()  # succeeds at once, so it needs no time-out
             return
         try:
             async with asyncio.timeout(self._limits.pool_s):
@@ -117,7 +118,7 @@ class AiohttpClient:
             raise self._ours(error, before_answer=True) from error
 
     async def _chunks(self, body: aiohttp.StreamReader) -> AsyncGenerator[bytes]:
-        """Yield all that has come, in one piece each time."""
+        """Yield the body as it arrives."""
         try:
             async for chunk in body.iter_any():
                 yield chunk
@@ -125,7 +126,7 @@ class AiohttpClient:
             raise self._ours(error, before_answer=False) from error
 
     def _ours(self, error: Exception, *, before_answer: bool) -> HttpFailed:
-        """Translate an error of the library; its texts stay out of ours, they may hold anything."""
+        """Translate an error of the library, without its text, which may contain anything."""
         match error:
             case aiohttp.ConnectionTimeoutError():
                 return HttpConnectFailed(f"no connection within {self._limits.connect_s:g} s")

@@ -1,7 +1,7 @@
-"""What the running daemon answers over its control socket, as both sides of it know it.
+"""The daemon's answers over the control socket, shared by both sides.
 
-A daemon and a command may be of two releases: what the other does not say keeps its default, and
-what it says beside is passed over.
+Daemon and command may be of different releases: missing fields keep their defaults, and unknown
+fields are ignored.
 """
 
 from collections.abc import Mapping
@@ -15,12 +15,12 @@ class Answer(Struct, frozen=True, kw_only=True):
 
 
 class ChannelSeen(Answer, frozen=True):
-    """Where a channel of the daemon stands.
+    """The state of a channel.
 
     Attributes:
         condition: `starting`, `up`, `waiting` or `down`.
-        since: When it came to this; None when the daemon did not say.
-        why: What it last failed with; empty while all is well.
+        since: When it entered this state; None if the daemon did not say.
+        why: Its last error; empty while it works.
     """
 
     condition: str = "unknown"
@@ -29,20 +29,20 @@ class ChannelSeen(Answer, frozen=True):
 
 
 class Status(Answer, frozen=True):
-    """`{"call": "status"}`: one look at the daemon.
+    """`{"call": "status"}`: the daemon at a glance.
 
     Attributes:
         model: The model's name.
         channels: By name.
-        busy: Conversations that have something to do.
+        busy: Conversations with work to do.
         waiting: Messages that wait for their turn.
-        pending: Questions that wait for an answer, about calls and about strangers.
-        disk_bytes: What the store takes.
-        halted: Who halted everything, empty for nobody.
-        restart_for: Keys of the configuration that a reload found changed, and that need a restart.
-        dropped: Events of strangers, by channel, since the start.
-        refused: Messages over a limit, by channel, since the start.
-        login_url: Logs one browser in; empty where no page is served.
+        pending: Open approval and pairing requests.
+        disk_bytes: Size of the store.
+        halted: Who halted the daemon; empty if it is not halted.
+        restart_for: Configuration keys that changed at a reload, but need a restart.
+        dropped: Events of strangers since the start, by channel.
+        refused: Messages over a limit since the start, by channel.
+        login_url: Logs one browser in; empty if no page is served.
     """
 
     version: str = ""
@@ -60,7 +60,7 @@ class Status(Answer, frozen=True):
 
 
 class Trouble(Answer, frozen=True):
-    """A warning or an error of the log, redacted: room, event and fields as a person reads them."""
+    """A warning or an error of the log, redacted: room, event and fields in readable form."""
 
     at: datetime
     level: str
@@ -68,12 +68,12 @@ class Trouble(Answer, frozen=True):
 
 
 class ModelSeen(Answer, frozen=True):
-    """The newest requests to the model, as the daemon counted them.
+    """The newest requests to the model, as counted by the daemon.
 
     Attributes:
-        failures: In a row, the newest included.
-        at: When the newest of them failed, None for none.
-        why: Why, with what to do.
+        failures: Failures in a row, up to the newest request.
+        at: Time of the newest failure; None if there is none.
+        why: Its reason, and what to do.
     """
 
     failures: int = 0
@@ -82,15 +82,15 @@ class ModelSeen(Answer, frozen=True):
 
 
 class Errors(Answer, frozen=True):
-    """`{"call": "errors"}`: what the daemon met, and what it has.
+    """`{"call": "errors"}`: recent errors of the daemon, and what it has.
 
     Attributes:
-        errors: The newest last.
-        sandbox: Why it has no shell; empty when it has one, or none was asked for.
-        watched: Why a watch bounds its commands, empty where cgroups do; None when it is too old
-            to tell.
-        model: What the model failed with last; no failures when it answered since.
-        secrets: The key paths of those that it has.
+        errors: Newest last.
+        sandbox: Why it offers no shell; empty if it has one, or none was configured.
+        watched: Why a watch bounds its commands; empty if cgroups do; None if the daemon is too old
+            to say.
+        model: The model's last failures; none if it has answered since.
+        secrets: Key paths of the secrets that it could resolve.
     """
 
     errors: tuple[Trouble, ...] = ()
@@ -101,20 +101,20 @@ class Errors(Answer, frozen=True):
 
 
 class Text(Answer, frozen=True):
-    """A sentence for a person, and whether it tells of a change."""
+    """A sentence for a person, and whether something was changed."""
 
     text: str = ""
     changed: bool = False
 
 
 class Grants(Text, frozen=True):
-    """Every grant that holds, in words and as `zeroclaw grants list --json` shows it."""
+    """All grants in force, in words and in the form of `zeroclaw grants list --json`."""
 
     grants: tuple[Mapping[str, object], ...] = ()
 
 
 class Receipts(Answer, frozen=True):
-    """What each receipt in a text is; `tool`, `outcome` and `at` are empty for a false one.
+    """The verdict on each receipt in a text; `tool`, `outcome` and `at` are empty for a false one.
 
     {"token": "zc-receipt-…", "verdict": "valid" | "earlier" | "removed" | "false",
      "tool": "shell", "outcome": "ok", "at": "2026-01-01T12:00:00+00:00"}
@@ -124,13 +124,13 @@ class Receipts(Answer, frozen=True):
 
 
 class Redacted(Answer, frozen=True):
-    """Texts in which the secrets of the daemon's environment are redacted, in their order."""
+    """The given texts, in order, without the secrets of the daemon's environment."""
 
     texts: tuple[str, ...] = ()
 
 
 class Halted(Answer, frozen=True):
-    """Whether everything is halted now."""
+    """Whether the daemon is halted now."""
 
     halted: bool = False
 
@@ -142,13 +142,13 @@ class LoggedOut(Answer, frozen=True):
 
 
 class Reloaded(Answer, frozen=True):
-    """What came of reading the configuration again.
+    """The result of reloading the configuration.
 
     Attributes:
-        file: That was read.
-        live: The keys that hold now, and didn't before.
-        waiting: The keys that differ and hold from the next start on.
-        warnings: What is odd about it.
+        file: The file that was read.
+        live: Changed keys that are in force now.
+        waiting: Changed keys that need a restart.
+        warnings: Oddities in the file.
         faults: Why nothing was changed.
     """
 
@@ -160,14 +160,14 @@ class Reloaded(Answer, frozen=True):
 
 
 class Used(Answer, frozen=True):
-    """What one model used for one person on one day; or a sum, where one of them is empty.
+    """One model's usage for one person on one day; an empty field means a sum over it.
 
     Attributes:
         day: Such as `2026-01-01`, in UTC.
         person: Their name in the configuration, else their id.
-        input_tokens: Those that came from a cache too.
-        micros: What it cost, in millionths of a US dollar.
-        unpriced_tokens: Those of which nobody says what they cost.
+        input_tokens: Includes those from a cache.
+        micros: Cost in millionths of a US dollar.
+        unpriced_tokens: Tokens whose price is unknown.
     """
 
     day: str = ""
@@ -182,6 +182,6 @@ class Used(Answer, frozen=True):
 
 
 class UsageReport(Answer, frozen=True):
-    """`{"call": "usage", "days": 30}`: what was used since so many days, today's among them."""
+    """`{"call": "usage", "days": 30}`: the usage of that many days, today included."""
 
     used: tuple[Used, ...] = ()

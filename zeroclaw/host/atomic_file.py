@@ -1,4 +1,4 @@
-"""Writes a file that a person owns, so that it is there whole or not at all; blocks."""
+"""Writes files that belong to a person, atomically; blocks."""
 
 import os
 import secrets
@@ -17,14 +17,14 @@ class NotWritten(Refused):
 
 
 def replace_text(path: Path, text: str) -> None:
-    """Put a text in the place of a file's own, in one step; the file keeps its mode.
+    """Replace a file's text atomically, keeping its mode.
 
-    It keeps its owner too, where root writes for another user, who has to read it afterwards. A
-    link stays one: what it points at is replaced. A file that is not there yet is made, for its
-    owner alone, and so are the directories above it.
+    Root, writing for another user, also keeps the owner, who has to read the file afterwards. A
+    symbolic link stays; its target is replaced. A missing file is created for its owner only, and
+    so are missing parent directories.
 
     Raises:
-        NotWritten: The disk or the permissions are in the way; the old text stands.
+        NotWritten: The disk is full or permission is denied; the old text is kept.
     """
     target = path.resolve()
     with refused_as(NotWritten, f"`{path}` can't be written", _REMEDY):
@@ -44,10 +44,10 @@ def replace_text(path: Path, text: str) -> None:
 def kept_before(path: Path) -> Path:
     """Copy a file that is about to be replaced to `<name>.before`, and return that path.
 
-    The copy has the file's mode. An older copy goes.
+    The copy has the file's mode, and replaces an older copy.
 
     Raises:
-        NotWritten: The disk or the permissions are in the way.
+        NotWritten: The disk is full or permission is denied.
     """
     kept = path.with_name(f"{path.name}.before")
     with refused_as(NotWritten, f"`{kept}` can't be written", _REMEDY), _in_place_of(kept) as fresh:
@@ -56,10 +56,10 @@ def kept_before(path: Path) -> Path:
 
 
 def write_secret(path: Path, value: str) -> None:
-    """Write a secret into a new file that its owner alone may read.
+    """Write a secret into a new file that only its owner can read.
 
     Raises:
-        NotWritten: There is something of that name already, or it can't be made.
+        NotWritten: The file exists, or can't be created.
     """
     with refused_as(NotWritten, f"`{path}` can't be written", "name another file"):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -72,7 +72,7 @@ def write_secret(path: Path, value: str) -> None:
 
 @contextmanager
 def _in_place_of(target: Path) -> Generator[Path]:
-    """Hand out a name beside a file; what the block made of it takes the file's place."""
+    """Yield a temporary name next to a file; what the block wrote there then replaces the file."""
     fresh = target.with_name(f".{target.name}.{secrets.token_hex(6)}")
     try:
         yield fresh

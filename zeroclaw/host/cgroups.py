@@ -1,16 +1,16 @@
-"""Bounds a command as a whole by a cgroup of its own, where this daemon has a delegated subtree.
+"""Bounds a command as a whole with a cgroup of its own, if the daemon has a delegated subtree.
 
-    <delegated>            what `Delegate=yes` of a systemd unit hands over
-      zeroclaw-daemon      this process, for a group with inner groups may hold no process itself
-      zeroclaw-run-<hex>   one command: its memory, its processes, and one write that kills them all
+    <delegated>            delegated by `Delegate=yes` in a systemd unit
+      zeroclaw-daemon      this process, as a group with child groups must not contain processes
+      zeroclaw-run-<hex>   one command: bounds its memory and processes, and can kill them all
 
-The kernel counts what a watch can't: memory between two looks, `/tmp` and `/dev/shm`, shared memory
-that no process maps any more, and processes that left their group and their parent. Where there is no
-such subtree, `usage` watches.
+The kernel counts what polling can't: memory between two samples, `/tmp` and `/dev/shm`, shared
+memory that no process maps any more, and processes that left their group and their parent. Without
+such a subtree, `usage` watches the command.
 
 Source: Documentation/admin-guide/cgroup-v2.rst of Linux 6.1, read 2026-11 ("Delegation", "No
-Internal Process Constraint", the memory and pids controllers); `cgroup.kill` is of Linux 5.14. All
-of this blocks: call it in a thread.
+Internal Process Constraint", the memory and pids controllers); `cgroup.kill` exists since Linux
+5.14. Everything blocks: call it in a thread.
 """
 
 import os
@@ -26,7 +26,7 @@ DAEMON = "zeroclaw-daemon"
 RUN = "zeroclaw-run-"
 CONTROLLERS = frozenset({"memory", "pids"})
 AROUND = 8
-"""Processes of the sandbox itself, which the command's own bound does not count."""
+"""Processes of the sandbox itself, on top of the command's own limit."""
 
 _OWN = Path("/proc/self/cgroup")
 _MOUNTS = Path("/proc/self/mountinfo")
@@ -35,21 +35,21 @@ _LOOK_MS = 2_000
 
 
 class NoSubtree(Value):
-    """There is none.
+    """The daemon has no subtree.
 
     Attributes:
-        reason: Why, in a line for people.
+        reason: Why, in one line for people.
     """
 
     reason: str
 
 
 class Closed(Value):
-    """What was left of a cgroup.
+    """The outcome of closing a cgroup.
 
     Attributes:
-        all_gone: Nothing lives in it.
-        excess: What the kernel ended the command for, empty for nothing.
+        all_gone: Whether no process is left in it.
+        excess: The limit for which the kernel ended the command; empty if none.
     """
 
     all_gone: bool = True
@@ -61,14 +61,14 @@ class Group(Value):
 
     Attributes:
         place: Its directory.
-        memory_bytes: What its processes may use together.
+        memory_bytes: Memory limit of all its processes together.
     """
 
     place: Path
     memory_bytes: int
 
     def enter(self, pid: int) -> None:
-        """Move a process in; what it starts from now on is in as well.
+        """Move a process into the group; processes that it starts later are in it too.
 
         Raises:
             OSError: The process is gone, or the kernel refuses.
@@ -76,7 +76,7 @@ class Group(Value):
         _write(self.place / "cgroup.procs", str(pid))
 
     def close(self) -> Closed:
-        """Kill what is in it, wait until it has died, and remove the group; safe twice."""
+        """Kill all processes in the group, wait for their end, and remove it; safe twice."""
         with suppress(OSError):  # it is gone already
             _write(self.place / "cgroup.kill", "1")
         for _ in range(_LOOKS):
@@ -100,7 +100,7 @@ class Group(Value):
         return ""
 
     def _is_populated(self) -> bool:
-        """Wait a little until nothing lives in it; tell whether something does."""
+        """Wait briefly for the group to become empty; return whether it was populated."""
         try:
             events = os.open(self.place / "cgroup.events", os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
@@ -117,10 +117,10 @@ class Group(Value):
 
 
 def take_over() -> Path | NoSubtree:
-    """Make the cgroup that this process was started in ready; return where groups can be made.
+    """Set up the cgroup that this process was started in; return where groups can be created.
 
-    Only where the process is alone in it: with others in it, the cgroup is not ours.
-    What an earlier life of the daemon left is killed and removed. Safe twice.
+    Fails if other processes are in it, because then it is not ours. Groups left by an earlier
+    daemon are killed and removed. Safe twice.
     """
     own = _own_place()
     if isinstance(own, NoSubtree):
@@ -132,12 +132,12 @@ def take_over() -> Path | NoSubtree:
 
 
 def open_group(subtree: Path, *, memory_bytes: int, processes: int) -> Group:
-    """Make the cgroup of one command.
+    """Create the cgroup of one command.
 
     Args:
         subtree: The directory that `take_over` returned.
-        memory_bytes: What the command's processes may use together; nothing of it is swapped out.
-        processes: How many of its own may run at once, threads included.
+        memory_bytes: Memory limit of all its processes together; none of it may be swapped out.
+        processes: Most processes at once, threads included.
 
     Raises:
         OSError: The kernel refuses.
@@ -148,7 +148,7 @@ def open_group(subtree: Path, *, memory_bytes: int, processes: int) -> Group:
         _write(group.place / "memory.max", str(memory_bytes))
         _write(group.place / "memory.oom.group", "1")
         _write(group.place / "pids.max", str(processes + AROUND))
-        if (swap := group.place / "memory.swap.max").exists():  # else this kernel does not swap
+        if (swap := group.place / "memory.swap.max").exists():  # absent in a kernel without swap
             _write(swap, "0")
     except OSError:
         group.close()
@@ -157,7 +157,7 @@ def open_group(subtree: Path, *, memory_bytes: int, processes: int) -> Group:
 
 
 def _prepared(own: Path) -> Path | NoSubtree:
-    """Move this process to a leaf and switch the controllers on, or leave all as it was."""
+    """Move this process to a leaf and enable the controllers, or undo everything."""
     alone = (own / "cgroup.procs").read_text("ascii").split() == [str(os.getpid())]
     if not alone:
         return NoSubtree(reason="other programs share its cgroup")
@@ -186,7 +186,7 @@ def _prepared(own: Path) -> Path | NoSubtree:
 
 
 def _own_place() -> Path | NoSubtree:
-    """Return the directory of this process's cgroup in a hierarchy of version 2."""
+    """Return the directory of this process's cgroup v2."""
     with suppress(OSError, StopIteration):
         own = next(
             line[3:] for line in _OWN.read_text("utf-8").splitlines() if line.startswith("0::")
@@ -200,7 +200,7 @@ def _own_place() -> Path | NoSubtree:
 
 
 def _table(file: Path) -> dict[str, int]:
-    """Read a flat keyed file, empty where there is none."""
+    """Parse a flat keyed file; empty if there is none."""
     try:
         lines = file.read_text("ascii").splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""The real clock, the only file that reads time."""
+"""The real clock; the only file that reads time."""
 
 import asyncio
 import time
@@ -6,17 +6,17 @@ from datetime import UTC, datetime
 
 
 class SystemClock:
-    """This machine's time, as the `Clock` that everything is handed."""
+    """This machine's time as a `Clock`."""
 
     def now(self) -> datetime:
         """Return the wall time, aware, in UTC; it may jump when the machine's time is set."""
         return datetime.now(UTC)
 
     def monotonic(self) -> float:
-        """Return seconds that never go back; on Linux they stand still while it is suspended."""
+        """Return seconds that never go back; on Linux they stop while the machine is suspended."""
         return time.monotonic()
 
     async def sleep(self, seconds: float) -> None:
-        """Wait; returns at once for zero or less."""
+        """Wait; return at once for zero or less."""
         if seconds > 0:
             await asyncio.sleep(seconds)

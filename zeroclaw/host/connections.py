@@ -1,4 +1,4 @@
-"""What both listeners are made with: a bound socket, bounds, and ASGI's names."""
+"""What both listeners are built from: a bound socket, bounds, and ASGI's types."""
 
 import asyncio
 import errno
@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from zeroclaw.errors import PortInUse, system_words
 from zeroclaw.value import Value
 
-# ASGI, version 3 (asgi.readthedocs.io, read 2026-11); Starlette's own names for it load Starlette.
+# ASGI, version 3 (asgi.readthedocs.io, read 2026-11). Importing these from Starlette would load it.
 Scope = MutableMapping[str, object]
 Message = MutableMapping[str, object]
 Receive = Callable[[], Awaitable[Message]]
@@ -17,27 +17,28 @@ ASGIApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 CLOSE_S = 1.0
 PROVE = "zeroclaw.prove"
-"""In an ASGI scope: called without arguments for a request that proves its connection."""
+"""Key in an ASGI scope; call its value to mark the connection as proven."""
 
 
 class Bounds(Value):
-    """What strangers can make grow on a listener, and how far; times in seconds.
+    """Bounds what strangers can make grow on a listener; times in seconds.
 
     Attributes:
-        connections: Also those whose handshake is under way; each carries one request at a time.
-        head_bytes: Of a request line and its headers.
-        body_bytes: Telegram's largest update, a long message that answers another one, stays below
-            a tenth of it by the limits that its API documents.
-        head_s: For the TLS handshake, and again from there to the end of the first head.
-        body_s: For a body.
-        answer_s: For the body and the hook; Telegram gives up after 60 s.
-        keep_s: From an answer to the end of the next head; longer than the 60 s after which
-            Telegram closes, so that it is the one who does, and no update meets a connection that
-            is about to go.
-        linger_bytes: Read and thrown away behind an early answer.
-        linger_s: Likewise, and waited for.
-        full_s: Until a connection is accepted again after the system had no room for one.
-        mount_s: From the start of serving, for a page that is yet to be mounted.
+        connections: Maximum number, including those in the TLS handshake; each serves one request
+            at a time.
+        head_bytes: Size of request line and headers.
+        body_bytes: Size of a body. By the limits in its API documentation, Telegram's largest
+            update, a long message in reply to another, stays below a tenth of it.
+        head_s: Time for the TLS handshake, and again from there to the end of the first head.
+        body_s: Time for a body.
+        answer_s: Time for body and hook together; Telegram gives up after 60 s.
+        keep_s: Time from an answer to the end of the next head. It exceeds the 60 s after which
+            Telegram closes, so Telegram closes first, and no update meets a connection that we are
+            closing.
+        linger_bytes: Most bytes read and discarded after an early answer.
+        linger_s: Longest time for that.
+        full_s: Pause before accepting again when the system had no room for a connection.
+        mount_s: Time from the start of serving in which requests wait for a page to be mounted.
     """
 
     connections: int = 128
@@ -54,7 +55,7 @@ class Bounds(Value):
 
 
 async def close_stream(writer: asyncio.StreamWriter) -> None:
-    """Close a connection; what a peer doesn't read within a second is lost. Safe twice."""
+    """Close a connection; drops what the peer doesn't read within a second. Safe twice."""
     writer.close()
     try:
         async with asyncio.timeout(CLOSE_S):
@@ -66,21 +67,21 @@ async def close_stream(writer: asyncio.StreamWriter) -> None:
 
 
 def bind(host: str, port: int, *, key: str) -> socket.socket:
-    """Return a socket that listens and does not block; the caller closes it.
+    """Return a listening, non-blocking socket; the caller closes it.
 
     Args:
-        host: An address of this machine, of either family.
+        host: An address of this machine, IPv4 or IPv6.
         port: 0 for any free one.
-        key: The key of the configuration that says the port.
+        key: Configuration key of the port, for messages.
 
     Raises:
-        PortInUse: Another program has the port, or it may not be had.
+        PortInUse: Another program has the port, or binding is not permitted.
     """
     bound = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     try:
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a restart need not wait
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # for quick restarts
         bound.bind((host, port))
-        bound.listen()  # binding alone would let a second daemon bind as well
+        bound.listen()  # otherwise a second daemon could bind too
     except OSError as error:
         bound.close()
         taken = error.errno == errno.EADDRINUSE

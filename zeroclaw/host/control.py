@@ -1,9 +1,9 @@
 """The control socket: how commands on this machine reach the running daemon.
 
-A unix socket in the data directory, 0600, for the daemon's own uid alone (checked once more on
-each connection, by the kernel's word). A connection is JSON objects, one a line, at most 1 MiB
-each. The first says what it wants: `{"call": name, …}` gets one line back, `{"open": name}` hands
-the connection to the process that serves that name.
+A unix socket in the data directory, 0600, for the daemon's own uid only (checked again on each
+connection, with the kernel's credentials). A connection carries JSON objects, one per line, at most
+1 MiB each. The first one is the request: `{"call": name, …}` gets one line back, and `{"open":
+name}` hands the connection to the service of that name.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ MOST_CONNECTIONS = 64
 _CREDENTIALS = struct.Struct("iII")
 """`struct ucred`: pid, uid, gid (unix(7), SO_PEERCRED)."""
 _LONGEST_PATH = 107
-"""Bytes of a unix socket's path (`sockaddr_un`, unix(7))."""
+"""Longest path of a unix socket in bytes (`sockaddr_un`, unix(7))."""
 
 Call = Callable[[Mapping[str, object]], Awaitable[Answer | Mapping[str, object]]]
 Serve = Callable[[LineStream], Awaitable[None]]
@@ -43,15 +43,15 @@ class Unreachable(NeedsOperator):
 
 
 class Lines:
-    """One connection, a JSON object a line."""
+    """One connection; a JSON object per line."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Take over an open connection."""
+        """Wrap an open connection."""
         self._reader = reader
         self._writer = writer
 
     async def receive(self) -> Mapping[str, object] | None:
-        """Return the next object; None at the end, and for what is no JSON object."""
+        """Return the next object; None at the end, or if the line is not a JSON object."""
         try:
             line = await self._reader.readline()
             found: object = json.loads(line) if line.endswith(b"\n") else None
@@ -69,7 +69,7 @@ class Lines:
         await self._writer.drain()
 
     def write(self, line: Answer | Mapping[str, object]) -> None:
-        """Write one object, without waiting until there is room for more; what can't be sent is lost."""
+        """Write one object without waiting for room; it is dropped if it can't be sent."""
         self._writer.write(written(line))
 
     async def aclose(self) -> None:
@@ -78,7 +78,7 @@ class Lines:
 
 
 def written(line: Answer | Mapping[str, object]) -> bytes:
-    """Return an object as a line; ASCII, so that half a character, which JSON can make, is sent."""
+    """Return an object as a line; ASCII, so that lone surrogates, which JSON allows, can be sent."""
     plain = cast("object", to_builtins(line, builtin_types=(datetime,)))
     return json.dumps(plain, default=datetime.isoformat).encode() + b"\n"
 
@@ -87,7 +87,7 @@ class Control:
     """The daemon's side of the socket."""
 
     def __init__(self, directory: Path, *, log: ChannelLog) -> None:
-        """Serve in this data directory, which is the operator's alone (0700)."""
+        """Serve in this data directory, which only the operator can access (0700)."""
         self.path = directory / FILE
         self._log = log
         self._calls: dict[str, Call] = {}
@@ -100,11 +100,11 @@ class Control:
         self._calls[name] = answer
 
     def stream(self, name: str, serve: Serve) -> None:
-        """Hand connections that open with `name` to `serve`, until it returns."""
+        """Hand connections that open with `name` to `serve` until it returns."""
         self._streams[name] = serve
 
     async def serve(self, ready: Callable[[], None]) -> None:
-        """Listen until cancelled; once. Clients that are connected then are cut off.
+        """Listen until cancelled, which aborts all connections; call once.
 
         Raises:
             ConfigError: The data directory's path is too long for a socket.
@@ -120,7 +120,7 @@ class Control:
                 else:
                     group.create_task(self._connection(Lines(reader, writer), writer))
 
-            # The data directory's lock is ours, so a socket that is there belongs to no process.
+            # We hold the lock of the data directory, so an existing socket is stale.
             await asyncio.to_thread(self.path.unlink, missing_ok=True)
             mask = os.umask(0o177)
             try:
@@ -131,7 +131,7 @@ class Control:
                 os.umask(mask)
             try:
                 ready()
-                # Not `serve_forever`, which from Python 3.12 on waits for clients that stay connected.
+                # Not `serve_forever`: from Python 3.12 on, it waits for connected clients.
                 await asyncio.Event().wait()
             finally:
                 self._is_closing = True
@@ -143,7 +143,7 @@ class Control:
             if self._count <= MOST_CONNECTIONS and is_own(_credentials(writer), os.getuid()):
                 ended = await call(lambda: self._talk(lines))
                 if isinstance(ended, Raised) and not isinstance(ended.error, ConnectionError):
-                    # A fault in what serves one connection ends this one, never the daemon.
+                    # A bug in a service ends this connection, never the daemon.
                     self._log("connection_failed", why=ended.line, level="error")
         finally:
             self._count -= 1
@@ -172,16 +172,16 @@ def _credentials(writer: asyncio.StreamWriter) -> bytes:
 
 
 def is_own(credentials: bytes, own: int) -> bool:
-    """Tell whether the kernel says that a peer runs as the user `own`."""
+    """Whether the peer runs as the user `own`, according to the kernel."""
     _pid, uid, _gid = _CREDENTIALS.unpack(credentials)
     return uid == own
 
 
 async def connect(directory: Path) -> Lines:
-    """Open a connection to the daemon of this data directory.
+    """Connect to the daemon of this data directory.
 
     Raises:
-        Unreachable: None runs there.
+        Unreachable: No daemon runs there.
     """
     try:
         reader, writer = await asyncio.open_unix_connection(directory / FILE, limit=LONGEST_LINE)
@@ -192,10 +192,10 @@ async def connect(directory: Path) -> Lines:
 
 
 async def request(directory: Path, line: Mapping[str, object]) -> Mapping[str, object]:
-    """Ask the running daemon one thing.
+    """Send one request to the running daemon and return its answer.
 
     Raises:
-        Unreachable: None runs, or it went away before it answered.
+        Unreachable: No daemon runs, or it went away before it answered.
     """
     lines = await connect(directory)
     try:

@@ -1,13 +1,13 @@
-"""Shares out the slow work of each kind, so that no conversation can use it all up (P9).
+"""Shares out slow work of each kind, so that no conversation can use it all up (P9).
 
-To scan, read, unpack or redact what others wrote takes time that others wait for. For
-each kind of such work there is one `FairShare`: so much runs at once in all, less of it for one
-conversation, and those who wait get their turn one conversation after the other, however many
-calls each of them has waiting.
+Scanning, reading, unpacking and redacting what others wrote takes time that other conversations
+wait for. Each kind of such work has one `FairShare`. It bounds how much runs at once, in all and
+per conversation, and serves waiting conversations in turn, however many calls each of them has
+queued.
 
-A thread can't be stopped: work that is handed to one has bounds of its own, and keeps its place
-until it has ended, even where its caller no longer waits. What takes less than the way to a thread is
-done on the loop, by `look`.
+A thread can't be stopped: work in a thread has bounds of its own, and keeps its slot until it ends,
+even if its caller no longer waits. Work that is cheaper than a thread hop runs on the event loop,
+through `look`.
 """
 
 import asyncio
@@ -23,31 +23,31 @@ Done = TypeVar("Done")
 
 
 def look(at: Callable[[], Done]) -> Done:
-    """Look at a few names of a file system on the event loop; the one place that may.
+    """Run a few file system look-ups on the event loop; nothing else may do that.
 
-    Five of them take some 20 µs, and the way to a thread and back ten times that. What reads a file,
-    follows a link, or takes a path that somebody else may have made long, is for a thread.
+    Five of them take some 20 µs, and a thread hop ten times that. Anything that reads a file,
+    follows a link, or takes a path that others may have made long belongs in a thread.
     """
     return at()
 
 
 MOST_WAITING = 64
-"""Of one conversation, for one kind of work; its next call is refused."""
+"""Queued calls per conversation and kind of work; the next one is refused."""
 
 
 class FairShare:
-    """The places of one kind of work; belongs to one event loop."""
+    """The slots for one kind of work; belongs to one event loop."""
 
     def __init__(
         self, kind: str, *, at_once: int, each: int = 1, most_waiting: int = MOST_WAITING
     ) -> None:
-        """Open the places.
+        """Create the slots.
 
         Args:
-            kind: What the work is called, as in "too many … wait already".
-            at_once: Places in all.
-            each: Places that one conversation may have at the same time.
-            most_waiting: Calls of one conversation that may wait for one.
+            kind: Name of the work, as in "too many … wait already".
+            at_once: Slots in all.
+            each: Slots that one conversation may hold at a time.
+            most_waiting: Calls that one conversation may queue.
         """
         self._kind = kind
         self._free = asyncio.Semaphore(at_once)
@@ -57,10 +57,10 @@ class FairShare:
         self._waiting: Counter[str] = Counter()
 
     async def run(self, whose: str, work: Callable[[], Done]) -> Done:
-        """Do work in a thread, when it is this conversation's turn.
+        """Run work in a thread when it is the conversation's turn.
 
         Raises:
-            ToolFailed: Too much of this conversation waits already.
+            ToolFailed: The conversation has too many calls queued.
         """
         own = await self._take(whose)
         doing = asyncio.get_running_loop().run_in_executor(None, work)
@@ -69,10 +69,10 @@ class FairShare:
 
     @asynccontextmanager
     async def place(self, whose: str) -> AsyncGenerator[None]:
-        """Hold a place for work that is done elsewhere: in a child process, by another machine.
+        """Hold a slot for work that is done elsewhere: in a child process, or on another machine.
 
         Raises:
-            ToolFailed: Too much of this conversation waits already.
+            ToolFailed: The conversation has too many calls queued.
         """
         own = await self._take(whose)
         try:
@@ -81,7 +81,7 @@ class FairShare:
             self._give_back(own)
 
     async def _take(self, whose: str) -> asyncio.Semaphore:
-        """Wait for a place of the conversation's own, and then, behind others, for a free one."""
+        """Wait for one of the conversation's own slots, then for a free slot."""
         if self._waiting[whose] >= self._most_waiting:
             message = f"too many {self._kind} of this conversation wait already: try again later"
             raise ToolFailed(message)
@@ -95,7 +95,7 @@ class FairShare:
                 own.release()
                 raise
         finally:
-            self._waiting -= Counter((whose,))  # which forgets who waits no more
+            self._waiting -= Counter((whose,))  # subtracting also drops entries that reach zero
         return own
 
     def _give_back(self, own: asyncio.Semaphore) -> None:
@@ -105,4 +105,4 @@ class FairShare:
     def _ended(self, own: asyncio.Semaphore, done: asyncio.Future[Done]) -> None:
         self._give_back(own)
         if not done.cancelled():
-            done.exception()  # the caller has it, or was cancelled
+            done.exception()  # mark it as retrieved: the caller has it, or was cancelled

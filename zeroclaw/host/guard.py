@@ -1,13 +1,13 @@
-"""Judge one request to the local listener: its host, where it comes from, its size, its session.
+"""Checks a request to the local listener: host, origin, size and session.
 
-Pure, so that every rule is a row of a table. Against DNS rebinding the Host header must name this
-machine and our port; against other pages of the same browser, everything but GET and HEAD must
-come from our own origin, and so must what scripts ask for (a browser says so in `Sec-Fetch-Site`:
-W3C Fetch Metadata, read 2026-11). A page on another port of this machine counts as the same site,
-so the cookie's `SameSite=Strict` alone does not keep it out.
+Pure, so that every rule is a row of a table. Against DNS rebinding, the Host header must name this
+machine and our port. Against other pages in the same browser, everything but GET and HEAD must come
+from our own origin, and so must requests from scripts (browsers report this in `Sec-Fetch-Site`:
+W3C Fetch Metadata, read 2026-11). A page on another port of this machine counts as same-site, so
+the cookie's `SameSite=Strict` is not enough to keep it out.
 
-Cookies do not tell ports apart either: a browser hands ours to whatever listens on any port of this
-machine (RFC 6265, 8.5). Its `Path` is what keeps it from there, for that is a secret.
+Cookies don't distinguish ports either: a browser sends ours to any server on any port of this
+machine (RFC 6265, 8.5). The cookie's `Path` prevents that, because it is secret.
 """
 
 import hmac
@@ -21,16 +21,16 @@ from zeroclaw.value import Value, field
 
 HTTP_PORT = 80
 ICON = "/favicon.ico"
-"""Below the secret path, and empty: else browsers ask for it at the bare address."""
+"""Served empty below the secret path: otherwise browsers request it at the bare address."""
 LONGEST_SIZE_DIGITS = 18
-"""A longer number is no size, and reading thousands of digits is slow."""
+"""A longer number is not a size, and parsing thousands of digits is slow."""
 SAFE_METHODS = frozenset({"GET", "HEAD"})
 STYLE = (
     "body{max-width:30rem;margin:20vh auto;padding:0 1.5rem;"
     "font:16px/1.6 ui-sans-serif,system-ui,sans-serif}"
     "h1{font-size:1.25rem}code{padding:.1em .35em;border-radius:.3em;background:#8883}"
 )
-"""Of the pages here, which come before a browser may load anything; allowed by its hash."""
+"""Style of the pages in this file; a browser may load nothing yet, so it is allowed by its hash."""
 STYLE_HASH = f"sha256-{b64encode(sha256(STYLE.encode()).digest()).decode()}"
 POLICY = (
     f"default-src 'none'; script-src 'self'; style-src 'self' '{STYLE_HASH}'; connect-src 'self'; "
@@ -44,17 +44,17 @@ HEADERS = (
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"cache-control", b"no-store"),
 )
-"""On every answer, in place of what an application says under these names."""
+"""Set on every answer, replacing an application's headers of these names."""
 
 
 class Asked(Value):
-    """What the rules look at.
+    """The parts of a request that the rules look at.
 
     Attributes:
         method: As sent.
         path: Decoded, without the query.
         query: As sent, without the question mark.
-        headers: By name in lower case.
+        headers: By lower-case name.
     """
 
     method: str
@@ -63,27 +63,27 @@ class Asked(Value):
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def header(self, name: str) -> str:
-        """Return a header; empty when it was not sent."""
+        """Return a header; empty if absent."""
         return self.headers.get(name, "")
 
     @property
     def scheme(self) -> str:
-        """What the browser speaks: `https` where a proxy says that it does.
+        """The browser's scheme: `https` if a proxy says so.
 
-        It alone can tell, and who lies about it changes only the cookie that is handed to them.
+        Only the proxy can tell. A client that lies about it only affects its own cookie.
         """
         return "https" if self.header("x-forwarded-proto").lower() == "https" else "http"
 
 
 class Refusal(Value):
-    """A request that goes no further; `text` says why, in a line."""
+    """A rejected request; `text` is the reason, one line."""
 
     status: int
     text: str
 
 
 def refusal(request: Asked, port: int, max_body_bytes: int) -> Refusal | None:
-    """Return why a request is refused from any sender, None when it may go on to the login."""
+    """Return why a request is refused before login; None if it may go on."""
     if request.header("host").lower() not in _hosts(port):
         text = f"this listener answers only to 127.0.0.1:{port}, localhost:{port} and [::1]:{port}"
         return Refusal(status=421, text=text)
@@ -97,7 +97,7 @@ def refusal(request: Asked, port: int, max_body_bytes: int) -> Refusal | None:
 
 
 def _hosts(port: int) -> frozenset[str]:
-    # A browser leaves out the port that its scheme implies.
+    # A browser omits its scheme's default port.
     ends = (f":{port}", "") if port == HTTP_PORT else (f":{port}",)
     return frozenset(f"{name}{end}" for name in ("127.0.0.1", "localhost", "[::1]") for end in ends)
 
@@ -105,7 +105,8 @@ def _hosts(port: int) -> frozenset[str]:
 def _from_here(request: Asked) -> bool:
     site = request.header("sec-fetch-site")
     if request.method in SAFE_METHODS:
-        # A typed address or a link is `navigate`: it shows our page, and tells the other none of it.
+        # A typed address or a followed link is `navigate`: it shows our page, and reveals nothing
+        # to another.
         elsewhere = site in {"cross-site", "same-site"}
         return not elsewhere or request.header("sec-fetch-mode") == "navigate"
     if site:
@@ -126,21 +127,21 @@ def _too_large(content_length: str, max_body_bytes: int) -> Refusal | None:
 
 
 def cookie_name(request: Asked, port: int) -> str:
-    """Return the cookie's name: browsers share cookies among the ports of a machine.
+    """Return the cookie's name; it has the port, because all ports of a machine share cookies.
 
-    One that begins with `__Secure-` is set over TLS alone (RFC 6265bis, 4.1.3).
+    The prefix `__Secure-` restricts it to TLS (RFC 6265bis, 4.1.3).
     """
     return f"{'__Secure-' if request.scheme == 'https' else ''}zeroclaw_{port}"
 
 
 def sessions_of(request: Asked, port: int) -> tuple[str, ...]:
-    """Return the sessions that a request carries: several where another port set one as well."""
+    """Return the sessions in a request's cookies; another port may have set one of our name too."""
     pairs = (part.strip().partition("=") for part in request.header("cookie").split(";"))
     return tuple(value for name, _, value in pairs if name == cookie_name(request, port))
 
 
 def cookie(request: Asked, session: str, port: int, *, path: str, kept_s: int) -> str:
-    """Return the header that hands a browser its session, for this path alone."""
+    """Return the Set-Cookie header that gives a browser its session, for this path only."""
     secure = "; Secure" if request.scheme == "https" else ""
     return (
         f"{cookie_name(request, port)}={session}; Path={path}; Max-Age={kept_s}; HttpOnly; "
@@ -149,9 +150,9 @@ def cookie(request: Asked, session: str, port: int, *, path: str, kept_s: int) -
 
 
 def below(path: str, root: str) -> str | None:
-    """Return what follows `root` in a path, None for a path that is elsewhere.
+    """Return the rest of a path below `root`; None if the path is elsewhere.
 
-    How long it takes says nothing of how much of the secret was right.
+    Takes constant time, so that timing reveals nothing about the secret.
     """
     head, rest = path[: len(root)], path[len(root) :]
     is_below = hmac.compare_digest(head.encode(), root.encode()) and rest[:1] in ("", "/")
@@ -159,14 +160,14 @@ def below(path: str, root: str) -> str | None:
 
 
 def link_of(request: Asked) -> str:
-    """Return the one-time link that a request carries, empty for none; only a GET uses one up."""
+    """Return a request's one-time link, or an empty string; only a GET can use one up."""
     if request.method != "GET":
         return ""
     return parse_qs(request.query).get("login", [""])[-1]
 
 
 def here(path: str) -> str:
-    """Return a path as an address of this listener; `//host` would be another machine's."""
+    """Return a path as a URL on this listener; `//host` would lead to another machine."""
     return quote("/" + path.lstrip("/"))
 
 
@@ -174,10 +175,10 @@ def here(path: str) -> str:
 
 
 def page(root: str, title: str, *paragraphs: str, go_to: str = "") -> bytes:
-    """Return a small page below `root`; `go_to` is opened at once.
+    """Return a small page below `root`; it opens `go_to` at once.
 
-    A redirect would be part of the navigation that led here, and if that began on another site (a
-    link in a web mailbox) the browser would leave out the new cookie; a refresh begins here.
+    It uses a refresh, not a redirect: a redirect continues the navigation that led here, and if
+    that began on another site (a link in a web mailbox), the browser would not send the new cookie.
     """
     refresh = f'<meta http-equiv="refresh" content="0;url={escape(go_to)}">' if go_to else ""
     body = "".join(f"<p>{paragraph}</p>" for paragraph in paragraphs)
@@ -191,7 +192,7 @@ def page(root: str, title: str, *paragraphs: str, go_to: str = "") -> bytes:
 
 
 def login_page(root: str) -> bytes:
-    """Return what a browser without a session gets, below the secret path."""
+    """Return the page for a browser without a session, below the secret path."""
     return page(
         root,
         "Please log in",
@@ -202,7 +203,7 @@ def login_page(root: str) -> bytes:
 
 
 def logged_out_page(root: str) -> bytes:
-    """Return what a browser gets that has logged out."""
+    """Return the page for a browser that has just logged out."""
     return page(
         root,
         "You are logged out",

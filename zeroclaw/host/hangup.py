@@ -1,7 +1,7 @@
-"""Tells what a SIGHUP means: a wish to reload, or a terminal that went away.
+"""Tells the two meanings of SIGHUP apart: a request to reload, or a terminal that closed.
 
-Both come as the same signal (signal(7)). A terminal that went away is no process's controlling
-terminal any more, which is when `/dev/tty` can't be opened (tty(4)).
+Both are the same signal (signal(7)). After a terminal closed, the process has no controlling
+terminal, and `/dev/tty` can't be opened (tty(4)).
 """
 
 import os
@@ -14,17 +14,16 @@ Meaning = Literal["reload", "stop", "nothing"]
 
 
 class Hangup:
-    """Remembers how the process began: with a terminal or not, and told to ignore it or not."""
+    """Remembers whether the process was started with a terminal, and whether it ignored the signal."""
 
     def __init__(
         self, *, has_terminal: Callable[[], bool] | None = None, ignored: bool | None = None
     ) -> None:
-        """Look; before a handler is set.
+        """Record the initial state; create this before a handler is set.
 
         Args:
-            has_terminal: Tells whether there is one, at any time; None asks the system.
-            ignored: Whether whoever started us had the signal ignored, as `nohup` does; None asks
-                the system.
+            has_terminal: Returns whether there is a terminal now; None asks the system.
+            ignored: Whether our parent ignored the signal, as `nohup` does; None asks the system.
         """
         self._has_terminal = has_terminal or terminal
         self._had = self._has_terminal()
@@ -33,18 +32,18 @@ class Hangup:
         )
 
     def keep(self) -> None:
-        """Have the system keep one that comes before the daemon listens: it would end the process.
+        """Block the signal until the daemon handles it; otherwise it would end the process.
 
-        For the thread that will be told, and those that it starts; `deliver` ends it.
+        Applies to the calling thread and those it starts; `deliver` unblocks it.
         """
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
 
     def deliver(self) -> None:
-        """Let those through that were kept; once a handler is set."""
+        """Unblock the signal; call this once a handler is set."""
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})
 
     def means(self) -> Meaning:
-        """Return what one that has just come means."""
+        """Return the meaning of a signal that has just arrived."""
         if not self._had or self._has_terminal():
             return "reload"
         self._had = False

@@ -1,8 +1,8 @@
-"""Speaks HTTP: one request out, a status, headers and the body's bytes as they come.
+"""The HTTP client: sends one request; returns the status, the headers and the body as it arrives.
 
-aiohttp carries the bytes, for models, for what is fetched on a model's word, and for downloads; one
-file knows it (`aiohttp_client.py`). Loading it takes up to a tenth of a second of processor time, so
-that is done with the first request, in a thread.
+It carries model requests, fetched pages and downloads. aiohttp does the work; only
+`aiohttp_client.py` knows it. Importing it takes up to 0.1 s of CPU time, so the first request
+imports it, in a thread.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from zeroclaw.errors import ZeroclawError
 from zeroclaw.value import Value, field
 
 USER_AGENT = "zeroclaw"
-_HASHED = re.compile(r"[0-9a-f]{8}\.0")  # of a certificate's subject, as `openssl rehash` names it
+_HASHED = re.compile(r"[0-9a-f]{8}\.0")  # subject hashes, as `openssl rehash` names them
 
 
 class HttpFailed(ZeroclawError):
@@ -33,24 +33,24 @@ class HttpFailed(ZeroclawError):
 
 
 class HttpConnectFailed(HttpFailed):
-    """Raised when no connection came about; the request was not sent."""
+    """Raised when no connection could be made; the request was not sent."""
 
 
 class HttpTimedOut(HttpFailed):
-    """Raised when a peer, or a free connection, was waited for in vain."""
+    """Raised when waiting for the peer, or for a free connection, timed out."""
 
 
 class HttpPoolExhausted(HttpTimedOut):
-    """Raised when no connection of our own became free in time; the request was not sent."""
+    """Raised when none of our connections became free in time; the request was not sent."""
 
 
 class HttpCut(HttpFailed):
     """Raised when a connection ended too early.
 
     Attributes:
-        before_answer: Not even a status line had come. On a connection that was kept alive this
-            is mostly a peer that had just closed it (seen with llama.cpp's server, 2026-11), so
-            asking once more at once is right for requests without side effects.
+        before_answer: Whether not even a status line had arrived. On a kept-alive connection the
+            peer has mostly just closed it (seen with llama.cpp's server, 2026-11), so a request
+            without side effects should be retried once, at once.
     """
 
     def __init__(self, message: str, *, before_answer: bool) -> None:
@@ -59,14 +59,14 @@ class HttpCut(HttpFailed):
 
 
 class HttpRequest(Value):
-    """One request; header names are written as they should be sent.
+    """One request; header names are sent as written.
 
     Attributes:
-        address: Connect to exactly this address and do not resolve the name; the URL is sent as it
-            is written, and the Host header and the name in the certificate stay those of the URL.
-            Only for clients that keep no connection alive: a kept one may be another host's, at
+        address: Connect to exactly this address, without resolving the name. The URL is sent as
+            written; the Host header and the certificate's name stay those of the URL. Only for
+            clients that keep no connection alive: a kept connection may belong to another host at
             the same address.
-        is_raw: The answer's body is wanted as it was sent, without its Content-Encoding undone.
+        is_raw: Whether to return the body without undoing its Content-Encoding.
     """
 
     url: str
@@ -78,13 +78,13 @@ class HttpRequest(Value):
 
 
 class HttpAnswer(Value):
-    """An answer whose body is still coming.
+    """An answer whose body is still arriving.
 
     Attributes:
         status: As sent; redirects are not followed.
-        headers: Names in lower case; the values of one that came several times are joined by commas.
-        chunks: The body without transfer encodings, in order, once. Ends when the body is whole;
-            raises `HttpCut` or `HttpTimedOut` when it does not become whole.
+        headers: Names in lower case; repeated headers are joined by commas.
+        chunks: The body without transfer encoding, in order; iterate once. Ends when the body is
+            complete; raises `HttpCut` or `HttpTimedOut` if it does not complete.
     """
 
     status: int
@@ -93,14 +93,14 @@ class HttpAnswer(Value):
 
 
 class HttpLimits(Value):
-    """Bounds of one client.
+    """Limits of one client.
 
     Attributes:
-        connect_s: Until a connection stands, TLS included.
-        read_s: Between two reads; what watches a stream's progress is its caller's.
-        pool_s: For a free connection when all are in use.
-        connections: At most this many at once.
-        keep_alive_s: For how long idle ones are kept; 0 keeps none.
+        connect_s: Time to connect, TLS included.
+        read_s: Time between two reads; the caller watches a stream's progress.
+        pool_s: Time to wait for a free connection.
+        connections: Maximum number of concurrent connections.
+        keep_alive_s: How long idle connections are kept; 0 keeps none.
     """
 
     connect_s: float = 10.0
@@ -111,32 +111,32 @@ class HttpLimits(Value):
 
 
 class HttpClient(Protocol):
-    """What the rooms above need of an HTTP library; safe for concurrent requests.
+    """What other rooms need of an HTTP library; safe for concurrent requests.
 
-    Sends no cookies and no credentials but those of a request's own headers. A request to an address
-    asks no proxy; others go, and trust, as `Network` says.
+    Sends no cookies, and no credentials but those in a request's headers. A request with an
+    `address` uses no proxy; `Network` chooses proxy and trusted certificates of all others.
     """
 
     def open(self, request: HttpRequest) -> AbstractAsyncContextManager[HttpAnswer]:
-        """Send a request; the answer's connection is freed when the block is left.
+        """Send a request; leaving the block frees the connection.
 
         Raises:
             HttpConnectFailed: Nothing was sent.
             HttpTimedOut: No answer, or no free connection, in time.
             HttpCut: The connection ended before the answer began.
-            HttpFailed: The request could not be made of these parts.
+            HttpFailed: The request is malformed.
         """
         ...
 
     async def aclose(self) -> None:
-        """Close every connection; safe twice, and the client may be used again."""
+        """Close every connection; safe twice, and the client can be used again."""
         ...
 
 
 async def read_whole(
     http: HttpClient, request: HttpRequest, *, most_bytes: int
 ) -> tuple[int, bytes]:
-    """Return an answer's status and body; of one that is too long a little more than is allowed.
+    """Return status and body of an answer; a body over the limit is cut a little beyond it.
 
     Raises:
         HttpFailed: There was no answer, or only part of one.
@@ -151,7 +151,7 @@ async def read_whole(
 
 
 class _Lazy:
-    """An `HttpClient` that loads its library when it is first used."""
+    """An `HttpClient` that imports its library on first use."""
 
     def __init__(self, limits: HttpLimits) -> None:
         self._limits = limits
@@ -177,19 +177,19 @@ class _Lazy:
 
 
 def load_library() -> Callable[[HttpLimits], HttpClient]:
-    """Import what carries the bytes; blocks."""
+    """Import the HTTP library; blocks."""
     from zeroclaw.host.aiohttp_client import AiohttpClient
 
     return AiohttpClient
 
 
 def http_client(limits: HttpLimits | None = None) -> HttpClient:
-    """Return a client that has loaded and opened nothing yet."""
+    """Return a client that imports and opens nothing until its first request."""
     return _Lazy(limits or HttpLimits())
 
 
 def headers_of(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
-    """Return headers as text, each name once, in lower case (RFC 9110, 5.3; of cookies 6265, 4.2)."""
+    """Return headers as text by lower-case name, joined if repeated (RFC 9110, 5.3; cookies: 6265, 4.2)."""
     found: dict[str, str] = {}
     for name, value in raw:
         key, text = name.decode("latin-1").lower(), value.decode("latin-1")
@@ -202,13 +202,13 @@ def headers_of(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
 def authorities_by_directory(
     environment: MutableMapping[str, str], paths: ssl.DefaultVerifyPaths
 ) -> Generator[None]:
-    """Let the contexts that a library makes as it is imported find authorities when they need them.
+    """Keep the SSL contexts that a library creates on import from loading all certificates.
 
-    aiohttp makes two, which read the system's file with all certificates: 50 ms and 1.3 MiB, for
-    nothing here, where each connection is given its own. Without the file OpenSSL looks each up in
-    its directory, which holds the same, where names in it are hashes; elsewhere, and where the
-    environment says what to trust, nothing is changed. No other thread may read `SSL_CERT_FILE` or
-    start a process with the whole environment meanwhile.
+    aiohttp creates two, which read the system's bundle: 50 ms and 1.3 MiB for nothing, because we
+    pass a context with each connection. Without the bundle, OpenSSL looks certificates up in its
+    directory, which has the same ones under hashed names. If the directory is not hashed, or the
+    environment sets what to trust, nothing is changed. Meanwhile no other thread may read
+    `SSL_CERT_FILE`, or start a process with the whole environment.
     """
     said = {paths.openssl_cafile_env, paths.openssl_capath_env} & set(environment)
     if said or not _is_hashed(paths.openssl_capath):
@@ -228,7 +228,7 @@ def _is_hashed(directory: str) -> bool:
 
 
 def reason_of(error: BaseException) -> str:
-    """Say why no connection came about, in the words of the innermost cause that has some."""
+    """Return why no connection could be made, from the innermost cause that says so."""
     cause: BaseException | None = error
     reason = "the connection was refused"
     while cause is not None:
@@ -239,7 +239,7 @@ def reason_of(error: BaseException) -> str:
                 reason = f"it does not speak TLS: {(cause.reason or '').lower().replace('_', ' ')}"
             case OSError(errno=int(number)) if number > 0:
                 reason = os.strerror(number).lower()  # asyncio's own text is about its calls
-            case OSError(strerror=str(text)) if text:  # of an unknown name
+            case OSError(strerror=str(text)) if text:  # as for an unknown name
                 reason = text.lower()
             case _:
                 pass

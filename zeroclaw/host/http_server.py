@@ -1,11 +1,11 @@
-"""One listening socket and all that comes in by it; both listeners stand on this.
+"""One listening socket and its HTTP connections; both listeners build on it.
 
     connection ── (TLS) ── head ── handler: body, answer ── the next head ── …
 
-Everything that a stranger can make grow has a bound (`Bounds`): connections, the head, the body, and
-the time for each. A client that holds connections open keeps no other client out: when all are
-taken, the one is cut that has the least claim to stay, and of those the oldest. h11 reads and writes
-the HTTP.
+Everything that a stranger can make grow has a bound (`Bounds`): connections, the head, the body,
+and the time for each. A client that holds connections open can't keep others out: when all
+connections are taken, the server cuts the one with the lowest claim, and among equals the oldest.
+h11 parses and writes the HTTP.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from zeroclaw.value import Struct, field
 
 READ_BYTES = 16 * 1024
 ANSWERED = 4
-"""The claim of a connection whose request is here to its last byte, and is being answered."""
+"""The claim of a connection whose request has fully arrived and is being answered."""
 _PHRASES = {one.value: one.phrase for one in HTTPStatus}
 _UNHEARD = frozenset({h11.IDLE, h11.SEND_BODY, h11.ERROR})
 _WITH_BODY = frozenset({b"content-length", b"transfer-encoding"})  # RFC 9112, 6
@@ -34,14 +34,14 @@ Headers = Iterable[tuple[bytes, bytes]]
 
 
 class HttpConnection:
-    """One connection, as HTTP; `open` comes first.
+    """One HTTP connection; call `open` first.
 
     Attributes:
-        is_proven: It has brought something useful.
+        is_proven: Whether it has sent a useful request.
     """
 
     def __init__(self, accepted: socket.socket, bounds: Bounds) -> None:
-        """Take over a connection that was accepted, and nothing more."""
+        """Wrap an accepted connection; nothing is read or written yet."""
         self._accepted = accepted
         self._reader = asyncio.StreamReader(limit=READ_BYTES, loop=asyncio.get_running_loop())
         self._writer: asyncio.StreamWriter | None = None
@@ -53,10 +53,10 @@ class HttpConnection:
 
     @property
     def claim(self) -> int:
-        """How little it may be closed to make room; `ANSWERED` for not at all.
+        """How strongly the connection may stay when room is needed; `ANSWERED` means that it must.
 
-        The least has one that brought nothing useful. Then one between two requests, with half a request,
-        and whose peer does not read its answer; a peer that wants more comes again.
+        Ascending: one that sent nothing useful; one that is idle between requests; one with half a
+        request; one whose peer does not read its answer. The peer can reconnect.
         """
         if self.is_heard and not self._is_stalled:
             return ANSWERED
@@ -66,14 +66,14 @@ class HttpConnection:
 
     @property
     def is_heard(self) -> bool:
-        """A request is here to its last byte, and waits for its answer."""
+        """Whether a request has fully arrived and waits for its answer."""
         return self._http.their_state not in _UNHEARD
 
     async def open(self, tls: ssl.SSLContext | None) -> None:
-        """Shake hands, where TLS is spoken; before, nothing can be read or written.
+        """Do the TLS handshake if there is one, and create the streams.
 
         Raises:
-            OSError: They could not be shaken, or not in time.
+            OSError: The handshake failed or timed out.
         """
         loop = asyncio.get_running_loop()
         protocol = asyncio.StreamReaderProtocol(self._reader, loop=loop)
@@ -86,11 +86,11 @@ class HttpConnection:
         self._writer = asyncio.StreamWriter(transport, protocol, self._reader, loop)
 
     async def head(self) -> h11.Request | None:
-        """Return the head of the next request, None where none comes.
+        """Return the head of the next request; None if there is none.
 
         Raises:
-            OSError: The connection broke, or it did not come in time.
-            h11.RemoteProtocolError: It is no HTTP, or larger than a head may be.
+            OSError: The connection broke, or the head did not arrive in time.
+            h11.RemoteProtocolError: The data is not HTTP, or the head is too large.
         """
         bounds = self.bounds
         async with asyncio.timeout(bounds.keep_s if self.is_proven else bounds.head_s):
@@ -98,31 +98,31 @@ class HttpConnection:
         if not isinstance(head, h11.Request):
             return None
         if _WITH_BODY.isdisjoint(name for name, _ in head.headers):
-            self._http.next_event()  # the end of it, so that it counts as heard
+            self._http.next_event()  # consumes EndOfMessage, so that the request counts as heard
         return head
 
     async def body(self) -> bytes:
-        """Return the next piece of the request's body, empty behind its last.
+        """Return the next piece of the request's body; empty at its end.
 
         Raises:
             OSError: The connection broke.
-            h11.RemoteProtocolError: It is no HTTP.
+            h11.RemoteProtocolError: The data is not HTTP.
         """
         event = None if self.is_heard else await self.next()
         return bytes(event.data) if isinstance(event, h11.Data) else b""
 
     async def next(self) -> h11.Event:
-        """Return what came next.
+        """Return the next event.
 
         Raises:
             OSError: The connection broke.
-            h11.RemoteProtocolError: It is no HTTP, or larger than a head may be.
+            h11.RemoteProtocolError: The data is not HTTP, or the head is too large.
         """
         while True:
             event = self._http.next_event()
             if not isinstance(event, type):
                 return event
-            if event is h11.PAUSED:  # the client sends on before it was answered
+            if event is h11.PAUSED:  # the client pipelines: it sends on before it was answered
                 message = "no answer was waited for"
                 raise h11.RemoteProtocolError(message)
             if self._http.they_are_waiting_for_100_continue:
@@ -132,7 +132,8 @@ class HttpConnection:
     async def gone(self) -> None:
         """Wait until the peer is gone.
 
-        Of a next request that it sends already little is read, and then a write has to find it out.
+        If it already sends another request, only one chunk of that is read; then only a failed
+        write shows that the peer is gone.
         """
         data = await self._reader.read(READ_BYTES)
         self._http.receive_data(data)
@@ -146,7 +147,7 @@ class HttpConnection:
             self._out.write(data)
 
     async def drained(self) -> None:
-        """Wait until what was written has mostly left.
+        """Wait until the write buffer has room again.
 
         Raises:
             OSError: The peer is gone.
@@ -168,23 +169,23 @@ class HttpConnection:
 
     def start(self, status: int, headers: Headers) -> None:
         """Write the head of an answer."""
-        phrase = _PHRASES.get(status, "")  # what Telegram tells of a failed call
+        phrase = _PHRASES.get(status, "")  # Telegram reports it for a failed call
         self.write(h11.Response(status_code=status, headers=list(headers), reason=phrase))
 
     def throw_away_what_is_here(self) -> None:
-        """Read on in what has come already, for mostly that is all."""
+        """Discard what is buffered of the request's body, which mostly is all of it."""
         with suppress(h11.RemoteProtocolError):
             while not self.is_heard and isinstance(self._http.next_event(), h11.Data):
                 pass
 
     async def finish(self) -> bool:
-        """Make ready for the next request; False when the answered one was the last.
+        """Prepare for the next request; return False if there will be none.
 
-        The rest of a request that was answered early is read and thrown away, within bounds: else
-        the system might cut the answer off.
+        The rest of a request that was answered early is read and discarded, within bounds:
+        otherwise the system might reset the connection before the answer is read.
         """
         mine = self._http.our_state
-        if mine not in (h11.DONE, h11.MUST_CLOSE):  # there was no whole answer
+        if mine not in (h11.DONE, h11.MUST_CLOSE):  # the answer is incomplete
             return False
         self.throw_away_what_is_here()
         if not self.is_heard:
@@ -201,17 +202,15 @@ class HttpConnection:
         return True
 
     def cut(self) -> None:
-        """End the connection at once, whatever is under way."""
+        """Abort the connection at once."""
         if self._writer is not None:
             self._writer.transport.abort()
             return
-        with suppress(
-            OSError
-        ):  # gone by itself; else a client that waits for the handshake hears it
+        with suppress(OSError):  # already gone; otherwise this wakes the handshake
             self._accepted.shutdown(socket.SHUT_RDWR)
 
     async def aclose(self) -> None:
-        """Close the connection; what a peer doesn't read within a second is lost. Safe twice."""
+        """Close the connection; drops what the peer doesn't read within a second. Safe twice."""
         if self._writer is None:
             self._accepted.close()
         else:
@@ -226,7 +225,7 @@ class HttpConnection:
 
 
 Handler = Callable[[HttpConnection, h11.Request], Awaitable[None]]
-"""Answers one request; where it does not, the connection ends."""
+"""Answers one request; if it does not, the connection ends."""
 
 
 class HttpServer(Struct, eq=False):
@@ -234,7 +233,7 @@ class HttpServer(Struct, eq=False):
 
     Attributes:
         bound: Listens; closed by `serve` or `close`.
-        refused: How many requests and connections came to nothing, by the reason.
+        refused: Counts refused requests and connections by reason.
     """
 
     bound: socket.socket
@@ -246,19 +245,20 @@ class HttpServer(Struct, eq=False):
     _open: dict[HttpConnection, None] = field(default_factory=dict[HttpConnection, None])
 
     async def serve(self) -> None:
-        """Answer requests until cancelled, which ends every request and frees the port; once."""
+        """Answer requests until cancelled, which ends all of them and frees the port; call once."""
         try:
-            # Not `start_server`, which shakes hands with any number before it tells of one.
+            # Not `start_server`: it runs any number of TLS handshakes before it reports a
+            # connection.
             async with asyncio.TaskGroup() as group:
                 while True:
                     accepted = await self._accepted()
                     group.create_task(self._connection(HttpConnection(accepted, self.bounds)))
-                    await asyncio.sleep(0)  # in a flood accepting alone never lets go
+                    await asyncio.sleep(0)  # in a flood, accepting alone would never yield
         finally:
             self.close()
 
     def close(self) -> None:
-        """Free the port, where nothing is served; safe twice."""
+        """Free the port if `serve` was never called; safe twice."""
         self.bound.close()
 
     async def _accepted(self) -> socket.socket:
@@ -267,8 +267,8 @@ class HttpServer(Struct, eq=False):
             try:
                 accepted, _ = await loop.sock_accept(self.bound)
             except ConnectionError:
-                self.refused.note("cut")  # gone before it was its turn
-            except OSError as error:  # no descriptor is left, or no memory
+                self.refused.note("cut")  # the peer left before it was accepted
+            except OSError as error:  # out of descriptors or memory
                 self.log("not_accepted", why=system_words(error), level="error")
                 await asyncio.sleep(self.bounds.full_s)
             else:
@@ -285,7 +285,7 @@ class HttpServer(Struct, eq=False):
             await connection.aclose()
 
     def _enter(self, one: HttpConnection) -> bool:
-        """Take a connection in; False, and cut, when there is no room and none can be made."""
+        """Register a connection; cut it and return False if there is no room and none can be made."""
         if len(self._open) >= self.bounds.connections:
             self.refused.note("crowded")
             oldest = min(self._open, key=lambda other: other.claim)
@@ -304,13 +304,13 @@ class HttpServer(Struct, eq=False):
             await self.handle(connection, head)
             if not await connection.finish():
                 return
-            if connection in self._open:  # behind all that wait for longer: the oldest is first
+            if connection in self._open:  # move to the end, as the first is taken for the oldest
                 self._open[connection] = self._open.pop(connection)
 
     def _broke(self, connection: HttpConnection, ended: Raised) -> None:
         connection.cut()
         if not isinstance(ended.error, OSError | h11.RemoteProtocolError):
-            # A fault in here ends this connection, never the daemon.
+            # A bug in a handler ends this connection, never the daemon.
             self.log("connection_failed", why=ended.line, level="error")
         elif connection in self._open and not connection.is_proven:
             self.refused.note("garbled or slow")

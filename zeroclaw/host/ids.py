@@ -1,4 +1,4 @@
-"""Makes ids that sort by time of making, and tokens that can't be guessed."""
+"""Makes ids that sort by creation time, and tokens that can't be guessed."""
 
 import secrets
 from datetime import timedelta
@@ -12,15 +12,15 @@ _SHIFTS = range(12 * _PAIR_BITS, -1, -_PAIR_BITS)
 _RANDOM_BITS = 80
 _MILLISECONDS_PER_S = 1000
 MOST_AHEAD = timedelta(days=1)
-"""Ids that lie further ahead are not followed: rows go by the age that their ids tell."""
+"""`follow` ignores ids further in the future: the age of rows is read from their ids."""
 
 
 class SystemIds:
-    """`Ids` from the machine's randomness; each ulid sorts strictly after the one before.
+    """`Ids` from the machine's randomness; each ULID sorts strictly after the one before.
 
-    In one millisecond, and when the wall clock was set back, the next ulid is the last one plus a
-    random step (github.com/ulid/spec, "monotonicity", read 2026-11; its step of one would let a
-    reader of one id guess the next). Safe to call from any thread.
+    Within one millisecond, and after the wall clock was set back, the next ULID is the last one
+    plus a random step (github.com/ulid/spec, "monotonicity", read 2026-11; the step of one given
+    there would let a reader of one id guess the next). Thread-safe.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -33,16 +33,16 @@ class SystemIds:
         milliseconds = int(self._clock.now().timestamp() * _MILLISECONDS_PER_S)
         fresh = milliseconds << _RANDOM_BITS | secrets.randbits(_RANDOM_BITS)
         with self._lock:
-            # INVARIANT: grows; a full millisecond flows over into the next one.
+            # INVARIANT: strictly increasing; a full millisecond carries over into the next one.
             is_later = fresh >> _RANDOM_BITS > self._last >> _RANDOM_BITS
             self._last = fresh if is_later else self._last + 1 + secrets.randbits(32)
             number = self._last
         return _encoded(number)
 
     def follow(self, ulid: str) -> None:
-        """Sort after an id of a process before this one, though the clock was set back since.
+        """Make new ids sort after this one of an earlier process, even if the clock was set back.
 
-        What is no ulid, and what lies more than `MOST_AHEAD` in the future, changes nothing.
+        Ignores text that is not a ULID, and one that is more than `MOST_AHEAD` in the future.
         """
         try:
             is_near = made_at(ulid) <= self._clock.now() + MOST_AHEAD
@@ -58,7 +58,7 @@ class SystemIds:
 
 
 def _encoded(number: int) -> str:
-    # The library's base 32 has another alphabet, and takes three times as long.
+    # The standard base32 has another alphabet, and takes three times as long.
     parts = map(number.__rshift__, _SHIFTS)
     return "".join([_PAIRS[part & 0b11111_11111] for part in parts])
 

@@ -1,11 +1,11 @@
-"""The local listener: one socket on this machine, behind login, CSRF and host check.
+"""The local listener: one socket on this machine, behind login, CSRF and host checks.
 
     request ── secret path ── guard (host, origin, size) ── link ── session ── mounted application
-        └── /health, else one and the same 404
+        └── /health, else always the same 404
 
-It binds when it is made, so that a taken port is told before anything else starts, and answers
-from `serve` on; connections made in between wait. Applications are mounted while it runs, all of
-them below a random path that is made once and kept: a browser sends a cookie to every port of this
+The constructor binds, so that a port in use is reported before anything else starts. Requests are
+answered once `serve` runs; earlier connections wait. Applications are mounted at run time, all
+below a random path that is created once and kept: browsers send a cookie to every port of this
 machine, and only its path keeps it from other programs.
 """
 
@@ -36,19 +36,20 @@ from zeroclaw.host.login import (
 from zeroclaw.value import replace
 
 SESSIONS = "sessions.json"
-"""In the data directory: the secret path, and the hashes of sessions."""
+"""File in the data directory: the secret path, and the hashes of sessions."""
 MAX_BODY_BYTES = 16 * 1024 * 1024
-"""A file fits that a person sends with a message; what takes less says so itself."""
+"""Fits a file that a person sends with a message; applications that take less check it themselves."""
 BOUNDS = Bounds(
     connections=256, body_s=120.0, linger_bytes=4 * MAX_BODY_BYTES, linger_s=10.0, mount_s=10.0
 )
-"""A body is waited for only where a session came with its head: time for the largest one through a
-tunnel, at 1 Mbit/s. A browser reads the answer to one that is too large when it has sent it all."""
+"""We wait for a body only if its head carried a session: long enough for the largest one through a
+tunnel of 1 Mbit/s. A browser reads the refusal of a body only after it has sent all of it.
+"""
 PATH_CHARS = 22
-"""Of a token's base64: 132 bits, and a link that still fits a line or two."""
+"""Characters of a base64 token: 132 bits, and a link still fits on a line or two."""
 LOG_OUT = "/logout"
 NOTHING = b"nothing is here"
-"""All that is said outside of the secret path, whatever was asked and by whom."""
+"""The whole answer outside the secret path, whatever the request."""
 PREFIX = re.compile(r"/[A-Za-z0-9_-]+")
 
 
@@ -56,11 +57,11 @@ Header = tuple[bytes, bytes]
 
 
 class Listener:
-    """The local listener; it is bound when it is made.
+    """The local listener; bound on creation.
 
     Attributes:
-        port: The port that it has, also when it was opened with 0.
-        close: Frees the port where nothing is served; safe twice.
+        port: The actual port, also if 0 was requested.
+        close: Frees the port if `serve` was never called; safe twice.
     """
 
     def __init__(
@@ -74,20 +75,20 @@ class Listener:
         log: ChannelLog,
         bounds: Bounds = BOUNDS,
     ) -> None:
-        """Bind it; blocks on files, so call this in a thread.
+        """Bind; blocks on files, so call this in a thread.
 
         Args:
             host: A loopback address, or `localhost`.
             port: 0 for any free one.
-            sessions_at: The file that keeps the secret path, and sessions over a restart, 0600; its
-                directory exists.
-            clock: For the ends of links and sessions.
-            ids: For links and sessions.
-            log: For facts.
-            bounds: What other programs of this machine can make grow, and how far.
+            sessions_at: The file (0600) that keeps the secret path and the sessions; its directory
+                exists.
+            clock: For the expiry of links and sessions.
+            ids: Makes links and sessions.
+            log: For events.
+            bounds: Bounds what other programs of this machine can make grow.
 
         Raises:
-            PortInUse: Another program has the port, or it may not be had.
+            PortInUse: Another program has the port, or binding is not permitted.
         """
         from zeroclaw.host.web_server import web_server
 
@@ -101,7 +102,7 @@ class Listener:
         self._streams: dict[asyncio.Timeout, guard.Asked] = {}
         self._mounted: dict[str, ASGIApp] = {}
         self._front: dict[str, None] = {}
-        self._mounts = asyncio.Event()  # set at each, and made anew
+        self._mounts = asyncio.Event()  # set by each mount, and then replaced
         self._mounted_by = 0.0
         bound = bind("127.0.0.1" if host == "localhost" else host, port, key="listener.port")
         self.port: int = bound.getsockname()[1]
@@ -113,7 +114,7 @@ class Listener:
             self._write(write_sessions(self._logins))
 
     async def serve(self) -> None:
-        """Answer requests until cancelled, which frees the port; once."""
+        """Answer requests until cancelled, which frees the port; call once."""
         self._mounted_by = asyncio.get_running_loop().time() + self._bounds.mount_s
         await self._server.serve()
 
@@ -124,11 +125,11 @@ class Listener:
 
     @property
     def url(self) -> str:
-        """Where it answers, with the secret path."""
+        """The address of this listener, with the secret path."""
         return f"http://{self._host}:{self.port}{self.root}"
 
     def fresh_login_url(self, path: str = "/") -> str:
-        """Return an address that opens `path` and logs a browser in, once."""
+        """Return an address that opens `path` and logs a browser in; it works once."""
         link = self._ids.token()
         self._logins = with_link(self._logins, link, self._clock.now())
         return f"{self.url}{guard.here(path)}?login={link}"
@@ -138,23 +139,23 @@ class Listener:
         if PREFIX.fullmatch(prefix) is None or not callable(application):
             message = f"`{prefix}` must be a slash and one name, and carry an ASGI application"
             raise ValueError(message)
-        # What is mounted is called with ASGI's three arguments; a callable that takes others fails
-        # at its first request.
+        # It is called with ASGI's three arguments; a callable that takes others fails at its first
+        # request.
         self.beside(prefix, application)
         self._front[prefix] = None
         return self.fresh_login_url(f"{prefix}/")
 
     def beside(self, prefix: str, application: object) -> None:
-        """Mount an application that is reached from others: the bare address never leads to it."""
+        """Mount an application that others link to; the bare address never redirects to it."""
         self._mounted[prefix] = cast("ASGIApp", application)
         self._mounts.set()
         self._mounts = asyncio.Event()
 
     async def log_out(self) -> int:
-        """End every session, and every link that waits; return how many sessions there were.
+        """End every session and every unused link; return the number of sessions.
 
         Raises:
-            Refused: They have ended, and would hold again after a restart.
+            Refused: They ended, but could not be stored, so they would be valid after a restart.
         """
         now = self._clock.now()
         count = sum(now < ends_at for ends_at in self._logins.sessions.values())
@@ -228,7 +229,7 @@ class Listener:
         return "set-cookie", made
 
     async def _take(self, logins: Logins) -> bool:
-        """Let these logins hold from now on, and end the streams of others; see `_keep`."""
+        """Switch to these logins, end the streams of sessions that are gone, and store; see `_keep`."""
         self._logins = logins
         for until, request in self._streams.items():
             if not self._is_open(request):
@@ -236,7 +237,7 @@ class Listener:
         return await self._keep()
 
     async def _keep(self) -> bool:
-        """Store path and sessions; False where they hold until the daemon ends."""
+        """Store path and sessions; return False if they last only until the daemon ends."""
         async with self._writing:
             return await asyncio.to_thread(self._write, write_sessions(self._logins))
 
@@ -269,7 +270,7 @@ class Listener:
             await _say(send, 404, "text/plain", NOTHING)
 
     async def _application(self, prefix: str) -> ASGIApp | None:
-        """Return what is mounted there; a page that comes back as the daemon starts waits for it."""
+        """Return the application mounted there; just after the start, wait for it to be mounted."""
         with suppress(TimeoutError):
             async with asyncio.timeout_at(self._mounted_by):
                 while prefix not in self._mounted:
@@ -279,7 +280,7 @@ class Listener:
     async def _served(
         self, application: ASGIApp, request: guard.Asked, scope: Scope, receive: Receive, send: Send
     ) -> None:
-        """Let an application answer; a stream ends with the session that asked for it."""
+        """Let an application answer; its stream ends when its session does."""
         until = asyncio.timeout(None)
         try:
             async with until:
@@ -293,7 +294,7 @@ class Listener:
             await send({"type": "http.response.body", "body": b""})
 
     def _sending(self, send: Send, request: guard.Asked, until: asyncio.Timeout) -> Send:
-        """Put our headers on an answer, in place of its own of the same names."""
+        """Set our headers on an answer, replacing those of the same names."""
         ours = frozenset(name for name, _ in guard.HEADERS)
 
         async def sending(message: Message) -> None:
@@ -304,7 +305,7 @@ class Listener:
                     self._streams[until] = request
                 kept = [header for header in theirs if header[0].lower() not in ours]
                 message = {**message, "headers": [*guard.HEADERS, *kept]}
-            elif until in self._streams and not self._is_open(request):  # it has come to its end
+            elif until in self._streams and not self._is_open(request):  # its session has ended
                 until.reschedule(0)
                 return
             elif not message.get("more_body"):
@@ -318,7 +319,7 @@ def log_out_stored(path: Path) -> int:
     """End every session while no daemon runs; return how many were stored. Blocks.
 
     Raises:
-        OSError: They can be read, and not be written.
+        OSError: The file can be read, but not written.
     """
     logins = _stored_logins(path)
     if logins.sessions:
@@ -345,14 +346,14 @@ async def _say(send: Send, status: int, kind: str, body: bytes, *more: tuple[str
 
 
 def _stored_logins(path: Path) -> Logins:
-    """Read the sessions; where none can be read, all log in anew."""
+    """Read the stored sessions; if that fails, everybody has to log in again."""
     with suppress(OSError, StoreUnusable):
         return read_sessions(path.read_bytes())
     return Logins()
 
 
 def _write_private(path: Path, body: bytes) -> None:
-    """Replace a file whole, readable by its owner alone."""
+    """Replace a whole file, readable by its owner only."""
     new = path.with_name(f"{path.name}.new")
     with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:  # noqa: PTH123  pathlib sets no mode
         file.write(body)

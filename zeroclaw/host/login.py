@@ -1,12 +1,12 @@
 """Who may use the local listener: one-time links, and the sessions that they open.
 
-Values and steps only; nothing here waits, reads time or makes a token. A token is known by its
-SHA-256 alone: it is 32 random bytes, so a hash of it can be neither guessed nor reversed, and who
-reads the stored hashes can open nothing with them.
+Pure values and functions; nothing here waits, reads time or makes a token. Only the SHA-256 of a
+token is kept. A token is 32 random bytes, so its hash can be neither guessed nor reversed, and a
+reader of the stored hashes can't log in with them.
 
-Beside them stands the secret path that everything is served below. It opens nothing: a browser
-sends the cookie of a session to every port of this machine, but only for the cookie's path, and
-this one no other program knows.
+The secret path, below which everything is served, is kept here too. It grants nothing by itself.
+Browsers send a session cookie to every port of this machine, but only for the cookie's path, and no
+other program knows this one.
 """
 
 import hashlib
@@ -17,19 +17,19 @@ from zeroclaw.codec import decode, encode
 from zeroclaw.value import Value, field, replace
 
 LINK_KEPT = timedelta(days=1)
-"""An unused link stands in a terminal or a journal; it should not open doors for good."""
+"""An unused link stays in a terminal or a journal, so it must expire."""
 SESSION_KEPT = timedelta(days=30)
 MOST_LINKS = 32
 MOST_SESSIONS = 64
 
 
 class Logins(Value):
-    """What opens the listener now.
+    """The links and sessions that are valid now.
 
     Attributes:
-        path: What everything is served below, without slashes; empty until it is made.
-        links: When each unused link ends, by its hash, the oldest first.
-        sessions: When each session ends, by its hash, the oldest first.
+        path: The secret path, without slashes; empty until it is created.
+        links: Expiry of each unused link by its hash, oldest first.
+        sessions: Expiry of each session by its hash, oldest first.
     """
 
     path: str = ""
@@ -45,25 +45,25 @@ class Session(Value):
 
 
 class Sessions(Value):
-    """The stored part of `Logins`, the oldest first; a path came with a later release."""
+    """The stored part of `Logins`, oldest first; early releases had no path."""
 
     sessions: tuple[Session, ...]
     path: str = ""
 
 
 def hash_of(token: str) -> str:
-    """Return what is kept of a token."""
+    """Return the hash that is kept of a token."""
     return hashlib.sha256(token.encode()).hexdigest()
 
 
 def with_link(logins: Logins, link: str, now: datetime) -> Logins:
-    """Add a link that works once; of more than `MOST_LINKS` the oldest are dropped."""
+    """Add a link that works once; beyond `MOST_LINKS` the oldest are dropped."""
     links = {**_standing(logins.links, now), hash_of(link): now + LINK_KEPT}
     return replace(logins, links=_newest(links, MOST_LINKS))
 
 
 def redeem(logins: Logins, link: str, session: str, now: datetime) -> Logins | None:
-    """Use a link up and open `session` for it; None when the link opens nothing."""
+    """Use up a link and open `session` with it; None if the link is not valid."""
     links = _standing(logins.links, now)
     if links.pop(hash_of(link), None) is None:
         return None
@@ -79,27 +79,27 @@ def without(logins: Logins, sessions: Iterable[str]) -> Logins:
 
 
 def is_open(logins: Logins, sessions: Iterable[str], now: datetime) -> bool:
-    """Tell whether one of these sessions holds.
+    """Whether any of these sessions is valid.
 
-    A program on another port can put a cookie of our name beside ours, which must not log us out.
+    A program on another port can set a cookie of the same name, which must not log us out.
     """
     ends = (logins.sessions.get(hash_of(session)) for session in sessions)
     return any(ends_at is not None and now < ends_at for ends_at in ends)
 
 
 def write_sessions(logins: Logins) -> bytes:
-    """Return the sessions as they are stored; links are not, each start prints a new one."""
+    """Return the sessions as bytes to store; links are not stored, as each start prints a new one."""
     kept = (Session(hash=known, ends_at=at) for known, at in logins.sessions.items())
     return encode(Sessions(sessions=tuple(kept), path=logins.path))
 
 
 def read_sessions(body: bytes) -> Logins:
-    """Return the logins of a stored body.
+    """Parse stored sessions.
 
-    Sessions from before there was a path have ended: browsers sent their cookies to every port.
+    Sessions stored without a path are dropped: browsers sent their cookies to every port.
 
     Raises:
-        StoreUnusable: It is not one.
+        StoreUnusable: The bytes are not stored sessions.
     """
     stored = decode(Sessions, body)
     if not stored.path:

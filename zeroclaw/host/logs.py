@@ -1,7 +1,7 @@
-"""Writes facts to stderr, one redacted line each, without ever making the daemon wait.
+"""Writes events to stderr, one redacted line each, without ever blocking the daemon.
 
-A line is made on the caller's thread and written on another one, over a bounded queue: a reader
-of stderr that stands still costs lines, counted and told, never the daemon's time (P9).
+The caller's thread formats a line, and another thread writes it, from a bounded queue. If stderr is
+not read, lines are dropped and counted, and the count is logged; the daemon never waits (P9).
 """
 
 import logging
@@ -23,33 +23,33 @@ Level = Literal["debug", "info", "warning", "error"]
 
 _LEVELS = {name.lower(): level for name, level in logging.getLevelNamesMapping().items()}
 _FIELDS = "zeroclaw_fields"
-_LONGEST_SCANNED_CHARS = 65_536  # more is not even looked at; what is shown is far shorter
+_LONGEST_SCANNED_CHARS = 65_536  # text beyond this is dropped unread
 _LONGEST_VALUE_CHARS = 2_000
 _LONGEST_LINE_CHARS = 16_000
 _WAITING_LINES = 10_000
 _MOST_TROUBLES = 50
 _LONGEST_TROUBLE_CHARS = 500
 _TRACES = logging.Formatter()
-_CLOSING_S = 1.0  # a reader that stands still must not hang the exit
+_CLOSING_S = 1.0  # a stalled reader must not hang the exit
 
 
 class EventLog:
-    """Records facts of one room; a `ChannelLog`.
+    """Logs the events of one room; a `ChannelLog`.
 
-    `log("turn_finished", turn=id)`: the event in the past tense, snake_case, and its fields; no
-    message bodies above debug. The field `level` (debug, info, warning, error; info when absent)
-    picks the level.
+    `log("turn_finished", turn=id)`: the event is snake_case, in the past tense, followed by its
+    fields; no message bodies above debug. The field `level` (debug, info, warning, error) sets the
+    level; info by default.
     """
 
     def __init__(self, room: str) -> None:
         self._logger = logging.getLogger(f"zeroclaw.{room}")
 
     def __call__(self, event: str, /, **fields: object) -> None:
-        """Record one fact; never waits, never raises."""
+        """Log one event; never waits, never raises."""
         level = _LEVELS.get(str(fields.pop("level", "info")), logging.INFO)
         logger, extra = self._logger, {_FIELDS: fields}
         if logger.isEnabledFor(level):
-            # Not by `log`, which looks for its caller's file and line.
+            # Not `Logger.log`: it looks up its caller's file and line.
             record = logger.makeRecord(logger.name, level, "", 0, event, (), None, extra=extra)
             logger.handle(record)
 
@@ -57,17 +57,18 @@ class EventLog:
 def set_up(
     *, redact: Redact, form: LineForm = "lines", level: Level = "info", stream: TextIO | None = None
 ) -> Callable[[], None]:
-    """Send the records of every library and room to `stream`, replacing what was set up before.
+    """Send all log records to `stream`, replacing any earlier set-up.
 
     Args:
-        redact: Takes known secrets and secret patterns out; applied to every text of a line,
+        redact: Removes known secrets and secret patterns; applied to every text of a line,
             tracebacks included, before the text is cut.
         form: `json` for machines, `lines` for people.
-        level: The lowest level of ours that is written; libraries are heard from warning on.
-        stream: `sys.stderr` when None.
+        level: Lowest level of our own records; libraries are logged from warning on.
+        stream: `sys.stderr` if None.
 
     Returns:
-        A function that writes what is waiting and stops; logging calls it at exit too, it is safe twice.
+        A function that writes what is queued and stops; safe twice, as `logging` calls it at exit
+        too.
     """
     handler = _Handler(stream or sys.stderr, redact, form)
     root = logging.getLogger()
@@ -81,13 +82,13 @@ def set_up(
 
 
 def troubles() -> tuple[Trouble, ...]:
-    """Return the newest warnings and errors since `set_up`, at most 50, the newest last."""
+    """Return the newest warnings and errors since `set_up`, at most 50, newest last."""
     handlers = logging.getLogger().handlers
     return next((one.troubles() for one in handlers if isinstance(one, _Handler)), ())
 
 
 class _Handler(logging.Handler):
-    """Formats here, writes on a thread of its own; keeps the newest troubles in memory."""
+    """Formats on the calling thread, writes on its own; keeps the newest warnings in memory."""
 
     def __init__(self, stream: TextIO, redact: Redact, form: LineForm) -> None:
         super().__init__()
@@ -101,7 +102,7 @@ class _Handler(logging.Handler):
         self._thread.start()
 
     def troubles(self) -> tuple[Trouble, ...]:
-        """Return what is kept; `copy` is one step, whichever thread adds to it."""
+        """Return the kept warnings; `copy` is atomic with respect to other threads."""
         return tuple(self._troubles.copy())
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -111,8 +112,7 @@ class _Handler(logging.Handler):
             if record.levelno >= logging.WARNING:
                 self._troubles.append(_trouble(_words(head, fields), record))
         except (TypeError, ValueError, KeyError, AttributeError):
-            # A record whose arguments don't fit its text; the text itself is kept out, as it was
-            # not redacted.
+            # The arguments don't fit the format. Omit the text, because it was not redacted.
             line = f"log_record_broken logger={record.name}"
         if self._lines.qsize() < _WAITING_LINES:
             self._lines.put(line)
@@ -125,7 +125,7 @@ class _Handler(logging.Handler):
         super().close()
 
     def _fact(self, record: logging.LogRecord) -> tuple[Fields, Fields]:
-        """Return what every line says first, and the rest; each text redacted, then cut."""
+        """Return the head that every line has, and the other fields; each text is redacted, then cut."""
         at = datetime.fromtimestamp(record.created, UTC)
         head: Fields = {
             "at": f"{at:%Y-%m-%dT%H:%M:%S}.{int(record.msecs):03}Z",
@@ -158,7 +158,7 @@ class _Handler(logging.Handler):
                 self._stream.write(f"{more}{line}\n")
                 self._stream.flush()
             except (OSError, ValueError):
-                return  # stderr is gone, and with it everybody who could be told
+                return  # stderr is gone, so there is nowhere to report it
 
 
 def _json(head: Fields, fields: Fields) -> str:

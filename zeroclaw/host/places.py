@@ -1,8 +1,8 @@
 """Where this user's configuration, data, workspaces and models are.
 
-By the XDG base directory specification (0.8, read 2026-11), which says that relative values of its
-variables are ignored. Light on purpose: commands that only look for the daemon's socket load no
-configuration models.
+Follows the XDG base directory specification (0.8, read 2026-11), by which relative values of its
+variables are ignored. Cheap to import on purpose: commands that only need the daemon's socket don't
+load the configuration models.
 """
 
 import errno
@@ -17,15 +17,15 @@ CONFIG_VARIABLE = "ZEROCLAW_CONFIG"
 
 
 class Places(Value):
-    """Absolute paths; nothing of it needs to exist, `config` excepted.
+    """Absolute paths; only `config` must exist.
 
     Attributes:
-        config: The file that is read, None for the built-in defaults.
+        config: The configuration file; None for the built-in defaults.
         data: The data directory: store, keys, control socket.
-        workspaces: Holds a directory for each conversation.
-        skills: Holds a folder for each skill, None for none.
-        models: Where `deploy/fetch_model.py` puts the small model; not below `data`, so that a
-            second data directory doesn't need a second copy.
+        workspaces: Contains a directory per conversation.
+        skills: Contains a folder per skill; None for none.
+        models: Where `deploy/fetch_model.py` puts the small model. It is not below `data`, so that
+            a second data directory doesn't need a second copy.
     """
 
     config: Path | None
@@ -36,11 +36,11 @@ class Places(Value):
 
 
 def find_config(named: Path | None) -> Path | None:
-    """Return the configuration's file, None where there is none to read.
+    """Return the configuration file; None if there is none.
 
     Args:
-        named: As given on the command line; comes before `$ZEROCLAW_CONFIG`, which comes before
-            `$XDG_CONFIG_HOME/zeroclaw/config.toml`. A file that was named must exist.
+        named: From the command line. It takes precedence over `$ZEROCLAW_CONFIG`, and that over
+            `$XDG_CONFIG_HOME/zeroclaw/config.toml`. A named file must exist.
 
     Raises:
         ConfigError: The named file does not exist.
@@ -57,19 +57,19 @@ def find_config(named: Path | None) -> Path | None:
 
 
 def usual_config() -> Path:
-    """Return where the configuration is looked for when none is named; it need not exist."""
+    """Return the default path of the configuration; it need not exist."""
     return _xdg("XDG_CONFIG_HOME", ".config") / "config.toml"
 
 
 def new_config(named: Path | None) -> Path:
-    """Return where a configuration is written that `find_config` would then find."""
+    """Return the path for a new configuration, where `find_config` will find it."""
     if named is not None:
         return named.absolute()
     return _or_usual(os.environ.get(CONFIG_VARIABLE, ""), usual_config())
 
 
 def read_config(path: Path | None) -> str:
-    """Return the configuration's text, empty for none.
+    """Return the configuration's text; empty if there is none.
 
     Raises:
         ConfigError: It can't be read, or is not UTF-8.
@@ -77,7 +77,7 @@ def read_config(path: Path | None) -> str:
     if path is None:
         return ""
     try:
-        return path.read_text(encoding="utf-8-sig")  # some editors begin with a mark
+        return path.read_text(encoding="utf-8-sig")  # some editors write a byte order mark
     except UnicodeDecodeError as error:
         raise ConfigError((f"`{path}` is not UTF-8 text; save it as UTF-8",)) from error
     except OSError as error:
@@ -88,19 +88,19 @@ def read_config(path: Path | None) -> str:
 def places_of(
     config: Path | None = None, data_dir: str = "", workspace_dir: str = "", skills_dir: str = ""
 ) -> Places:
-    """Return where everything is.
+    """Return all places.
 
     Args:
-        config: As `find_config` returned it.
-        data_dir: As configured or given on the command line, empty for the usual place. Relative
-            paths count from the working directory.
-        workspace_dir: Likewise; usually beside the data, so that a second data directory has
-            workspaces of its own.
-        skills_dir: Likewise, empty for none.
+        config: The result of `find_config`.
+        data_dir: From the configuration or the command line; empty for the default. Relative paths
+            count from the working directory.
+        workspace_dir: Likewise. The default is next to the data directory, so that a second data
+            directory has its own workspaces.
+        skills_dir: Likewise; empty for none.
 
     Raises:
-        ConfigError: The data directory lies inside the workspaces, where tools could reach it, or
-            one of the two and the skills inside each other.
+        ConfigError: The data directory is inside the workspaces, where tools could reach it; or the
+            skills overlap with one of the two.
     """
     usual = _usual_data()
     data = _or_usual(data_dir, usual)
@@ -122,10 +122,10 @@ def places_of(
 
 
 def make_workspace(place: Path) -> Path:
-    """Make a directory that tools write in, and return its real path; blocks.
+    """Create a directory for tools to write in, and return its real path; blocks.
 
     Raises:
-        ConfigError: It can't be made, or this user can't write there.
+        ConfigError: It can't be created, or this user can't write there.
     """
     what, remedy = f"workspace_dir: `{place}`", "name another, or let this user write there"
     with refused_as(lambda line: ConfigError((line,)), what, remedy):
@@ -141,10 +141,10 @@ def _are_nested(one: Path, other: Path) -> bool:
 
 
 def data_place(named: Path | None, data_dir: Path | None) -> Path:
-    """Return the data directory alone, without loading what a whole configuration needs.
+    """Return the data directory, without loading the whole configuration.
 
     Raises:
-        ConfigError: The configuration can't be read as far as its key `data_dir`.
+        ConfigError: The key `data_dir` can't be read from the configuration.
     """
     configured = "" if data_dir is None else str(data_dir)
     if data_dir is None:
@@ -161,14 +161,14 @@ def data_place(named: Path | None, data_dir: Path | None) -> Path:
 
 
 def expand(path: str) -> Path:
-    """Return a path with a leading `~` replaced."""
+    """Return a path with a leading `~` expanded."""
     if path == "~" or path.startswith("~/"):
         return Path.home() / path[2:]
     return Path(path)
 
 
 def _or_usual(path: str, usual: Path) -> Path:
-    """Return a path that was given, absolute, and where none was, the usual one."""
+    """Return a given path as an absolute one; if empty, the default."""
     return expand(path).absolute() if path else usual
 
 

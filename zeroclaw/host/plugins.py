@@ -27,15 +27,15 @@ def names(group: str) -> tuple[str, ...]:
 
 
 def load(group: str, name: str, *, key: str) -> object:
-    """Import what stands under a name.
+    """Import the object of an entry point.
 
     Args:
         group: One of the constants above.
-        name: As the package that brings it called it.
-        key: The key path of the configuration that asks for it.
+        name: The entry point's name.
+        key: Key path of the configuration that uses it, for messages.
 
     Raises:
-        ConfigError: Nothing stands there, or it can't be imported.
+        ConfigError: There is no such entry point, or it can't be imported.
     """
     for point in _in(group):
         if point.name == name:
@@ -49,7 +49,7 @@ def load(group: str, name: str, *, key: str) -> object:
 
 
 def resolve(target: str, *, key: str) -> object:
-    """Import `module:name`, as a manifest names its adapter and its settings.
+    """Import `module:name`, the form in which a manifest names its adapter and its settings.
 
     Raises:
         ConfigError: It can't be imported, for example because an extra is missing.
@@ -68,8 +68,8 @@ def _in(group: str) -> EntryPoints:
 
 @lru_cache(maxsize=1)
 def _installed(_path: tuple[str, ...]) -> EntryPoints:
-    """Read what every package on the path brings; once, as modules are imported once."""
-    # Those of other packages are not parsed: that is two thirds of what `entry_points` takes.
+    """Read the entry points of every package on the path; cached, as modules are imported only once."""
+    # Skip parsing those of unrelated packages, which is two thirds of the cost of `entry_points`.
     return EntryPoints(
         point
         for package in distributions()
@@ -80,7 +80,7 @@ def _installed(_path: tuple[str, ...]) -> EntryPoints:
 
 
 def opened(opener: Callable[[], T], name: str, *, key: str) -> T:
-    """Call an opener that may be a stranger's; what it has to say in our own errors is kept."""
+    """Call an opener that may be third-party code; our own errors pass, others become a `ConfigError`."""
     found = call_now(opener)
     if not isinstance(found, Raised):
         return found

@@ -1,9 +1,8 @@
-"""Starts a program that can neither flood us nor outlive us.
+"""Runs a program that can neither flood us nor outlive us.
 
-A child is born in a session and process group of its own and waits at a gate: it reads one line
-before it becomes the program, and by then its group has been recorded and it is in its cgroup,
-where there is one (`cgroups`). Whatever happens to the daemon, the group can be found again and
-ended.
+A child starts in its own session and process group and waits at a gate: it reads one line before it
+executes the program. By then its group has been recorded, and it is in its cgroup, if there is one
+(`cgroups`). Whatever happens to the daemon, the group can be found again and killed.
 
 `/proc` is described in proc(5); the start time is field 22 of `/proc/<pid>/stat`.
 """
@@ -25,25 +24,25 @@ from zeroclaw.host.cgroups import Closed, Group
 from zeroclaw.tool import Spawned
 from zeroclaw.value import Value, replace
 
-# The gate closes by end of file when the daemon dies first, and then nothing has run.
+# If the daemon dies first, the gate sees end of file, and nothing runs.
 _GATE = ("/bin/sh", "-c", 'read -r go || exit 125; exec "$@" </dev/null', "gate")
-# `read` takes not a byte behind the line (POSIX), so that what follows is the program's.
+# `read` consumes nothing beyond the line (POSIX), so the rest is the program's input.
 _GATE_WITH_INPUT = ("/bin/sh", "-c", 'read -r go || exit 125; exec "$@"', "gate")
 
 PROC = Path("/proc")
-CLEANING_S = 15.0  # all of the cleaning up after one run
-_LAST_OUTPUT_S = 2.0  # a process that left the group may hold the pipe open
+CLEANING_S = 15.0  # for everything after one run
+_LAST_OUTPUT_S = 2.0  # a process that left the group may keep the pipe open
 _DYING_MS = 2_000
 _KILLS = 5
 _WATCH_S = 0.1
 _JOIN_SESSION_KEYRING = 1  # linux/keyctl.h
-_STAT_BYTES = 4096  # of a line of some 50 numbers and a name of 64 bytes at most
+_STAT_BYTES = 4096  # for a line of some 50 numbers and a name of at most 64 bytes
 _NICE = 10
-"""A program gets a tenth of a processor that the daemon wants as well; sched(7)."""
+"""A program gets a tenth of a CPU that the daemon wants too; sched(7)."""
 
 Recorder = Callable[[Spawned | None], Awaitable[None]]
 Watch = Callable[[int], str]
-"""Says what a program uses too much of, empty for nothing; is called in a thread."""
+"""Returns which limit a program exceeds, or an empty string; called in a thread."""
 Ending = Literal["exited", "timed_out", "flooded", "over_bounds"]
 Reaped = Literal["gone", "killed", "alive"]
 
@@ -63,12 +62,12 @@ class OutputCaps(Value):
 
 
 class Captured(Value):
-    """What was kept of an output.
+    """The kept parts of an output.
 
     Attributes:
-        head: Its beginning; all of it when `left_out_bytes` is 0 and `tail` is empty.
-        tail: Its end, what came after `head` and what was left out.
-        left_out_bytes: How much between the two was dropped.
+        head: Its beginning; the whole output if `tail` is empty and `left_out_bytes` is 0.
+        tail: Its end, after `head` and the dropped part.
+        left_out_bytes: Size of the dropped part between them.
     """
 
     head: bytes
@@ -77,7 +76,7 @@ class Captured(Value):
 
     @property
     def total_bytes(self) -> int:
-        """How much was written in all."""
+        """Size of the whole output."""
         return len(self.head) + self.left_out_bytes + len(self.tail)
 
 
@@ -86,11 +85,11 @@ class Ended(Value):
 
     Attributes:
         ending: By itself, at its time-out, or because it wrote or used too much.
-        status: Its exit status; negative is the number of the signal that ended it, and when it
-            did not end by itself that signal is ours.
-        output: What it wrote, both streams in the order they were written.
-        all_gone: No process of its group is left.
-        why: What it used too much of, empty for nothing.
+        status: Its exit status, or the negative number of the signal that ended it; the signal is
+            ours unless `ending` is `exited`.
+        output: Its output, both streams in the order of writing.
+        all_gone: Whether no process of its group is left.
+        why: The limit that it exceeded; empty for none.
     """
 
     ending: Ending
@@ -101,7 +100,7 @@ class Ended(Value):
 
 
 class Capture:
-    """Keeps the head and the tail of a stream of any length in bounded memory."""
+    """Keeps head and tail of a stream of any length in bounded memory."""
 
     def __init__(self, caps: OutputCaps) -> None:
         self._caps = caps
@@ -127,14 +126,14 @@ class Capture:
 
 
 class _Child(asyncio.SubprocessProtocol):
-    """Collects without buffering: every piece is cut to the caps as it arrives."""
+    """Collects the output without buffering: cuts each piece to the caps as it arrives."""
 
     def __init__(self, caps: OutputCaps) -> None:
         self._flood_bytes = caps.flood_bytes
         self.capture = Capture(caps)
-        self.over = asyncio.Event()  # it exited, or wrote more than will be read
+        self.over = asyncio.Event()  # it exited, or wrote too much
         self.exited = asyncio.Event()
-        self.closed = asyncio.Event()  # it exited and no process holds its output
+        self.closed = asyncio.Event()  # it exited, and no process has its output open
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:  # noqa: ARG002  one pipe only
         self.capture.feed(data)
@@ -162,22 +161,23 @@ async def run(
     watch: Watch | None = None,
     group: Group | None = None,
 ) -> Ended:
-    """Run a program to its end, or end it, with every process of its group.
+    """Run a program until it ends, or kill it, with every process of its group.
 
-    A program that leaves its process group (`setsid`) escapes, unless it runs in a sandbox, which
+    A program that leaves its process group (`setsid`) escapes, unless it is in a sandbox, which
     dies with its first process, or in a cgroup.
 
     Args:
         argv: The program, by its absolute path, and its arguments.
-        directory: Where it starts.
-        environment: All of it; nothing of ours is added.
-        timeout_s: Seconds from the opened gate until it is killed.
-        caps: How much of its output is kept, and allowed.
-        spawned: Awaited with the group before the program starts and with None once it is gone.
-        given: What it reads on its standard input, None for nothing.
-        passed: Descriptors of ours that it gets, beside its input and output.
-        watch: Called with its first process while it runs; what it says too much of ends it.
-        group: The cgroup that it runs in; closed when this returns, its caller closes it else.
+        directory: Its working directory.
+        environment: Its whole environment; nothing is inherited.
+        timeout_s: Seconds from the opening of the gate until it is killed.
+        caps: How much output is kept, and how much is allowed.
+        spawned: Awaited with the group before the program starts, and with None when it is gone.
+        given: Its standard input; None for empty.
+        passed: Additional descriptors of ours that it inherits.
+        watch: Called with its first process while it runs; a non-empty result kills it.
+        group: The cgroup to run it in. Closed on return, but the caller must close it if this
+            raises.
 
     Raises:
         ToolFailed: It could not be started.
@@ -226,7 +226,7 @@ async def run(
                 if closed.all_gone:
                     await spawned(None)
         except TimeoutError:
-            closed = Closed(all_gone=False)  # its record stays: the daemon's next start ends it
+            closed = Closed(all_gone=False)  # its record stays: the next start kills it
         finally:
             transport.close()
     if ending == "exited" and closed.excess:
@@ -242,20 +242,20 @@ async def run(
 
 
 async def reap(left: Spawned) -> Reaped:
-    """End a group that an earlier life of the daemon started and could not end.
+    """Kill a group that an earlier daemon started and could not kill.
 
-    A group is ours while its first process lives and started when ours did. When that one is gone,
-    its number may be anybody's by now, and what it left behind, if it ran in a sandbox, died with
-    it: but for a sandbox so young that its second process had not asked for that yet.
+    A group is ours while its first process lives and has the recorded start time. Once that process
+    is gone, its number may be reused. Its sandbox has died with it, except one so young that its
+    second process had not yet asked for that.
 
     Returns:
-        `gone` when nothing of it was left, `killed` when it is gone now, `alive` when it refuses.
+        `gone` if nothing was left, `killed` if it is gone now, `alive` if it could not be killed.
     """
     return await asyncio.to_thread(_reap, left)
 
 
 def identify(pgid: int) -> Spawned:
-    """Name a group by its living first process; reads `/proc`, so call it in a thread.
+    """Identify a group by its living first process; reads `/proc`, so call it in a thread.
 
     Raises:
         ToolFailed: There is no such process.
@@ -268,11 +268,12 @@ def identify(pgid: int) -> Spawned:
 
 
 def _admit(pgid: int, group: Group | None) -> Spawned:
-    """Name a group that waits at the gate, let it go behind the daemon, put it in its cgroup."""
-    # Refused where it ended, and by kernels that have no groups of sessions or count their changes.
+    """Lower the priority of a group at the gate, put it in its cgroup, and identify it."""
+    # Fails if the group has ended, and in kernels without autogroups or with a limit on changing
+    # them.
     with suppress(OSError):
         os.setpriority(os.PRIO_PGRP, pgid, os.getpriority(os.PRIO_PROCESS, 0) + _NICE)
-        # Where a session is scheduled as one, only this tells among sessions.
+        # With autogroups, nice values only count within a session; this sets the session's own.
         (PROC / str(pgid) / "autogroup").write_text(str(_NICE), encoding="ascii")
     if group is not None:
         with refused_as(ToolFailed, "the program could not be put in a cgroup"):
@@ -281,10 +282,7 @@ def _admit(pgid: int, group: Group | None) -> Spawned:
 
 
 def living(pgid: int) -> tuple[int, ...]:
-    """Return the processes of a group; blocks, so call it in a thread.
-
-    Zombies don't count.
-    """
+    """Return the processes of a group, without zombies; blocks, so call it in a thread."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(pgid, 0)
         return tuple(pid for pid, seen in _all() if seen.pgid == pgid and seen.state not in "ZX")
@@ -292,30 +290,30 @@ def living(pgid: int) -> tuple[int, ...]:
 
 
 def tree(pid: int) -> tuple[int, ...]:
-    """Return a process and all that descend from it; blocks, so call it in a thread.
+    """Return a process and all its descendants; blocks, so call it in a thread.
 
-    In a sandbox nobody gets out of the tree: who loses a parent gets the sandbox's first process.
+    In a sandbox no process leaves the tree: the sandbox's first process adopts orphans.
     """
     children: dict[int, list[int]] = {}
     for child, seen in _all():
         children.setdefault(seen.parent, []).append(child)
     found = [pid]
-    for one in found:  # which grows as it goes
+    for one in found:  # grows during the iteration
         found += children.get(one, ())
     return tuple(found)
 
 
 def end_group(pgid: int) -> bool:
-    """Kill a group and wait until nothing of it lives; blocks, so call it in a thread.
+    """Kill a group and wait until it is gone; blocks, so call it in a thread.
 
     Returns:
-        False when something of it could not be killed.
+        False if a process of it could not be killed.
     """
     for _ in range(_KILLS):
         members = living(pgid)
         if not members:
             return True
-        # Taken before the kill, so that none can vanish and be mistaken for another.
+        # Opened before the kill, so that no pid can be reused in between.
         handles = [handle for pid in members if (handle := _handle(pid)) is not None]
         try:
             _kill(pgid)
@@ -340,7 +338,7 @@ def _reap(left: Spawned) -> Reaped:
 
 
 async def _over(child: _Child, pid: int, watch: Watch | None) -> str:
-    """Wait until it is over; return why it has to be, empty where it is by itself."""
+    """Wait for the end; return the exceeded limit if it must be killed, else an empty string."""
     while watch is not None:
         try:
             async with asyncio.timeout(_WATCH_S):
@@ -355,10 +353,10 @@ async def _over(child: _Child, pid: int, watch: Watch | None) -> str:
 
 
 def _leave_keyring() -> None:
-    """Take a session keyring that is empty, for us and for what we start next; keyctl(2).
+    """Join a new, empty session keyring, for us and the processes that we start; keyctl(2).
 
-    The one of the login that we came from is nothing that we need. Where the kernel refuses, the
-    filter of the sandbox still stands before every keyring.
+    We don't need the keyring of the login session. If the kernel refuses, the sandbox's filter
+    still blocks every keyring.
     """
     if (machine := seccomp.MACHINES.get(platform.machine())) is not None:
         number = seccomp.DENIED["keyctl"][machine.column]
@@ -366,18 +364,18 @@ def _leave_keyring() -> None:
 
 
 async def _clean_up(child: _Child, pgid: int, group: Group | None) -> Closed:
-    """Wait for the end of the group, of the child and of its output, in this order."""
+    """Wait until the group is gone, then for the child's exit, then for the end of its output."""
     closed = await asyncio.to_thread(_end, pgid, group)
     if closed.all_gone:
         await child.exited.wait()
-    with suppress(TimeoutError):  # what was read until then is what there is
+    with suppress(TimeoutError):  # we return what was read until then
         async with asyncio.timeout(_LAST_OUTPUT_S):
             await child.closed.wait()
     return closed
 
 
 def _end(pgid: int, group: Group | None) -> Closed:
-    """End a process group, and what of its cgroup has left it."""
+    """Kill a process group, and the processes of its cgroup that left it."""
     all_gone = end_group(pgid)
     if group is None:
         return Closed(all_gone=all_gone)
@@ -389,11 +387,11 @@ def _open_gate(transport: asyncio.SubprocessTransport, given: bytes) -> None:
     gate = transport.get_pipe_transport(0)
     if isinstance(gate, asyncio.WriteTransport):
         gate.write(b"\n" + given)
-        gate.close()  # once all of it is written, or its reader is gone
+        gate.close()  # after the write completes, or the reader is gone
 
 
 def _kill(pgid: int) -> None:
-    # It ended by itself, or is another program's, so it is not ours any more.
+    # The group has ended, or its number now belongs to another program.
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(pgid, signal.SIGKILL)
 
@@ -408,7 +406,7 @@ class _Process(Value):
 
 
 def _is_rest(seen: _Process, left: Spawned) -> bool:
-    """Whether a process is a sandbox of that group and session, and no older than its first."""
+    """Whether a process is a sandbox of that group and session, and no older than its first process."""
     group = (left.pgid, left.pgid, b"bwrap")
     return (seen.pgid, seen.session, seen.name) == group and seen.start_ticks >= left.start_ticks
 
@@ -422,9 +420,9 @@ def _all() -> Iterator[tuple[int, _Process]]:
 
 
 def _look(pid: int) -> _Process | None:
-    """Read what the kernel says about a process, None when there is none."""
-    # Every process of the machine is looked at ten times a second while a command runs: a `Path` and
-    # a buffer for each were most of it.
+    """Read the kernel's facts about a process; None if it does not exist."""
+    # While a command runs, this reads every process of the machine ten times a second. Most of the
+    # cost was creating a `Path` and a buffer for each.
     try:
         descriptor = os.open(f"{PROC}/{pid}/stat", os.O_RDONLY)
         try:
@@ -433,7 +431,7 @@ def _look(pid: int) -> _Process | None:
             os.close(descriptor)
     except OSError:
         return None
-    # The name in parentheses is the program's own choice and may hold anything.
+    # The name in parentheses is chosen by the program and may contain anything.
     ends = stat.rindex(b")")
     fields = stat[ends + 2 :].split()
     return _Process(
@@ -453,7 +451,7 @@ def _handle(pid: int) -> int | None:
 
 
 def _wait_for_ends(handles: Sequence[int]) -> None:
-    """Wait until each has ended, or not much longer."""
+    """Wait until each has ended, up to a limit."""
     for handle in handles:
         poll = select.poll()
         poll.register(handle, select.POLLIN)

@@ -1,4 +1,4 @@
-"""What of a workspace, or of a skill's folder, does not exist for a tool: it is masked, whole."""
+"""Masks places in a workspace, or in a skill's folder, so that they don't exist for tools."""
 
 import os
 import stat
@@ -9,20 +9,21 @@ from zeroclaw.errors import ToolFailed, system_words
 from zeroclaw.value import Value
 
 Shield = Literal["masked", "secret"]
-"""How a place is protected; `secret` is masked for the name that it has now, and where a command
-moves the directory above it, the mask goes along."""
+"""How a place is protected. `secret` masks the name it has now; if a command moves the directory
+above it, the mask moves along.
+"""
 
 
 MOST_ENTRIES = 5_000
-"""Of a folder beside the workspace; each is looked at before each command."""
+"""Most entries of a folder next to the workspace; each is checked before each command."""
 
 
 class Rule(Value):
     """One protected place of one workspace.
 
     Attributes:
-        parts: The names from the workspace down to it; what lies below it is protected as well.
-        shield: How.
+        parts: Its names from the workspace down; everything below it is protected too.
+        shield: How it is protected.
     """
 
     parts: tuple[str, ...]
@@ -34,7 +35,7 @@ class Found(Value):
 
     Attributes:
         rule: The rule that protects it.
-        is_directory: Else it is anything else.
+        is_directory: Whether it is a directory.
     """
 
     rule: Rule
@@ -42,9 +43,9 @@ class Found(Value):
 
 
 def rules(hidden: tuple[Path, ...], workspace: Path) -> tuple[Rule, ...]:
-    """Return the rules of one workspace, whose path must be real (no links).
+    """Return the rules of one workspace, given by its real path (no links).
 
-    `hidden` are places anywhere on this machine, absolute; most lie in no workspace.
+    `hidden` are absolute paths anywhere on this machine; most are in no workspace.
     """
     return tuple(
         Rule(parts=place.relative_to(workspace).parts, shield="masked")
@@ -54,16 +55,16 @@ def rules(hidden: tuple[Path, ...], workspace: Path) -> tuple[Rule, ...]:
 
 
 def is_masked(parts: tuple[str, ...], by: tuple[Rule, ...]) -> bool:
-    """Tell whether a place, by its names from the workspace down, is not to be seen or changed."""
+    """Whether a place, by its names from the workspace down, must not be seen or changed."""
     return any(parts[: len(rule.parts)] == rule.parts for rule in by)
 
 
 def find(workspace: Path, by: tuple[Rule, ...]) -> tuple[Found, ...]:
-    """Look which protected places exist; blocks, so call it in a thread.
+    """Return the protected places that exist; blocks, so call it in a thread.
 
     Raises:
-        ToolFailed: One of them is reached by a symbolic link, so protecting its name would
-            protect something else.
+        ToolFailed: The path to one of them contains a symbolic link, so masking it would mask
+            something else.
     """
     found = [(rule, _look(workspace, rule)) for rule in by]
     return tuple(
@@ -89,13 +90,13 @@ def _look(workspace: Path, rule: Rule) -> os.stat_result | None:
 
 
 def masked_in(folder: Path) -> tuple[Found, ...]:
-    """Return what of a skill's folder no command is to see: what is hidden, and what is no file.
+    """Return what a command must not see in a skill's folder: hidden and special files.
 
-    Links are there as they are: within a sandbox they lead to nothing else of this machine.
+    Links stay visible: within a sandbox they lead nowhere else on this machine.
 
     Raises:
-        ValueError: It can't be shown to a command, for it became a link, others may write in it, or it
-            holds too much to be looked through; half a sentence.
+        ValueError: The folder must not be mounted, because it became a link, is world-writable, or
+            has too many entries. The message is half a sentence.
     """
     found: list[Found] = []
     left = [folder]

@@ -1,9 +1,9 @@
-"""The public listener: one socket that the whole network may reach, which serves webhooks and nothing else.
+"""The public listener: a socket reachable from the network, which serves only webhooks.
 
     connection ── TLS ── head ── POST to a mounted path ── hook ── a status, seldom with a plain text
 
-It is bound when a channel of the configuration needs it, and not before. What is refused is counted;
-of a flood the first, the second, the fourth and so on are logged, and never what was sent.
+It is bound only if a channel of the configuration needs it. Refused requests are counted; in a
+flood, the first, second, fourth and so on are logged, but never their content.
 """
 
 import asyncio
@@ -26,19 +26,19 @@ SUCCESS = 300
 
 
 class NotRead(ZeroclawError):
-    """Raised when a body does not come as it must; its text is what is counted."""
+    """Raised when a body is not acceptable; its text is the reason for the counter."""
 
     def __init__(self, status: int) -> None:
-        """Take what is answered, 0 where the client is gone."""
+        """Store the status to answer with; 0 if the client is gone."""
         super().__init__({413: "too large", 408: "slow"}.get(status, "cut"))
         self.status = status
 
 
 class Request:
-    """One request, of which the head is read.
+    """One request after its head was read.
 
     Attributes:
-        headers: By name in lower case.
+        headers: By lower-case name.
     """
 
     def __init__(self, connection: HttpConnection, head: h11.Request) -> None:
@@ -51,7 +51,7 @@ class Request:
     async def body(self) -> bytes:
         """Read the body; see `HookRequest.body`."""
         said = self.headers.get("content-length", "")
-        # h11 has seen to it that it is short.
+        # h11 bounds the number of digits.
         if said.isdecimal() and int(said) > self._bounds.body_bytes:
             raise NotRead(413)
         read = bytearray()
@@ -69,13 +69,13 @@ class Request:
 
 
 class PublicListener:
-    """The public listener; it is bound when it is made.
+    """The public listener; bound on creation.
 
     Attributes:
-        port: The port that it has, also when it was opened with 0.
-        refused: How many requests and connections came to nothing, by the reason.
-        serve: Answers requests until cancelled, which frees the port; once.
-        close: Frees the port where nothing is served; safe twice.
+        port: The actual port, also if 0 was requested.
+        refused: Counts refused requests and connections by reason.
+        serve: Answers requests until cancelled, which frees the port; call once.
+        close: Frees the port if `serve` was never called; safe twice.
     """
 
     def __init__(
@@ -88,19 +88,19 @@ class PublicListener:
         log: ChannelLog,
         bounds: Bounds = DEFAULT_BOUNDS,
     ) -> None:
-        """Bind it; blocks on files, so call this in a thread.
+        """Bind; blocks on files, so call this in a thread.
 
         Args:
             host: An address of this machine.
             port: 0 for any free one.
-            cert_file: The certificate with its chain, PEM; empty to speak plain HTTP to a proxy.
+            cert_file: The certificate chain, PEM; empty to speak plain HTTP to a proxy.
             key_file: Its key, PEM, without a password.
-            log: For facts.
-            bounds: What strangers can make grow, and how far.
+            log: For events.
+            bounds: Bounds what strangers can make grow.
 
         Raises:
             ConfigError: The certificate or its key can't be used.
-            PortInUse: Another program has the port, or it may not be had.
+            PortInUse: Another program has the port, or binding is not permitted.
         """
         self._bounds = bounds
         self._log = log
@@ -119,7 +119,7 @@ class PublicListener:
         """Answer POST requests to a path while the context is open; see `Mount.public`.
 
         Raises:
-            ConfigError: Another hook has the path, or it can be none.
+            ConfigError: Another hook has the path, or the path is invalid.
         """
         if HOOK_PATH.fullmatch(path) is None:
             fault = f"`{path}` can't be the path of a webhook; use one such as `/telegram`"
@@ -148,18 +148,18 @@ class PublicListener:
         headers: list[tuple[bytes, bytes]] = []
         if answer.retry_after_s:
             headers.append((b"retry-after", str(answer.retry_after_s).encode()))
-        # Where there is no next request, it is said.
+        # Announce it if we close the connection after this answer.
         connection.is_proven |= answer.status < SUCCESS
         if not connection.is_heard or answer.status >= SUCCESS:
             headers.append((b"connection", b"close"))
         if answer.body:
-            # So that no browser takes what the hook repeats for a page.
+            # So that no browser interprets text that the hook echoes as a page.
             headers.append((b"content-type", b"text/plain; charset=utf-8"))
             headers.append((b"x-content-type-options", b"nosniff"))
         connection.answer(answer.status, headers, answer.body.encode())
 
     async def _asked(self, hook: Hook, request: Request) -> HookAnswer | None:
-        """Let a hook answer; None when the client is gone."""
+        """Call a hook and return its answer; None if the client is gone."""
         try:
             async with asyncio.timeout(self._bounds.answer_s):
                 answer = await call(lambda: hook(request))
@@ -185,7 +185,7 @@ def _tls(cert_file: str, key_file: str) -> ssl.SSLContext:
         cert, key = Path(cert_file).expanduser(), Path(key_file).expanduser()
         for name, path in (("cert_file", cert), ("key_file", key)):
             _check_readable(name, path)
-        # With a password in hand it never asks a terminal for one.
+        # With a password argument, OpenSSL never prompts on the terminal.
         context.load_cert_chain(cert, key, password="")
     except ssl.SSLError as error:
         fault = (

@@ -1,6 +1,6 @@
-"""Fetches the secrets that the configuration only points at.
+"""Resolves the secret references of the configuration.
 
-Blocks on files and on the keyring: call it before the event loop runs, or on another thread.
+Blocks on files and on the keyring: call it before the event loop runs, or in a thread.
 """
 
 import errno
@@ -15,15 +15,15 @@ from zeroclaw.foreign import Raised, call_now
 from zeroclaw.redact import secret_environment
 from zeroclaw.value import Hidden, Struct, Value
 
-_LARGEST_BYTES = 64 * 1024  # a certificate chain with its key fits
-_SHIELDED = Path("/run/secrets")  # Docker's; the files are 0444 behind a mount of their own
+_LARGEST_BYTES = 64 * 1024  # fits a certificate chain with its key
+_SHIELDED = Path("/run/secrets")  # Docker's secrets: mode 0444, but behind a mount of their own
 
 
 class Secret(Value):
-    """A value that its representation leaves out; hand it on, never print it.
+    """A secret value, hidden from `repr`; pass it on, never print it.
 
     Attributes:
-        reference: Where it comes from, as the configuration writes it.
+        reference: Where it comes from, in the syntax of the configuration.
     """
 
     value: Hidden[str]
@@ -31,11 +31,12 @@ class Secret(Value):
 
 
 class Resolved(Value):
-    """All references at once.
+    """The result of resolving all references.
 
     Attributes:
-        secrets: By key path; those without a fault.
-        faults: Of the others, by key path: `key.path: what is wrong, what to do`.
+        secrets: The resolved secrets, by key path.
+        faults: A message for each of the others, by key path: `key.path: what is wrong, what to
+            do`.
     """
 
     secrets: Mapping[str, Secret]
@@ -49,11 +50,11 @@ class _Fault(Struct, frozen=True):
 def resolve(
     references: Mapping[str, SecretReference], *, environment: Mapping[str, str]
 ) -> Resolved:
-    """Fetch every secret; never raises, so that one run shows all that is wrong.
+    """Resolve every secret; never raises, so that one run reports all faults.
 
     Args:
         references: By key path, as the operator would look for it.
-        environment: `os.environ`; also tells where systemd put credentials.
+        environment: `os.environ`; also says where systemd puts credentials.
     """
     secrets: dict[str, Secret] = {}
     faults: dict[str, str] = {}
@@ -69,9 +70,9 @@ def resolve(
 def values_to_redact(
     secrets: Iterable[Secret], environment: Mapping[str, str]
 ) -> Mapping[str, str]:
-    """Return what must appear nowhere, each value with the reference that it comes from.
+    """Return the values that must never appear, each with its reference.
 
-    That is every resolved secret, and the environment's values whose name says that they are one.
+    These are all resolved secrets, and environment variables with names of secrets.
     """
     found: dict[str, str] = {}
     for secret in secrets:
@@ -98,7 +99,7 @@ def _from_environment(name: str, environment: Mapping[str, str]) -> str | _Fault
 
 def _from_file(path: Path, environment: Mapping[str, str]) -> str | _Fault:
     try:
-        # Non-blocking, so that a pipe in place of the file can't hold up the start.
+        # Non-blocking, so that a pipe in place of the file can't hang the start.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
         try:
             fault = _unfit(path, os.fstat(descriptor), environment)
@@ -107,7 +108,7 @@ def _from_file(path: Path, environment: Mapping[str, str]) -> str | _Fault:
             os.close(descriptor)
     except UnicodeDecodeError:
         return _Fault(f"`{path}` is not UTF-8 text; it must hold the secret alone")
-    except (OSError, ValueError) as error:  # a ValueError is a zero byte in the path
+    except (OSError, ValueError) as error:  # a ValueError means a NUL in the path
         return _Fault(_why_unread(path, error))
     return fault or value or _Fault(f"`{path}` is empty; write the secret into it")
 
@@ -123,7 +124,7 @@ def _unfit(path: Path, found: os.stat_result, environment: Mapping[str, str]) ->
 
 
 def _is_shielded(path: Path, environment: Mapping[str, str]) -> bool:
-    """Whether a service manager put the file where only this service looks."""
+    """Whether a service manager put the file where only this service can read it."""
     folders = [_SHIELDED]
     if credentials := environment.get("CREDENTIALS_DIRECTORY"):  # systemd.exec(5), LoadCredential=
         folders.append(Path(credentials))

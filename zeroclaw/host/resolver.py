@@ -1,7 +1,8 @@
-"""Asks this machine's resolver for the addresses of a host's name.
+"""Resolves host names with this machine's resolver.
 
-The resolver can't be interrupted: who gives up leaves its thread waiting, for as long as a stranger's
-name server likes. So it has threads of its own, and never takes those that all files wait for.
+A look-up can't be interrupted: a caller that gives up leaves its thread waiting for as long as a
+stranger's name server likes. So look-ups have threads of their own, and can't use up those for file
+access.
 """
 
 import asyncio
@@ -12,7 +13,7 @@ from functools import cache, partial
 from zeroclaw.errors import ZeroclawError, system_words
 
 ASKED_AT_ONCE = 16
-"""Names; further ones wait. As many as fetches run at once."""
+"""Concurrent look-ups; more have to wait. Equals the number of concurrent fetches."""
 
 
 class NameUnknown(ZeroclawError):
@@ -20,12 +21,12 @@ class NameUnknown(ZeroclawError):
 
 
 async def resolve(name: str) -> tuple[str, ...]:
-    """Return every address of a name, in the order in which they should be tried.
+    """Return all addresses of a name, in the order in which to try them.
 
-    The hosts file counts. An address in numbers, however it is written, comes back as itself.
+    The hosts file counts. A numeric address, in any notation, is returned as an address.
 
     Raises:
-        NameUnknown: There is none.
+        NameUnknown: The name could not be resolved.
     """
     loop = asyncio.get_running_loop()
     try:
@@ -41,5 +42,5 @@ async def resolve(name: str) -> tuple[str, ...]:
 
 @cache
 def _threads() -> ThreadPoolExecutor:
-    """Return the threads that ask, made for the first name; they end with the process."""
+    """Return the resolver threads, created on first use; they end with the process."""
     return ThreadPoolExecutor(ASKED_AT_ONCE, thread_name_prefix="names")

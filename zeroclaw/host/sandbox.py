@@ -1,21 +1,20 @@
-"""What bubblewrap is told, and whether it keeps its word on this machine.
+"""Builds the bubblewrap command line, and tests whether the sandbox works on this machine.
 
 A command sees the system's programs read-only, its workspace, an empty `/tmp` and nothing else: no
-file of ours, no other process, no network unless granted, no environment of ours. What the
-workspace keeps under a name of secrets before it starts is masked (`secret_names`); what it makes
-itself is its own until it ends. It has no
-capabilities and can't get any, and no system call that only an attacker needs (`seccomp`). What it
-uses is bounded for all of its processes together: by the kernel, where the daemon has cgroups to
-give (`cgroups`), else by limits of each process and a watch (`usage`). When its first process ends,
-all of it ends.
+file of ours, no other process, no network unless granted, none of our environment. Files in the
+workspace with names of secrets (`secret_names`) are masked if they exist before the command starts;
+files that it creates are its own until it ends. A command has no capabilities and can't gain any,
+and no system call that only an attacker needs (`seccomp`). The resources of all its processes
+together are bounded: by the kernel if the daemon has cgroups (`cgroups`), otherwise by limits per
+process and a watch (`usage`). When its first process ends, all others end too.
 
-It never runs as root, for to root the kernel gives what no namespace takes away. A daemon that is
-root lays out what the command is to see in a place that every user may enter, becomes the user
-`UNPRIVILEGED`, and goes on as any plain user does; its workspaces belong to that user.
+It never runs as root, because root keeps powers that no namespace takes away. A root daemon
+bind-mounts everything the command may see at a place that every user can enter, becomes the user
+`UNPRIVILEGED`, and continues like any plain user. Its workspaces belong to that user.
 
 Flags: bwrap(1) of bubblewrap 0.8, tried as root and as a plain user in 2026-11. `--new-session` is
-left out on purpose: the child is born in a session of its own already (`processes.run`), and
-within our process group even its innermost process can be found and killed.
+left out on purpose: the child already has its own session (`processes.run`), and within our process
+group even its innermost process can be found and killed.
 """
 
 import asyncio
@@ -36,13 +35,14 @@ from zeroclaw.host.usage import Held, Meter
 from zeroclaw.tool import Spawned
 from zeroclaw.value import Value, replace
 
-WORKSPACE = "/workspace"  # where a command finds its workspace
+WORKSPACE = "/workspace"  # path of the workspace inside the sandbox
 UNPRIVILEGED = 65_533
-"""Who commands of a root daemon run as: a number that no system gives away (Debian policy 9.2.2),
-and that a container with the usual 65,536 has."""
+"""User that commands of a root daemon run as: a number that no system assigns (Debian policy 9.2.2),
+and that exists in a container with the usual 65,536 ids.
+"""
 _STAGE = "/mnt"  # exists everywhere (FHS 3.12), and is covered for our own processes only
 
-# All that a command is told; nothing of the daemon's environment is handed on.
+# The whole environment of a command; nothing is inherited from the daemon.
 ENVIRONMENT: Mapping[str, str] = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",
     "HOME": "/tmp",  # noqa: S108  the sandbox's own, empty and gone afterwards
@@ -50,25 +50,25 @@ ENVIRONMENT: Mapping[str, str] = {
     "TERM": "dumb",
 }
 
-# Read-only and without secrets: names of programs, and what name look-ups and TLS need.
+# Read-only and without secrets: links to programs, and files that name look-ups and TLS need.
 _ALWAYS = ("/etc/alternatives", "/etc/ld.so.cache")
 _FOR_NETWORK = ("/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/ssl", "/etc/pki")
 _TOLD_TO_ALL = ("/proc/keys", "/proc/key-users")
 _SYSTEM = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 _TEST_S = 10.0
-_FACTS = {"S ", "L ", "N "}  # how lines of the self-test begin that tell what is
+_FACTS = {"S ", "L ", "N "}  # prefixes of the self-test's lines that report facts
 
 
 class Limits(Value):
-    """What a command may use, all of its processes together where nothing else is said.
+    """Resource limits of a command; for all its processes together unless noted.
 
     Attributes:
-        memory_bytes: Memory; the address space of each process as well.
-        workspace_bytes: What its workspace may hold when it ends.
-        cpu_s: Seconds of processor time of one process.
+        memory_bytes: Memory; also the address space of each process.
+        workspace_bytes: Size of the workspace at its end.
+        cpu_s: Seconds of CPU time, per process.
         file_bytes: Size of one file.
-        open_files: Descriptors of one process.
-        processes: At one time, threads included.
+        open_files: Descriptors, per process.
+        processes: Concurrent processes, threads included.
         tmp_bytes: Size of `/tmp`, and of `/dev/shm`.
     """
 
@@ -82,16 +82,16 @@ class Limits(Value):
 
 
 class System(Value):
-    """What a sandbox is made of on this machine.
+    """What this machine has to build a sandbox from.
 
     Attributes:
-        bwrap: The absolute path of bubblewrap.
-        prlimit: Likewise; it is inside the sandbox as well.
-        links: Names at the root that are links here, each with its target.
-        directories: Names at the root that are directories here.
-        masked: What the kernel tells every user of a machine, and no command needs.
-        setpriv: Where the daemon is root, the absolute path of what makes it nobody; else empty.
-        subtree: Where each command gets a cgroup; None where the daemon has none to give.
+        bwrap: Absolute path of bubblewrap.
+        prlimit: Absolute path of `prlimit`; exists inside the sandbox too.
+        links: Root entries that are symbolic links on this machine, each with its target.
+        directories: Root entries that are directories on this machine.
+        masked: Files that the kernel shows to every user, and that no command needs.
+        setpriv: Absolute path of `setpriv` if the daemon is root; else empty.
+        subtree: Where each command gets a cgroup; None if the daemon has no subtree.
     """
 
     bwrap: str
@@ -104,11 +104,11 @@ class System(Value):
 
 
 class Bare(Value):
-    """What is left where there is no sandbox.
+    """A machine without a sandbox.
 
     Attributes:
-        prlimit: The absolute path of what limits a command; empty where it is missing.
-        subtree: Where each command gets a cgroup; None where the daemon has none to give.
+        prlimit: Absolute path of `prlimit`; empty if missing.
+        subtree: Where each command gets a cgroup; None if the daemon has no subtree.
     """
 
     prlimit: str = ""
@@ -116,12 +116,12 @@ class Bare(Value):
 
 
 class Folder(Value):
-    """A directory beside the workspace that a command may read, and run what is in it.
+    """A directory outside the workspace that a command may read and execute from.
 
     Attributes:
         real: Its real path.
-        at: Where the command finds it.
-        masked: What of it the command does not see; its rules count from there down.
+        at: Its path inside the sandbox.
+        masked: Hidden places in it; their rules are relative to it.
     """
 
     real: Path
@@ -133,12 +133,12 @@ class Box(Value):
     """What one command gets.
 
     Attributes:
-        workspace: Its real path; read-write, at `/workspace`. None for one that needs no place.
-        network: It may reach what this machine reaches, loopback included.
+        workspace: Real path of the workspace, mounted read-write at `/workspace`; None for none.
+        network: Whether it may reach what this machine reaches, loopback included.
         found: The protected places of the workspace.
-        programs: Real paths beside the system's that it sees, read-only and where they are.
-        folders: Directories that it sees read-only, elsewhere than they are.
-        limits: What it may use.
+        programs: Further real paths that it sees, read-only, at the same place.
+        folders: Directories that it sees read-only, at another place.
+        limits: Its resource limits.
     """
 
     workspace: Path | None
@@ -150,7 +150,7 @@ class Box(Value):
 
 
 class Broken(Value):
-    """There is no sandbox to be had.
+    """No sandbox is available.
 
     Attributes:
         reason: Why, and what to do; one line.
@@ -168,7 +168,7 @@ def box_argv(
         system: What this machine has.
         box: What the program gets.
         argv: The program and its arguments.
-        filter_at: The descriptor that the filter of system calls is read from.
+        filter_at: Descriptor from which bubblewrap reads the system call filter.
     """
     if isinstance(system, Bare):
         limited = _limited(system.prlimit, box.limits, processes_too=False)
@@ -180,7 +180,7 @@ def box_argv(
     staged = {place: f"{_STAGE}/{n}" for n, place in enumerate(places)}
     user = str(UNPRIVILEGED)
     return (
-        # A program that opens `/dev/stdout` opens this pipe by its name, which its owner alone may.
+        # A program that opens `/dev/stdout` reopens this pipe by name, which only its owner may do.
         *("/bin/sh", "-c", f'chown {user}:{user} /proc/self/fd/1 2>&-; exec "$@"', "stage"),
         *(system.bwrap, "--die-with-parent", "--dev-bind", "/", "/", "--tmpfs", _STAGE),
         *(flag for place, at in staged.items() for flag in ("--bind", str(place), at)),
@@ -194,7 +194,7 @@ def box_argv(
 def _plain_argv(
     system: System, box: Box, argv: Sequence[str], filter_at: int | None, staged: Mapping[Path, str]
 ) -> tuple[str, ...]:
-    """Return the command line of a plain user, who finds some places where they were staged."""
+    """Return the command line for a plain user; `staged` maps places to where they are mounted."""
     tmp_bytes = str(box.limits.tmp_bytes)
     environment = (("--setenv", name, value) for name, value in ENVIRONMENT.items())
     place = None if box.workspace is None else Path(staged.get(box.workspace, box.workspace))
@@ -240,21 +240,21 @@ async def run(
     given: bytes | None = None,
     is_ours: bool = False,
 ) -> Ended:
-    """Run a program in a sandbox to its end, or end it; `processes.run` says what the rest is.
+    """Run a program in a sandbox until it ends, or kill it; see `processes.run` for the other arguments.
 
-    One that `is_ours`, written by nobody else, is not watched: that looks through all processes of the
-    machine ten times a second.
+    `is_ours` marks a fixed program of our own. It is not watched, because the watch reads all
+    processes of the machine ten times a second.
 
-    In a workspace that holds too much before it begins, files can only be removed; `why` of what
-    is returned says so.
+    In a workspace that is over its limit before the start, files can only be removed; `Ended.why`
+    says so.
 
-    Without a sandbox it starts in its workspace, and is bounded as in one. Nothing masks what the
-    workspace or this machine keeps. Without a cgroup the watch does not find a process that leaves
-    its process group as well as its parent (`setsid`, twice); from a cgroup a command of the
-    daemon's own user can move away.
+    Without a sandbox (`Bare`) the program starts in its workspace and has the same bounds, but
+    nothing is masked, in the workspace or elsewhere. Then without a cgroup, the watch misses a
+    process that leaves both its process group and its parent (`setsid`, twice). With a cgroup, a
+    command can move itself out, since it runs as the daemon's own user.
 
     Raises:
-        ToolFailed: It could not be started, or the workspace holds more than could be counted.
+        ToolFailed: It could not be started, or the workspace is too large to be measured.
     """
     is_boxed = isinstance(system, System)
     meter, why = None, ""
@@ -305,10 +305,10 @@ def _opened_group(subtree: Path, limits: Limits) -> Group:
 
 
 def _room(limits: Limits, held: Held) -> tuple[Limits, str]:
-    """Return what a command may use in a workspace, and why that is less, empty for nothing.
+    """Return the limits for a run in this workspace, and why they are reduced; empty if they are not.
 
-    No file may become larger than what is left: the watch sees that too late. One that is larger
-    already may be written within.
+    No file may grow beyond the space that is left, because the watch would notice too late. A file
+    that is larger already may be written in place.
     """
     why = held.excess(limits.workspace_bytes)
     if not held.is_whole:
@@ -321,8 +321,8 @@ def _room(limits: Limits, held: Held) -> tuple[Limits, str]:
 
 
 def _settle(system: System | Bare, workspace: Path, found: tuple[Found, ...]) -> Held:
-    """Count what a workspace holds, and where we are root give it to whom commands run as."""
-    # Refused, for one, by a file system or a user namespace that does not know that user.
+    """Measure a workspace; if we are root, also give it to the user that commands run as."""
+    # Fails, for example, on a file system or in a user namespace that does not know that user.
     with refused_as(ToolFailed, "the workspace can't be made ready for commands"):
         return usage.look_through(
             workspace,
@@ -332,7 +332,7 @@ def _settle(system: System | Bare, workspace: Path, found: tuple[Found, ...]) ->
 
 
 def _opened_filter() -> int:
-    """Open the filter of system calls, which is read once."""
+    """Open the system call filter as a descriptor; it is read once."""
     program = seccomp.program(platform.machine())
     if program is None:
         message = f"there is no filter of system calls for a processor of `{platform.machine()}`"
@@ -349,7 +349,7 @@ def find_program(name: str) -> str | None:
 
 
 def look_around(subtree: Path | None = None) -> System | Broken:
-    """See what this machine has for a sandbox; blocks, so call it in a thread."""
+    """Find out what this machine has for a sandbox; blocks, so call it in a thread."""
     bwrap, prlimit = find_program("bwrap"), find_program("prlimit")
     if bwrap is None:
         return Broken(reason="`bwrap` is missing: install the package bubblewrap")
@@ -372,8 +372,8 @@ def look_around(subtree: Path | None = None) -> System | Broken:
     )
 
 
-# Shell builtins only, so that a broken sandbox is told from a missing program; where `chmod` is
-# one, nobody can set bits either.
+# Only shell builtins, to tell a broken sandbox from a missing program. Where `chmod` is not a
+# builtin, the command fails, and so sets no bits either.
 _PROBE = """
 printf made > made || echo "F the workspace can't be written"
 [ -e "{secret}" ] && echo "F files outside the workspace can be seen"
@@ -391,15 +391,15 @@ echo "E"
 async def self_test(
     limits: Limits | None = None, *, network: bool = False, subtree: Path | None = None
 ) -> System | Broken:
-    """Run one command with the production command line and look at what it could do.
+    """Run one command with the production command line, and check what it could do.
 
     Args:
-        limits: As production will use them.
-        network: Whether production will grant the network.
-        subtree: Where production will make cgroups.
+        limits: The limits used in production.
+        network: Whether production grants the network.
+        subtree: Where production creates cgroups.
 
     Returns:
-        `Broken` for everything it finds; it raises nothing for what it finds.
+        The system, or `Broken` with the reason; problems of the sandbox raise nothing.
     """
     system = await asyncio.to_thread(look_around, subtree)
     if isinstance(system, Broken):
@@ -424,20 +424,20 @@ async def self_test(
             await asyncio.to_thread(shutil.rmtree, place)
     except ToolFailed as error:
         return Broken(reason=str(error))
-    except OSError as error:  # of root without CAP_DAC_OVERRIDE
+    except OSError as error:  # for root without CAP_DAC_OVERRIDE
         return Broken(reason=f"the daemon can't reach what commands make: {system_words(error)}")
     fault = judge(ended, network=network, limits=wanted, made_by=made_by)
     return system if fault is None else Broken(reason=fault)
 
 
 def judge(ended: Ended, *, network: bool, limits: Limits, made_by: int | None) -> str | None:
-    """Return what the self-test's command could do but must not, None for nothing; pure.
+    """Return what the self-test's command could do but must not; None if there is nothing; pure.
 
     Args:
-        ended: What it said.
-        network: Whether it was to have the network.
-        limits: What it was to be held to.
-        made_by: Who, as this machine counts, owns the file that it made; None when it made none.
+        ended: The command's result.
+        network: Whether it should have had the network.
+        limits: The limits it should have had.
+        made_by: Owner, on this machine, of the file that it created; None if there is no file.
     """
     lines = ended.output.head.decode("utf-8", "replace").splitlines()
     if ended.ending != "exited" or lines[-1:] != ["E"]:
@@ -472,7 +472,7 @@ def _owner(place: Path) -> int | None:
 
 
 def _make_place() -> Path:
-    """Make a workspace, and beside it a file that must not be seen from within."""
+    """Make a workspace, and next to it a file that must not be visible from inside."""
     place = Path(tempfile.mkdtemp(prefix="zeroclaw-sandbox-")).resolve()
     (place / "workspace").mkdir()
     (place / "secret").touch()
@@ -480,7 +480,7 @@ def _make_place() -> Path:
 
 
 async def unrecorded(group: Spawned | None) -> None:
-    """Forget it: what is tried at the start dies with the daemon."""
+    """Record nothing: the self-test's process dies with the daemon."""
 
 
 def _readable(box: Box) -> tuple[str, ...]:
@@ -490,9 +490,10 @@ def _readable(box: Box) -> tuple[str, ...]:
 def _shields(workspace: Path, places: tuple[Found, ...]) -> tuple[str, ...]:
     """Return the mounts over protected places.
 
-    Each directory above one is a mount of its own, because a mount point can't be renamed: else a
-    command moves the directory away and makes a new one without protection. Above a secret there
-    is none: a mask moves with the directory, and what is made anew is the command's own.
+    Each directory above a `masked` place becomes a mount too, because a mount point can't be
+    renamed. Otherwise a command could move the directory away and create an unprotected one. A
+    `secret` needs none: its mask moves with the directory, and a new directory is the command's
+    own.
     """
     covered = {found.rule.parts for found in places}
     outer = [found for found in places if not _is_below(found.rule.parts, covered)]
@@ -506,7 +507,7 @@ def _shields(workspace: Path, places: tuple[Found, ...]) -> tuple[str, ...]:
 
 
 def _masks(at: str, places: Iterable[Found]) -> list[str]:
-    """Return the mounts over places below a directory, each of which exists there."""
+    """Return the mounts over existing places below a directory."""
     flags: list[str] = []
     for found in places:
         place = "/".join((at, *found.rule.parts))
@@ -518,7 +519,7 @@ def _masks(at: str, places: Iterable[Found]) -> list[str]:
 
 
 def _read_only(folder: Folder, staged: Mapping[Path, str]) -> tuple[str, ...]:
-    """Return the mounts of a folder; nothing in it can be moved, so what is masked stays so."""
+    """Return the mounts of a read-only folder; nothing in it can be moved, so masks stay in place."""
     real = staged.get(folder.real, str(folder.real))
     return ("--ro-bind", real, folder.at, *_masks(folder.at, folder.masked))
 
@@ -532,8 +533,8 @@ def _inside(parts: tuple[str, ...]) -> str:
 
 
 def _limited(prlimit: str, limits: Limits, *, processes_too: bool) -> tuple[str, ...]:
-    # Inside a sandbox the kernel counts that sandbox's processes (Linux 5.14), outside all of the
-    # user's, the daemon among them.
+    # In a sandbox, the kernel counts the sandbox's processes (Linux 5.14); outside, all processes
+    # of the user, including the daemon.
     bound = (f"--nproc={limits.processes}",) if processes_too else ()
     return (
         prlimit,

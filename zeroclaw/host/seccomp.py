@@ -1,14 +1,14 @@
-"""The filter of system calls that every command in the sandbox runs under (pure).
+"""The system call filter that every command in the sandbox runs under (pure).
 
-A classic BPF program, as seccomp(2) and Linux's `filter.rst` have it, handed to bubblewrap. What
-it keeps away are the doors that namespaces leave open: keyrings, other processes, kernel machinery
-that programs never need and attackers do, new namespaces, and modes that would reach the host's
-disk (setuid, setgid, devices). Numbers are those of Linux 6.18's `unistd_64.h` and its generic
-table; a call that is newer than both does not exist in here.
+A classic BPF program, as specified by seccomp(2) and Linux's `filter.rst`, handed to bubblewrap. It
+closes what namespaces leave open: keyrings, other processes, kernel features that attackers use and
+programs never need, new namespaces, and file modes that would reach the host's disk (setuid,
+setgid, devices). Numbers are those of Linux 6.18's `unistd_64.h` and its generic table; newer calls
+look unimplemented.
 
-It is built here because nothing kept builds it: `pyseccomp` is a binding of 2021 to a library that
-the machine must have besides, and `python3-seccomp` is Debian's alone. The program is a list of
-numbers, and its test runs it.
+We build it ourselves because no maintained library does: `pyseccomp` is a binding of 2021 to a
+library that must be installed separately, and `python3-seccomp` exists on Debian only. The program
+is a list of numbers, and its test runs it.
 """
 
 import errno
@@ -16,24 +16,24 @@ import struct
 
 from zeroclaw.value import Value
 
-# linux/bpf_common.h: load a word of `struct seccomp_data`, jumps by a constant, return.
+# linux/bpf_common.h: load a word of `struct seccomp_data`, jump by a constant, return.
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _NUMBER_AT, _ARCH_AT, _ARGUMENTS_AT = 0, 4, 16  # struct seccomp_data
 ALLOW, KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x00050000  # linux/seccomp.h
 DENY, MISSING = _ERRNO | errno.EPERM, _ERRNO | errno.ENOSYS
 NO_FAMILY, NO_ROOM_AHEAD = _ERRNO | errno.EAFNOSUPPORT, _ERRNO | errno.EOPNOTSUPP
-_X32 = 0x40000000  # a second table of x86_64, asm/unistd.h
+_X32 = 0x40000000  # a second call table of x86_64, asm/unistd.h
 
 NEWEST = 466
-"""The highest number that the tables know (`removexattrat`)."""
+"""The highest number in the tables (`removexattrat`)."""
 
 
 class Machine(Value):
-    """One kind of processor.
+    """One CPU architecture; little-endian, 64 bits.
 
     Attributes:
-        audit: Its number in linux/audit.h; little-endian, 64 bits, both of them.
-        column: Its place in the tables here.
+        audit: Its number in linux/audit.h.
+        column: Its index in the tables below.
     """
 
     audit: int
@@ -59,7 +59,7 @@ DENIED: dict[str, Numbers] = {
     "process_madvise": (440, 440),
     "kcmp": (312, 272),
     "pidfd_getfd": (438, 438),
-    # machinery of the kernel
+    # kernel features
     "bpf": (321, 280),
     "perf_event_open": (298, 241),
     "userfaultfd": (323, 282),
@@ -103,10 +103,11 @@ DENIED: dict[str, Numbers] = {
     "name_to_handle_at": (303, 264),
     "open_by_handle_at": (304, 265),
 }
-"""What no command may do, with its numbers."""
+"""Calls that no command may make, with their numbers."""
 
 ABSENT: dict[str, Numbers] = {
-    # Their arguments are in memory, where a filter can't look; programs fall back to the old ones.
+    # Their arguments are in memory, where a filter can't look; programs fall back to the older
+    # calls.
     "clone3": (435, 435),
     "openat2": (437, 437),
     # Memory that belongs to no process, so it could not be counted.
@@ -114,22 +115,22 @@ ABSENT: dict[str, Numbers] = {
     "memfd_secret": (447, 447),
     "shmget": (29, 194),
 }
-"""What does not seem to exist."""
+"""Calls that look unimplemented."""
 
 _SET_ID = 0o6000
-_DEVICE = 0o020000  # S_IFCHR, and with one more bit S_IFBLK; no other kind has it
+_DEVICE = 0o020000  # S_IFCHR; S_IFBLK has one more bit, and no other type has this one
 _NAMESPACES = 0x7E020000  # CLONE_NEW*, linux/sched.h
-_CREATES = 0x00400040  # O_CREAT or __O_TMPFILE, else `open` takes no mode
+_CREATES = 0x00400040  # O_CREAT or __O_TMPFILE; otherwise `open` takes no mode
 
 
 class _Rule(Value):
-    """How an argument decides: each value is tried, and the first that passes says what comes of it.
+    """How an argument decides: it is tested against each value, and the first match gives the result.
 
     Attributes:
-        test: Of the argument against a value.
-        passed: What comes of the first value that passes.
-        other: What comes of it where none does.
-        only_if: An argument, and bits of which it must have some; else `other` comes of it.
+        test: The comparison of the argument with a value.
+        passed: The result if a value matches.
+        other: The result if none does.
+        only_if: An argument and bits; if it has none of these bits, the result is `other`.
     """
 
     argument: int
@@ -158,21 +159,22 @@ LIMITED: dict[str, tuple[Numbers, _Rule]] = {
     "open": ((2, None), _without(_SET_ID, 2, only_if=(1, _CREATES))),
     "openat": ((257, 56), _without(_SET_ID, 3, only_if=(2, _CREATES))),
     "clone": ((56, 220), _without(_NAMESPACES, 0)),
-    # TIOCSTI and TIOCLINUX put words into a terminal.
+    # TIOCSTI and TIOCLINUX inject input into a terminal.
     "ioctl": ((16, 29), _Rule(argument=1, values=(0x5412, 0x541C), passed=DENY, other=ALLOW)),
-    # The usual one, and asking which it is.
+    # The default persona, and the query for the current one.
     "personality": ((135, 92), _Rule(argument=0, values=(0, 0xFFFFFFFF))),
-    # AF_UNIX, AF_INET, AF_INET6, AF_NETLINK; others know no network namespace (vsock), or are rare.
+    # AF_UNIX, AF_INET, AF_INET6, AF_NETLINK; other families ignore network namespaces (vsock) or
+    # are rare.
     "socket": ((41, 198), _Rule(argument=0, values=(1, 2, 10, 16), other=NO_FAMILY)),
-    # Punching holes gives room back; all else takes a whole disk in no time, before a watch looks.
-    # Programs write instead, where a file system has no such call.
+    # Punching holes frees space; other modes could fill a disk before the watch looks. Programs
+    # write instead, as on file systems without the call.
     "fallocate": ((285, 47), _Rule(argument=1, values=(3,), other=NO_ROOM_AHEAD)),
 }
-"""What a command may do with some arguments only; the low 32 bits of one are all that counts."""
+"""Calls that are allowed with some arguments only; the filter compares the low 32 bits."""
 
 
 def program(machine: str) -> bytes | None:
-    """Return the filter as bubblewrap reads it, None for a processor that is not known."""
+    """Return the filter as bubblewrap reads it; None for an unknown architecture."""
     known = MACHINES.get(machine)
     if known is None:
         return None
@@ -206,5 +208,5 @@ def _judged(rule: _Rule) -> list[tuple[int, int, int, int]]:
     if rule.only_if is None:
         return code
     argument, bits = rule.only_if
-    # Without these bits straight on to the last line.
+    # Without these bits, jump to the last instruction.
     return [(_LOAD, 0, 0, _ARGUMENTS_AT + 8 * argument), (_ANY_BIT, 0, len(code) - 1, bits), *code]

@@ -1,6 +1,7 @@
-"""Counts tokens by a file that the operator gives, a `tokenizer.json` of Hugging Face's form.
+"""Counts tokens with a `tokenizer.json` in Hugging Face's format, which the operator provides.
 
-The package that reads it is imported when a configuration names such a file; nothing is downloaded.
+The package that reads it is imported only if a configuration names such a file. Nothing is
+downloaded.
 """
 
 import asyncio
@@ -14,17 +15,17 @@ from zeroclaw.errors import Refused, system_words
 from zeroclaw.foreign import Raised, call_now
 
 MOST_BYTES = 64 * 1024 * 1024
-"""Of a file; the largest seen, Gemma 3's, has 33 MB."""
+"""Largest file accepted; the largest seen, Gemma 3's, has 33 MB."""
 AT_ONCE_CHARS = 2_000
-"""Of texts that are counted on the loop, in less than a millisecond."""
+"""Most characters counted on the event loop, which takes less than a millisecond."""
 
 
 class TokenizerUnusable(Refused):
-    """Raised when a file can't be counted by; the text says why and what to do."""
+    """Raised when a tokenizer file can't be used; the text says why and what to do."""
 
 
 class _Tokenizer(Protocol):
-    """What is used of `tokenizers.Tokenizer`, which ships no types."""
+    """The part of `tokenizers.Tokenizer` that we use; the package ships no types."""
 
     encode_special_tokens: bool
 
@@ -38,15 +39,16 @@ class _Tokenizer(Protocol):
 
 
 class FileTokenizer:
-    """A `Counting` that reads a file once."""
+    """A `Counting` that reads its file once."""
 
     def __init__(self, path: Path) -> None:
-        """Read a file; blocks, a large one for half a second.
+        """Read the file; blocks, for half a second if it is large.
 
         Raises:
-            TokenizerUnusable: The package is missing, the file can't be read, or it is no tokenizer.
+            TokenizerUnusable: The package is missing, the file can't be read, or it is not a
+                tokenizer.
         """
-        # One text after the other: else a pool of threads is started that outlives a fork badly.
+        # Disable parallelism: it would start a thread pool, which does not survive a fork well.
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
         try:
             reader = import_module("tokenizers").Tokenizer
@@ -68,15 +70,16 @@ class FileTokenizer:
                 f"`{path}` is no tokenizer: name the `tokenizer.json` that the model came with"
             )
             raise TokenizerUnusable(message) from found.error
-        # Such a file may ask for texts of equal length, and for marks to be read as what they mark.
+        # The file may ask for padding or truncation, and for special tokens in the text to be
+        # interpreted.
         found.no_truncation()
         found.no_padding()
         found.encode_special_tokens = True
         self._tokenizer = found
 
     async def count(self, texts: Sequence[str]) -> tuple[int, ...] | None:
-        """Return how many tokens each text takes; see `Counting.count`."""
-        # Half of a surrogate pair is no text to it.
+        """Return the number of tokens of each text; see `Counting.count`."""
+        # The library rejects lone surrogates.
         whole = [text.encode(errors="replace").decode() for text in texts]
 
         def sizes() -> tuple[int, ...]:

@@ -1,11 +1,11 @@
-"""What a command uses: memory of all its processes together, and room in its workspace.
+"""What a command uses: the memory of all its processes, and the space in its workspace.
 
-The walk that counts what a workspace holds also finds the places in it that keep secrets.
+The walk that measures a workspace also finds the places in it that hold secrets.
 
-Without a cgroup (`cgroups`) the kernel bounds each process by itself (setrlimit(2)), so a command
-with many could have many times as much: the watch counts memory several times a second, from
-proc(5). It counts the workspace in any case, for no cgroup bounds that. Blocking, so called in
-threads.
+Without a cgroup (`cgroups`) the kernel limits each process on its own (setrlimit(2)), so a command
+with many processes could use many times the limit. The watch then adds up their memory several
+times a second, from proc(5). It measures the workspace in any case, because no cgroup limits that.
+Everything blocks: call it in a thread.
 """
 
 import os
@@ -24,34 +24,34 @@ from zeroclaw.value import Struct, Value, field
 MOST_ENTRIES = 200_000
 MOST_DEPTH = 64
 MOST_SECRETS = 1_000
-"""Places that keep secrets; each is a mount of every command."""
-_COUNTED_ENTRIES = 2 * MOST_ENTRIES  # room to see how far beyond, and whether it grows
+"""Most places with secrets; each is a mount in the sandbox of every command."""
+_COUNTED_ENTRIES = 2 * MOST_ENTRIES  # with a margin, to see how far it is over and whether it grows
 SPARE_BYTES = 268_435_456
-"""What stays free on the disk of a workspace, whatever fills it."""
+"""Space that stays free on the disk of a workspace, whatever fills it."""
 
 GRANT_BYTES = 67_108_864
-"""How much tools may write into a workspace before it is counted again."""
+"""Bytes that tools may write into a workspace before it is measured again."""
 BLOCK_BYTES = 4_096
-"""What a name takes, and a file is rounded up to: the usual block of a file system."""
+"""Charged for each name, and the unit that file sizes are rounded up to: the usual block size."""
 _MOST_GRANTS = 1_000
-_ENTRIES_A_CALL = 10_000  # a full workspace is looked through less often than a small one
-_BLOCK = 512  # of `st_blocks`, stat(2)
-_KB = 1_024  # of proc(5)
+_ENTRIES_A_CALL = 10_000  # a full workspace is walked less often than a small one
+_BLOCK = 512  # unit of `st_blocks`, stat(2)
+_KB = 1_024  # unit in proc(5)
 _OPENED = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Held(Struct, kw_only=True):
-    """What a workspace holds.
+    """What a workspace contains.
 
     Attributes:
-        bytes_: On the disk: a file of holes takes little, two names of one file take it once.
-        entries: Files, directories and all else that has a name.
-        is_whole: All of it was counted; else there is far too much, or some lies deeper than
-            `MOST_DEPTH`.
-        is_disk_full: Its disk has less than `SPARE_BYTES` left.
+        bytes_: Disk space; sparse files count what they occupy, hard links count once.
+        entries: Number of files, directories and other entries.
+        is_whole: Whether everything was counted; if not, there is far too much, or it is nested
+            deeper than `MOST_DEPTH`.
+        is_disk_full: Whether its disk has less than `SPARE_BYTES` left.
         largest_bytes: Size of its largest file, holes included.
-        secrets: The outermost places that keep secrets by their names, up to one more than
-            `MOST_SECRETS`. A link is none: what it leads to goes by its own name.
+        secrets: The outermost places with names of secrets, at most `MOST_SECRETS` + 1. Links don't
+            count: their targets are judged by their own names.
     """
 
     bytes_: int = 0
@@ -62,7 +62,7 @@ class Held(Struct, kw_only=True):
     secrets: list[Found] = field(default_factory=list[Found])
 
     def excess(self, most_bytes: int, most_entries: int = MOST_ENTRIES) -> str:
-        """Return what there is too much of, empty for nothing."""
+        """Return which limit is exceeded; empty if none is."""
         if not self.is_whole or self.entries > most_entries:
             return (
                 f"the workspace holds more than {most_entries:,} files, or directories nested"
@@ -74,26 +74,26 @@ class Held(Struct, kw_only=True):
 
 
 class Quota:
-    """Keeps what tools write into workspaces within what each may hold; for any thread.
+    """Bounds what tools write into workspaces; thread-safe.
 
-    Counting a workspace takes long where it holds much, so each count grants an allowance, and the
-    next one comes when that is spent. What a command writes meanwhile is not in it: a workspace can
-    hold up to `GRANT_BYTES` more than it may.
+    Measuring a large workspace is slow, so each measurement grants an allowance, and the next one
+    is taken when that is spent. What commands write in the meantime is not counted: a workspace can
+    exceed its limit by up to `GRANT_BYTES`.
     """
 
     def __init__(self, most_bytes: int = 2_147_483_648) -> None:
-        """Let each workspace hold so much."""
+        """Set the limit of each workspace."""
         self._most_bytes = most_bytes
         self._granted: dict[Path, tuple[int, int]] = {}
         self._lock = threading.Lock()
 
     def spend(self, workspace: Path, *, new_bytes: int, new_entries: int) -> None:
-        """Count what is about to be written; blocks.
+        """Charge a write before it happens; blocks.
 
         Args:
             workspace: Its real path.
-            new_bytes: How much more the workspace will hold then; 0 or less is always allowed.
-            new_entries: How many files and directories will be made.
+            new_bytes: How many bytes the workspace grows by; always allowed if 0 or less.
+            new_entries: How many files and directories are created.
 
         Raises:
             ToolFailed: There is no room for it.
@@ -118,7 +118,7 @@ class Quota:
             raise ToolFailed(message)
         with self._lock:
             if len(self._granted) >= _MOST_GRANTS:
-                self._granted.clear()  # each is counted anew
+                self._granted.clear()  # each is measured again
             self._granted[workspace] = (max(cost, min(left_bytes, GRANT_BYTES)), left_entries)
         self._take(workspace, cost, new_entries)
 
@@ -132,13 +132,13 @@ class Quota:
 
 
 class Meter(Struct, kw_only=True):
-    """Watches one command; what it uses too much of ends it.
+    """Watches one command, and reports when it exceeds a limit.
 
     Attributes:
-        most_bytes: What its workspace may hold; one that held more before must not grow.
-        held: What it held before.
-        memory_bytes: None where the kernel bounds memory and processes.
-        most_processes: None in a sandbox, whose processes all stay in one tree.
+        most_bytes: Limit of its workspace; one that was larger before must not grow.
+        held: What the workspace contained before.
+        memory_bytes: Limit of its memory; None if a cgroup bounds memory and processes.
+        most_processes: Limit of its processes; None in a sandbox, whose processes stay in one tree.
     """
 
     most_bytes: int
@@ -149,10 +149,10 @@ class Meter(Struct, kw_only=True):
     _calls_to_look: int = 0
 
     def __call__(self, pid: int) -> str:
-        """Return what a command, by its first process, uses too much of; empty for nothing."""
+        """Return which limit the command (by its first process) exceeds; empty if none."""
         pids = processes.tree(pid)
         if self.most_processes is not None:
-            # An orphan stays in the group, and is no child of ours.
+            # An orphan leaves the tree, but stays in the group.
             pids = tuple({*pids, *processes.living(pid)})
         if why := self._running(pids):
             return why
@@ -178,10 +178,10 @@ class Meter(Struct, kw_only=True):
 
 
 def memory_bytes(pids: tuple[int, ...]) -> int:
-    """Return what processes have of memory that is nobody else's, each page once.
+    """Return the private memory of the processes, and the memory they share, each piece once.
 
-    Pages that they share without a file (`MAP_SHARED | MAP_ANONYMOUS`) stay when whoever wrote them
-    ends, and count with nobody who does not touch them; so such a piece counts as a whole.
+    Anonymous shared pages (`MAP_SHARED | MAP_ANONYMOUS`) outlive their writer and are charged to no
+    process that does not touch them. So such a mapping counts as a whole.
     """
     own = 0
     shared: dict[int, int] = {}
@@ -194,14 +194,14 @@ def memory_bytes(pids: tuple[int, ...]) -> int:
 
 
 def nameless_bytes(pids: tuple[int, ...], workspace: Path) -> int:
-    """Return what files take on a workspace's disk that lost their names and are still held open.
+    """Return the disk space of deleted files that the processes still hold open on this disk.
 
-    Of one that is only mapped, what is mapped counts, for how large it is nobody is told.
+    For a file that is only mapped, the mapped size counts; its real size can't be read.
     """
     try:
         device = workspace.stat().st_dev
     except OSError:
-        return 0  # counting the workspace says that it is gone
+        return 0  # measuring the workspace reports that it is gone
     named = f"{os.major(device):02x}:{os.minor(device):02x}"
     found: dict[int, int] = {}
     for pid in pids:
@@ -218,15 +218,15 @@ def nameless_bytes(pids: tuple[int, ...], workspace: Path) -> int:
 def look_through(
     workspace: Path, *, skipped: frozenset[tuple[str, ...]] = frozenset(), owner: int | None = None
 ) -> Held:
-    """Count what a workspace holds; directories that their owner locked are opened again.
+    """Measure a workspace; directories that a command made inaccessible are unlocked.
 
-    Another disk below it is looked through for secrets, and does not count.
+    Another file system mounted below it is searched for secrets, but does not count.
 
     Args:
         workspace: Its real path.
-        skipped: Places, by their names from the workspace down, that are none of its business.
-        owner: What is ours becomes this user's, None to leave it ours. What keeps secrets stays
-            whose it is, as no command sees it.
+        skipped: Places to skip, by their names from the workspace down.
+        owner: User id that takes over our files; None to leave them. Secrets keep their owner,
+            because no command sees them.
 
     Raises:
         ToolFailed: The workspace can't be opened.
@@ -242,7 +242,7 @@ def look_through(
             os.fchown(directory, owner, owner)
         is_ours = found.st_uid in (os.geteuid(), owner)
         if is_ours and found.st_mode & stat.S_IRWXU != stat.S_IRWXU:
-            # Root gets in as it is, and whom its commands run as does not.
+            # Root can enter anyway, but the user that runs its commands can't.
             os.fchmod(directory, stat.S_IMODE(found.st_mode) | stat.S_IRWXU)
         counted = _Counted(held, skipped, owner, found.st_dev)
         counted.go_through(directory, (), is_secret=False)
@@ -254,7 +254,7 @@ def look_through(
 
 
 class _Counted(Struct):
-    """What was counted so far; every step is taken from an open directory, so no link leads out."""
+    """The state of a walk. Every step starts from an open directory, so no link leads outside."""
 
     held: Held
     skipped: frozenset[tuple[str, ...]]
@@ -276,9 +276,9 @@ class _Counted(Struct):
                 try:
                     found = entry.stat(follow_symlinks=False)
                 except OSError:
-                    continue  # it went while we looked
+                    continue  # it disappeared meanwhile
                 self._looked += 1
-                is_ours = found.st_dev == self.device  # another disk is not filled through here
+                is_ours = found.st_dev == self.device  # another disk is not filled from here
                 if is_ours:
                     self._count(found)
                 is_kept = is_secret or self._keeps_secrets(inner, found)
@@ -331,7 +331,7 @@ class _Counted(Struct):
 
 
 class _Mapped(Value):
-    """A mapped file that has lost its name, or never had one."""
+    """A mapped file that was deleted or never had a name."""
 
     inode: int
     device: str
@@ -340,14 +340,15 @@ class _Mapped(Value):
 
 
 def _opened(name: str, directory: int | None) -> int | None:
-    """Open a directory, unlocked where its owner, who is us, locked it."""
-    # It went, became something else, or is somebody else's, so no command of ours put anything there.
+    """Open a directory; first give ourselves access if we own it and lack it."""
+    # If that fails, it is gone, not a directory, or another user's, and no command put anything
+    # there.
     with suppress(OSError):
         with suppress(PermissionError):
             return os.open(name, _OPENED, dir_fd=directory)
         place = os.open(name, os.O_PATH | _OPENED, dir_fd=directory)
         try:
-            # A place that is open is changed, and none that took its name meanwhile.
+            # chmod the opened directory, not whatever may have taken its name.
             at = Path(f"/proc/self/fd/{place}")
             at.chmod(stat.S_IMODE(os.fstat(place).st_mode) | stat.S_IRWXU)
             return os.open(at, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -360,7 +361,7 @@ def _opened_by(pid: int) -> Iterator[os.stat_result]:
     try:
         opened = tuple((processes.PROC / str(pid) / "fd").iterdir())
     except OSError:
-        return  # it ended while we looked
+        return  # it ended meanwhile
     for one in opened:
         with suppress(OSError):
             yield one.stat()
@@ -373,7 +374,7 @@ def _own_bytes(pid: int) -> int:
 
 
 def _mapped(pid: int) -> Iterator[_Mapped]:
-    """Yield what a process maps of files without a name; what it shares without a file is one."""
+    """Yield the deleted files that a process maps; anonymous shared memory is one of them."""
     for line in _read(pid, "maps"):
         if line.endswith(" (deleted)"):
             span, mode, offset, device, inode, *_ = line.split()
@@ -387,6 +388,6 @@ def _mapped(pid: int) -> Iterator[_Mapped]:
 
 
 def _read(pid: int, name: str) -> list[str]:
-    with suppress(OSError):  # it ended while we looked
+    with suppress(OSError):  # it ended meanwhile
         return (processes.PROC / str(pid) / name).read_text("utf-8", "replace").splitlines()
     return []

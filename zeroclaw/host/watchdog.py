@@ -1,9 +1,9 @@
-"""Watches the event loop, and says where it was when it held all others up (P9).
+"""Watches the event loop, and logs where it was when it stalled (P9).
 
-Everything that people wait for passes the event loop, so whatever keeps it busy in one go delays
-every conversation. A stall is one turn of the loop that took more than `STALL_S` of its thread's
-processor time: on a machine that is busy with something else the clock on the wall runs on, and
-that is no fault of the daemon's.
+Everything that people wait for passes through the event loop, so code that blocks it delays every
+conversation. A stall is one iteration of the loop that took more than `STALL_S` of its thread's CPU
+time. Wall time would be wrong: it goes on while the machine is busy with something else, which is
+not the daemon's fault.
 """
 
 import asyncio
@@ -19,12 +19,12 @@ from zeroclaw.channel import ChannelLog
 
 STALL_S = 0.1
 LOOK_EVERY_S = 0.05
-"""Twice in a stall, so that no stall passes without a look at where the loop is."""
+"""Twice per `STALL_S`, so that every stall is sampled."""
 SHOWN_FRAMES = 8
 
 
 class LoopWatch:
-    """Watches one event loop, which it makes."""
+    """Watches one event loop, which it creates."""
 
     def __init__(self, log: ChannelLog) -> None:
         """Report to `log`."""
@@ -37,28 +37,28 @@ class LoopWatch:
         self._watcher = threading.Thread(target=self._watch, name="watchdog", daemon=True)
 
     def new_loop(self) -> asyncio.AbstractEventLoop:
-        """Return the loop that is watched."""
+        """Return the watched loop."""
         return asyncio.SelectorEventLoop(self._selector)
 
     def start(self) -> None:
-        """Watch from now on; called on the loop."""
+        """Start watching; called on the loop."""
         self._thread_id = threading.get_ident()
         self._clock_id = time.pthread_getcpuclockid(self._thread_id)
         self._selector.is_timed = True
         self._watcher.start()
 
     def stop(self) -> None:
-        """Watch no more; safe when it never began."""
+        """Stop watching; safe if it never started."""
         self._selector.is_timed = False
         self._stopped.set()
         if self._watcher.is_alive():
             self._watcher.join()
 
     def look(self) -> None:
-        """Remember where the loop is, if this turn of it already takes long."""
+        """Remember where the loop is, if this iteration already takes long."""
         began_s = self._selector.began_s
         if time.clock_gettime(self._clock_id) - began_s > STALL_S / 2:
-            # There is no public way to look at what another thread does.
+            # Python has no public way to see the stack of another thread.
             frames = sys._current_frames()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
             frame = frames.get(self._thread_id)
             self._place = (began_s, place_of(frame))
@@ -74,12 +74,12 @@ class LoopWatch:
 
 
 class _TimedSelector(selectors.DefaultSelector):
-    """Waits for the loop, which does all its work between two waits.
+    """A selector that measures the time between two waits, in which the loop does all its work.
 
     Attributes:
-        is_timed: Whether it takes the time.
-        began_s: When this turn of the loop began, on its thread's processor clock; infinite while
-            it waits.
+        is_timed: Whether it measures.
+        began_s: When this iteration of the loop began, on its thread's CPU clock; infinite while it
+            waits.
     """
 
     def __init__(self, turned: Callable[[float, float], None]) -> None:
@@ -96,12 +96,12 @@ class _TimedSelector(selectors.DefaultSelector):
             self._turned(self.began_s, ended_s - self.began_s)
         self.began_s = math.inf
         ready = super().select(timeout)
-        self.began_s = ended_s  # waiting takes no time of the processor
+        self.began_s = ended_s  # waiting uses no CPU time
         return ready
 
 
 def place_of(frame: FrameType | None) -> str:
-    """Return where code is, the innermost call first: file, line and function, nothing it holds."""
+    """Return a stack, innermost call first: file, line and function, no values."""
     places: list[str] = []
     while frame is not None and len(places) < SHOWN_FRAMES:
         code = frame.f_code

@@ -1,4 +1,4 @@
-"""Hands requests of an `HttpServer` to an ASGI application (asgi.readthedocs.io, read 2026-11)."""
+"""Connects an `HttpServer` to an ASGI application (asgi.readthedocs.io, read 2026-11)."""
 
 import asyncio
 import socket
@@ -19,7 +19,7 @@ _SPOKEN = {"version": "3.0", "spec_version": "2.3"}
 def web_server(
     bound: socket.socket, application: ASGIApp, *, bounds: Bounds, log: ChannelLog
 ) -> HttpServer:
-    """Return what serves an application on a bound socket."""
+    """Return a server that serves an application on a bound socket."""
     handle = partial(_answer, application, log)
     return HttpServer(bound, handle, bounds=bounds, log=log, refused=Refusals(log, "local_refused"))
 
@@ -38,7 +38,7 @@ async def _answer(
 
 
 class _Request:
-    """One request, as an application is handed it."""
+    """One request as the application sees it."""
 
     def __init__(self, connection: HttpConnection, head: h11.Request) -> None:
         self._connection = connection
@@ -62,7 +62,7 @@ class _Request:
         }
 
     async def receive(self) -> Message:
-        """Return the next piece of the body, and behind it that the peer is gone, once it is."""
+        """Return the next piece of the body; after its end, wait until the peer is gone and report that."""
         connection = self._connection
         try:
             if self._is_read:
@@ -78,7 +78,7 @@ class _Request:
         return {"type": "http.disconnect"}
 
     async def send(self, message: Message) -> None:
-        """Write a part of the answer, when there is room for it; who is gone is sent nothing."""
+        """Write a part of the answer and wait for room; does nothing if the client is gone."""
         if self._is_gone:
             return
         if message["type"] == "http.response.start":

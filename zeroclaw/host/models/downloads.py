@@ -1,4 +1,4 @@
-"""Fetches a model file over HTTP, going on where an earlier try was cut."""
+"""Downloads a model file over HTTP, and resumes an interrupted download."""
 
 import asyncio
 from pathlib import Path
@@ -14,18 +14,18 @@ _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
 async def fetch(http: HttpClient, url: str, target: Path, *, sha256: str, show: Show) -> None:
-    """Bring a file into its place; what is there of it is not fetched again.
+    """Download a file into place; what an earlier try fetched is not fetched again.
 
     Args:
-        http: Follows no redirects; they are followed here, never from https to http.
-        url: Where it stands.
-        target: Where it goes; nothing is there.
-        sha256: Of the whole file, in lower case.
-        show: Told the progress.
+        http: Follows no redirects. They are followed here, never from https to http.
+        url: Where to download it from.
+        target: Where it goes; must not exist.
+        sha256: Hash of the whole file, in lower case.
+        show: Receives the progress.
 
     Raises:
-        ModelNotTaken: It could not be had; what has come is kept for the next try unless it was
-            wrong.
+        ModelNotTaken: The download failed. The part that arrived is kept for the next try, unless
+            it was wrong.
     """
     with await asyncio.to_thread(Part, target, sha256) as part:
         await _fill(http, url, part, sha256, show)
@@ -33,9 +33,9 @@ async def fetch(http: HttpClient, url: str, target: Path, *, sha256: str, show: 
 
 
 async def _fill(http: HttpClient, url: str, part: Part, sha256: str, show: Show) -> None:
-    """Ask, from one address to the next, until all has come."""
+    """Download, following redirects, until the file is complete."""
     for _ in range(MOST_REDIRECTS + 1):
-        if part.size_bytes and part.sha256 == sha256:  # only the last step was missing
+        if part.size_bytes and part.sha256 == sha256:  # only the last step is missing
             return
         moved = await _once(http, url, part, show)
         if not moved:
@@ -46,7 +46,7 @@ async def _fill(http: HttpClient, url: str, part: Part, sha256: str, show: Show)
 
 
 async def _once(http: HttpClient, url: str, part: Part, show: Show) -> str:
-    """Ask once; return the address that the answer sends to, empty when all has come."""
+    """Send one request; return the redirect's target, or an empty string when the file is complete."""
     headers = {"Accept-Encoding": "identity"}
     if part.size_bytes:
         headers["Range"] = f"bytes={part.size_bytes}-"
@@ -55,7 +55,7 @@ async def _once(http: HttpClient, url: str, part: Part, show: Show) -> str:
             if answer.status in _REDIRECTS and "location" in answer.headers:
                 return answer.headers["location"]
             if answer.status == _NOT_THERE and part.size_bytes:
-                # What is there is longer than the file, so it is of another one.
+                # Our part is longer than the file, so it belongs to another one.
                 await asyncio.to_thread(part.restart)
                 return url
             await _receive(answer, url, part, show)
@@ -67,7 +67,7 @@ async def _once(http: HttpClient, url: str, part: Part, show: Show) -> str:
 
 
 async def _receive(answer: HttpAnswer, url: str, part: Part, show: Show) -> None:
-    """Write an answer's body to the part."""
+    """Append an answer's body to the part."""
     begins = f"bytes {part.size_bytes}-"
     is_rest = answer.status == _PARTIAL and answer.headers.get("content-range", "").startswith(
         begins
@@ -97,7 +97,7 @@ async def _receive(answer: HttpAnswer, url: str, part: Part, show: Show) -> None
 
 
 def _followed(url: str, location: str) -> str:
-    """Return where a redirect leads."""
+    """Return the target of a redirect."""
     found = urljoin(url, location)
     schemes = {"https"} if urlsplit(url).scheme == "https" else {"http", "https"}
     if urlsplit(found).scheme not in schemes:

@@ -1,9 +1,10 @@
-"""Keeps model files: lists them, and takes one in, from a path, so that it is there whole or not.
+"""Keeps model files: lists them, and adds one from a path, atomically.
 
-What arrives is written beside its place under another name, checked, and moved there in one step.
+New data is written next to its place under another name, checked, and then renamed.
 
 The GGUF format: github.com/ggml-org/ggml, docs/gguf.md, version 3 (read 2026-11): magic, counts,
-key-value pairs, then the weights. Numbers are little-endian; a text is its length (u64) and UTF-8.
+key-value pairs, then the weights. Numbers are little-endian; a string is its length (u64) and
+UTF-8.
 """
 
 import errno
@@ -27,27 +28,28 @@ SUFFIX = ".gguf"
 MAGIC = b"GGUF"
 _TEXT_TYPE = 8
 _LENGTH = struct.Struct("<Q")
-# Keys of the template that llama.cpp takes, and of the one that it prefers when tools are given.
+# Keys of llama.cpp's template, and of the one that it prefers when there are tools.
 _TEMPLATES = ("tokenizer.chat_template", "tokenizer.chat_template.tool_use")
-# The vocabulary stands before the template; the largest seen takes 12 MB.
+# The vocabulary comes before the template; the largest seen has 12 MB.
 _HEADER_BYTES = 64 * 1024 * 1024
-# The architecture's name stands before it, and the number's type, u32, behind it; near the front.
+# The key is prefixed with the architecture, and followed by the value's type (u32); it is near the
+# start.
 _WINDOW_KEY = b".context_length" + struct.pack("<I", 4)
 _HEAD_BYTES = 1024 * 1024
 _TOOLS = re.compile(r"\btools\b")
 Show = Callable[[int, int | None], None]
-"""Told how many bytes are there, and of how many; None when that is unknown."""
+"""Called with the bytes so far, and the total, or None if that is unknown."""
 
 
 class ModelNotTaken(Refused):
-    """Raised when a model could not be taken in; the text says why and what to do."""
+    """Raised when a model could not be added; the text says why and what to do."""
 
 
 class ModelFile(Value):
-    """A model that is here.
+    """A model on this machine.
 
     Attributes:
-        calls_tools: Its chat template has a place for tools.
+        calls_tools: Whether its chat template has a place for tools.
     """
 
     path: Path
@@ -65,10 +67,10 @@ def model_files(directory: Path) -> tuple[ModelFile, ...]:
 
 
 def place_for(name: str, directory: Path) -> Path:
-    """Return where a model of this name goes.
+    """Return the path for a model of this name.
 
     Raises:
-        ModelNotTaken: It is no name of a file that ends in `.gguf`.
+        ModelNotTaken: It is not a file name that ends in `.gguf`.
     """
     is_plain = name.isprintable() and "/" not in name and not name.startswith(".")
     if not is_plain or not name.endswith(SUFFIX):
@@ -78,10 +80,10 @@ def place_for(name: str, directory: Path) -> Path:
 
 
 def is_here(target: Path, sha256: str) -> bool:
-    """Whether this very model is there already; blocks for as long as reading it takes.
+    """Whether this very model is already there; blocks while it hashes the file.
 
     Raises:
-        ModelNotTaken: Another one is, or it can't be told without a hash.
+        ModelNotTaken: Another file is there, or there is no hash to compare.
     """
     if not os.path.lexists(target):
         return False
@@ -93,17 +95,17 @@ def is_here(target: Path, sha256: str) -> bool:
 
 
 def take(source: Path, target: Path, *, copies: bool, sha256: str, show: Show) -> None:
-    """Put a model that is on this machine in its place, as a link or as a copy; blocks.
+    """Add a model from this machine, as a symbolic link or as a copy; blocks.
 
     Args:
         source: The file.
-        target: As `place_for` gave it; nothing is there.
-        copies: A copy; else a symbolic link.
-        sha256: Empty when it is unknown.
-        show: Told the progress.
+        target: The result of `place_for`; must not exist.
+        copies: Whether to copy; otherwise a symbolic link is made.
+        sha256: Expected hash; empty if unknown.
+        show: Receives the progress.
 
     Raises:
-        ModelNotTaken: It is no GGUF, it has another hash, or the disk refuses.
+        ModelNotTaken: It is not a GGUF, its hash differs, or the disk fails.
     """
     with _told(target):
         if not is_gguf(source):
@@ -126,17 +128,17 @@ def take(source: Path, target: Path, *, copies: bool, sha256: str, show: Show) -
 
 
 class Part:
-    """A model that is still arriving; one process at a time works on it. All of it blocks."""
+    """A model that is still arriving; locked by one process at a time. Everything blocks."""
 
     def __init__(self, target: Path, tag: str) -> None:
-        """Open what an earlier try left, and read it once; a new file where none did.
+        """Open and hash what an earlier try left, or create a new file.
 
         Args:
-            target: Where the whole file goes.
-            tag: Tells apart what is not the same; the file's hash.
+            target: Where the complete file goes.
+            tag: Distinguishes downloads of the same name; the file's hash.
 
         Raises:
-            ModelNotTaken: Another process is at it, or the disk refuses.
+            ModelNotTaken: Another process has the lock, or the disk fails.
         """
         self._path = target.with_name(f".{target.name}.{tag[:16]}.part")
         self._target = target
@@ -158,7 +160,7 @@ class Part:
 
     @property
     def sha256(self) -> str:
-        """Of what is there so far."""
+        """The hash of what is there so far."""
         return self._digest.hexdigest()
 
     def __enter__(self) -> Self:
@@ -168,10 +170,10 @@ class Part:
         self._file.close()
 
     def needs(self, total: int) -> None:
-        """Look whether the rest of so many bytes fits.
+        """Check that the rest of the file fits on the disk.
 
         Raises:
-            ModelNotTaken: It does not.
+            ModelNotTaken: It does not fit.
         """
         free, missing = shutil.disk_usage(self._path.parent).free, total - self.size_bytes
         if missing > free:
@@ -182,14 +184,14 @@ class Part:
             raise ModelNotTaken(message)
 
     def write(self, data: bytes) -> None:
-        """Add bytes.
+        """Append bytes.
 
         Raises:
-            ModelNotTaken: They are no GGUF's, or the disk refuses.
+            ModelNotTaken: The file is not a GGUF, or the disk fails.
         """
         with _told(self._target):
             self._file.write(data)
-            self._file.flush()  # here it can be told that the disk is full
+            self._file.flush()  # so that a full disk is reported here
         self._take(data)
         if len(self._begin) == len(MAGIC) and self._begin != MAGIC:
             self._throw_away()
@@ -197,10 +199,10 @@ class Part:
             raise ModelNotTaken(message)
 
     def restart(self) -> None:
-        """Forget what is there.
+        """Discard what is there.
 
         Raises:
-            ModelNotTaken: The disk refuses.
+            ModelNotTaken: The disk fails.
         """
         with _told(self._target):
             self._file.seek(0)
@@ -210,11 +212,10 @@ class Part:
         self.size_bytes = 0
 
     def finish(self, sha256: str) -> None:
-        """Check the whole and move it into its place.
+        """Check the complete file and move it into place.
 
         Raises:
-            ModelNotTaken: It is another file than it should be, and was thrown away; or the disk
-                refuses.
+            ModelNotTaken: The hash differs, and the part was deleted; or the disk fails.
         """
         if self._begin != MAGIC or self.sha256 != sha256:
             self._throw_away()
@@ -245,7 +246,7 @@ def _another_hash(name: str, found: str = "") -> ModelNotTaken:
 
 @contextmanager
 def _told(target: Path) -> Generator[None]:
-    """Tell in a line what the disk refuses."""
+    """Turn disk errors into a one-line `ModelNotTaken`."""
     try:
         yield
     except OSError as error:
@@ -261,11 +262,11 @@ def _megabytes(size: int) -> str:
     return f"{size / 1e6:,.0f} MB"
 
 
-# --- what a model file says of itself, without loading the model ---
+# --- what a model file says about itself, without loading the model ---
 
 
 def is_gguf(path: Path) -> bool:
-    """Whether a file begins as a GGUF does; blocks.
+    """Whether a file begins like a GGUF; blocks.
 
     Raises:
         OSError: It can't be read.
@@ -277,12 +278,12 @@ def is_gguf(path: Path) -> bool:
 def knows_tools(path: Path) -> bool | None:
     """Whether the model's chat template has a place for tools; blocks for milliseconds.
 
-    A template without one leaves the definitions out, so that the model never hears of them.
+    A template without one drops the tool definitions, so the model never sees them.
 
     Returns:
-        None when the file can't be read, or is no GGUF.
+        None if the file can't be read, or is not a GGUF.
     """
-    # A file that is empty can't be mapped: that is the ValueError.
+    # An empty file can't be mapped, which raises a ValueError.
     with suppress(OSError, ValueError), path.open("rb") as file:
         if file.read(len(MAGIC)) != MAGIC:
             return None
@@ -292,10 +293,10 @@ def knows_tools(path: Path) -> bool | None:
 
 
 def trained_tokens(path: Path) -> int | None:
-    """Return the window that a model was trained for; blocks for milliseconds.
+    """Return the context window that a model was trained with; blocks for milliseconds.
 
     Returns:
-        None when the file does not say, can't be read, or is no GGUF.
+        None if the file does not say, can't be read, or is not a GGUF.
     """
     with suppress(OSError, ValueError), path.open("rb") as file:
         head = file.read(_HEAD_BYTES)
@@ -306,10 +307,10 @@ def trained_tokens(path: Path) -> int | None:
 
 
 def _text(mapped: mmap.mmap, key: str) -> str:
-    """Return the text of a key, empty for none.
+    """Return the string of a key; empty if there is none.
 
-    Looked for by its bytes: going through the pairs would read every word of the vocabulary, a
-    tenth of a second.
+    Searches for the bytes of the key: parsing the pairs would read the whole vocabulary, which
+    takes 0.1 s.
     """
     name = _LENGTH.pack(len(key)) + key.encode() + struct.pack("<I", _TEXT_TYPE)
     at = mapped.find(name, 0, _HEADER_BYTES)

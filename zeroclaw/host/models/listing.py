@@ -1,7 +1,7 @@
-"""What a model server says that it offers: the answer to `GET /v1/models`, read.
+"""Parses a model server's answer to `GET /v1/models`.
 
-Pure. The form is OpenAI's, which Ollama, llama.cpp, LM Studio and vLLM answer with as well:
-`{"data": [{"id": "…"}, …]}`; more fields are theirs (read 2026-11).
+Pure. The format is OpenAI's, which Ollama, llama.cpp, LM Studio and vLLM use too: `{"data": [{"id":
+"…"}, …]}`; they add fields of their own (read 2026-11).
 """
 
 from collections.abc import Mapping
@@ -17,9 +17,9 @@ class Server(Value):
     """A server that answered.
 
     Attributes:
-        name: What it is likely to be, or its host and port.
-        base_url: Up to and with `/v1`.
-        models: Their names, in its own order.
+        name: The product that usually has this address, or host and port.
+        base_url: Up to and including `/v1`.
+        models: Names of its models, in the server's order.
     """
 
     name: str
@@ -27,8 +27,8 @@ class Server(Value):
     models: tuple[str, ...]
 
 
-# Where they listen unless told otherwise, by their own documentation (read 2026-11); those that
-# people run for other things as well come last.
+# Default addresses, from each product's documentation (read 2026-11). The last ports are also used
+# by other programs.
 USUAL: Mapping[str, str] = {
     "http://127.0.0.1:11434/v1": "Ollama",
     "http://127.0.0.1:1234/v1": "LM Studio",
@@ -38,9 +38,9 @@ USUAL: Mapping[str, str] = {
 
 
 def models_in(body: bytes) -> tuple[str, ...] | None:
-    """Return the names that an answer holds; None when it is no list of models.
+    """Return the model names in an answer; None if it is not a list of models.
 
-    A name that a terminal could not show as it is, is left out.
+    Names that a terminal can't show unchanged are left out.
     """
     told = parse_bytes(body)
     if not is_object(told) or not is_array(told.get("data")):

@@ -1,4 +1,4 @@
-"""Asks model servers what they offer, with short patience and without following redirects."""
+"""Asks model servers for their models, with short time-outs and without following redirects."""
 
 import asyncio
 from collections.abc import Iterable
@@ -12,17 +12,17 @@ from zeroclaw.host.models.listing import USUAL, Server, models_in
 from zeroclaw.redact import without_credentials
 
 LOOPBACK_S = 1.0
-"""For servers on this machine: a model that is being loaded does not keep them from answering."""
+"""For servers on this machine: they answer even while they load a model."""
 LIMITS = HttpLimits(connect_s=5.0, read_s=10.0)
 LARGEST_BYTES = 1_000_000
 _OK = 200
 
 
 class NoOffer(ZeroclawError):
-    """Raised when a server did not say what it offers; the text says why.
+    """Raised when a server did not list its models; the text says why.
 
     Attributes:
-        status: What it answered with, None when it did not answer.
+        status: HTTP status of its answer; None if it did not answer.
     """
 
     def __init__(self, message: str, *, status: int | None = None) -> None:
@@ -31,15 +31,15 @@ class NoOffer(ZeroclawError):
 
 
 async def offers_of(base_url: str, *, api_key: str = "", within_s: float = 10.0) -> Server:
-    """Ask one server.
+    """Ask one server for its models.
 
     Args:
-        base_url: Up to and with `/v1`.
+        base_url: Up to and including `/v1`.
         api_key: Empty for none.
         within_s: Seconds for the whole answer.
 
     Raises:
-        NoOffer: It does not answer, or not with a list of models.
+        NoOffer: It did not answer, or not with a list of models.
     """
     try:
         base_url = endpoint_url(base_url.rstrip("/"))
@@ -70,7 +70,7 @@ async def offers_of(base_url: str, *, api_key: str = "", within_s: float = 10.0)
 
 
 async def on_loopback(addresses: Iterable[str] = tuple(USUAL)) -> tuple[Server, ...]:
-    """Ask all of these at once; return those that offer a model, in the order of the addresses."""
+    """Ask all these servers at once; return those that offer a model, in the given order."""
     found: dict[str, Server] = {}
     asked = tuple(addresses)
 
