@@ -1,4 +1,4 @@
-"""The configuration: its model, what is wrong with it, what changed in it, and edits of its file."""
+"""The configuration: its model, validation, what changed, and edits of its file."""
 
 import tomllib
 
@@ -6,10 +6,10 @@ from zeroclaw.errors import ConfigError
 
 
 def table_of(text: str) -> dict[str, object]:
-    """Return what a configuration's text holds, as TOML has it.
+    """Parse a configuration's text as TOML.
 
     Raises:
-        ConfigError: It is no TOML, or nests too deep.
+        ConfigError: It is not TOML, or nested too deep.
     """
     try:
         return tomllib.loads(text)

@@ -1,7 +1,7 @@
-"""What has changed in a configuration, and which of it a running daemon takes up.
+"""What changed in a configuration, and which changes a running daemon applies.
 
-The models mark each key that is taken up as `Live`; all others, those of a channel's own kind too,
-wait for a restart. A list of tables, such as `people`, is one key.
+The models mark each key that a reload applies as `Live`. All other keys, including those of a
+channel's own kind, take effect after a restart. A list of tables, such as `people`, is one key.
 """
 
 from collections.abc import Iterator
@@ -24,11 +24,11 @@ def _live_keys(model: type[BaseModel], path: str) -> Iterator[str]:
 
 
 LIVE = frozenset((*_live_keys(Config, ""), *_live_keys(ChannelSettings, "channels.*.")))
-"""What a running daemon takes up; `*` stands for the name of a channel."""
+"""The keys that a reload applies; `*` stands for a channel's name."""
 
 
 def is_live(key: str) -> bool:
-    """Whether a running daemon takes up a change of this key, as `changed_keys` names it."""
+    """Whether a reload applies a change of this key, given as `changed_keys` returns it."""
     parts = key.split(".")
     if parts[0] == "channels" and len(parts) > 1:
         parts[1] = "*"
@@ -38,7 +38,7 @@ def is_live(key: str) -> bool:
 def changed_keys(before: Config, after: Config) -> tuple[str, ...]:
     """Return the keys that differ, in the order of the models.
 
-    A channel that came or went is one key, such as `channels.mail`.
+    An added or removed channel is one key, such as `channels.mail`.
     """
     old, new = dict(_values(before)), dict(_values(after))
     moved = set(before.channels) ^ set(after.channels)
@@ -48,9 +48,9 @@ def changed_keys(before: Config, after: Config) -> tuple[str, ...]:
 
 
 def merge_live(running: Config, fresh: Config) -> Config:
-    """Return what runs, with the live keys of another configuration.
+    """Return the running configuration with the live keys of a new one.
 
-    A channel that only one of them has stays as it runs.
+    A channel that only one of them has is neither added nor removed.
     """
     merged = _merged(running, fresh, "")
     channels = {
@@ -73,7 +73,7 @@ def _merged(running: Model, fresh: Model, path: str) -> Model:
 
 
 def _values(config: Config) -> Iterator[tuple[str, object]]:
-    """Yield every key with its value; tables that are a key's value are not gone into."""
+    """Yield every key with its value, without descending into tables that are a key's value."""
     yield from _of(config, "")
     for name, settings in config.channels.items():
         yield f"channels.{name}", None

@@ -1,8 +1,8 @@
-"""Reads and edits one key of a configuration's text; comments and order stay.
+"""Reads and edits one key of a configuration's text; keeps comments and order.
 
-Whatever tomlkit does to the text, what comes out is read again and has to be the old table with
-this one key changed. A new key goes below the last one of its table: behind it may come blank lines
-and comments that are about the next table, and those stay with that one.
+tomlkit makes the edit. The result is parsed again and must equal the old table with this one key
+changed. A new key goes below the last key of its table, because blank lines and comments after that
+may belong to the next table and must stay with it.
 """
 
 import re
@@ -22,10 +22,10 @@ _ENTRY = re.compile(r"\[(\d+)\](?=[.\[]|$)")
 
 
 def keys_of(dotted: str) -> Keys:
-    """Split a key path as TOML does, so that a part may stand in quotes; an entry is `.0` or `[0]`.
+    """Split a key path as TOML does, so parts may be quoted; a list entry is `.0` or `[0]`.
 
     Raises:
-        ConfigError: It is none.
+        ConfigError: It is not a key path.
     """
     found: list[str] = []
     plain = _ENTRY.sub(r".\1", dotted)
@@ -43,22 +43,22 @@ def keys_of(dotted: str) -> Keys:
 
 
 def value_of(text: str) -> object:
-    """Read a value as TOML; what is no TOML is a text."""
+    """Parse a value as TOML; text that is not TOML is a string."""
     try:
         table = tomllib.loads(f"value = {text}")
     except tomllib.TOMLDecodeError:
         return text
-    # More keys: a line break in the value made another line of TOML.
+    # More keys mean that a line break in the value started another line of TOML.
     return table["value"] if list(table) == ["value"] else text
 
 
 def get(config: Config, own: Mapping[str, BaseModel], dotted: str) -> object:
-    """Return the value that holds, which is the default where the file says nothing.
+    """Return the effective value of a key, which is the default if the file does not set it.
 
     Args:
-        config: The whole.
-        own: The settings of each channel's kind, by the channel's name.
-        dotted: A key path; a number counts in a list, from 0.
+        config: The whole configuration.
+        own: The settings of each channel's kind, by channel name.
+        dotted: A key path; a number is an index into a list, from 0.
 
     Raises:
         ConfigError: There is no such key, or it has no value.
@@ -78,7 +78,7 @@ def get(config: Config, own: Mapping[str, BaseModel], dotted: str) -> object:
 
 
 def as_toml(value: object) -> str:
-    """Return a value as a person reads it: a text bare, a table as lines, all else as TOML."""
+    """Return a value for people: a string without quotes, a table as lines, all else as TOML."""
     import tomli_w
 
     if isinstance(value, str):
@@ -87,7 +87,7 @@ def as_toml(value: object) -> str:
 
 
 def on_one_line(value: object) -> str:
-    """Return a value as TOML without a line break, tables too."""
+    """Return any value, tables too, as TOML without line breaks."""
     import tomlkit
 
     if is_array(value):
@@ -102,12 +102,13 @@ def set_key(text: str, dotted: str, given: str) -> str:
     """Return the text with one key set.
 
     Args:
-        text: The whole TOML; empty for none yet.
-        dotted: A key path; a number counts in a list, from 0.
+        text: The whole TOML; empty if there is none yet.
+        dotted: A key path; a number is an index into a list, from 0.
         given: The value as typed.
 
     Raises:
-        ConfigError: The text is no TOML, or the key path leads through something that is no table.
+        ConfigError: The text is not TOML, or the key path leads through a value that is not a
+            table.
     """
     import tomlkit
 
@@ -130,14 +131,14 @@ def set_key(text: str, dotted: str, given: str) -> str:
 
 
 def unset_key(text: str, dotted: str) -> str:
-    """Return the text without one key, or one table; what holds then is the default.
+    """Return the text without one key or table, so that its default applies.
 
     Args:
         text: The whole TOML.
-        dotted: A key path; a number counts in a list, from 0.
+        dotted: A key path; a number is an index into a list, from 0.
 
     Raises:
-        ConfigError: The text is no TOML, or says nothing of this key.
+        ConfigError: The text is not TOML, or does not set this key.
     """
     wanted = table_of(text)
     keys = _last_of_its_list(wanted, keys_of(dotted))
@@ -148,7 +149,7 @@ def unset_key(text: str, dotted: str) -> str:
 
 
 def _last_of_its_list(table: object, keys: Keys) -> Keys:
-    """Return the key of the list where the last of its tables is meant."""
+    """Return the list's own key if the path names the only table left in the list."""
     match _at(table, keys[:-1]):
         case [dict()] if keys[-1] == "0":
             return keys[:-1]
@@ -159,7 +160,7 @@ def _last_of_its_list(table: object, keys: Keys) -> Keys:
 def _edited(
     text: str, edit: Callable[[object], object], wanted: Mapping[str, object], dotted: str
 ) -> str:
-    """Return the text after an edit of the library's tables that comes to what is wanted."""
+    """Return the text after an edit through tomlkit; the result must parse to `wanted`."""
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
 
@@ -177,7 +178,7 @@ def _edited(
 
 
 def _comes_to(text: str, wanted: Mapping[str, object]) -> bool:
-    """Tell whether a text says what is wanted, and nothing else."""
+    """Whether a text parses to exactly the wanted table."""
     try:
         return _pruned(tomllib.loads(text)) == _pruned(wanted)
     except tomllib.TOMLDecodeError:
@@ -185,12 +186,12 @@ def _comes_to(text: str, wanted: Mapping[str, object]) -> bool:
 
 
 def _pruned(table: Mapping[str, object]) -> dict[str, object]:
-    """Leave out a table without keys at the top: whether it has a line of its own is style."""
+    """Drop empty top-level tables: whether one has a header line is style."""
     return {key: one for key, one in table.items() if one != {}}
 
 
 def _take(document: object, keys: Keys) -> bool:
-    """Take a key out of tables, plain or the library's; return whether it was there."""
+    """Delete a key from tables, plain or tomlkit's; return whether it was there."""
     place, last = _at(document, keys[:-1]), keys[-1]
     if is_object(place) and last in place:
         del place[last]
@@ -222,12 +223,13 @@ def _toml_of(given: str, value: object) -> str:
 def _put(
     place: object, keys: Keys, value: object, dotted: str, new_table: Callable[[bool], object]
 ) -> None:
-    """Set a key in tables, plain or the library's; `new_table` makes one that is missing.
+    """Set a key in tables, plain or tomlkit's; `new_table` creates a missing one.
 
-    It is told whether that one only holds tables, for then it needs no line of its own.
+    `new_table` receives whether the new table will only contain tables; it then needs no header
+    line.
 
     Raises:
-        ConfigError: The key path leads through something that is no table.
+        ConfigError: The key path leads through a value that is not a table.
     """
     for number, key in enumerate(keys[:-1], start=1):
         inside = _inside(place, key)
@@ -255,17 +257,16 @@ def _unknown(dotted: str, key: str) -> str:
 
 
 def _without_none(value: object) -> object:
-    """Leave out what is not set; TOML has no word for it."""
+    """Drop unset values; TOML has no null."""
     if is_object(value):
         return {key: _without_none(one) for key, one in value.items() if one is not None}
     return [*map(_without_none, value)] if is_array(value) else value
 
 
 def with_line(text: str, table: tuple[str, ...], line: str) -> str | None:
-    """Return the text with one more line in a table, None where the text has no such table.
+    """Return the text with one more line in a table, None if the text has no such table.
 
-    It looks at lines alone, so the caller reads the result again, and takes another way if it is
-    not what was meant.
+    This looks at lines only. The caller parses the result and falls back if it is not as intended.
 
     Args:
         text: The whole TOML.
@@ -293,14 +294,14 @@ def _says_something(line: str) -> bool:
 
 
 def _above_comment(lines: list[str], end: int) -> int:
-    """Return where the comment begins that stands right above a line, if there is such a line."""
+    """Return where the comment directly above line `end` begins; `end` itself if there is none."""
     while 0 < end < len(lines) and lines[end - 1].lstrip().startswith("#"):
         end -= 1
     return end
 
 
 def _opened_by(line: str) -> tuple[str, ...]:
-    """Return the key path of the table that a line opens, as if it stood alone; empty for none."""
+    """Return the key path of the table that a line opens, parsed on its own; empty for none."""
     if not line.lstrip().startswith("["):
         return ()
     try:
@@ -311,5 +312,5 @@ def _opened_by(line: str) -> tuple[str, ...]:
     while is_object(found) and found:
         ((key, found),) = found.items()
         path.append(key)
-    # A list of tables has one that says nothing.
+    # The header of a list of tables parses to a list with one empty table.
     return (*path, "") if isinstance(found, list) else tuple(path)

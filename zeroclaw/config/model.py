@@ -1,6 +1,6 @@
 """The keys of the configuration, table by table: types, bounds and defaults, frozen.
 
-What belongs to one channel has a model of its own, which the channel's manifest names.
+Each kind of channel has a settings model of its own, which its manifest names.
 """
 
 import re
@@ -18,14 +18,14 @@ T = TypeVar("T")
 
 LIVE_MARK = "taken up by a reload"
 Live = Annotated[T, LIVE_MARK]
-"""A key that rooms ask for each time they need it: policy, people, limits. What is not marked is
-opened once, as the daemon starts: places, sockets, the model, channels and tools."""
+"""A key that a reload applies: rooms read it each time they need it (policy, people, limits).
+Unmarked keys are read once, at start: places, sockets, the model, channels and tools."""
 
-# What policies call people by, see `gate/policy.py`: on a channel named `role`, whoever calls
-# themselves `operator` there would be written `role:operator`.
+# Prefixes of principals in policies, see `gate/policy.py`: on a channel named `role`, a sender with
+# the id `operator` would read `role:operator`.
 _TAKEN = frozenset({"anyone", "channel", "person", "role"})
 _CONSOLE = "console"
-"""The operator's own page: its path on the local listener, and the channel of what is done there."""
+"""The operator's web page: its path on the local listener, and the channel of its actions."""
 
 
 def _free(name: str) -> str:
@@ -51,23 +51,24 @@ Name = Annotated[str, Field(pattern=NAME_PATTERN)]
 ChannelName = Annotated[Name, AfterValidator(_free)]
 
 _PLACE = re.compile(r"[^:\s]+:[^:/\s]+(/[^:/\s]+)?")
-# A name whose last part is a number would be read as an address.
+# A name whose last label is a number would be parsed as an address.
 _HOST = re.compile(r"([A-Za-z0-9_-]{1,63}\.)*(?![0-9]+\.?$)[A-Za-z0-9_-]{1,63}\.?")
 
 
 class Settings(BaseModel):
-    """A table of the configuration: frozen, and unknown keys are faults."""
+    """A table of the configuration: frozen; unknown keys are faults."""
 
-    # Built with the whole, not one by one: a third of what this module takes at every start. So a
-    # default that is a table is constructed of its own defaults, which a validator would be built for.
+    # Validators are built once, for the whole configuration, not for each table: that saves a third
+    # of this module's start time. So defaults that are tables use `model_construct`, which needs no
+    # validator.
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 def endpoint_url(url: str) -> str:
-    """Take the address of an endpoint, empty for none.
+    """Check the URL of an endpoint, empty for none.
 
     Raises:
-        ValueError: No request can be sent there; the text does not repeat it, it may hold a secret.
+        ValueError: It is not usable. The text does not quote the URL, which may contain a secret.
     """
     try:
         parts = urlsplit(url)
@@ -112,14 +113,14 @@ class ProviderSettings(Settings):
             message = "a `base_url` needs the key `model`"
             raise ValueError(message)
         if self.kind == "auto" and self.api_key is not None and not self.base_url:
-            # Else it would be sent to whoever is found.
+            # Otherwise the key would be sent to whichever endpoint is found.
             message = "an `api_key` needs the key `base_url`, which says whose it is"
             raise ValueError(message)
         return self
 
 
 class RuntimeSettings(Settings):
-    """`[runtime]`: bounds of a turn and of the daemon."""
+    """`[runtime]`: limits of a turn and of the daemon."""
 
     max_iterations: Live[int] = Field(default=50, ge=1)
     max_repeats: Live[int] = Field(default=8, ge=0, le=60)
@@ -146,7 +147,7 @@ def _place(chat: str) -> str:
 
 
 class ApprovalSettings(Settings):
-    """`[approvals]`: how a person is asked."""
+    """`[approvals]`: how people are asked for approval."""
 
     timeout_s: Live[float] = Field(default=900.0, gt=0)
     remind_share: Live[float] = Field(default=0.2, ge=0, lt=1)
@@ -157,7 +158,7 @@ class ApprovalSettings(Settings):
 
 
 class CompactionSettings(Settings):
-    """`[compaction]`: what becomes of the older part of a conversation that outgrows the model."""
+    """`[compaction]`: how older parts of a conversation that outgrows the model are summarised."""
 
     enabled: Live[bool] = True
     threshold: Live[float] = Field(default=0.7, gt=0, lt=1)
@@ -176,7 +177,7 @@ class CompactionSettings(Settings):
 
 
 class ContextSettings(Settings):
-    """`[context]`: the files of the operator and of a workspace that go along with each request."""
+    """`[context]`: the operator's and the workspace's files that are sent with each request."""
 
     directory: str = ""
     file_tokens: int = Field(default=2_000, ge=0, le=100_000)
@@ -185,12 +186,12 @@ class ContextSettings(Settings):
 class ReceiptSettings(Settings):
     """`[receipts]`: how long a receipt can be verified."""
 
-    # Not live: each process makes one key, and keeps or forgets the older ones as it begins.
+    # Not live: each process creates a key at start, and then keeps or deletes the older ones.
     keep_days: int = Field(default=30, ge=0)
 
 
 class RetentionSettings(Settings):
-    """`[retention]`: how long things are kept; 0 days is for ever, 0 MB is no bound."""
+    """`[retention]`: how long data is kept; 0 days means for ever, 0 MB means no limit."""
 
     messages_days: Live[int] = Field(default=90, ge=0)
     approvals_days: Live[int] = Field(default=30, ge=0)
@@ -200,7 +201,7 @@ class RetentionSettings(Settings):
 
 
 class LimitsSettings(Settings):
-    """`[limits]`: how much people may write, operators apart; 0 is no limit."""
+    """`[limits]`: how much people may write, except operators; 0 means no limit."""
 
     person_per_minute: Live[int] = Field(default=20, ge=0, le=6_000)
     person_burst: Live[int] = Field(default=30, ge=1, le=10_000)
@@ -210,7 +211,7 @@ class LimitsSettings(Settings):
 
 
 class RateSettings(Settings):
-    """`rate` of a channel: what it says stands in place of `[limits]`, the rest stays."""
+    """`rate` of a channel: overrides single keys of `[limits]`."""
 
     person_per_minute: Live[int | None] = Field(default=None, ge=0, le=6_000)
     person_burst: Live[int | None] = Field(default=None, ge=1, le=10_000)
@@ -220,7 +221,7 @@ class RateSettings(Settings):
 
 
 class PriceSettings(Settings):
-    """One model of `[budget.prices]`: US dollars for a million tokens."""
+    """One model of `[budget.prices]`: US dollars per million tokens."""
 
     input: float = Field(ge=0)
     output: float = Field(ge=0)
@@ -228,7 +229,7 @@ class PriceSettings(Settings):
 
 
 class BudgetSettings(Settings):
-    """`[budget]`: tokens and money that may be used, by everybody; 0 is no limit."""
+    """`[budget]`: how many tokens and how much money everyone may use; 0 means no limit."""
 
     turn_tokens: Live[int] = Field(default=1_000_000, ge=0)
     conversation_tokens: Live[int] = Field(default=0, ge=0)
@@ -242,14 +243,14 @@ class BudgetSettings(Settings):
 
 
 class ListenerSettings(Settings):
-    """`[listener]`: the local listener; it never leaves this machine."""
+    """`[listener]`: the local listener; reachable only from this machine."""
 
     host: Literal["127.0.0.1", "::1", "localhost"] = "127.0.0.1"
     port: int = Field(default=8420, ge=0, le=65535)
 
 
 def _own_address(host: str) -> str:
-    """Take an address to listen on."""
+    """Check an address to listen on."""
     try:
         ip_address(host)
     except ValueError:
@@ -259,7 +260,7 @@ def _own_address(host: str) -> str:
 
 
 class PublicSettings(Settings):
-    """`[public]`: the public listener, for channels that their platform calls; else there is none."""
+    """`[public]`: the public listener; exists only for channels that their platform calls."""
 
     host: Annotated[str, AfterValidator(_own_address)] = "127.0.0.1"
     port: int = Field(default=8443, ge=0, le=65535)
@@ -275,9 +276,9 @@ class PublicSettings(Settings):
 
 
 class AttachmentSettings(Settings):
-    """`[attachments]`: files that come with messages; fetched before their turn starts."""
+    """`[attachments]`: files that come with messages, fetched before their turn starts."""
 
-    # Not live: what is fetched is under way with the bounds that it began with.
+    # Not live: a fetch in progress keeps the limits it began with.
     max_bytes: int = Field(default=10_000_000, ge=1_000, le=16_777_216)
     max_per_message: int = Field(default=10, ge=0, le=100)
     max_message_bytes: int = Field(default=20_000_000, ge=1_000)
@@ -288,7 +289,7 @@ class AttachmentSettings(Settings):
 
 
 class FilesSettings(Settings):
-    """`[tools.files]`: reading and writing in the workspace, and sending from it."""
+    """`[tools.files]`: reading and writing in the workspace, and sending files from it."""
 
     enabled: bool = True
     max_read_bytes: int = Field(default=1_000_000, ge=1_000)
@@ -308,7 +309,7 @@ class ShellSettings(Settings):
 
 
 def _host(entry: str) -> str:
-    """Take an address, a network or a host's name, as `tools.fetch.allow` holds them."""
+    """Check an address, a network or a host name of `tools.fetch.allow`."""
     try:
         ip_network(entry, strict=False)
     except ValueError:
@@ -319,7 +320,7 @@ def _host(entry: str) -> str:
 
 
 class FetchSettings(Settings):
-    """`[tools.fetch]`: reading pages of the public internet."""
+    """`[tools.fetch]`: reading pages on the public internet."""
 
     enabled: bool = True
     max_bytes: int = Field(default=2_000_000, ge=1_000, le=100_000_000)
@@ -331,7 +332,7 @@ class FetchSettings(Settings):
 
 
 class NotesSettings(Settings):
-    """`[tools.notes]`: short texts that are remembered for a person or a group."""
+    """`[tools.notes]`: short texts remembered for a person or a group."""
 
     enabled: bool = True
     max_notes: int = Field(default=200, ge=1, le=10_000)
@@ -348,13 +349,13 @@ class AttachmentToolSettings(Settings):
 
 
 class ResultsSettings(Settings):
-    """`[tools.results]`: reading on in a result that was cut."""
+    """`[tools.results]`: reading the rest of a result that was cut off."""
 
     enabled: bool = True
 
 
 class ToolsSettings(Settings):
-    """`[tools]`: what the model may ask for, before any policy."""
+    """`[tools]`: which tools the model is offered, before any policy."""
 
     attachments: AttachmentToolSettings = AttachmentToolSettings.model_construct()
     fetch: FetchSettings = FetchSettings.model_construct()
@@ -365,7 +366,7 @@ class ToolsSettings(Settings):
 
 
 class PersonSettings(Settings):
-    """`[[people]]`: one person, known on several channels."""
+    """`[[people]]`: one person with their ids on several channels."""
 
     name: Annotated[Name, AfterValidator(_no_operator)]
     ids: tuple[Annotated[str, Field(pattern=ID_PATTERN)], ...] = ()
@@ -374,7 +375,7 @@ class PersonSettings(Settings):
 
 
 def _apart(people: tuple[PersonSettings, ...]) -> tuple[PersonSettings, ...]:
-    """Refuse people who could be taken for each other, and get each other's roles."""
+    """Reject people who share a name or an id, since one would get the other's roles."""
     names = Counter(person.name for person in people)
     twice = [f"`{name}` is named twice" for name, count in names.items() if count > 1]
     ids = Counter(identity for person in people for identity in set(person.ids))
@@ -386,18 +387,18 @@ def _apart(people: tuple[PersonSettings, ...]) -> tuple[PersonSettings, ...]:
 
 
 class PolicySettings(Settings):
-    """`[policy]`: statements beside those of `autonomy`; the gate reads them."""
+    """`[policy]`: statements in addition to those of `autonomy`; the gate parses them."""
 
     ask_when_untrusted: Live[bool] = True
     statement: Live[tuple[dict[str, object], ...]] = ()
 
 
 WhileBusy = Literal["queue", "collect", "steer", "interrupt"]
-"""What becomes of messages that come while an answer is being written."""
+"""What happens to messages that arrive while an answer is being written."""
 
 
 class ChannelSettings(Settings):
-    """The keys that every `[channels.<name>]` has; the rest is the kind's own."""
+    """The keys common to every `[channels.<name>]`; the others belong to its kind."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
@@ -406,7 +407,7 @@ class ChannelSettings(Settings):
     allowed_users: Live[tuple[str, ...]] = ()
     pairing: Live[Literal["closed", "code"]] = "closed"
     pairing_s: Live[float] = Field(default=3600.0, gt=0, le=86_400)
-    # Not live: whose conversation is whose would change in the middle of it.
+    # Not live: a change would reassign conversations while they run.
     scope: Literal["chat", "person"] = "chat"
     while_busy: Live[WhileBusy] = "queue"
     collect_s: Live[float] = Field(default=2.0, ge=0, le=60)
@@ -452,9 +453,9 @@ class Config(Settings):
 
 
 class CurrentConfig(Protocol):
-    """The configuration in force, which a reload replaces: rooms hold this, and ask each time."""
+    """The configuration in force; a reload replaces it, so rooms keep this and ask each time."""
 
     @property
     def config(self) -> Config:
-        """What holds now."""
+        """The current configuration."""
         ...

@@ -1,4 +1,4 @@
-"""Where a secret stands, as settings say it; `host/references.py` fetches what stands there."""
+"""Secret references in settings; `host/references.py` resolves them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,22 +7,22 @@ from typing import ClassVar
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecretReference:
-    """Where a secret stands, exactly one of the three; a field of a channel's settings model.
+    """The source of a secret, exactly one of the three; a field of a channel's settings model.
 
     `token: SecretReference` takes `token = { env = "BOT_TOKEN" }` in `[channels.<name>]`. The
-    daemon fetches the value before anything runs, keeps it out of all that people and models see,
-    and hands it over in `ChannelContext.secrets`.
+    daemon resolves the value before anything runs, keeps it out of everything that people and
+    models see, and passes it in `ChannelContext.secrets`.
 
     Attributes:
         env: The name of an environment variable.
-        file: The path of a file that holds the secret alone and is readable by its owner alone.
-        keyring: `service/name`, of the desktop's keyring.
+        file: The path of a file that contains only the secret and is readable only by its owner.
+        keyring: `service/name` in the desktop's keyring.
 
     Raises:
-        ValueError: None is given, or more than one.
+        ValueError: None of them is given, or more than one.
     """
 
-    # For pydantic, which validates a dataclass as it stands and isn't loaded by the front door.
+    # For pydantic, which validates plain dataclasses; the front door must not import pydantic.
     __pydantic_config__: ClassVar[Mapping[str, str]] = {"extra": "forbid"}
 
     env: str | None = None
@@ -30,13 +30,13 @@ class SecretReference:
     keyring: str | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what leaves open where to look."""
+        """Check that exactly one source is given."""
         if sum(value is not None for value in (self.env, self.file, self.keyring)) != 1:
             message = 'give exactly one of {env="…"}, {file="…"}, {keyring="…"}'
             raise ValueError(message)
 
     def __str__(self) -> str:
-        """Return it as the configuration writes it, `{env="BOT_TOKEN"}`."""
+        """Return it in the configuration's syntax, `{env="BOT_TOKEN"}`."""
         kinds = {"env": self.env, "file": self.file, "keyring": self.keyring}
         kind, place = next((one, where) for one, where in kinds.items() if where is not None)
         return f'{{{kind}="{place}"}}'

@@ -1,6 +1,6 @@
-"""Reads a configuration: one TOML text in, frozen models out, every fault at once.
+"""Reads a configuration: TOML text in, frozen models out, all faults reported together.
 
-It takes text and mappings only; files, the environment and secrets are `host/references.py`'s.
+Takes text and mappings only; `host/references.py` handles files, the environment and secrets.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,19 +22,19 @@ _SENTENCES = {
     # The one dataclass of the settings is `SecretReference`.
     "dataclass_type": 'say where it stands, {env="…"}, {file="…"} or {keyring="…"}, never what it is',
 }
-"""What is said in place of pydantic's words for Python's types, by the type of its error."""
+"""Replaces pydantic's messages that name Python types, by error type."""
 _FORMS = {
     NAME_PATTERN: "a name begins with one of a-z, and goes on with up to 31 of a-z, 0-9, `_` and `-`",
     ID_PATTERN: "an id is <channel>:<sender id>, such as `telegram:7`",
 }
-"""What is said in place of a regular expression."""
+"""Replaces messages that quote a regular expression."""
 
 
 def parse(text: str) -> Config:
-    """Read a configuration.
+    """Parse and validate a configuration.
 
     Raises:
-        ConfigError: With every fault, each with its key path and what is allowed.
+        ConfigError: Lists every fault with its key path and what is allowed.
     """
     table = table_of(text)
     try:
@@ -44,12 +44,12 @@ def parse(text: str) -> Config:
 
 
 def config_of(table: Mapping[str, object]) -> Config:
-    """Validate a file's table; naming one channel leaves the default ones where they are.
+    """Validate a file's table; configuring one channel keeps the default ones.
 
-    A channel of the same kind under another name stands in place of a default one.
+    A channel replaces a default channel of the same kind, even under another name.
 
     Raises:
-        ValidationError: With every fault.
+        ValidationError: Lists every fault.
     """
     config = Config.model_validate(table)
     kinds = {config.kind_of(name) for name in config.channels}
@@ -67,11 +67,11 @@ def channel_settings(
     """Validate each channel's own keys against its kind's model.
 
     Args:
-        config: As parsed.
+        config: The parsed configuration.
         models: The model of each installed kind.
 
     Returns:
-        The settings by channel name, and the faults of those that have none.
+        The settings by channel name, and the faults of the channels left out.
     """
     found: dict[str, BaseModel] = {}
     faults: list[str] = []
@@ -92,12 +92,12 @@ def channel_settings(
 def faults_of(
     error: ValidationError, *models: type[BaseModel], prefix: str = ""
 ) -> tuple[str, ...]:
-    """Say each fault of a validation in one line: key path, what is wrong, what is allowed.
+    """Return one line per validation fault: key path, what is wrong, what is allowed.
 
     Args:
-        error: What the validation raised.
-        models: Whose keys the table may have.
-        prefix: Of each key path.
+        error: The validation's error.
+        models: The models whose keys the table may have.
+        prefix: Put before each key path.
     """
     return tuple(
         f"{_key_path(fault['loc'], prefix)}: {_sentence(fault, models)}"
@@ -106,7 +106,7 @@ def faults_of(
 
 
 def _key_path(places: tuple[int | str, ...], prefix: str) -> str:
-    # pydantic says `[key]` after a key that is itself the fault, and nothing of a whole table
+    # pydantic appends `[key]` if the key itself is at fault; a fault of the whole table has no path
     path = "".join(
         f"[{place}]" if isinstance(place, int) else f".{place}"
         for place in places
@@ -128,7 +128,7 @@ def _sentence(fault: ErrorDetails, models: tuple[type[BaseModel], ...]) -> str:
 
 
 def _model_at(model: type[BaseModel], places: Sequence[int | str]) -> type[BaseModel]:
-    """Return the model of a table within another's; names and numbers of entries lead no deeper."""
+    """Return the model of a nested table; table names and list indexes in the path are skipped."""
     for place in places:
         if field := model.model_fields.get(str(place)):
             model = next(_models_in(field.annotation), model)

@@ -1,1 +1,1 @@
-"""What a conversation has on record: its inbox, the files that came, and the rows of its turns."""
+"""What a conversation stores: its inbox, the attached files, and the rows of its turns."""

@@ -1,7 +1,7 @@
-"""The row of a file that came with a message, or should have.
+"""The row of an attached file, whether it could be fetched or not.
 
-It stands between a conversation and a blob, written in the commit of the bytes: without it a blob
-could be read by a model that knows its digest, from any conversation.
+The row links a conversation to a blob and is written in the same commit as the bytes. Without it, a
+model that knows a blob's digest could read it from any conversation.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -19,21 +19,22 @@ _DIGITS = 8
 
 
 class Attached(Value):
-    """What became of a file, once that is known.
+    """The outcome of fetching a file.
 
     Attributes:
-        number: What people and the model call it; counts from 1 in each conversation.
+        number: The number by which people and the model refer to it; counts from 1 per
+            conversation.
         item: The message that it came with.
-        place: Its place among that message's files, from 0.
-        principal: Who sent it.
-        attachment: As the message told of it; untrusted.
+        place: Its index among that message's files, from 0.
+        principal: The sender.
+        attachment: As the message described it; untrusted.
         at: When it was fetched, or given up.
-        label: What it is by its bytes, such as `PDF`; empty for one that did not come.
-        digest: Of its blob, empty for one that did not come.
-        size_bytes: As it came.
-        failed: Why it did not come, empty for one that did.
-        media_type: By which a model may be sent it; empty for one that none takes, or is too large
-            to be unfolded.
+        label: Its type by its bytes, such as `PDF`; empty if it was not fetched.
+        digest: The blob's digest, empty if it was not fetched.
+        size_bytes: Its size as received.
+        failed: Why it was not fetched, empty if it was.
+        media_type: The media type for sending it to a model; empty if no model takes it, or if it
+            is too large when decompressed.
     """
 
     number: int
@@ -62,7 +63,7 @@ ATTACHMENTS = Table(
 
 
 def attached_put(conversation: ConversationId, attached: Attached) -> Put:
-    """Return the write that records what became of a file, once."""
+    """Return the write that records the outcome of a file; it can be recorded only once."""
     return ATTACHMENTS.put(
         attached_key(conversation, attached.number),
         attached,
@@ -74,7 +75,7 @@ def attached_put(conversation: ConversationId, attached: Attached) -> Put:
 
 
 def attached_key(conversation: ConversationId, number: int) -> str:
-    """Return the key of a file's row; keys of a conversation sort as numbers do."""
+    """Return the key of a file's row; within a conversation, keys sort by number."""
     return f"{conversation}/{number:0{_DIGITS}d}"
 
 
@@ -93,14 +94,14 @@ def with_files(
     reader: str = "",
     takes: Collection[FileKind] = (),
 ) -> str:
-    """Return a message with the list of its files behind it.
+    """Return a message's text with the list of its files below it.
 
     Args:
         text: What the person wrote, empty for nothing.
-        files: What became of each, in their order; without any the text is all.
-        not_taken: How many more came that were too many.
-        reader: The tool that reads them, empty when there is none.
-        takes: What the model takes beside text.
+        files: The outcome of each file, in order; without files, the text is returned as it is.
+        not_taken: How many more files were dropped because there were too many.
+        reader: The tool that reads files, empty if there is none.
+        takes: What the model accepts besides text.
     """
     if not files and not not_taken:
         return text
@@ -118,7 +119,7 @@ def with_files(
 
 
 def parts(files: Iterable[Attached]) -> tuple[FilePart, ...]:
-    """Return the files that a model may be sent, as a message holds them."""
+    """Return the files that a model may be sent, as parts of a message."""
     return tuple(
         FilePart(
             digest=one.digest,
@@ -133,30 +134,30 @@ def parts(files: Iterable[Attached]) -> tuple[FilePart, ...]:
 
 
 def is_unheard(file: Attached, takes: Collection[FileKind] = ()) -> bool:
-    """Whether a file is to be listened to, for which there is nothing here, and no model that does.
+    """Whether a file is audio or video that neither a tool nor the model can listen to.
 
-    What did not come, or is of no kind that is known, is what its platform calls it.
+    A file that was not fetched, or whose type is unknown, counts as what its platform says it is.
     """
     claimed = file.attachment.media_type
     if file.media_type and file_kind(file.media_type) in takes:
         return False
     if is_heard(file.label):
-        return not claimed.startswith("image/")  # some pictures come in a box for videos
+        return not claimed.startswith("image/")  # some pictures use a video container
     return file.label in ("", UNKNOWN.label) and claimed.startswith(_LISTENED_TO)
 
 
 def file_name(name: str) -> str:
-    """Return what a sender called a file, quoted and on one line; `file` for nothing."""
+    """Return the sender's name of a file, quoted and on one line; `file` if it has none."""
     return quoted(" ".join(name.split()) or "file", limit_chars=NAME_CHARS)
 
 
 def in_words(file: Attached) -> str:
-    """Return a file as the reader of an export is told of it."""
+    """Return the line about a file for an export."""
     return f"{file.number}. {_line(file, 'did not come')}"
 
 
 def sent_in_words(name: str, size_bytes: int, caption: str) -> str:
-    """Return a file of the bot's as the reader of an export is told of it."""
+    """Return the line about a file that the bot sent, for an export."""
     said = f": {caption}" if caption else ""
     return f"{file_name(name)}, {counted(size_bytes, 'byte')}{said}"
 
@@ -164,7 +165,7 @@ def sent_in_words(name: str, size_bytes: int, caption: str) -> str:
 def _line(file: Attached, missed: str, unheard: str = "") -> str:
     name = file_name(file.attachment.name)
     if file.failed:
-        # In backticks, because a platform may say anything.
+        # Quoted, because a platform's text may contain anything.
         why = quoted(file.failed, limit_chars=WHY_CHARS).strip("`")
         return f"{name}: {missed}: {why}"
     size = counted(file.size_bytes, "byte")

@@ -1,12 +1,12 @@
-"""Fetches the files that came with messages, before their turn starts.
+"""Fetches the files attached to messages, before their turn starts.
 
-    item ──► size said ──► fetch, again while it may help ──► size found ──► FETCHED: blob and row
+    item ──► claimed size ──► fetch, with retries ──► actual size ──► FETCHED: blob and row
 
-What became of each file is committed once, by itself, so that a kill at any instant repeats at most
-one fetch, and a file that is on record is never asked for again. One that did not come is on record
-too: the turn starts without it, and the model is told why. Only the conversation whose file it is
-waits. A stop ends that wait, and so does the end of the daemon, or of the message: what its writer
-has withdrawn meanwhile, or wished to be forgotten, is not kept.
+The outcome of each file is committed once, on its own, so that a kill at any instant repeats at
+most one fetch, and a recorded file is never fetched again. A failure is recorded too: the turn
+starts without the file, and the model is told why. Only the file's own conversation waits. The wait
+ends early on a stop, when the daemon shuts down, and when the message is withdrawn or erased; its
+file is then not stored.
 """
 
 import asyncio
@@ -54,22 +54,22 @@ from zeroclaw.value import Struct, Value, replace
 
 TRIES = 5
 AGAIN = BackOff(first_s=1.0, longest_s=60.0)
-"""Before the second try; each wait is twice the one before, or what the platform asks for."""
+"""The wait before the second try; it doubles with each try, or is what the platform asks for."""
 
 
 Unheard = Literal["nothing", "some", "all"]
 
 
 class Told(Value):
-    """What the model reads of messages.
+    """What the model reads of the messages.
 
     Attributes:
-        texts: One of each message, in their order.
-        unheard: How much of it is for ears, which only a transcriber has; without words or anything else
-            it is all.
-        own: What their writer wrote in each themselves.
-        untrusted: Where untrusted text in them came from.
-        files: Of theirs, those that a model may be sent.
+        texts: One text per message, in order.
+        unheard: How much of the messages needs a transcriber; `all` if they have no words or other
+            files.
+        own: The part of each message that its sender wrote themselves.
+        untrusted: The sources of untrusted text in them.
+        files: The attached files that a model may be sent.
     """
 
     texts: tuple[str, ...]
@@ -80,7 +80,7 @@ class Told(Value):
 
 
 class Missed(Value):
-    """A file that does not come; `why` completes a sentence."""
+    """A file that could not be fetched; `why` completes a sentence."""
 
     why: str
 
@@ -92,17 +92,17 @@ NO_ROOM = Missed(
 
 
 class Downloads(Value):
-    """Has files at hand; one for the whole daemon.
+    """Fetches files and lists them for the model; one for the whole daemon.
 
     Attributes:
-        store: Where they are kept.
-        accounts: Of the channels that are there by now, by name.
+        store: Where files are stored.
+        accounts: The accounts of the channels connected so far, by channel name.
         clock: For waits between tries.
-        settings: The bounds.
-        has_room: Whether what is stored takes less than it may; asked before each file.
-        reader: The tool that reads them, empty when there is none.
-        takes: What the model takes beside text.
-        log: For facts.
+        settings: The limits.
+        has_room: Whether storage is below its limit; asked before each file.
+        reader: The tool that reads files, empty if there is none.
+        takes: What the model accepts besides text.
+        log: Logs events.
     """
 
     store: Store
@@ -121,16 +121,16 @@ class Downloads(Value):
         news: asyncio.Event,
         is_wanted: Callable[[], bool],
     ) -> None:
-        """Put on record what becomes of every file of these items.
+        """Record the outcome of every file of these items.
 
-        Returns early, and leaves files without a record, when one of the items waits no more, or
-        nothing of this is wanted any more: then no turn of these items may begin.
+        Returns early, with files left unrecorded, if one of the items no longer waits or the turn
+        is no longer wanted. In that case no turn of these items may start.
 
         Args:
-            fence: Of their conversation.
+            fence: The fence of their conversation.
             items: The oldest first.
-            news: Set when there is something new; a stop ends the fetching.
-            is_wanted: Whether a turn is still to begin; it is set when that changes.
+            news: Set when something new arrives; a stop ends the fetching.
+            is_wanted: Whether a turn should still start; `news` is set when that changes.
         """
         of_messages: dict[str, int] = {}
         for item in items:
@@ -152,7 +152,7 @@ class Downloads(Value):
             of_messages[run_of(item)] = left_bytes
 
     async def told(self, items: tuple[Item, ...]) -> Told:
-        """Return what the model reads of each message of a person, its files listed."""
+        """Return what the model reads of each message, with its files listed."""
         found = [await self._told(message) for message in messages(items)]
         alike = all(one.unheard == found[0].unheard for one in found)
         return Told(
@@ -164,9 +164,9 @@ class Downloads(Value):
         )
 
     async def bytes_of(self, files: Iterable[FilePart]) -> dict[str, bytes]:
-        """Return the bytes of files in base64, by digest; of those that are kept.
+        """Return the bytes of files in base64, by digest; leaves out files no longer stored.
 
-        An image goes as it is seen: what its camera and others wrote into it stays here.
+        Metadata in an image, such as the camera's, is removed.
         """
         found: dict[str, bytes] = {}
         for file in files:
@@ -178,7 +178,7 @@ class Downloads(Value):
     async def _told(self, message: tuple[Item, ...]) -> Told:
         asks = [one.content for one in message if isinstance(one.content, Ask)]
         if not asks:
-            return Told(texts=("",))  # a command that starts a turn
+            return Told(texts=("",))  # a command that starts a turn, not a message
         files = [
             file
             for one, ask in zip(message, asks, strict=True)
@@ -206,7 +206,7 @@ class Downloads(Value):
     async def _keep(
         self, fence: Fence, item: Item, place: int, attachment: Attachment, got: bytes | Missed
     ) -> Attached | None:
-        """Commit what became of a file, while its message waits; None when it does no more."""
+        """Commit the outcome of a file; if its message no longer waits, store nothing, return None."""
         made = Attached(
             number=0,
             item=item.id,
@@ -237,7 +237,7 @@ class Downloads(Value):
         return kept
 
     def _looked_at(self, made: Attached, body: bytes) -> Attached:
-        """Return the row of a file with what its bytes say."""
+        """Return the row with what the file's bytes tell: type, size and digest."""
         name = made.attachment.name
         return replace(
             made,
@@ -263,7 +263,7 @@ class Downloads(Value):
         news: asyncio.Event,
         is_wanted: Callable[[], bool],
     ) -> bytes | Missed | None:
-        """Fetch a file, unless its turn is stopped before it begins, or is not to begin: None."""
+        """Fetch a file; return `STOPPED` if its turn is stopped first, None if none should start."""
         channel = item.address.channel
         async with asyncio.TaskGroup() as group:
             ending = group.create_task(self._end(item, news, is_wanted))
@@ -271,14 +271,14 @@ class Downloads(Value):
             first, late = await asyncio.wait((ending, fetching), return_when="FIRST_COMPLETED")
             for one in late:
                 one.cancel()
-        # What rang meanwhile is for the mailbox to look at.
+        # Leave whatever set it to the mailbox.
         news.set()
         return (fetching if fetching in first else ending).result()
 
     async def _end(
         self, item: Item, news: asyncio.Event, is_wanted: Callable[[], bool]
     ) -> Missed | None:
-        """Wait until a person who may has ended what this item begins, or it is not to begin."""
+        """Wait until the turn of this item is stopped by someone who may, or no longer wanted."""
         while True:
             news.clear()
             if not is_wanted() or not await is_waiting(self.store, item):
@@ -341,7 +341,7 @@ def _sent(file: FilePart, body: bytes) -> bytes:
 
 
 def _ends(control: Item, item: Item) -> bool:
-    """Tell whether a control item ends the turn that an item is about to begin."""
+    """Whether a control item stops the turn that an item is about to start."""
     match control.content:
         case Stop(cause="stop" | "revoked"):
             is_operator = "operator" in control.principal.roles
@@ -354,13 +354,13 @@ def _ends(control: Item, item: Item) -> bool:
 
 
 async def is_waiting(rows: Rows, item: Item) -> bool:
-    """Tell whether an item still waits for its turn."""
+    """Whether an item still waits for its turn."""
     row = await rows.get(RowKind.INBOX, item.id)
     return row is not None and row.state == "queued"
 
 
 async def next_number(store: Store, conversation: ConversationId) -> int:
-    """Return the number of a conversation's next file; only its holder may use it."""
+    """Return the number for a conversation's next file; call only while holding its lease."""
     rows = await store.select(
         ATTACHMENTS.where(conversation=conversation, newest_first=True, limit=1)
     )
@@ -368,14 +368,14 @@ async def next_number(store: Store, conversation: ConversationId) -> int:
 
 
 class AttachedFiles(Struct, eq=False):
-    """Reads files of conversations; what an `AttachmentsStore` promises."""
+    """Reads the files of conversations; implements `AttachmentsStore`."""
 
     store: Store
 
     async def find(self, conversation: ConversationId, number: int) -> File | None:
-        """Return a file, None when this conversation has none of that number.
+        """Return a file, None if this conversation has no file with that number.
 
-        One whose message was withdrawn before it was answered is none.
+        A file is left out if its message was withdrawn before it was answered.
         """
         found = await self._find(conversation, number)
         if found is None:
@@ -384,7 +384,7 @@ class AttachedFiles(Struct, eq=False):
         return File(name=name, size_bytes=found.size_bytes, failed=found.failed)
 
     async def content(self, conversation: ConversationId, number: int) -> bytes | None:
-        """Return a file's bytes, None when they did not come or are no longer kept."""
+        """Return a file's bytes, None if it was never fetched or is no longer stored."""
         found = await self._find(conversation, number)
         return None if found is None or found.failed else await self.store.blob(found.digest)
 

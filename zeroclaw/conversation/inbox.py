@@ -1,7 +1,7 @@
-"""What waits in a conversation's inbox, and its one recorded state after another.
+"""The items of a conversation's inbox, and their states.
 
-Two lanes: what starts turns waits in order (`queued`), what steers a running one is served at
-once (`control`). Every item ends in exactly one of the ended states (P1).
+There are two lanes. Items that start turns wait in order (`queued`); items that steer a running
+turn are handled at once (`control`). Every item ends in exactly one of the final states (P1).
 """
 
 from datetime import datetime
@@ -23,12 +23,12 @@ from zeroclaw.value import Value
 
 
 class Piece(Value):
-    """What a message is of one that its client sent in several.
+    """The place of one part in a message that its client split.
 
     Attributes:
-        run: The item of the first of them.
+        run: The item of the first part.
         group: As in `Continues`.
-        more_s: For how long the next may come, in seconds; 0 for the last one.
+        more_s: How many seconds the next part may take to arrive; 0 for the last part.
         room: As in `Continues`.
         lead: As in `Continues`.
     """
@@ -41,15 +41,16 @@ class Piece(Value):
 
 
 class Ask(Value):
-    """A person's words, for the model.
+    """A person's message, for the model.
 
     Attributes:
-        while_busy: What they do when a turn of the same person runs: wait, wait and be taken
-            together with others, join it after its next batch of calls, or end it.
-        attachments: What came with them, to be fetched before their turn starts.
-        not_taken: How many more came that were too many.
-        piece: None for a message that is whole.
-        own: The words of it that they wrote themselves; None where an older release kept none.
+        while_busy: What happens if a turn of the same person is running: the message waits; it
+            waits to be answered together with others; it joins the turn after its next batch of
+            calls; or it ends the turn.
+        attachments: The attached files, to be fetched before the turn starts.
+        not_taken: How many more files were dropped because there were too many.
+        piece: None for a message that was not split.
+        own: The part that the person wrote themselves; None if an older release did not store it.
     """
 
     text: str
@@ -61,31 +62,31 @@ class Ask(Value):
 
 
 class UseTool(Value):
-    """A tool call that a person wrote themselves; `arguments` is raw JSON text."""
+    """A tool call that a person typed; `arguments` is raw JSON text."""
 
     tool: str
     arguments: str
 
 
 class Again(Value):
-    """Start anew from the newest failed or stopped turn's message."""
+    """Retry the message of the newest failed or stopped turn."""
 
 
 class Summarise(Value):
-    """Have a summary stand for the older part of the conversation."""
+    """Replace the older part of the conversation by a summary."""
 
 
 class Obeyed(Value):
-    """A command that was carried out as it was admitted; kept because it was said."""
+    """A command that took effect when it was admitted; stored as part of what was said."""
 
     text: str
 
 
 class TooOld(Value):
-    """What one person wrote that came too late to be answered, in one row until they are answered.
+    """One person's consecutive messages that arrived too late to be answered, in one row.
 
     Attributes:
-        text: Their messages and calls, as many as there is room for; kept because they were said.
+        text: Their messages and calls, as many as fit; stored as part of what was said.
         count: How many there were.
     """
 
@@ -94,13 +95,13 @@ class TooOld(Value):
 
 
 class Unread(Value):
-    """What came over a limit until it let messages through again, in one row and without its words.
+    """One person's consecutive messages refused by a limit, in one row and without their text.
 
-    So a flood fills no disk.
+    So a flood can't fill the disk.
 
     Attributes:
-        over: The limit; `queue` for that on the messages that wait in one conversation.
-        count: How many messages and commands were turned away.
+        over: The limit; `queue` for the limit on waiting messages in one conversation.
+        count: How many messages and commands were refused.
     """
 
     over: Literal["person", "conversation", "day", "queue"]
@@ -114,7 +115,7 @@ class Stop(Value):
     """End the running turn.
 
     Attributes:
-        before: Only a turn that began with an item older than this one; None for any.
+        before: End only a turn that began with an item older than this one; None for any.
     """
 
     cause: Cause
@@ -122,13 +123,13 @@ class Stop(Value):
 
 
 class Answer(Value):
-    """An approval of this conversation has been answered; its row says how."""
+    """An approval of this conversation was answered; its row has the answer."""
 
     approval: ApprovalId
 
 
 class Amend(Value):
-    """A message whose turn had begun was edited.
+    """A message was edited after its turn began.
 
     Attributes:
         own: As in `Ask`.
@@ -140,17 +141,17 @@ class Amend(Value):
 
 
 class Withdraw(Value):
-    """A message whose turn had begun was deleted."""
+    """A message was deleted after its turn began."""
 
     message: str
 
 
 class Revoked(Value):
-    """A grant of this conversation was ended; only the audit has still to hear of it.
+    """A grant of this conversation was revoked; only the audit entry is still to be written.
 
     Attributes:
-        grant: Its id; its row is gone.
-        tool: What it was for.
+        grant: Its id; its row is already deleted.
+        tool: The tool that it was for.
     """
 
     grant: str
@@ -169,11 +170,11 @@ class Item(Value):
     """One admitted event.
 
     Attributes:
-        id: A ULID; the lane's order.
+        id: A ULID; gives the order within the lane.
         message: The platform's id of the message, empty for none.
         turn: The turn that took it, None before.
-        sent_at: When it was written, as the platform says; None where it does not say.
-        refused: Of what was turned away and is only counted here, what the newest are known by when
+        sent_at: When it was written according to the platform; None if it does not say.
+        refused: Keys of the newest refused messages that this item counts, to recognise them when
             they are delivered again.
     """
 
@@ -190,14 +191,14 @@ class Item(Value):
 
 
 class Waiting(Value):
-    """An item that starts a turn, and the version of its row as it was read."""
+    """An item that starts a turn, and the version of its row when it was read."""
 
     item: Item
     version: int
 
 
 def words_of(content: Content) -> str:
-    """Return what somebody said, or the command that they gave; empty for what was not said."""
+    """Return what a person said, or the command they gave; empty for items that nobody typed."""
     match content:
         case Ask(text=text) | Obeyed(text=text) | TooOld(text=text):
             return text
@@ -238,10 +239,10 @@ def item_put(item: Item, state: State, *, expect: int | None = None) -> Put:
 
 
 def said_by(item: Item, *texts: str) -> str:
-    """Return what the model reads of messages of one person: who speaks where several do.
+    """Return one person's messages as the model reads them, with the speaker's name in groups.
 
-    A name that a person chose may be another person's, so it follows what the operator calls them,
-    or their id, in quotes.
+    A self-chosen name may be another person's, so it follows in quotes after the operator's name
+    for them, or their id.
     """
     who = "" if item.address.direct else f"{item.principal.label}: "
     return who + "\n\n".join(texts)

@@ -1,17 +1,18 @@
-"""Puts together what a client sent in several messages: a long text, or an album (pure).
+"""Joins the parts of a message that its client split: a long text, or an album (pure).
 
-The texts of an album are captions, and stand apart. Those of a long text were one; what its client
-has cut away between two of them is told from where it cut:
+The texts of an album are captions and become paragraphs. The parts of a long text were one text.
+Clients trim white space where they cut; how much room was left tells where the cut was, and so
+what to put back:
 
-    the message was full              in the middle of a word or a line: nothing is lost
-    the next word had no room         between two words
-    nor had the next sentence         between two sentences
-    it had                            earlier, where a paragraph or a line ended
+    the message was full              inside a word or a line: nothing is missing
+    the next word did not fit         between two words
+    the next sentence did not fit     between two sentences
+    the next sentence fits            earlier, at the end of a paragraph or a line
 
-For Telegram Desktop cuts in the second half of a full message, the app for Android in its last 300
-characters, both at the end of a paragraph rather than of a line, a sentence or a word; the one for
-iOS where a line or a sentence ends; and each trims the pieces, as the server does (their published
-sources, read 2026-11). Older ones cut where the message is full.
+Telegram Desktop cuts in the second half of a full message, the Android app in its last 300
+characters; both prefer the end of a paragraph to that of a line, a sentence or a word. The iOS app
+cuts where a line or a sentence ends. Each trims the parts, and so does the server (their published
+sources, read 2026-11). Older clients cut where the message is full.
 """
 
 import math
@@ -32,18 +33,18 @@ _SENTENCE_END = re.compile(rf"[{_STOPS}]\s|\n")
 
 
 def run_of(item: Item) -> str:
-    """Return what the pieces of one message share; of a whole one its own id."""
+    """Return the id shared by all parts of a message; for a message in one part, its own."""
     piece = piece_of(item)
     return item.id if piece is None else piece.run
 
 
 def piece_of(item: Item) -> Piece | None:
-    """Return what an item is of a message that came in pieces, None for anything else."""
+    """Return an item's place in a split message, None for any other item."""
     return item.content.piece if isinstance(item.content, Ask) else None
 
 
 def messages(items: Sequence[Item]) -> tuple[tuple[Item, ...], ...]:
-    """Return the items by message; pieces stand in their order, where the first of them does."""
+    """Group items by message, in the order of each message's first part."""
     found: dict[str, list[Item]] = {}
     for item in items:
         found.setdefault(run_of(item), []).append(item)
@@ -51,10 +52,10 @@ def messages(items: Sequence[Item]) -> tuple[tuple[Item, ...], ...]:
 
 
 def whole_text(pieces: Sequence[Ask]) -> str:
-    """Return what a message says; its pieces in order, at least one."""
+    """Return the text of a message; takes its parts in order, at least one."""
     first = pieces[0]
     lead = first.piece.lead if first.piece is not None else ""
-    # Only the first keeps what stands before its words.
+    # Only the first part keeps the lead.
     words = (first.text, *(_without(lead, one.text) for one in pieces[1:]))
     if first.piece is not None and first.piece.group:
         return _PARAGRAPH.join(one for one in words if one.strip())
@@ -66,12 +67,12 @@ def whole_text(pieces: Sequence[Ask]) -> str:
 
 
 def own_text(pieces: Sequence[Ask]) -> str:
-    """Return what the sender of a message wrote in it themselves; its pieces in order."""
+    """Return what the sender of a message wrote themselves; takes its parts in order."""
     return whole_text([_own(one) for one in pieces])
 
 
 def origins(pieces: Sequence[Ask]) -> tuple[Source, ...]:
-    """Return where untrusted text in a message came from, its files aside."""
+    """Return the sources of untrusted text in a message, apart from its files."""
     is_theirs = all(one.own == one.text for one in pieces)
     return () if is_theirs else (named("quoted"),)
 
@@ -82,15 +83,15 @@ def _own(one: Ask) -> Ask:
 
 
 def seam(before: str, after: str, *, room: int) -> str:
-    """Return what was cut away between two pieces of a text.
+    """Return the white space that was cut away between two parts of a text.
 
     Args:
-        before: A piece.
-        after: The next one.
-        room: UTF-16 units that the first still had room for.
+        before: A part.
+        after: The next part.
+        room: UTF-16 units that were still free in the first part.
     """
     if not before or not after or before[-1].isspace() or after[0].isspace():
-        return ""  # the client has not trimmed them
+        return ""  # the client did not trim them
     if room < _units(after[0]):
         return ""
     is_sentence = before[-1] in _STOPS and room <= _units(_first_sentence(after))
@@ -100,7 +101,7 @@ def seam(before: str, after: str, *, room: int) -> str:
 
 
 def _without(lead: str, text: str) -> str:
-    """Return a text without what stands before its words; without words that is trimmed."""
+    """Return a text without its lead; a lead without text was trimmed."""
     return "" if text == lead.rstrip() else text.removeprefix(lead)
 
 
@@ -114,17 +115,17 @@ def _units(text: str) -> int:
 
 
 LATE_S = 600.0
-"""After so many seconds a person may have thought of something else, and is told how long it was."""
+"""Seconds after which the person may have moved on, and is told how long the wait was."""
 
 
 def late_s(item: Item, now: datetime) -> float:
-    """Return for how long a message has waited for its turn, 0 for a wait that is not worth a word."""
+    """Return how many seconds a message waited for its turn; 0 for a wait not worth mentioning."""
     waited_s = (now - (item.sent_at or item.admitted_at)).total_seconds()
     return waited_s if waited_s > LATE_S else 0.0
 
 
 def late_for_the_model(item: Item, waited_s: float) -> str:
-    """Return what the model reads before the words of a message that has waited."""
+    """Return the note that precedes a delayed message in the model's request."""
     if not waited_s:
         return ""
     at = f"{item.sent_at or item.admitted_at:%Y-%m-%d %H:%M} UTC"
@@ -132,7 +133,7 @@ def late_for_the_model(item: Item, waited_s: float) -> str:
 
 
 def late_for_people(waited_s: float, language: Language) -> str:
-    """Return what stands below an answer that comes late, empty for one that does not."""
+    """Return the note below a delayed answer, empty for one that is not delayed."""
     if not waited_s:
         return ""
     return catalogue.ANSWERED_LATE.to(language, wait=span(waited_s))
@@ -142,7 +143,7 @@ _MINUTE_S = 60
 
 
 def span(seconds: float) -> str:
-    """Return it rounded up, at least a second: `40 s`, `3 min`, `5 h 10 min`."""
+    """Return a duration, rounded up, at least a second: `40 s`, `3 min`, `5 h 10 min`."""
     whole = max(math.ceil(seconds), 1)
     if whole < 2 * _MINUTE_S:
         return f"{whole} s"

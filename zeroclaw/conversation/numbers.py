@@ -1,4 +1,4 @@
-"""The numbers of calls in an approver's chat: they only grow, across restarts too."""
+"""The numbers of calls in an approver's chat: they only increase, across restarts too."""
 
 from collections.abc import Iterable
 
@@ -10,10 +10,11 @@ from zeroclaw.value import Struct, field, replace
 
 
 class Numbers(Struct, eq=False):
-    """Counts for every chat; one for the whole daemon.
+    """Number counters for every chat; the daemon has one.
 
-    What was given out is stored by chat and conversation, for only the commits of one conversation
-    come in the order in which their numbers were taken. The highest of a chat counts.
+    The last number is stored per chat and conversation, because only commits of the same
+    conversation are applied in the order in which they took their numbers. A chat's highest value
+    counts.
     """
 
     rows: Rows
@@ -22,7 +23,7 @@ class Numbers(Struct, eq=False):
     async def give(
         self, asked: tuple[R, ...], readers: Iterable[Reader], whose: str
     ) -> tuple[tuple[R, ...], tuple[Put, ...]]:
-        """Give each approval request a number in each chat that it is put to.
+        """Number each approval request in each chat that it is shown in.
 
         Args:
             asked: The requests, in the order in which they are numbered.
@@ -53,13 +54,13 @@ class Numbers(Struct, eq=False):
         """Return the first of `count` fresh numbers, and the write to commit with them.
 
         Args:
-            place: The chat's address key, or another word for what is numbered.
+            place: The chat's address key, or another name for what is numbered.
             count: How many.
-            whose: The conversation; or another id, where not all commits of one come in order.
+            whose: The conversation; another id if one conversation's commits may be out of order.
         """
         if place not in self._last:
             last = max([one async for one in COUNTERS.all(self.rows, place=place)], default=0)
-            # Another batch may have read it meanwhile and gone on from it.
+            # Another batch may have set it during the await, and taken numbers since.
             self._last.setdefault(place, last)
         first = self._last[place] + 1
         self._last[place] += count

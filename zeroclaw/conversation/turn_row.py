@@ -25,16 +25,16 @@ from zeroclaw.value import Value, replace
 
 
 class TurnRow(Value):
-    """What a restart needs beside the journal.
+    """What a restart needs besides the journal.
 
     Attributes:
-        item: What the turn answers.
+        item: The item that the turn answers.
         refs: The draft's messages, as far as they are known.
-        sending: From where to look for one more, whose send was begun; empty for none.
-        final: The key of the outbox row that carries the answer, empty before the end.
-        usage: Of the whole turn, once it is over; before that the journal knows it.
-        model: That was asked, empty before the end.
-        micros: What it cost, in millionths of a US dollar; None where the price is not known.
+        sending: The mark for looking up a message whose send has begun; empty for none.
+        final: The key of the outbox row with the answer, empty before the end.
+        usage: The usage of the whole turn once it has ended; before that it is in the journal.
+        model: The model that was called, empty before the end.
+        micros: The cost in millionths of a US dollar; None if the price is unknown.
     """
 
     turn: TurnId
@@ -53,11 +53,11 @@ class TurnRow(Value):
 
     @property
     def reply_to(self) -> str:
-        """The message that the answer shows itself as a reply to; in private that is clear."""
+        """The message that the answer is shown as a reply to; empty in a direct chat."""
         return "" if self.address.direct else self.item.message
 
     def with_ref(self, ref: MessageRef) -> "TurnRow":
-        """Return the row with one more message of the draft, which was being sent."""
+        """Return the row with one more draft message, the one that was being sent."""
         refs = self.refs if ref in self.refs else (*self.refs, ref)
         return replace(self, refs=refs, sending="")
 
@@ -89,20 +89,20 @@ def turn_put(
 
 
 async def open_drafts(rows: Rows) -> tuple[MessageRef, ...]:
-    """Return the messages of all turns that are not over, as far as they are recorded."""
+    """Return the recorded draft messages of all turns that have not ended."""
     found = scan(rows, TURNS.where(state="open"))
     return tuple([ref async for row in found for ref in TURNS.of(row).refs])
 
 
 TRIES = 8
-"""Times that a turn's row is written anew because another writer came in between."""
+"""How often a change of a turn's row is tried when other writers get in first."""
 
 
 async def read_turn(store: Rows, turn: TurnId) -> tuple[TurnRow, int, str]:
     """Return a turn's row, its version and its state.
 
     Raises:
-        LookupError: There is none; a fault of ours.
+        LookupError: There is no row, which is a bug.
     """
     stored = await store.get(RowKind.TURN, turn)
     if stored is None:
@@ -116,23 +116,23 @@ async def learn(store: Store, fence: Fence, turn: TurnId, ref: MessageRef) -> No
 
     Raises:
         Conflict: Other writers kept changing the row.
-        Fenced: A newer lease has the conversation.
+        Fenced: Another holder has since leased the conversation.
     """
     await _change(store, fence, turn, DurablePoint.REF_KNOWN, lambda row: row.with_ref(ref))
 
 
 async def sending(store: Store, fence: Fence, turn: TurnId, mark: str) -> None:
-    """Record that the draft begins to post a message, or that it did not arrive.
+    """Record that the draft is about to post a message, or that the message did not arrive.
 
     Args:
-        store: Where the turn's row is.
-        fence: Of the turn's conversation.
-        turn: Whose draft it is.
-        mark: From where to look for the message; empty when it did not arrive.
+        store: The store with the turn's row.
+        fence: The fence of the turn's conversation.
+        turn: The turn that the draft belongs to.
+        mark: The mark for looking the message up; empty if it did not arrive.
 
     Raises:
         Conflict: Other writers kept changing the row.
-        Fenced: A newer lease has the conversation.
+        Fenced: Another holder has since leased the conversation.
     """
     await _change(
         store, fence, turn, DurablePoint.HOUSEKEEPING, lambda row: replace(row, sending=mark)
@@ -157,11 +157,11 @@ async def _change(
 
 
 async def _final(store: Rows, turn: TurnRow) -> tuple[Write, ...]:
-    """Return the write that tells the final of its draft, none before there is one."""
+    """Return the write that updates the outbox row of the answer; none before there is one."""
     row = await store.get(RowKind.OUTBOX, turn.final) if turn.final else None
     if row is None or row.state not in OPEN_STATES or not isinstance(item := OUTBOX.of(row), Text):
         return ()
-    # The outbox does not deliver it before the draft is closed, so this alone is known of what was lost.
+    # The outbox waits for the draft to close, so only the draft knows about a lost send.
     known = rows.with_draft(item, Left(refs=turn.refs))
     lost = replace(known, uncertainty=rows.lost_from(turn.sending))
     return (rows.changed(row, lost, "sending" if row.state == "sending" else "pending"),)

@@ -1,1 +1,1 @@
-"""What turns use, what it costs, and how much they may use: budgets, prices, repeated calls."""
+"""Limits on what turns use: token and money budgets, prices, repeated calls."""

@@ -1,14 +1,15 @@
-"""What models used, and whether they may use more: of a conversation, of a person's day, of a day.
+"""Usage budgets: for a conversation, for a person per day, and for everyone per day.
 
-A turn's own bounds are the machine's (`turn/machine.py`). These are looked at before each request,
-so that what several turns use at once counts together; a request under way is not cut off.
+The budget of a single turn is checked in `turn/machine.py`. The budgets here are checked before
+each model request, so that turns running at the same time count together. A request in progress
+is not cut off.
 
-    row of a turn (`TurnRow`)        what it used, in the commit that ends it
-    journal of an open turn         what it used so far; a restart counts that again as it resumes
-    here                            the sums of today, read from the rows once, at the start
+    row of a turn (`TurnRow`)        what the turn used, in the commit that ends it
+    journal of an open turn         what it used so far; counted again when a restart resumes it
+    this module                     today's sums, read from the rows once, at start
 
-A day is the date in UTC on which a turn began. That 80 % of a budget is used, and that all of it is,
-is said once; what was said is a row, so that a restart does not say it again.
+A turn counts for the UTC date on which it began. People are told once when a budget reaches 80 %
+and once when it is used up. A row records what they were told, so that a restart does not repeat it.
 """
 
 import re
@@ -43,9 +44,9 @@ from zeroclaw.value import Struct, Value, field
 
 Scope = Literal["day", "person", "conversation"]
 MOST_KEPT = 1024
-"""Conversations whose sums stay in memory; those of others are read from their rows again."""
+"""Conversations with sums in memory; sums of others are read from their rows again."""
 TOLD_FOR = timedelta(days=30)
-"""For how long it is remembered what was said of a conversation's budget."""
+"""How long to remember what people were told about a conversation's budget."""
 
 MARKS = Table(
     kind=RowKind.BUDGET,
@@ -58,7 +59,7 @@ MARKS = Table(
 
 
 class Spent(Value):
-    """Tokens and money; money of those tokens alone whose price is known."""
+    """Tokens and money; only tokens with a known price add to the money."""
 
     tokens: int = 0
     micros: int = 0
@@ -71,13 +72,13 @@ NOTHING = Spent()
 
 
 class Level(Value):
-    """How far a budget is used.
+    """How much of a budget is used.
 
     Attributes:
-        limit: In words, of tokens or of money: of what is nearer to its end.
-        percent: Of that one.
-        key: Names the row that remembers what was said of it.
-        until: When it begins anew, or what was said is forgotten.
+        limit: The limit in words, in tokens or money, whichever is closer to being used up.
+        percent: The used share of that limit.
+        key: The key of the row that records what people were told about it.
+        until: When the budget starts over, or the record expires.
     """
 
     scope: Scope
@@ -88,11 +89,11 @@ class Level(Value):
 
     @property
     def is_over(self) -> bool:
-        """It is used up."""
+        """The budget is used up."""
         return self.percent >= ALL_PERCENT
 
     def for_its_person(self, now: datetime) -> LocalizedMessage | None:
-        """Say how far it is, and when it goes on; None for what concerns the house alone."""
+        """Return what to tell the person: the level, and when the budget resets; None for nothing."""
         limit, wait = self.limit, span((self.until - now).total_seconds())
         match self.scope, self.is_over:
             case "day", True:
@@ -109,7 +110,7 @@ class Level(Value):
                 return None
 
     def for_operators(self, who: str) -> LocalizedMessage | None:
-        """Say the same to operators, who pay; None for what they need not know yet."""
+        """Return what to tell operators, who pay; None if they need not know yet."""
         match self.scope, self.is_over:
             case "day", _:
                 return catalogue.DAY_IS_AT.about(percent=self.percent, limit=self.limit)
@@ -122,7 +123,7 @@ class Level(Value):
 
 
 class _Counted(Value):
-    """What one open turn used so far."""
+    """The usage of one open turn so far."""
 
     day: date
     person: str
@@ -131,13 +132,13 @@ class _Counted(Value):
 
 
 class Budget(Struct, eq=False):
-    """Counts for all people; one for the whole daemon. Nothing is counted before `remember`.
+    """Usage counters for everyone; the daemon has one. Call `remember` before counting.
 
     Attributes:
-        store: Holds the turns' rows.
-        clock: Says what day it is.
-        settings: Hold the bounds, and prices.
-        model: Whose tokens are used.
+        store: Has the rows of past turns.
+        clock: Tells the current day.
+        settings: The budgets and prices in force.
+        model: The model that is called.
     """
 
     store: Store
@@ -150,7 +151,7 @@ class Budget(Struct, eq=False):
     _open: dict[TurnId, _Counted] = field(default_factory=dict[TurnId, _Counted])
 
     async def remember(self) -> None:
-        """Read what was used today; once, before any turn runs."""
+        """Read today's usage from the store; call once, before any turn runs."""
         self._begin_day()
         begins = ulid_time(_midnight(self._day))
         async for turn in TURNS.all(self.store, state="closed", after=begins):
@@ -161,7 +162,7 @@ class Budget(Struct, eq=False):
     def used(
         self, turn: TurnId, whose: Principal, conversation: ConversationId, usage: Usage
     ) -> None:
-        """Note what an open turn used so far, in place of what was noted before."""
+        """Record the usage of an open turn so far; replaces its previous record."""
         self._open[turn] = _Counted(
             day=made_at(turn).date(),
             person=whose.id,
@@ -170,25 +171,25 @@ class Budget(Struct, eq=False):
         )
 
     def closed(self, turn: TurnId) -> None:
-        """Count what a turn used for good: its end is committed."""
+        """Count the final usage of a turn; its end is committed."""
         one = self._open.pop(turn, None)
         if one is None:
             return  # it used nothing
         self._count(one)
 
     def added(self, turn: TurnRow, conversation: ConversationId, usage: Usage) -> None:
-        """Count what was used for a turn that is over."""
+        """Count usage on behalf of a turn that has ended."""
         more, whose = spent(usage, self.cost(usage)), turn.item.principal.id
         day = made_at(turn.turn).date()
         self._count(_Counted(day=day, person=whose, conversation=conversation, spent=more))
 
     def price(self) -> Price | None:
-        """Return what the model's tokens cost by now; None where it is not known."""
+        """Return the model's current price; None if unknown."""
         config = self.settings.config
         return price_of(self.model, config.budget, config.provider)
 
     def cost(self, usage: Usage) -> int | None:
-        """Return what tokens cost, in millionths of a dollar; None where it is not known."""
+        """Return the cost of tokens in millionths of a dollar; None if the price is unknown."""
         price = self.price()
         return None if price is None else price.micros(usage)
 
@@ -197,16 +198,16 @@ class Budget(Struct, eq=False):
     async def reached(
         self, whose: Principal, conversation: ConversationId | None
     ) -> LocalizedMessage | None:
-        """Say what is used up before a request; None where it may be sent."""
+        """Return why a request may not be sent, because a budget is used up; None if it may."""
         over = [one for one in await self.levels(whose, conversation) if one.is_over]
         return over[0].for_its_person(self.clock.now()) if over else None
 
     async def unsaid(
         self, whose: Principal, conversation: ConversationId
     ) -> tuple[tuple[Level, Put], ...]:
-        """Return what people have still to be told, each with the write that remembers it.
+        """Return the levels people must still be told about, each with the write that records it.
 
-        The writes meet a conflict when it was said meanwhile.
+        The write fails with `Conflict` if another turn told them in the meantime.
         """
         found: list[tuple[Level, Put]] = []
         for level in await self.levels(whose, conversation):
@@ -225,19 +226,19 @@ class Budget(Struct, eq=False):
     async def levels(
         self, whose: Principal, conversation: ConversationId | None = None
     ) -> tuple[Level, ...]:
-        """Return how far each bounded budget is used, the house's first.
+        """Return how much of each configured budget is used, everyone's first.
 
         Args:
             whose: The person.
-            conversation: Of the turn that asks, for no other turn ends there meanwhile; None to
-                leave its budget out.
+            conversation: The conversation of the calling turn, in which no other turn can end
+                meanwhile; None to leave its budget out.
         """
         settings = self.settings.config.budget
         day_bounds = settings.day_tokens, settings.day_usd
         share = settings.person_day_tokens, settings.person_day_usd
         bounds = settings.conversation_tokens, settings.conversation_usd
         if not any((*day_bounds, *share, *bounds)):
-            return ()  # as a turn is told some four times, where nobody has set any
+            return ()  # no budget is configured; a turn asks about four times
         self._begin_day()
         day, now = str(self._day), self.clock.now()
         ends_at = _midnight(self._day) + timedelta(days=1)
@@ -255,7 +256,7 @@ class Budget(Struct, eq=False):
         return tuple(found)
 
     async def _ended(self, conversation: ConversationId) -> Spent:
-        """Return what the turns of a conversation used that are over, as far back as they are kept."""
+        """Return the usage of a conversation's ended turns, as far back as they are stored."""
         if conversation not in self._conversations:
             over = TURNS.all(self.store, conversation=conversation, state="closed")
             used = [spent(turn.usage, turn.micros) async for turn in over]
@@ -272,7 +273,7 @@ class Budget(Struct, eq=False):
             self._conversations[one.conversation] += one.spent
 
     def _begin_day(self) -> None:
-        """Begin a new day with nothing; a clock that was set back begins none."""
+        """Reset the sums when a new day begins; a clock that was set back does not reset them."""
         today = self.clock.now().astimezone(UTC).date()
         if today > self._day:
             self._day, self._today = today, {}
@@ -283,7 +284,7 @@ class Budget(Struct, eq=False):
 
 
 def spent(usage: Usage, micros: int | None) -> Spent:
-    """Return what a turn used, as it is counted."""
+    """Return usage and cost as `Spent`."""
     return Spent(tokens=usage.total_tokens, micros=micros or 0)
 
 
@@ -294,7 +295,7 @@ def _sum(ended: Spent, open_: Iterable[_Counted]) -> Spent:
 def _level(
     scope: Scope, key: str, until: datetime, bounds: tuple[int, float], used: Spent
 ) -> Iterator[Level]:
-    """Yield how far a budget is used that is bounded, in tokens or in US dollars."""
+    """Yield the level of a budget that limits tokens or US dollars; nothing if it is unlimited."""
     most, most_usd = bounds
     most_micros = round(most_usd * MILLIONTHS)
     shares: list[tuple[int, Localized]] = []
@@ -315,10 +316,10 @@ def _midnight(day: date) -> datetime:
 
 
 def price_of(model: str, budget: BudgetSettings, provider: ProviderSettings) -> Price | None:
-    """Return what a model's tokens cost, None where it is not known.
+    """Return the price of a model, None if unknown.
 
-    What the configuration says comes first. A model on this machine costs nothing. The table knows
-    models by their names; a vendor before it, or a date behind it, does not matter.
+    A configured price comes first. A model on this machine is free. The price table is keyed by
+    model name, without a vendor prefix or a date suffix.
     """
     if (own := budget.prices.get(model)) is not None:
         cached = own.input if own.cached is None else own.cached

@@ -1,33 +1,32 @@
-"""Tells that a turn goes in circles, from the turn's own log of calls.
+"""Detects a turn that loops, from the turn's own log of calls.
 
-A round (one batch of calls) is stale when none of its calls told the model anything new: each
-repeats an earlier call and came to the same result. Stale rounds in a row are counted, with one
-more for what they repeat: a call that is made eight times counts eight, and two that alternate, or
-three that go round, count as well. One new result, or a word of the person, and the count begins
-anew.
+A round (one batch of calls) is stale if none of its calls told the model anything new: each repeats
+an earlier call and got the same result. The count is the number of consecutive stale rounds plus
+one for the original: a call made eight times counts eight, and two calls that alternate, or three
+that rotate, count as well. A new result or a message from the person resets the count.
 
-    repeats    equal: every argument is the same; and near-equal: the same keys, and at least half of
-               the values. Calls that differ in nothing but paging never repeat each other (S4-18),
-               and how long a call may take is none of what it asks for.
-    same       the result says the same, its receipt apart. A call whose result changed is progress:
-               what waits for a job and reads `40 %`, then `60 %`, goes in no circle, and a search in
-               other words that finds something else does not either.
+    repeats    equal: all arguments are the same; near-equal: the same keys, and at least half of
+               the values. Calls that differ only in paging never repeat each other (S4-18), and
+               arguments that only bound a call, such as a time-out, are ignored.
+    same       the results are the same apart from the receipt. A changed result is progress:
+               polling a job that reports `40 %`, then `60 %`, is no loop, and neither is a
+               rephrased search that finds something else.
 
-A second look is no circle: who reads ten files and then all of them once more, or turns pages back,
-checks something. So an equal call counts from its third time on, or where it follows upon itself.
+A second look is no loop: a model that reads ten files and then all of them once more, or pages
+back, is checking something. So an equal call counts from its third time on, or when it directly
+follows itself.
 
-An equal call whose result differs in nothing but digits, such as the time that tests took or the number
-of the process that died, is stale as well. But a job that gets on reads like that too: while there is
-such a round among them, four times as many are let be.
+An equal call whose result differs only in digits, such as how long the tests took or the id of a
+process that died, is stale too ("noisy"). But a job that makes progress reads like that as well, so
+while the stale rounds include a noisy one, the limits are four times as high.
 
-A round with a near-equal call counts half: a model that looks for ten words that are nowhere reads
-`nothing found` ten times. Of two that failed the errors may differ, for they quote the calls. And one
-that changed something is new though its result reads like the others': a model that labels twenty issues
-reads `done` twenty times.
+A round with a near-equal call counts half: a model that searches for ten words that occur nowhere
+reads `nothing found` ten times. When two such calls failed, their errors may differ, because errors
+quote the call. A near-equal call that changed something is never stale, even if its result reads
+the same: a model that labels twenty issues reads `done` twenty times.
 
-What is counted is folded from the journal, and what follows from it is an entry of it
-(`BatchAppended`): a restart finds both, and a later release that counts otherwise reads no old turn
-otherwise.
+The log is folded from the journal, and the judgement is an entry in it (`BatchAppended`). So a
+restart finds both, and a later release that counts differently does not reinterpret old turns.
 """
 
 import hashlib
@@ -48,48 +47,49 @@ PAGING = frozenset(
         "next_page_token", "page_token", "skip", "first_line", "max_lines",
     }
 )  # fmt: skip
-"""Arguments that say which part of a thing is wanted (S4-18); the last two are `read_file`'s."""
+"""Arguments that select a part of something (S4-18); the last two are those of `read_file`."""
 BOUNDS = frozenset({"timeout", "timeout_s", "timeout_ms", "retries"})
-"""Arguments that bound a call and change nothing of what is asked for; the second is `shell`'s."""
+"""Arguments that bound a call without changing what it asks for; `timeout_s` is that of `shell`."""
 MOST_ROUNDS = 64
-"""Rounds of the log; a turn has 50 unless configured otherwise."""
+"""Rounds kept in the log; a turn has 50 unless configured otherwise."""
 MOST_CALLS = 32
-"""Of one round; what a model asks for beyond them is not looked at."""
+"""Calls kept per round; further calls are ignored."""
 PATIENCE = 4
-"""How many times as many rounds may repeat where numbers change, which may be a job that gets on."""
+"""Factor on the limits when results differ in digits, which may be a job making progress."""
 MOST_SHOWN, SHOWN_CHARS = 3, 160
-"""Calls that the model is reminded of, and characters of each one's arguments."""
+"""Calls quoted in the warning to the model, and characters of each call's arguments."""
 
 
 class Ended(Protocol):
-    """A call of a complete batch, as its slot holds it."""
+    """A call of a complete batch."""
 
     @property
     def call(self) -> ToolCall:
-        """As the model wrote it."""
+        """The call as the model wrote it."""
         ...
 
     @property
     def result(self) -> ToolMessage | None:
-        """What the model read."""
+        """The result that the model read."""
         ...
 
     @property
     def outcome(self) -> str | None:
-        """`ok` for one that ran and did not fail."""
+        """`ok` if it ran and did not fail."""
         ...
 
 
 class Made(Value):
-    """One call, and what it came to.
+    """One call and its result.
 
     Attributes:
         values: A digest of each argument, by name.
-        result: A digest of what the model read.
-        gist: The same, but for digits.
+        result: A digest of the result.
+        gist: A digest of the result without its digits.
         did_run: It ran and did not fail, so it may have changed something.
         shown: The beginning of its arguments.
-        repeats: What it is to an earlier call with the same result; `noisy` with the same gist alone.
+        repeats: How it repeats an earlier call with the same result; `noisy` if only the gist is
+            the same.
     """
 
     tool: str
@@ -102,7 +102,7 @@ class Made(Value):
 
 
 class Round(Value):
-    """The calls of one batch; `warned` when the model was told that they repeat."""
+    """The calls of one batch; `warned` if the model was told that they repeat."""
 
     calls: tuple[Made, ...]
     warned: bool = False
@@ -112,11 +112,11 @@ Log = tuple[Round, ...]
 
 
 class Judgement(Value):
-    """What is to be done about the newest round; both empty for nothing.
+    """What to do about the newest round; both empty for nothing.
 
     Attributes:
-        word: What the model is told.
-        loop: The tools whose calls end the turn.
+        word: The warning for the model.
+        loop: The tools that loop; the turn is ended.
     """
 
     word: str = ""
@@ -124,7 +124,7 @@ class Judgement(Value):
 
 
 def extended(log: Log, slots: Iterable[Ended], *, warned: bool = False) -> Log:
-    """Return the log with a complete batch."""
+    """Return the log with a complete batch appended."""
     earlier = [one for made in log for one in made.calls]
     last = log[-1].calls if log else ()
     few = zip(slots, range(MOST_CALLS), strict=False)
@@ -133,16 +133,16 @@ def extended(log: Log, slots: Iterable[Ended], *, warned: bool = False) -> Log:
 
 
 def judged(log: Log, *, most: int, warn: int, changes: Callable[[str], bool]) -> Judgement:
-    """Return what is to be done, now that the newest round of the log is complete.
+    """Return what to do about the newest round of the log.
 
     Args:
-        log: Since the person said something.
-        most: Rounds that end the turn, see `Limits.max_repeats`; 0 for none of this.
-        warn: Rounds of which the model is told, 0 for never.
-        changes: Tells whether calls of a tool may change something.
+        log: The rounds since the person's last message.
+        most: The count that ends the turn, see `Limits.max_repeats`; 0 turns the detection off.
+        warn: The count at which the model is warned, 0 for never.
+        changes: Whether calls of a tool may change something.
     """
     stale: list[Round] = []
-    # In halves, see above; the two are for what the first of them repeats.
+    # In halves, see above; starts at 2 (one whole round) for the original.
     count, patience, reached = 2, 1, 0.0
     for made in reversed(log):
         if not all(_is_stale(one, changes) for one in made.calls):

@@ -1,6 +1,6 @@
-"""What tokens cost, and how amounts are said and added up.
+"""Prices of tokens, and how amounts are written and summed.
 
-Money is counted in millionths of a US dollar, whole ones, so that sums are exact.
+Money is counted in whole millionths of a US dollar, so that sums are exact.
 """
 
 import math
@@ -15,30 +15,30 @@ from zeroclaw.value import Value
 
 MILLIONTHS = 1_000_000
 WARN_PERCENT, ALL_PERCENT = 80, 100
-"""Of a bound: where it is said that it nears, and where it ends."""
+"""Percentages of a budget: where people are warned, and where it is used up."""
 
 
 class Price(Value):
-    """US dollars for a million tokens, which are millionths of a dollar for one."""
+    """US dollars per million tokens, which equals millionths of a dollar per token."""
 
     input: float
     output: float
     cached: float
 
     def micros(self, usage: Usage) -> int:
-        """Return what tokens cost, rounded up."""
+        """Return the cost of tokens in millionths of a dollar, rounded up."""
         cached = min(usage.cached_tokens, usage.input_tokens)
         fresh = usage.input_tokens - cached
         cost = fresh * self.input + cached * self.cached + usage.output_tokens * self.output
-        # What a float adds behind the sixth digit is no price.
+        # Drop float noise first, or `ceil` would round it up to a whole unit.
         return math.ceil(round(cost, 6))
 
 
 FREE = Price(input=0, output=0, cached=0)
 
 AS_OF = "2026-09"
-"""The month of the prices below, which were put together from tables that others keep of the vendors'
-list prices. `[budget.prices]` says otherwise, and counts: for a contract, a region, a newer model."""
+"""The month of the prices below, compiled from public tables of the vendors' list prices.
+`[budget.prices]` overrides them: for a contract, a region, a newer model."""
 PRICES: Mapping[str, Price] = {
     name: Price(input=fresh, cached=cached, output=output)
     for name, fresh, cached, output in (
@@ -59,12 +59,12 @@ PRICES: Mapping[str, Price] = {
 
 
 class Dollars(Value):
-    """An amount of money: to the cent, and what is less than a dollar to a hundredth of one."""
+    """An amount of money: shown to the cent; below one dollar, to a hundredth of a cent."""
 
     micros: int
 
     def to(self, language: Language) -> str:
-        """Return it as it is written there; see `Localized`."""
+        """Return the amount in a language's notation; see `Localized`."""
         dollars = self.micros / MILLIONTHS
         shown = f"{dollars:.4f}" if 0 < self.micros < MILLIONTHS else f"{dollars:,.2f}"
         return f"{shown.translate(_GERMAN)} $" if language == "de" else f"${shown}"
@@ -74,17 +74,17 @@ _GERMAN = str.maketrans(",.", ".,")
 
 
 def tokens(count: int) -> LocalizedMessage:
-    """Return an amount of tokens, in words."""
+    """Return a number of tokens in words."""
     return catalogue.TOKENS.about(count=Grouped(number=count))
 
 
 def rounds(count: int) -> LocalizedMessage:
-    """Return a number of rounds of tool calls, in words."""
+    """Return a number of tool-call rounds in words."""
     return catalogue.ROUNDS.about(count=Grouped(number=count))
 
 
 def dollars(micros: int) -> Dollars:
-    """Return an amount of money, in words."""
+    """Return an amount of money in words."""
     return Dollars(micros=micros)
 
 
@@ -92,7 +92,7 @@ def dollars(micros: int) -> Dollars:
 
 
 def total(used: Iterable[Used], *, day: str = "", person: str = "", model: str = "") -> Used:
-    """Return the sum of what was used, under what all of it has in common."""
+    """Return the sum of usage records, labelled with what they have in common."""
     every = tuple(used)
     return Used(
         day=day,
@@ -108,7 +108,7 @@ def total(used: Iterable[Used], *, day: str = "", person: str = "", model: str =
 
 
 def grouped(used: Iterable[Used], by: Callable[[Used], str]) -> dict[str, Used]:
-    """Return the sums of those that have something in common, in order."""
+    """Return the sums of usage records grouped by a key, sorted by key."""
     found: dict[str, list[Used]] = defaultdict(list)
     for one in used:
         found[by(one)].append(one)
@@ -116,7 +116,7 @@ def grouped(used: Iterable[Used], by: Callable[[Used], str]) -> dict[str, Used]:
 
 
 def amount(used: Used) -> Localized:
-    """Return how much it is, in words: tokens, and money where it cost any."""
+    """Return usage in words: tokens, and money if it cost any."""
     every = tokens(used.input_tokens + used.output_tokens)
     money = Dollars(micros=used.micros)
     if used.unpriced_tokens:

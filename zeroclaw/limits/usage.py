@@ -1,4 +1,4 @@
-"""What models used, by day, person and model: read from the rows of the turns that are over."""
+"""What models used, by day, person and model, read from the rows of ended turns."""
 
 from collections import Counter, defaultdict
 from datetime import UTC, date, datetime, time, timedelta
@@ -13,12 +13,12 @@ MOST_DAYS = 3660
 
 
 def first_day(now: datetime, days: int) -> date:
-    """Return the first of so many days, today's the last."""
+    """Return the first day of a span of `days` days that ends today."""
     return (now - timedelta(days=min(max(days, 1), MOST_DAYS) - 1)).date()
 
 
 async def used_since(rows: Rows, first: date) -> tuple[Used, ...]:
-    """Return what was used from a day on, the oldest day first; as far back as turns are kept."""
+    """Return the usage since a day, oldest day first; as far back as turns are stored."""
     found: dict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
     begins_at = datetime.combine(first, time(), UTC)
     async for turn in TURNS.all(rows, state="closed", after=ulid_time(begins_at)):
@@ -39,5 +39,5 @@ async def used_since(rows: Rows, first: date) -> tuple[Used, ...]:
 
 
 def person_of(principal: Principal) -> str:
-    """Return what stands for a person: their name in the configuration, else their id."""
+    """Return the name of a person in the configuration, else their id."""
     return principal.id.removeprefix("person:")
