@@ -1,4 +1,4 @@
-"""The composition root: every room opened and wired, and the daemon's life from start to end."""
+"""The composition root: opens and wires every room, and runs the daemon from start to end."""
 
 from zeroclaw.daemon.foundation import Openers, ReadyFacts, Start
 from zeroclaw.daemon.life import run, serve

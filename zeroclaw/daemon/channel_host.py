@@ -1,4 +1,4 @@
-"""Keeps the channels up: what each is made with, what it mounts, and its account while it is up."""
+"""Runs the channels: creates them with what they need, mounts them, and keeps their accounts."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -23,20 +23,20 @@ from zeroclaw.mount import Hook, LineStream
 from zeroclaw.store import scan
 
 CALLS_AT_ONCE = 32
-"""Calls to one platform under way at once; each is a request of its own."""
+"""Concurrent calls to one platform; each is a separate request."""
 
 
 class ChannelHost:
-    """The channels of the configuration, and where they are mounted; a `Mount` for them.
+    """The configured channels; the `Mount` that they are given.
 
     Attributes:
-        accounts: Of the channels that were up at least once, by name.
-        web_name: What the web chat is called, empty where there is none.
-        news: Set when one has come up.
+        accounts: Accounts of the channels that were up at least once, by name.
+        web_name: Name of the web chat; empty if there is none.
+        news: Set when a channel comes up.
     """
 
     def __init__(self, foundation: Foundation, group: asyncio.TaskGroup) -> None:
-        """Make room for them; nothing runs before `start`."""
+        """Set up the bookkeeping; nothing runs before `start`."""
         self.news = asyncio.Event()
         self._foundation = foundation
         self._group = group
@@ -52,9 +52,9 @@ class ChannelHost:
         notices: Notices,
         menu: Callable[[str], Menu],
     ) -> None:
-        """Start every channel, each where it had stopped reading; waits for none of them.
+        """Start every channel at its stored position; waits for none of them.
 
-        `menu` makes the menu of commands of a channel, by its name.
+        `menu` returns the command menu of a channel, by its name.
         """
         foundation = self._foundation
         positions = [row async for row in scan(foundation.store, POSITIONS.where())]
@@ -62,7 +62,7 @@ class ChannelHost:
         directories = {
             part.name: await asyncio.to_thread(_directory, data, part.name) for part in channels
         }
-        # No await from here: one that fails at once is told about on those that come after it.
+        # No await from here on: a channel that fails at once is reported on those that follow.
         for part in channels:
             mine = [row for row in positions if row.key.startswith(f"{part.name}/")]
             accounts = {row.place.removeprefix(f"{part.name}/") for row in mine}
@@ -90,7 +90,7 @@ class ChannelHost:
             )
 
     def noting(self, admit: Admit) -> Admit:
-        """Return ingress, and note how far reading has come: an adapter may be made anew."""
+        """Wrap ingress to record the positions read, since an adapter may be recreated."""
 
         async def noted(envelope: Envelope) -> Admission:
             admission = await admit(envelope)
@@ -122,7 +122,7 @@ class ChannelHost:
         return self._foundation.public.mount(path, hook)
 
     def login_url(self) -> str:
-        """Return a fresh address that opens the web chat and logs in, once; empty without one."""
+        """Return a fresh address that opens the web chat and logs in once; empty without a web chat."""
         listener = self._foundation.listener
         if listener is None or not self.web_name:
             return ""
@@ -136,13 +136,13 @@ class ChannelHost:
     # --- what is up ----------------------------------------------------------------------------
 
     def channel_of(self, name: str) -> Channel | None:
-        """Return a channel, None before it was up for the first time."""
+        """Return a channel; None if it has not been up yet."""
         account = self.accounts.get(name)
         return None if account is None else account.channel
 
     def shows_drafts(self, name: str) -> Account | None:
-        """Return the account of a channel whose answers are shown while they are written."""
-        # An answer may still be due in a chat of a channel that was taken out since.
+        """Return the account of a channel that shows answers while they are written."""
+        # An answer may still be due on a channel that a reload removed.
         settings = self._foundation.settings.config.channels.get(name)
         return self.accounts.get(name) if settings is not None and settings.stream else None
 
@@ -166,12 +166,12 @@ class ChannelHost:
     def _ready(self, name: str) -> None:
         self.news.set()
         outage = self.accounts[name].outage
-        outage.go_on()  # it was, at least for who receives; an answer may be lost for the same reason
+        outage.go_on()  # receiving was interrupted, so sending may have failed too
         outage.end()
 
 
 def _directory(data: Path, channel: str) -> Path:
-    """Make a channel's own directory."""
+    """Create a channel's own directory."""
     directory = data / "channels" / channel
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     return directory

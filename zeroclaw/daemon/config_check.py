@@ -1,4 +1,4 @@
-"""Finds every fault of a configuration at once, before anything is opened."""
+"""Finds all faults of a configuration at once, before anything is opened."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
@@ -35,15 +35,15 @@ from zeroclaw.tools.loading.skill import Skill
 from zeroclaw.value import Hidden, Value, field, replace
 
 ANSWERS, SUMMARISES = "provider", "compaction.provider"
-"""The key paths of the providers."""
+"""Key paths of the providers."""
 
 
 class ChannelPart(Value):
     """A channel of the configuration, ready to be made.
 
     Attributes:
-        is_public: Its platform calls it on the public listener.
-        secrets: As the adapter is handed them, see `ChannelContext.secrets`.
+        is_public: Whether its platform calls it on the public listener.
+        secrets: The secrets for its adapter, see `ChannelContext.secrets`.
     """
 
     name: str
@@ -53,31 +53,31 @@ class ChannelPart(Value):
     is_public: bool = False
 
     def load(self) -> None:
-        """Import what makes it, and what its manifest names beside that; blocks, for half a second."""
+        """Import the adapter, and run the manifest's `prepare`; blocks for up to half a second."""
         self.load_function(self.manifest.adapter)
         if self.manifest.prepare:
             cast("Callable[[], None]", self.load_function(self.manifest.prepare))()
 
     def make(self, context: ChannelContext) -> Channel:
-        """Make the adapter; its library is imported when the first one is made."""
-        # An adapter that is no channel fails at its first use, where the supervisor sees it.
+        """Make the adapter; imports its library if `load` has not."""
+        # An adapter that is not a channel fails at its first use, where the supervisor reports it.
         opener = cast(
             "Callable[[ChannelContext], Channel]", self.load_function(self.manifest.adapter)
         )
         return opener(context)
 
     def load_function(self, target: str) -> object:
-        """Import what its manifest names, with the libraries of its kind.
+        """Import an object that the manifest names, and the libraries it needs.
 
         Raises:
-            ConfigError: They are not installed, or it can't be imported.
+            ConfigError: The libraries are not installed, or it can't be imported.
         """
         if lacks := self.lacks():
             raise ConfigError((lacks,))
         return plugins.resolve(target, key=_key_path(self.name))
 
     def lacks(self) -> str:
-        """Return the fault where libraries of its kind are not installed, else nothing."""
+        """Return a fault if libraries of this kind are not installed, else an empty string."""
         kind = self.manifest.kind
         if all(map(find_spec, self.manifest.needs)):
             return ""
@@ -88,18 +88,18 @@ class ChannelPart(Value):
 
 
 class CheckedConfig(Value):
-    """A configuration without a fault, as far as it can be told without opening anything.
+    """A configuration without faults, as far as that can be checked without opening anything.
 
     Attributes:
         statements: The policy statements of the configuration.
-        channels: Every channel that is switched on.
-        tokenizers: The files that count for a provider, by its key path.
-        redactor: Knows every secret that is there.
-        secrets: Those that are needed and there, by key path.
-        held: The key paths of all that are there, those of channels that are switched off too.
-        missing: The faults of those that are needed and not there, by key path.
-        skills: Of the folder that the configuration names.
-        warnings: What is no fault and still not as somebody meant it, each with its key path.
+        channels: Every enabled channel.
+        tokenizers: The tokenizer files of providers, by key path.
+        redactor: Knows every secret that could be resolved.
+        secrets: The needed secrets that could be resolved, by key path.
+        held: Key paths of all resolved secrets, those of disabled channels included.
+        missing: The faults of needed secrets that could not be resolved, by key path.
+        skills: The skills in the configured folder.
+        warnings: What is valid, but probably not what was meant; each with its key path.
     """
 
     statements: tuple[Statement, ...]
@@ -113,7 +113,7 @@ class CheckedConfig(Value):
     tokenizers: Mapping[str, FileTokenizer] = field(default_factory=dict[str, FileTokenizer])
 
     def secrets_of(self, path: str) -> dict[str, str]:
-        """Return the secrets of one table, as what it is about is handed them."""
+        """Return the secrets of one table, by their key below it."""
         return _below(path, self.secrets)
 
 
@@ -124,18 +124,17 @@ def check(
     needs_secrets: bool = True,
     broken: Collection[str] = (),
 ) -> CheckedConfig:
-    """Find every fault of a configuration that parsed; blocks on files, a keyring and imports.
+    """Find every fault of a parsed configuration; blocks on files, a keyring and imports.
 
     Args:
-        config: As parsed.
-        environment: `os.environ`, for references to secrets.
-        needs_secrets: A secret that is not there is a fault by itself. It is none to a command that
-            can do without, for the daemon may have an environment of its own; see
-            `CheckedConfig.missing`.
+        config: The parsed configuration.
+        environment: `os.environ`, for secret references.
+        needs_secrets: Whether a missing secret is a fault. It is not for commands that can do
+            without, as the daemon may have another environment; see `CheckedConfig.missing`.
         broken: Channels that were left out because of their own faults.
 
     Raises:
-        ConfigError: With all of them.
+        ConfigError: With all faults.
     """
     faults: list[str] = []
     kinds = kinds_of(faults)
@@ -147,7 +146,8 @@ def check(
     statements: tuple[Statement, ...] = ()
     try:
         statements = configured(config.policy.statement)
-        # With all that may come later, so that a halt finds no statement that is called as its own.
+        # Include a halt and a revocation, so that no configured statement can have the id of
+        # theirs.
         policy = LivePolicy(LiveConfig(config, statements))
         policy.halt(Halt(by="nobody", at=datetime(2000, 1, 1, tzinfo=UTC)))
         policy.revoke(frozenset({"nobody"}))
@@ -216,7 +216,7 @@ def check(
 def _skills(
     place: str, redactor: Redactor, faults: list[str]
 ) -> tuple[tuple[Skill, ...], Iterator[str]]:
-    """Return the skills that there are, and a warning for each folder that is none."""
+    """Return the valid skills, and a warning for each folder that is not one."""
     found: tuple[Skill, ...] = ()
     odd: tuple[str, ...] = ()
     try:
@@ -250,13 +250,13 @@ _OURS = (
     ("load_skills", "skill", "name file"),
 )
 SHIPPED = {tool: frozenset(kinds.split()) for tool, kinds, _ in _OURS}
-"""The tools of this house, switched on or not, each with the kinds of resources that it names."""
+"""Our own tools, enabled or not, each with the kinds of resources that it names."""
 ARGUMENTS = {tool: frozenset(names.split()) for tool, _, names in _OURS}
-"""What each of them takes; a test compares it with what they declare."""
+"""The arguments of each of them; a test compares this with their declarations."""
 
 
 def vocabulary_of(config: Config) -> Vocabulary:
-    """Return all the names that a statement may use; blocks on imports of other packages."""
+    """Return all names that a statement may use; blocks on imports of other packages."""
     tools: dict[str, frozenset[str] | None] = {**SHIPPED}
     for name in plugins.names(plugins.TOOLS):
         if name not in OURS:
@@ -272,14 +272,14 @@ def vocabulary_of(config: Config) -> Vocabulary:
 
 
 def _names_of(package: str) -> tuple[str, ...]:
-    """Return what the tools of another package are called; none where it can't be opened."""
-    with suppress(ZeroclawError):  # the start tells why
+    """Return the names of another package's tools; none if they can't be opened."""
+    with suppress(ZeroclawError):  # the daemon's start reports why
         return tuple(tool.spec.name for tool in tools_of(package))
     return ()
 
 
 def _names(config: Config, broken: Collection[str]) -> Findings:
-    """Return what is wrong with the names in statements and approvers."""
+    """Return the faults and warnings about names in statements and approvers."""
     known = vocabulary_of(config)
     known = replace(known, channels=(*known.channels, *broken))
     found = [check_approvers(config.approvals.approvers, "approvals.approvers", known)]
@@ -297,7 +297,7 @@ def _names(config: Config, broken: Collection[str]) -> Findings:
 
 
 def _nobodys(config: Config, manifests: Mapping[str, ChannelManifest]) -> Iterator[str]:
-    """Return the ids that no sender of their channel has: a statement about one never matches."""
+    """Return faults for ids that no sender of that channel can have: they would never match."""
     named = (
         *(
             (f"{_key_path(name)}.allowed_users", f"{name}:{one}")
@@ -328,7 +328,7 @@ def _nobodys(config: Config, manifests: Mapping[str, ChannelManifest]) -> Iterat
 
 
 def _links_in(resource: str, path: str) -> Iterator[str]:
-    """Return a fault where a path goes through a link: tools name real paths, so it never matches."""
+    """Yield a fault for a path through a link: tools name real paths, so it would never match."""
     kind, _, place = resource.partition(":")
     if kind != "file" or not place.startswith("/"):
         return
@@ -340,7 +340,7 @@ def _links_in(resource: str, path: str) -> Iterator[str]:
 
 
 def _taken_for_two(config: Config, manifests: Mapping[str, ChannelManifest]) -> Iterator[str]:
-    """Return where whoever asks could answer as somebody else, against the configuration."""
+    """Warn if a requester could also answer as another person, against the configuration."""
     if config.approvals.requester_may_answer:
         return
     enabled = {name for name, settings in config.channels.items() if settings.enabled}
@@ -359,7 +359,7 @@ def _taken_for_two(config: Config, manifests: Mapping[str, ChannelManifest]) -> 
 
 
 def _without_a_price(config: Config) -> Iterator[str]:
-    """Warn where money is bounded and nobody says what the model costs."""
+    """Warn if there is a money limit, but no price for the model."""
     model, budget = config.provider.model, config.budget
     bounds = [key for key, most in budget if key.endswith("_usd") and most]
     if bounds and model and price_of(model, budget, config.provider) is None:
@@ -370,7 +370,7 @@ def _without_a_price(config: Config) -> Iterator[str]:
 
 
 def _left_out(config: Config, redactor: Redactor) -> Iterator[str]:
-    """Yield what no model will be told of what the operator wrote for it."""
+    """Warn if the operator's prompt will be left out of requests."""
     if redactor.finds(config.runtime.prompt):
         yield (
             "runtime.prompt: it holds a secret, or what looks like one, so all of it is left out of "
@@ -381,10 +381,10 @@ def _left_out(config: Config, redactor: Redactor) -> Iterator[str]:
 def _secrets(
     config: Config, settings: Mapping[str, BaseModel], environment: Mapping[str, str]
 ) -> tuple[Resolved, Resolved]:
-    """Return what is found of the secrets that are needed, and of those of channels switched off.
+    """Return the secrets that are needed, and those of disabled channels.
 
-    The latter may be missing, but are redacted where they stand: the reason for switching a channel
-    off may be that there is no token any more.
+    The latter may be missing, since that may be why the channel was disabled; if present, they are
+    redacted.
     """
     needed: dict[str, SecretReference] = {}
     for path, provider in providers_of(config):
@@ -397,14 +397,14 @@ def _secrets(
 
 
 def providers_of(config: Config) -> Iterator[tuple[str, ProviderSettings]]:
-    """Yield the providers that a configuration names, each with its key path."""
+    """Yield the configured providers, each with its key path."""
     yield ANSWERS, config.provider
     if config.compaction.provider is not None:
         yield SUMMARISES, config.compaction.provider
 
 
 def _references(settings: BaseModel, path: str) -> dict[str, SecretReference]:
-    """Return the references that are set, by key path; those of models in the model too."""
+    """Return the references that are set, by key path, nested models included."""
     found: dict[str, SecretReference] = {}
     for name in type(settings).model_fields:
         match cast("object", getattr(settings, name)):
@@ -430,7 +430,7 @@ def _below(path: str, secrets: Mapping[str, str]) -> dict[str, str]:
 
 
 def kinds_of(faults: list[str]) -> dict[str, tuple[ChannelManifest, type[BaseModel]]]:
-    """Return every kind of channel that is installed, and the model of its own keys.
+    """Return every installed kind of channel, and the model of its settings.
 
     Blocks on files and imports, but imports no SDK.
     """
@@ -454,7 +454,7 @@ def kinds_of(faults: list[str]) -> dict[str, tuple[ChannelManifest, type[BaseMod
 
 
 def _is_public(manifest: ChannelManifest, settings: BaseModel, key: str, faults: list[str]) -> bool:
-    """Whether a channel's platform calls it, as its kind says."""
+    """Whether a channel's platform calls it, according to its kind."""
     if not manifest.public:
         return False
     try:

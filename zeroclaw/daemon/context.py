@@ -1,4 +1,4 @@
-"""The Context Providers of the daemon: its own in their order, and those of other packages."""
+"""The daemon's context providers: its own, in order, and those of other packages."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -18,12 +18,12 @@ from zeroclaw.turn.tool_calls import files_of
 def own_context(
     settings: CurrentConfig, workspaces: Path, rows: Rows
 ) -> tuple[ContextProvider, ...]:
-    """Return the daemon's own, in the order in which the model reads them (S3-06).
+    """Return the daemon's own providers, in the order in which the model reads their texts (S3-06).
 
     Args:
-        settings: What the operator's own words are.
-        workspaces: Holds a directory for each conversation.
-        rows: Know which workspaces hold untrusted files.
+        settings: For the operator's own prompt.
+        workspaces: Contains a directory per conversation.
+        rows: To find out which workspaces contain untrusted files.
     """
     context = settings.config.context
 
@@ -48,10 +48,10 @@ def own_context(
 
 
 def open_context_providers() -> tuple[ContextProvider, ...]:
-    """Open those that other packages bring.
+    """Open the context providers of other packages.
 
     Raises:
-        ConfigError: One can't be opened, or is called like another.
+        ConfigError: One can't be opened, or has the name of another.
     """
     found: dict[str, ContextProvider] = {}
     for package in plugins.names(plugins.CONTEXT_PROVIDERS):
@@ -73,4 +73,4 @@ def open_context_providers() -> tuple[ContextProvider, ...]:
 OURS = frozenset(
     {"identity", "files", "setting", "rules", "sensitive", "operator", "skills", "notes"}
 )
-"""Names that no other package's may have."""
+"""Names that providers of other packages must not have."""

@@ -1,4 +1,4 @@
-"""Opens what the daemon is made of: store, keys, provider, tools, listeners."""
+"""Opens everything that must be open before the first task: store, keys, providers, tools, listeners."""
 
 import asyncio
 import os
@@ -37,10 +37,10 @@ T = TypeVar("T")
 
 
 class OpenStore(Protocol):
-    """Opens the store; the tests' way in to watch its commits."""
+    """Opens the store; tests replace it to watch commits."""
 
     async def __call__(self, directory: Path, *, clock: Clock, log: ChannelLog) -> Store:
-        """Open it in the data directory."""
+        """Open the store in the data directory."""
         ...
 
 
@@ -49,8 +49,8 @@ class Openers(Value):
 
     Attributes:
         store: Opens the store.
-        channel: Is handed each channel that was made, and returns the one that is used.
-        clock: What time it is.
+        channel: Receives each new channel, and returns the one to use.
+        clock: The source of time.
     """
 
     store: OpenStore = open_store
@@ -59,16 +59,17 @@ class Openers(Value):
 
 
 class Start(Value):
-    """What the daemon is started with; read again while it runs, what it would be started with.
+    """What the daemon is started with; a reload reads another one, to compare.
 
     Attributes:
-        config: As parsed.
-        checked: What checking it brought to light.
+        config: The parsed configuration.
+        checked: The result of checking it.
         places: Where everything is.
-        version: As people are told it.
-        reread: Reads the configuration again, None where there is no file; blocks, and raises
-            `ConfigError` with every fault.
-        written: As the file said it, where `config` says more: which model was found.
+        version: The version shown to people.
+        reread: Reads the configuration again; blocks, and raises `ConfigError` with every fault.
+            None if there is no file.
+        written: The configuration as in the file, if `config` was completed: with a model that was
+            found.
     """
 
     config: Config
@@ -84,13 +85,13 @@ class ReadyFacts(Value):
 
     Attributes:
         model: The model's name.
-        note: One line about the model, empty for none.
-        web_url: Opens the web chat and logs in, once; empty without a web chat.
+        note: One line about the model; empty for none.
+        web_url: Opens the web chat and logs in once; empty without a web chat.
         channels: The names of all channels.
-        shell: Why there is no shell, empty when there is one or none was asked for.
-        halted: Who halted everything, empty for nobody.
-        claim: The code that makes whoever sends it an operator, empty for none; never logged.
-        is_root: The daemon is, and should not be.
+        shell: Why there is no shell; empty if there is one or none was configured.
+        halted: Who halted the daemon; empty if it is not halted.
+        claim: A code that makes its sender an operator; empty for none; never logged.
+        is_root: The daemon runs as root, which it should not.
     """
 
     model: str
@@ -104,26 +105,27 @@ class ReadyFacts(Value):
 
 
 class Public(Protocol):
-    """The public listener; what it stands on is imported where there is one."""
+    """The public listener; its module is imported only if it is needed."""
 
     def mount(self, path: str, hook: Hook) -> AbstractContextManager[None]:
         """Answer one path while the context is open; see `Mount.public`."""
         ...
 
     async def serve(self) -> None:
-        """Answer requests until cancelled; once."""
+        """Answer requests until cancelled; call once."""
         ...
 
 
 class Foundation(Value):
-    """All that is open before the first task runs.
+    """Everything that is open before the first task runs.
 
     Attributes:
-        start: What the daemon was started with; of its configuration, what waits for a restart.
+        start: What the daemon was started with; its configuration is in force for keys that need a
+            restart.
         settings: The configuration in force, which a reload replaces.
-        context: What other packages add to requests.
-        summariser: Makes summaries in place of the provider; None where it does.
-        groups: Of each tool, which package brought it; one that is not there is its own.
+        context: Context providers of other packages.
+        summariser: Writes summaries instead of the provider; None if the provider does.
+        groups: The package of each tool; a tool not listed is a group of its own.
     """
 
     start: Start
@@ -149,10 +151,10 @@ class Foundation(Value):
 
 
 async def open_foundation(start: Start, openers: Openers, stack: AsyncExitStack) -> Foundation:
-    """Open everything; what is opened is closed by `stack`, in reverse.
+    """Open everything; `stack` closes it in reverse order.
 
     Raises:
-        NeedsOperator: Something is wrong that a person has to mend.
+        NeedsOperator: A person has to fix something first.
     """
     config, log = start.config, EventLog("daemon")
     settings = LiveConfig(config, start.checked.statements, start.checked.skills)
@@ -228,20 +230,20 @@ async def open_foundation(start: Start, openers: Openers, stack: AsyncExitStack)
 
 
 def warn_of(checked: CheckedConfig, log: ChannelLog) -> None:
-    """Say in the log what is odd about a configuration."""
+    """Log the oddities of a configuration."""
     for warning in checked.warnings:
         log("config_odd", what=warning, level="warning")
 
 
 async def _follow(ids: SystemIds, store: Store) -> None:
-    """Let what is made from now on sort behind what waits, though the clock was set back."""
+    """Make new ids sort after all waiting rows, even if the clock was set back."""
     for kind in (RowKind.INBOX, RowKind.OUTBOX):
         for row in await store.select(Query(kind=kind, newest_first=True, limit=1)):
             ids.follow(row.key)
 
 
 async def _open_public(start: Start, stack: AsyncExitStack) -> Public | None:
-    """Bind the public listener, where a channel is reached by it."""
+    """Bind the public listener if a channel needs it."""
     if not any(part.is_public for part in start.checked.channels):
         return None
     from zeroclaw.host.public_listener import PublicListener
@@ -262,7 +264,7 @@ async def _open_public(start: Start, stack: AsyncExitStack) -> Public | None:
 
 
 def open_provider(start: Start, clock: Clock, path: str = ANSWERS) -> Provider:
-    """Open a provider that the configuration names, whose kind is not left open; blocks.
+    """Open a provider of the configuration, whose kind must be decided; blocks.
 
     Raises:
         NeedsOperator: It can't be opened.
@@ -294,12 +296,12 @@ def open_provider(start: Start, clock: Clock, path: str = ANSWERS) -> Provider:
 
 
 def protected_in(where: places.Places) -> Protected:
-    """Return what no policy opens: data directory, configuration and skills, by real path."""
+    """Return the real paths that no policy can open: data directory, configuration and skills."""
     closed = tuple(str(one.resolve()) for one in _of_the_daemon(where))
     return Protected(closed=closed, open=(str(where.workspaces.resolve()),))
 
 
 def _of_the_daemon(where: places.Places) -> tuple[Path, ...]:
-    """Return what tools never reach, whatever they are allowed."""
+    """Return the paths that tools never reach, whatever they are allowed."""
     every = (where.data, where.config, where.skills)
     return tuple(path for path in every if path is not None)

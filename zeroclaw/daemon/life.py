@@ -1,10 +1,10 @@
-"""The composition root: opens every room, hands each what it needs, and runs until told to stop.
+"""The composition root: opens and wires every room, and runs until it is told to stop.
 
-Start:  store → process groups left by a crash → outbox, overdue questions → channels → open turns
-Stop:   admit nothing → give turns a grace time → note below open drafts → close
+Start:  store → process groups left by a crash → outbox, overdue approval requests → channels → open turns
+Stop:   admit nothing → give turns a grace time → mark open drafts → close
 
-One TaskGroup owns every task. What a channel or a conversation raises stays with it; what the
-store or a listener raises ends the daemon with one line.
+One TaskGroup owns every task. An exception in a channel or a conversation stays there; one from the
+store or a listener ends the daemon with one line.
 """
 
 import asyncio
@@ -51,19 +51,19 @@ from zeroclaw.turn.tool_calls import PROCESSES
 from zeroclaw.value import Value, field, replace
 
 SWITCH_S = 0.0005
-"""Seconds for which a thread that computes in Python may keep the event loop waiting, each time that
-something happened; the interpreter's default is ten times that."""
+"""Seconds that a busy Python thread may keep the event loop waiting for the interpreter lock. The
+interpreter's default is ten times that."""
 STOP_S = 5.0
-"""Seconds that what is left gets after the grace time."""
+"""Seconds for the remaining work after the grace time."""
 _LIFELINE_BYTES = 4096
 
 
 class Stopped(Exception):
-    """Raised inside the task group to end it, as it should end."""
+    """Raised inside the task group to end it in the normal way."""
 
 
 class Hooks(Value):
-    """What the caller of `serve` wants to know and to decide."""
+    """How the caller of `serve` is notified, and how it stops and reloads the daemon."""
 
     on_ready: Callable[[ReadyFacts], None]
     stop: asyncio.Event
@@ -83,10 +83,11 @@ def run(
     Args:
         start: What it is started with.
         on_ready: Called once, when it is up.
-        openers: What is replaced.
-        lifeline: The read end of a pipe whose other end our parent holds. Its end is the parent's,
-            however that came about, and is a third word to stop.
-        hangup: Made before the configuration was read, so that none is missed; None for none.
+        openers: Replaces parts of it.
+        lifeline: The read end of a pipe whose other end our parent holds. Its end of file means
+            that the parent is gone, however that happened, and stops the daemon too.
+        hangup: Created before the configuration was read, so that no SIGHUP is missed; None for
+            none.
 
     Raises:
         NeedsOperator: It can't start, or can't go on; the text says what to do.
@@ -94,7 +95,7 @@ def run(
     watch = LoopWatch(EventLog("watchdog"))
 
     def ready(facts: ReadyFacts) -> None:
-        # Not while half of it is loaded in a thread: to and fro between the two takes longer.
+        # Not during the start, which loads modules in a thread: more switching would slow it down.
         sys.setswitchinterval(SWITCH_S)
         on_ready(facts)
         watch.start()
@@ -131,7 +132,7 @@ async def serve(start: Start, hooks: Hooks, openers: Openers) -> None:
         NeedsOperator: It can't start, or can't go on.
     """
     async with AsyncExitStack() as stack:
-        # Half of a start; the other half waits for disks and processes meanwhile.
+        # Importing is half of a start; the other half waits for disks and processes meanwhile.
         loop = asyncio.get_running_loop()
         loading = loop.run_in_executor(None, _load, start.checked.channels)
         foundation = await open_foundation(start, openers, stack)
@@ -148,7 +149,7 @@ async def serve(start: Start, hooks: Hooks, openers: Openers) -> None:
 
 
 class Daemon:
-    """The running daemon, over a foundation that somebody opened and closes."""
+    """The running daemon; its caller opens and closes the foundation."""
 
     def __init__(self, foundation: Foundation, hooks: Hooks, group: asyncio.TaskGroup) -> None:
         """Wire the rooms; `group` owns every task."""
@@ -164,7 +165,7 @@ class Daemon:
         self.page = OperatorPage(self.services, group, notifier)
 
     async def live(self) -> None:
-        """Start everything, wait for the end, and end it."""
+        """Start everything, wait for the stop, and shut down."""
         services = self.services
         await services.erasure.restarted()
         await services.remember()
@@ -183,11 +184,11 @@ class Daemon:
         raise Stopped
 
     def _noticed(self) -> None:
-        """Have operators told of a notice that is on record."""
+        """Wake the task that tells operators about stored notices."""
         self.services.notices.news.set()
 
     def _give_up(self, error: StoreUnusable) -> None:
-        """End the daemon: what can't be stored can't be promised, and somebody has to be told."""
+        """End the daemon: without a store it can't keep its promises, and the operator must be told."""
 
         async def end() -> None:
             raise error
@@ -199,9 +200,9 @@ class Daemon:
     # --- the start -----------------------------------------------------------------------------
 
     async def _wake(self, unsaid: Iterable[ConversationId]) -> None:
-        """Wake every conversation that has something to do, those with an open turn first.
+        """Wake every conversation that has work to do, those with an open turn first.
 
-        Those with an answer that is not out yet too: what `/new` began waits for it.
+        Includes those with an unsent answer: a conversation that `/new` began waits for it.
         """
         store = self._foundation.store
         waiting = {
@@ -250,7 +251,7 @@ class Daemon:
         )
 
     async def _redact(self, asked: Mapping[str, object]) -> Redacted:
-        """Redact for a command that does not have the secrets which this process has."""
+        """Redact texts for a command that lacks the secrets of this process."""
         texts = [*map(str, array_at(asked, "texts"))]
         redact = self._foundation.start.checked.redactor.redact
         return Redacted(texts=await asyncio.to_thread(lambda: tuple(map(redact, texts))))
@@ -279,7 +280,7 @@ class Daemon:
         return Receipts(receipts=tuple(found))
 
     async def _hear(self) -> None:
-        """Reload at each SIGHUP; what came of it is in the log."""
+        """Reload at each SIGHUP; the result is logged."""
         wish = self._hooks.reload
         while True:
             await wish.wait()
@@ -308,10 +309,10 @@ class Daemon:
 
 
 def _stop_at_the_end(lifeline: int, stop: asyncio.Event) -> None:
-    """Take what there is to read: what a parent says is nothing to us, that it is gone is."""
+    """Discard what the parent writes; at end of file, stop: the parent is gone."""
     try:
         said = os.read(lifeline, _LIFELINE_BYTES)
-    except OSError:  # a socket in place of a pipe, reset
+    except OSError:  # a socket in place of the pipe was reset
         said = b""
     if not said:
         asyncio.get_running_loop().remove_reader(lifeline)
@@ -319,12 +320,13 @@ def _stop_at_the_end(lifeline: int, stop: asyncio.Event) -> None:
 
 
 def _load(channels: Sequence[ChannelPart]) -> None:
-    """Import what makes the channels, before any is made: what is asked of people finds its channel.
+    """Import the channels' modules before any channel is made, so that channels come up quickly.
 
-    What fails here fails again as the channel is made, and is told of there.
+    Otherwise a resumed turn could find no operator to ask. A module that fails here fails again
+    when its channel is made, and is reported then.
     """
     if any(not part.manifest.local_operator for part in channels):
-        # Those of other platforms need it, and would read certificates for nothing.
+        # Adapters of other platforms import aiohttp, which would load certificates for nothing.
         with authorities_by_directory(os.environ, ssl.get_default_verify_paths()):
             load_library()
     for part in channels:
@@ -332,7 +334,7 @@ def _load(channels: Sequence[ChannelPart]) -> None:
 
 
 async def _clean_up(foundation: Foundation) -> None:
-    """End what tools of an earlier life left running."""
+    """Kill the processes that tools of an earlier daemon left running."""
     async for row in scan(foundation.store, PROCESSES.where()):
         ended = await reap(PROCESSES.of(row))
         foundation.log("process_group_reaped", action=row.key, ended=ended)

@@ -1,12 +1,12 @@
-"""Decides which model answers where the configuration leaves it open: `[provider] kind = "auto"`.
+"""Chooses the model if the configuration leaves it open: `[provider] kind = "auto"`.
 
-Pure. From what was found to a choice and its reason, in this order:
+Pure: turns what was found into a choice with a reason, in this order:
 
     what the configuration names → a server on this machine → a key in the environment, if a person
     says yes → the local model
 
-A key sends what people write to somebody else's machine and costs money, so a question comes first,
-and where nobody can be asked it is left alone.
+Using a key sends what people write to another company's machine and costs money. So a person is
+asked first, and a key is not used if nobody can be asked.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,18 +19,18 @@ from zeroclaw.value import Value, replace
 
 AUTO = "auto"
 Ask = Callable[[str], bool]
-"""Puts a whole question to a person, who says yes or no."""
-# Models that servers offer beside those that answer; by their names, for the list says no more.
+"""Asks a person a yes-or-no question."""
+# Parts of names of models that don't chat; a server's list says nothing else about them.
 _NO_CHAT = ("embed", "rerank", "whisper", "bge-", "tts", "clip")
 
 
 class Key(Value):
-    """A key that stands in the environment, and where it belongs.
+    """An API key in the environment, and its endpoint.
 
     Attributes:
-        variable: The name of the variable that holds it.
-        base_url: Of the endpoint, up to and with `/v1`.
-        model: What is asked for unless the configuration says otherwise.
+        variable: The environment variable with the key.
+        base_url: The endpoint, up to and including `/v1`.
+        model: The model to use unless the configuration names one.
     """
 
     variable: str
@@ -38,8 +38,8 @@ class Key(Value):
     model: str
 
 
-# Endpoints that speak OpenAI's form, by their own documentation (read 2026-11): small models with
-# names that stay. Anthropic's is its compatibility layer.
+# Endpoints with OpenAI's API, by their own documentation (read 2026-11), each with a small model
+# whose name is stable. Anthropic's is its compatibility layer.
 KEYS = tuple(
     Key(variable=variable, base_url=base_url, model=model)
     for variable, base_url, model in (
@@ -56,16 +56,16 @@ KEYS = tuple(
         ("DEEPSEEK_API_KEY", "https://api.deepseek.com/v1", "deepseek-chat"),
     )
 )
-# A key of that name may belong to another endpoint, which OpenAI's own libraries read from here.
+# The key may belong to another endpoint; OpenAI's own libraries read its address from here.
 _OPENAI_ADDRESS = ("OPENAI_API_KEY", "OPENAI_BASE_URL")
 
 
 class Found(Value):
-    """What there is.
+    """What was found.
 
     Attributes:
-        servers: Those on this machine that answered, in order of preference.
-        keys: Those that stand in the environment, likewise.
+        servers: Servers on this machine that answered, in order of preference.
+        keys: Keys in the environment, in order of preference.
     """
 
     servers: tuple[Server, ...] = ()
@@ -73,11 +73,11 @@ class Found(Value):
 
 
 class Choice(Value):
-    """What is taken.
+    """The chosen provider.
 
     Attributes:
-        settings: Of a kind that can be opened.
-        reason: One line for a person: what was taken, and why.
+        settings: Its settings, of a kind that can be opened.
+        reason: One line for a person: what was chosen, and why.
     """
 
     settings: ProviderSettings
@@ -85,7 +85,7 @@ class Choice(Value):
 
 
 def keys_in(environment: Mapping[str, str]) -> tuple[Key, ...]:
-    """Return the keys that are set; an address beside OpenAI's goes with it."""
+    """Return the keys that are set; OpenAI's with the address that may be set with it."""
     variable, address = _OPENAI_ADDRESS
     elsewhere = environment.get(address, "").strip().rstrip("/")
     return tuple(
@@ -96,7 +96,7 @@ def keys_in(environment: Mapping[str, str]) -> tuple[Key, ...]:
 
 
 def named(settings: ProviderSettings) -> Choice | None:
-    """Return what the configuration itself names, None when it leaves it open."""
+    """Return the choice that the configuration itself makes; None if it leaves it open."""
     for kind, key, value in (
         ("openai", "base_url", settings.base_url),
         ("local", "model_file", settings.model_file),
@@ -108,12 +108,12 @@ def named(settings: ProviderSettings) -> Choice | None:
 
 
 def choose(settings: ProviderSettings, found: Found, ask: Ask | None = None) -> Choice:
-    """Choose, asking a person about each key until a yes.
+    """Choose a provider; ask a person about each key until they say yes.
 
     Args:
-        settings: Of kind auto.
-        found: What there is.
-        ask: None where nobody can be asked; then no key is taken.
+        settings: Settings of kind auto.
+        found: What was found.
+        ask: None if nobody can be asked; then no key is used.
     """
     if (choice := named(settings)) is not None:
         return choice
@@ -130,9 +130,9 @@ def choose(settings: ProviderSettings, found: Found, ask: Ask | None = None) -> 
 
 
 def _model_of(server: Server, wanted: str) -> str:
-    """Return the model to ask a server for, empty for none."""
+    """Return the model to request from a server; empty if it has none that fits."""
     if wanted:
-        # Ollama calls a model without a tag by its newest one.
+        # Ollama lists a model without a tag as `:latest`.
         return next((one for one in (wanted, f"{wanted}:latest") if one in server.models), "")
     return next((one for one in server.models if not _is_no_chat(one)), "")
 

@@ -1,7 +1,7 @@
-"""The operator's web page, where there is a local listener and a web chat beside it.
+"""The operator's web page, mounted if there is a local listener and a web chat.
 
-The page, and what it is made of, is loaded when somebody asks for it first, in a thread: a daemon
-whose operator never looks pays for it neither at its start nor in memory.
+The first request loads the page and its libraries, in a thread. A daemon whose operator never looks
+pays nothing for it, neither at its start nor in memory.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ PING_S = 15.0
 
 
 class OperatorPage(Struct, eq=False):
-    """The page, from its first request to the end; one for the whole daemon.
+    """The page, from its first request to the end; the daemon has one.
 
     Attributes:
         services: What it reads and calls.
@@ -37,13 +37,13 @@ class OperatorPage(Struct, eq=False):
     _application: ASGIApp | None = None
 
     def start(self) -> None:
-        """Mount the page, if there is somewhere to mount it."""
+        """Mount the page if there is a listener and a web chat."""
         listener = self.services.foundation.listener
         if listener is not None and self.services.channels.web_name:
             listener.beside(PREFIX, self.answer)
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request; the first one loads the page, and says where it is mounted."""
+        """Answer a request; the first one loads the page, because it tells where it is mounted."""
         async with self._loading:
             if self._application is None:
                 root = str(scope["root_path"])
@@ -52,7 +52,7 @@ class OperatorPage(Struct, eq=False):
         await self._application(scope, receive, send)
 
     async def _keep(self, keep_chains: Callable[[], Coroutine[None, None, None]]) -> None:
-        """Look through the audit, and have open pages tried, until cancelled."""
+        """Check the audit chains and ping open pages, until cancelled."""
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(keep_chains(), name="chains")
@@ -69,7 +69,7 @@ class OperatorPage(Struct, eq=False):
             root: The path that the page is mounted at.
 
         Returns:
-            The page, and what keeps its audit chains looked through.
+            The page, and the coroutine function that checks its audit chains.
         """
         from zeroclaw.console.context import ConsoleContext
         from zeroclaw.console.frame import Place
@@ -105,5 +105,5 @@ class OperatorPage(Struct, eq=False):
             log=EventLog("console"),
         )
         site = Site(context)
-        # Starlette spells ASGI's three arguments in types of its own.
+        # Starlette has its own types for ASGI's three arguments.
         return cast("ASGIApp", site.application()), site.chains.keep

@@ -1,6 +1,6 @@
-"""Reads the configuration again while the daemon runs: takes up all that it can, or nothing.
+"""Reloads the configuration while the daemon runs: applies every live change, or nothing.
 
-Nothing durable changes, so a kill at any instant leaves what the file says to the next start.
+Nothing durable changes, so after a kill at any instant the next start reads the file as usual.
 """
 
 import asyncio
@@ -26,25 +26,25 @@ class NothingToRead(Refused):
 
 
 class Reloader(Struct):
-    """Puts what the configuration's file says by now in force; one for the whole daemon.
+    """Puts the current configuration file into force; the daemon has one.
 
     Attributes:
-        foundation: Whose settings are replaced.
-        revocation: Ends what people have who are out; its policy and its people follow the settings.
-        waiting: What waits for a restart since it was last read.
+        foundation: Its settings are replaced.
+        revocation: Ends the rights of people who were removed; holds the policy and the people.
+        waiting: Changed keys that wait for a restart, as of the last reload.
     """
 
     foundation: Foundation
     revocation: Revocation
     waiting: tuple[str, ...] = ()
-    _written: Config | None = None  # what the file said when it was last read
+    _written: Config | None = None  # the file as of the last reload
     _one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def again(self) -> Reloaded:
-        """Read the file, and put in force what a running daemon can take up.
+        """Read the file, and put the live keys into force.
 
         Raises:
-            ConfigError: With every fault; all is as it was.
+            ConfigError: With every fault; nothing was changed.
             NothingToRead: There is no file.
         """
         reread, log = self.foundation.start.reread, self.foundation.log
@@ -63,7 +63,7 @@ class Reloader(Struct):
         return done
 
     def _take(self, fresh: Start) -> Reloaded:
-        """Put it in force, in one step without an await."""
+        """Put a configuration into force, in one step without an await."""
         start, settings = self.foundation.start, self.foundation.settings
         context = self.revocation.context
         before = self._written or start.written or start.config
@@ -93,6 +93,6 @@ class Reloader(Struct):
 
 
 def replaced_secrets(before: CheckedConfig, after: CheckedConfig) -> tuple[str, ...]:
-    """Return the keys of secrets that are there before and after, and are others by now."""
+    """Return the keys of secrets that were set before and have another value now."""
     kept = ((key, before.secrets.get(key, fresh), fresh) for key, fresh in after.secrets.items())
     return tuple(key for key, old, fresh in kept if old != fresh)

@@ -1,4 +1,4 @@
-"""The services of a running daemon, made and wired to each other in one place."""
+"""The services of a running daemon, created and wired in one place."""
 
 import asyncio
 import os
@@ -72,14 +72,15 @@ from zeroclaw.turn.titles import Titles
 
 _OF_PEOPLE = frozenset({RowKind.PERSON, RowKind.LANGUAGE, RowKind.STRANGER})
 MOST_LOOKS = 10_000
-"""At one conversation's history that may wait: as many as limits can let through, for turns wait too."""
+"""Most queued readings of one conversation's history: turns queue for them too, so as many as the
+rate limits can let through."""
 
 
 class Services:
-    """All that a running daemon is made of; made inside the task group that owns their tasks."""
+    """All services of a running daemon; create them inside the task group that owns their tasks."""
 
     def __init__(self, foundation: Foundation, group: asyncio.TaskGroup) -> None:
-        """Wire them; nothing runs before `remember`."""
+        """Wire the services; nothing runs before `remember`."""
         self.foundation = foundation
         self._group = group
         store, clock, settings = foundation.store, foundation.clock, foundation.settings
@@ -141,7 +142,7 @@ class Services:
         self.sources = self._turns.sources
         self.runner = TurnRunner(
             self._turns,
-            # A stop has to see that a turn has come to wait for a person.
+            # A shutdown must notice that a turn now waits for a person.
             on_parked=lambda: self.mailboxes.look_again(),  # noqa: PLW0108  they are made below
         )
         self.conversations = Conversations(context)
@@ -293,7 +294,7 @@ class Services:
     # --- what is stored ------------------------------------------------------------------------
 
     async def remember(self) -> None:
-        """Take up what is stored, before anybody is let in; once, at a start."""
+        """Load what is stored before anybody is admitted; once, at the start."""
         store = self.foundation.store
         await self.take_halt(await last_halt(store))
         await learn_stored(store, self.people)
@@ -329,7 +330,7 @@ class Services:
             self.mailboxes.wake(conversation)
 
     def learn_people(self, writes: tuple[Write, ...]) -> None:
-        """Keep ingress and gate in step with who is in, who wants in, and who was revoked."""
+        """Update ingress and gate about who is admitted, who asks to be, and who was revoked."""
         self.deadlines.written(writes)
         self.strangers.written(writes)
         before = self.people.revoked
@@ -339,7 +340,7 @@ class Services:
                 self.revocation.begin()
 
     async def take_halt(self, halt: Halt) -> None:
-        """Put a halt in force, or end it."""
+        """Put a halt into force, or lift it."""
         self.policy.halt(halt)
         self.mailboxes.hold(not halt.over)
         if not halt.over:
@@ -348,7 +349,7 @@ class Services:
     # --- the life ------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Start listeners and channels; returns when the listeners answer."""
+        """Start listeners and channels; return when the listeners answer."""
         foundation = self.foundation
         ready = asyncio.Event()
         served = {
@@ -368,7 +369,7 @@ class Services:
         for name, kept in served.items():
             self._group.create_task(kept, name=name)
         await self.channels.start(self.supervisor, self.transcript, self.notices, self._menu)
-        # Last, because what is wrong with a model is told by the channels.
+        # Last, because a model's problems are reported through the channels.
         for provider in (foundation.provider, foundation.summariser):
             if isinstance(provider, Measuring):
                 self._group.create_task(call(provider.measure), name="window")
@@ -377,7 +378,7 @@ class Services:
         await ready.wait()
 
     def ready_facts(self) -> ReadyFacts:
-        """Return what a person is told now."""
+        """Return what a person is told at this moment."""
         foundation = self.foundation
         facts, checked = foundation.provider.facts, foundation.start.checked
         return ReadyFacts(
@@ -397,7 +398,7 @@ class Services:
         return menu_of(channel, self.policy(), self.people.operators(), self.foundation.clock.now())
 
     async def _preload(self, provider: Preloading) -> None:
-        """Load a model before the first question; what is wrong is told, and asking tells again."""
+        """Load the model before the first question; if it fails, tell the operators."""
         loaded = await call(provider.start)
         if isinstance(loaded, Raised):
             self.foundation.log("model_failed", why=loaded.line, level="error")
@@ -417,9 +418,9 @@ class Services:
 
 
 def recalled_chars(settings: NotesSettings, context_tokens: int | None) -> int:
-    """Return how long the notes of one message may be; a small window has room for little.
+    """Return the character budget for the notes in one request; a small window has little room.
 
-    A character takes up to four tokens in a language that the model hardly knows; then they fill
+    A character may take four tokens in a language that the model hardly knows; then the notes fill
     half of the window.
     """
     most_chars = settings.recalled_chars if settings.enabled else 0

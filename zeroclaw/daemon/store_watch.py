@@ -1,7 +1,7 @@
-"""Watches the store for the day when it can't be written, which ends the daemon (§9).
+"""Ends the daemon when the store can't be written any more.
 
-A commit that fails so is somebody's in the middle of a conversation, and would be tried again for
-ever where nobody looks. What was stored stays as it was, and goes on after the next start.
+Such a commit fails in the middle of some conversation, and would be retried for ever with nobody
+looking. What is stored stays intact, and work continues after the next start.
 """
 
 from collections.abc import Awaitable, Callable
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class WatchedStore:
-    """A `Store` that tells when it wrote and when it could not; in all else the one behind it."""
+    """A `Store` that reports when a write succeeded or failed; otherwise forwards to the wrapped one."""
 
     def __init__(
         self,
@@ -25,13 +25,13 @@ class WatchedStore:
         written: Callable[[], None],
         noticed: Callable[[], None],
     ) -> None:
-        """Call these each time, before the one who wrote is told; none may wait.
+        """Wrap a store; each callback runs before the writer's call returns, and must not wait.
 
         Args:
-            store: Behind it.
-            failed: It can't be written any more.
-            written: Something was.
-            noticed: A notice to operators was, see `NOTICES`.
+            store: The wrapped store.
+            failed: Called when the store can't be written any more.
+            written: Called after each commit.
+            noticed: Called after a commit with a notice to operators, see `NOTICES`.
         """
         self._store = store
         self._failed = failed

@@ -1,4 +1,4 @@
-"""Opens the tools that the configuration offers: for the daemon, and for `policy explain`."""
+"""Opens the configured tools, for the daemon and for `policy explain`."""
 
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
@@ -17,7 +17,7 @@ from zeroclaw.tools import attachments, fetch, files, notes, results, shell
 from zeroclaw.turn.kept_results import KeptResults
 
 OURS = frozenset({"attachments", "fetch", "files", "notes", "results", "shell"})
-"""Entry points of tools that are opened here, with settings of their own."""
+"""Entry points of the tools that are opened here, with settings of their own."""
 
 NO_SANDBOX: sandbox.System | sandbox.Broken = sandbox.Broken(reason="nobody has looked for one")
 
@@ -34,8 +34,8 @@ async def open_tools(
 ) -> tuple[dict[str, tuple[Tool, ...]], str]:
     """Return the tools by group, and why there is no shell; `stack` closes what they opened.
 
-    No tool sees what is `hidden`. Commands get cgroups in `subtree`; None where this process has
-    none to give.
+    No tool sees the `hidden` paths. Commands get cgroups in `subtree`; None if this process has no
+    subtree.
 
     Raises:
         ConfigError: A tool of another package can't be opened.
@@ -43,7 +43,7 @@ async def open_tools(
     wanted = settings.config.tools
     found: dict[str, tuple[Tool, ...]] = {}
     if wanted.fetch.enabled:
-        # With a client of its own that keeps no connection.
+        # A client of its own, which keeps no connections alive.
         http = http_client(fetch.limits(wanted.fetch))
         stack.push_async_callback(http.aclose)
         found["fetch"] = fetch.tools(wanted.fetch, http=http, user_agent=f"zeroclaw/{version}")
@@ -84,12 +84,12 @@ async def open_tools(
 
 
 def by_name(groups: Mapping[str, tuple[Tool, ...]]) -> dict[str, Tool]:
-    """Return the tools of all groups."""
+    """Return the tools of all groups, by name."""
     return {tool.spec.name: tool for every in groups.values() for tool in every}
 
 
 def tools_of(package: str) -> tuple[Tool, ...]:
-    """Open the tools that another package brings.
+    """Open the tools of another package.
 
     Raises:
         ConfigError: They can't be opened.
@@ -106,9 +106,9 @@ def stored_tools(
     *,
     boxed: sandbox.System | sandbox.Broken = NO_SANDBOX,
 ) -> dict[str, tuple[Tool, ...]]:
-    """Return those that work on what the store keeps: files that came, notes, cut results.
+    """Return the tools that work on stored data: attachments, notes, cut results.
 
-    `boxed` is what files are read in.
+    `boxed` is the sandbox in which attachments are read.
     """
     wanted = settings.config.tools
     found: dict[str, tuple[Tool, ...]] = {}

@@ -43,8 +43,7 @@ BOUNDS = Bounds(
     connections=256, body_s=120.0, linger_bytes=4 * MAX_BODY_BYTES, linger_s=10.0, mount_s=10.0
 )
 """We wait for a body only if its head carried a session: long enough for the largest one through a
-tunnel of 1 Mbit/s. A browser reads the refusal of a body only after it has sent all of it.
-"""
+tunnel of 1 Mbit/s. A browser reads the refusal of a body only after it has sent all of it."""
 PATH_CHARS = 22
 """Characters of a base64 token: 132 bits, and a link still fits on a line or two."""
 LOG_OUT = "/logout"

@@ -10,8 +10,7 @@ from zeroclaw.value import Value
 
 Shield = Literal["masked", "secret"]
 """How a place is protected. `secret` masks the name it has now; if a command moves the directory
-above it, the mask moves along.
-"""
+above it, the mask moves along."""
 
 
 MOST_ENTRIES = 5_000

@@ -38,8 +38,7 @@ from zeroclaw.value import Value, replace
 WORKSPACE = "/workspace"  # path of the workspace inside the sandbox
 UNPRIVILEGED = 65_533
 """User that commands of a root daemon run as: a number that no system assigns (Debian policy 9.2.2),
-and that exists in a container with the usual 65,536 ids.
-"""
+and that exists in a container with the usual 65,536 ids."""
 _STAGE = "/mnt"  # exists everywhere (FHS 3.12), and is covered for our own processes only
 
 # The whole environment of a command; nothing is inherited from the daemon.

@@ -44,8 +44,7 @@ NAME = "read_attachment"
 NAME_CHARS = 80
 READ_AT_ONCE = 4
 """Files read at the same time, one per conversation; further calls wait. Each file is held in memory,
-and each process may use the whole memory limit.
-"""
+and each process may use the whole memory limit."""
 KEPT_ANSWERS = 32
 """Reader replies that are cached, so that a model that repeats itself starts no process."""
 _AROUND_S = 20.0  # for starting, killing and cleaning up, on top of the reading

@@ -14,12 +14,10 @@ from zeroclaw.value import Value
 
 MAX_MEMORY_BYTES = 1_048_576
 """Memory for the compiled pattern and RE2's caches; a pattern that needs more is refused.
-The library's default is eight times that.
-"""
+The library's default is eight times that."""
 BLOCK_BYTES = 16_384
 """Bytes searched at a time. Only this much of a longer line is searched. The worst pattern that fits
-into the memory above takes a second per block, an ordinary one some microseconds.
-"""
+into the memory above takes a second per block, an ordinary one some microseconds."""
 
 
 class PatternInvalid(ValueError):
