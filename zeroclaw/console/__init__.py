@@ -1,1 +1,1 @@
-"""The operator's web page: what waits, what holds, who is in, what was done, and why."""
+"""The operator's web page: open requests, grants, people, conversations, usage, audit and policy."""

@@ -1,6 +1,6 @@
-"""Shows what waits for an answer, with the whole call, and how the newest questions ended.
+"""Shows the open approval requests, each with its whole call, and how the newest ones ended.
 
-Pure. What is shown of a call is what its card shows: whole, with its hash.
+Pure. A call is shown as on its card: whole, with its hash.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,16 +29,16 @@ from zeroclaw.text.language import ENGLISH
 from zeroclaw.value import Value
 
 MOST_SHOWN = 100
-"""Open questions on one page; the others come up as these are answered."""
+"""Open requests on one page; more appear as these are answered."""
 
 
 class RequestShown(Value):
-    """A question, and where it was asked.
+    """An approval request and where it was asked.
 
     Attributes:
-        where: The chat, for people; empty when it is known no more.
-        number: What it is called in the chat beside this page, 0 where it has no number there. A
-            number of another chat may be another call's there.
+        where: The chat, for people; empty if that is no longer known.
+        number: Its number in the web chat, 0 if it has none there. Numbers count per chat, so
+            another chat's number could mean another call.
     """
 
     approval: Approval
@@ -47,7 +47,7 @@ class RequestShown(Value):
 
 
 def approvals(place: Place, waiting: Sequence[RequestShown], ended: Sequence[RequestShown]) -> Html:
-    """Return the section; both are shown in the order they come in."""
+    """Return the section; both lists are shown in the given order."""
     nothing = empty(
         "Nothing waits for you.",
         "A call that the policy asks about stands here, whole, until you or another approver"

@@ -1,6 +1,6 @@
-"""Shows the audit: which chains there are, whether each is whole, and a chain's entries.
+"""Shows the audit: the chains, whether each is intact, and the entries of one.
 
-Pure. An entry holds ids, kinds, decisions and times, so there is nothing in it to redact.
+Pure. An entry holds ids, kinds, decisions and times, so there is nothing to redact.
 """
 
 from collections.abc import Sequence
@@ -38,11 +38,11 @@ _LOOKS = {
 
 
 class Checked(Value):
-    """What a chain came to when it was last looked through.
+    """The result of the last check of a chain.
 
     Attributes:
-        at: When.
-        through: The number of its newest entry then.
+        at: Time of the check.
+        through: Number of the newest entry at that time.
     """
 
     verdict: Intact | Broken
@@ -51,7 +51,7 @@ class Checked(Value):
 
 
 class Checking(Value):
-    """A chain is being looked through, or waits for that: so many of so many entries."""
+    """A check that is running or queued: `done` of `total` entries are checked."""
 
     done: int
     total: int
@@ -65,10 +65,10 @@ class Chain(Value):
 
     Attributes:
         stream: Its name: a conversation's id, or the daemon's own.
-        where: The chat, for people; empty when it is known no more.
-        is_conversation: Whether there is a conversation of this name.
-        last: The number of its newest entry.
-        check: What is known of it.
+        where: The chat, for people; empty if that is no longer known.
+        is_conversation: Whether there is a conversation with this id.
+        last: Number of its newest entry.
+        check: The state of its check.
     """
 
     stream: str
@@ -79,7 +79,7 @@ class Chain(Value):
 
 
 class Numbered(Value):
-    """An entry as it stands in its chain; None for bytes that are no entry."""
+    """A stored entry of a chain; `written` is None if its bytes are not a valid entry."""
 
     sequence: int
     written: Written | None
@@ -89,9 +89,9 @@ def chains(place: Place, shown: Sequence[Chain], *, older: str, first: bool) -> 
     """Return the section: one page of all chains.
 
     Args:
-        place: Where the page stands.
-        shown: Those of this page.
-        older: The path of the next page, empty for none.
+        place: The console's paths.
+        shown: The chains of this page.
+        older: The path of the next page; empty for none.
         first: Whether this is the first page.
     """
     if not shown and first:
@@ -159,7 +159,7 @@ def _when(check: Check) -> tuple[Node, ...]:
 def chain(
     place: Place, one: Chain, entries: Sequence[Numbered], *, older: str, first: bool
 ) -> Html:
-    """Return one chain: whether it is whole, and a page of its entries, the newest first."""
+    """Return one chain: its verdict, and a page of its entries, newest first."""
     broken = None
     if isinstance(one.check, Checked) and isinstance(one.check.verdict, Broken):
         broken = one.check.verdict.at

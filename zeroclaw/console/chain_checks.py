@@ -1,8 +1,8 @@
-"""Looks through audit chains in the background, one at a time, and remembers what it found.
+"""Checks audit chains in the background, one at a time, and remembers the results.
 
-A chain is read and hashed a slice at a time, the hashing in a thread, with a breath after each, so
-that neither its length nor an operator who presses the button all day holds up an answer (P9). What is
-kept in memory is a slice, and what `gate.audit.Walk` needs.
+A chain is read and hashed in slices, the hashing in a thread, with a pause after each slice. So
+neither a long chain nor an operator who presses the button all day delays answers (P9). Memory
+holds one slice and the state of `gate.audit.Walk`.
 """
 
 import asyncio
@@ -22,24 +22,24 @@ from zeroclaw.store import LogKind, Logs
 from zeroclaw.value import Struct, field
 
 SLICE = 200
-"""Entries hashed at once: some ten milliseconds of one processor."""
+"""Entries hashed at once, which takes some 10 ms of CPU time."""
 BREATH_S = 0.01
-"""After each slice."""
+"""Pause after each slice."""
 MOST_KNOWN = 10_000
-"""Chains whose newest check is remembered."""
+"""Chains whose last result is remembered."""
 TRIES = 3
-"""A chain whose oldest entries go by their age while it is looked through is begun anew."""
+"""Attempts to check a chain whose oldest entries are pruned during the check."""
 GROWN = 2_000
-"""Entries up to which a chain that has grown since is looked through again without being asked."""
+"""A chain of up to this many entries is checked again, unasked, when it has grown."""
 OWN_DAMAGED = Broken(at=0, why="the daemon's own chain can't be read")
-"""It says what to expect of all others."""
+"""The result for every other chain, because their anchors are in this one."""
 
 
 class ChainChecker(Struct, eq=False):
-    """Checks chains; one for the whole daemon.
+    """Checks chains; the daemon has one.
 
     Attributes:
-        changed: Called with each step.
+        changed: Called after each step.
     """
 
     logs: Logs
@@ -47,39 +47,39 @@ class ChainChecker(Struct, eq=False):
     changed: Callable[[], None]
     log: ChannelLog
     _known: Recent[str, Checked] = field(default_factory=lambda: Recent(MOST_KNOWN))
-    # Each with how many of its entries were looked through; the first is under way.
+    # Maps each queued chain to its number of checked entries; the first one is in progress.
     _asked: dict[str, int] = field(default_factory=dict[str, int])
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
     _rested: asyncio.Event = field(default_factory=asyncio.Event)
 
     def check_of(self, stream: str, total: int) -> Check:
-        """Return what is known of a chain of so many entries."""
+        """Return the state of the check of a chain with `total` entries."""
         if (done := self._asked.get(stream)) is not None:
             return Checking(done=done, total=max(total, done))
         return self._known.get(stream)
 
     def wants(self, stream: str, total: int) -> bool:
-        """Tell whether a chain should be looked through because an operator looks at it."""
+        """Whether viewing a chain should start a check of it."""
         known = self.check_of(stream, total)
         has_grown = isinstance(known, Checked) and known.through != total
         return known is None or (has_grown and total <= GROWN)
 
     def ask(self, *streams: str) -> None:
-        """Have chains looked through, after those that wait already."""
+        """Queue chains for a check."""
         for stream in streams:
             self._asked.setdefault(stream, 0)
         self._rested.clear()
         self._wake.set()
 
     async def rested(self, within_s: float) -> None:
-        """Wait until nothing is left to look through, but not longer than this."""
+        """Wait until all queued checks are done, but at most `within_s`."""
         with suppress(TimeoutError):
             async with asyncio.timeout(within_s):
                 while self._asked:
                     await self._rested.wait()
 
     async def keep(self) -> None:
-        """Look through what is asked for, until cancelled."""
+        """Run queued checks until cancelled."""
         while True:
             self._wake.clear()
             while self._asked:
@@ -96,7 +96,7 @@ class ChainChecker(Struct, eq=False):
             verdict = await self._verdict(stream)
             last = await self.logs.last(LogKind.AUDIT, stream)
         except StoreUnusable as error:
-            # Nothing is known of it then; the operator who looks at it next has it looked through again.
+            # Its state stays unknown, so the next view starts another check.
             self.log("audit_not_checked", stream=stream, why=str(error), level="error")
             return
         if isinstance(verdict, Broken):
@@ -106,14 +106,13 @@ class ChainChecker(Struct, eq=False):
             self._known[stream] = Checked(verdict=verdict, at=at, through=through)
 
     async def _verdict(self, stream: str) -> Intact | Broken | None:
-        """Return what a chain comes to, None for one that is not there."""
+        """Return the verdict on a chain; None if it does not exist."""
         verdict: Intact | Broken | None = None
         for _ in range(TRIES):
             first = await self.logs.read(LogKind.AUDIT, stream, limit=1)
             if not first:
                 return None
-            # What is noted of a chain is read before the rest of it: what is noted later may be of
-            # entries that come later.
+            # Read the anchors first: later ones may be about entries that this check does not read.
             noted = await self._noted(stream, first[0].sequence - 1)
             verdict = OWN_DAMAGED if noted is None else await self._walk(stream, *noted)
             now_first = await self.logs.read(LogKind.AUDIT, stream, limit=1)
@@ -135,9 +134,9 @@ class ChainChecker(Struct, eq=False):
         return audit.end(walk)
 
     async def _noted(self, stream: str, through: int) -> tuple[list[Anchor], Cut | None] | None:
-        """Return what the daemon's chain says of one, and of its cuts the one that fits.
+        """Return a chain's anchors in the daemon's chain, and the record of its pruning that fits.
 
-        None when it can't be read itself.
+        None if the daemon's chain can't be read.
         """
         here = ConversationId(stream)
         anchors: list[Anchor] = []

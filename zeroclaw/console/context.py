@@ -1,4 +1,4 @@
-"""What the files of this room work with."""
+"""What the files of the console work with."""
 
 from collections.abc import Awaitable, Callable, Mapping
 
@@ -17,18 +17,18 @@ AskedAtConsole = Callable[[Mapping[str, object]], Awaitable[Text]]
 
 
 class ConsoleContext(Value):
-    """One for the whole daemon.
+    """The console's dependencies; the daemon has one.
 
     Attributes:
-        place: Where the pages stand.
-        chat: The operator's chat on the web channel, whose login opens this page too.
+        place: Paths of the pages.
+        chat: The operator's chat on the web channel, which has the same login as this page.
         notifier: Tells open pages of changes.
-        inbound: What the daemon plans events with; its store, its people and a halt are shown.
-        explainer: What the daemon decides by.
-        sources: What requests to the model are made of.
-        admit: Ingress; raises `ZeroclawError` when an event could not be stored.
-        pair: As `zeroclaw pair` asks it.
-        grants: As `zeroclaw grants` asks it.
+        inbound: Context of ingress; the console reads its store, people and halt.
+        explainer: Explains what the policy decides.
+        sources: Composes requests to the model.
+        admit: Ingress; raises `ZeroclawError` if an event could not be stored.
+        pair: Runs the words of `zeroclaw pair`.
+        grants: Runs the words of `zeroclaw grants`.
     """
 
     place: Place

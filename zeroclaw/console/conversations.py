@@ -1,7 +1,7 @@
-"""Shows the conversations, and what was said in one of them.
+"""Shows the list of conversations, and what was said in one of them.
 
-Pure. Texts are shown as the chat shows them, and what an answer proves beside its text; whatever else a
-text may be, it is only text here.
+Pure. Texts look as in the chat, with the receipts of an answer next to its text. Any other markup
+in a text is shown as plain text.
 """
 
 import re
@@ -41,18 +41,18 @@ _KINDS: dict[State, str] = {
 
 
 OFF_THE_RECORD = "off the record"
-"""In place of the title of such a conversation, of which nothing that is said is shown here."""
+"""Replaces the title of a conversation off the record, whose contents are not shown here."""
 
 
 class ConversationSummary(Value):
-    """One conversation, in a line.
+    """One conversation of the list.
 
     Attributes:
-        title: What it is about, or how it began; empty where neither may be known.
-        people: Who wrote in it lately, for people.
-        last_at: When something was last said, None for never.
-        entries: How many entries its journal has had.
-        calls: How many entries its audit has had.
+        title: Its title, or how it began; empty if neither may be shown.
+        people: Names of its recent writers.
+        last_at: Time of the last message; None if there is none.
+        entries: Number of entries its journal has had.
+        audited: Number of entries its audit chain has had.
         queued: Messages that wait for their turn.
     """
 
@@ -69,13 +69,13 @@ class ConversationSummary(Value):
 
 
 class FilledWindow(Value):
-    """What the next request of a conversation would hold, by estimate.
+    """An estimate of the next model request of a conversation.
 
     Attributes:
-        rows: What it is made of, each with its tokens.
-        tokens: Of the whole.
-        window: Of the model, None where nobody knows.
-        reserve: What is kept free for the answer.
+        rows: Its parts, each with its tokens.
+        tokens: Tokens of the whole request.
+        window: The model's context window; None if unknown.
+        reserve: Tokens reserved for the answer.
     """
 
     rows: tuple[tuple[str, int], ...]
@@ -87,12 +87,12 @@ class FilledWindow(Value):
 def conversations(
     place: Place, told: Sequence[ConversationSummary], *, older: str, first: bool
 ) -> Html:
-    """Return the section: one page of conversations, the newest first.
+    """Return the section: one page of conversations, newest first.
 
     Args:
-        place: Where the page stands.
-        told: Those of this page.
-        older: The path of the next page, empty for none.
+        place: The console's paths.
+        told: The conversations of this page.
+        older: The path of the next page; empty for none.
         first: Whether this is the first page.
     """
     if not told and first:
@@ -112,7 +112,7 @@ def conversations(
 
 
 def at_work(place: Place, told: Sequence[ConversationSummary]) -> Html:
-    """Return the conversations that have a turn under way; nothing where there is none."""
+    """Return the conversations with an open turn; empty if there is none."""
     if not told:
         return Html("")
     rows = (_row(place, one, "work") for one in told)
@@ -138,7 +138,7 @@ def _facts(one: ConversationSummary) -> Iterable[Node]:
     if is_off_the_record(one.id):
         yield f"{OFF_THE_RECORD} · "
     elif one.title:
-        # What it says is a model's, or whoever's began it: in quotes, as a name that somebody chose.
+        # A model or a writer chose the title, so it is quoted, like every name that a person chose.
         yield tag("q", tag("bdi", one.title), class_="about")
         yield " · "
     if one.people:
@@ -158,7 +158,7 @@ def _facts(one: ConversationSummary) -> Iterable[Node]:
 
 
 def counted(number: int, one: str, many: str) -> str:
-    """Return a number with its word."""
+    """Return a number with its noun."""
     return f"{number:,} {one if number == 1 else many}"
 
 
@@ -173,7 +173,7 @@ def conversation(
     older: str,
     first: bool,
 ) -> Html:
-    """Return one conversation: how it stands, and a page of what was said in order."""
+    """Return one conversation: its state, and a page of what was said, in order."""
     head = tag(
         "p",
         pill(told.state, _KINDS[told.state]),
@@ -201,7 +201,7 @@ def conversation(
 
 
 def filling(place: Place, told: ConversationSummary, filled: FilledWindow | None) -> Html:
-    """Return what the model is told in a conversation, as a bar and a table; None: nobody wrote."""
+    """Return what the model is told, as a bar and a table; None means that nobody has written."""
     back = tag("a", "what was said", href=place.to("conversations", told.id))
     head = tag("p", *_facts(told), " · ", back, class_="aside", id="how")
     nothing = empty("Nobody has written here.", "The next message is the first that is told.")
@@ -239,7 +239,7 @@ def _said(one: TranscriptItem) -> Html:
     sent = one.sent
     file = [] if sent is None else [_file(sent)]
     said = (tag("p", one.text),) if one.plain else text(one.text)
-    # Beside the body, where no text can stand.
+    # Outside the body, where text can't imitate them.
     proofs = [tag("ul", *map(_receipt, one.receipts), class_="receipts")] if one.receipts else []
     body = tag("div", *file, *said, class_="body")
     return tag("li", who, body, *proofs, id=id_, class_=one.kind)
@@ -272,7 +272,7 @@ _FENCE = re.compile("^```[^\n`]*\n(.*?)(?:^```[ \t]*$|\\Z)", re.DOTALL | re.MULT
 
 
 def text(said: str) -> tuple[Html, ...]:
-    """Return a text with its code set apart; all else as written."""
+    """Return a text with code blocks and inline markup; everything else as written."""
     parts = _FENCE.split(said)
     found: list[Html] = []
     for place, part in enumerate(parts):
@@ -289,7 +289,7 @@ def _receipt(one: CheckedReceipt) -> Html:
 
 
 def _marked(part: str) -> Html:
-    """Return a text with its code and what stands out in it; other markup stays as written."""
+    """Return a text with inline code and bold; other markup stays as written."""
     pieces = _CODE_OR_STRONG.split(part)
     nodes: list[Node] = []
     for place in range(0, len(pieces) - 1, 3):

@@ -1,7 +1,7 @@
-"""Makes a whole page around a section: the head, the way to the other sections, what was said.
+"""Builds a whole page around a section: header, navigation, and the result of the last form.
 
-Pure. Nothing on a page runs or is loaded but the files that lie beside this room, as the listener's
-policy asks; without its script a page is whole, and only stands still.
+Pure. A page runs and loads only the files of this package, as the listener's policy requires.
+Without its script a page is complete, but does not update itself.
 """
 
 from zeroclaw.console.markup import Html, Node, coded, joined, tag
@@ -18,17 +18,17 @@ SECTIONS = {
     "tools": "Tools",
     "policy": "Policy",
 }
-"""The sections by their path, in the order in which they are shown."""
+"""The sections by path, in display order."""
 
 
 class Place(Value):
-    """Where a page stands.
+    """The paths of the console, and the token of its forms.
 
     Attributes:
-        root: The path that the console is mounted at, `/console`.
+        root: The path that the console is mounted at.
         chat: The path of the web chat.
-        log_out: The path that a form logs this browser out by.
-        token: What every form sends back, so that no other page can send one.
+        log_out: The path of the form that logs this browser out.
+        token: Sent back by every form, so that other pages can't send one.
     """
 
     root: str
@@ -37,17 +37,17 @@ class Place(Value):
     token: str
 
     def to(self, *parts: str) -> str:
-        """Return the path of a part of the console; parts hold nothing that a path does not."""
+        """Return a path below the console; parts need no quoting."""
         return "/".join((self.root, *parts))
 
 
 class PageState(Value):
-    """What every page shows of how things are.
+    """What every page shows besides its section.
 
     Attributes:
-        waiting: How many things wait for the operator, by section.
-        halted: Who halted everything, empty when nothing is halted.
-        told: What the last form came to, empty for nothing.
+        waiting: Number of things that wait for the operator, by section.
+        halted: Who halted the daemon; empty if it is not halted.
+        told: Result of the last form; empty for none.
     """
 
     waiting: dict[str, int]
@@ -59,11 +59,11 @@ def page(place: Place, section: str, standing: PageState, *main: Html, title: st
     """Return a page.
 
     Args:
-        place: Where it stands.
+        place: The console's paths.
         section: One of `SECTIONS`.
         standing: What every page shows.
-        main: What the section shows.
-        title: Of the page, where it is another than the section's.
+        main: The content of the section.
+        title: The page's title; the section's if empty.
     """
     name = title or SECTIONS[section]
     head = tag(
@@ -135,12 +135,12 @@ def _halted(standing: PageState) -> tuple[Html, ...]:
 
 
 def chat_link(place: Place, conversation: ConversationId, where: str) -> Html:
-    """Return the way to a conversation; `where` is its chat, empty where that is known no more."""
+    """Return a link to a conversation; `where` is its chat, empty if that is no longer known."""
     return tag("a", where or conversation, href=place.to("conversations", conversation))
 
 
 def form(place: Place, path: str, *children: Node, label: str = "", **hidden: str) -> Html:
-    """Return a form that sends what is hidden in it, the token, and what its children add."""
+    """Return a form that sends the hidden fields, the token, and the fields among its children."""
     kept = (tag("input", type="hidden", name=name, value=value) for name, value in hidden.items())
     token = tag("input", type="hidden", name="token", value=place.token)
     trouble = tag("p", "", class_="trouble", role="alert", hidden=True)
@@ -155,7 +155,7 @@ def form(place: Place, path: str, *children: Node, label: str = "", **hidden: st
 
 
 def button(words: str, *, name: str = "", value: str = "", look: str = "") -> Html:
-    """Return a button that sends its form; `look` is one of `yes no quiet`."""
+    """Return a button that submits its form; `look` is one of `yes no quiet`."""
     return tag(
         "button", words, type="submit", name=name or None, value=value or None, class_=look or None
     )

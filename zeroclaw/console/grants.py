@@ -1,4 +1,4 @@
-"""Shows what runs without asking for a time, and how to end it.
+"""Shows the grants, by which calls run without asking, and how to revoke them.
 
 Pure.
 """
@@ -15,11 +15,11 @@ MOST_SHOWN = 200
 
 
 class GrantShown(Value):
-    """A grant that holds.
+    """A grant in force.
 
     Attributes:
-        line: What it is, for people; redacted.
-        where: The chat where it holds; empty when it is known no more.
+        line: Its description for people; redacted.
+        where: The chat where it holds; empty if that is no longer known.
     """
 
     grant: Grant

@@ -1,7 +1,7 @@
-"""Makes HTML in which nothing that came from outside can be markup.
+"""Builds HTML so that outside text can never become markup.
 
-Only `tag` and what it is made of make an `Html`; every plain `str` is escaped on its way in, so
-that forgetting to escape is not possible. What can't be seen in it is spelled out as well.
+Only `tag` and the functions it uses create `Html`. Every plain `str` is escaped on its way in, so
+escaping can't be forgotten. Invisible characters are made visible too.
 """
 
 import re
@@ -20,7 +20,7 @@ _CODE = re.compile("`([^`]+)`")
 
 
 class Html(Struct, frozen=True):
-    """Markup, as it is sent."""
+    """Markup as it is sent."""
 
     text: str
 
@@ -33,10 +33,10 @@ def tag(name: str, /, *children: Node, **attributes: Attribute) -> Html:
     """Return an element.
 
     Args:
-        name: Of the element.
-        children: Texts are escaped.
-        attributes: `data_state` is written `data-state`, and `class_` and `for_` lose what Python
-            wants of them. True is an attribute without a value; None and False are none at all.
+        name: The element's name.
+        children: Strings are escaped.
+        attributes: `data_state` is written as `data-state`, and a trailing underscore is dropped
+            (`class_`, `for_`). True is an attribute without a value; None and False omit it.
     """
     written = "".join(_attribute(key, value) for key, value in attributes.items())
     if name in _VOID:
@@ -63,46 +63,46 @@ def _attribute(key: str, value: Attribute) -> str:
 # --- what several sections show ------------------------------------------------------------------
 
 ENDINGS = {"approved": "good", "denied": "bad", "expired": "quiet", "stopped": "quiet"}
-"""The grounds of how a question ended; see `pill`."""
+"""Colours of the ways in which an approval request ends; see `pill`."""
 
 
 def coded(text: str) -> Html:
-    """Return a text whose parts between backticks are shown as code."""
+    """Return a text whose parts in backticks are shown as code."""
     parts = _CODE.split(text)
     return joined(tag("code", one) if place % 2 else one for place, one in enumerate(parts))
 
 
 def codes(words: Iterable[str]) -> list[Node]:
-    """Return words that are code, a space behind each."""
+    """Return words as code, each followed by a space."""
     return [node for one in words for node in (tag("code", one), " ")]
 
 
 def instant(at: datetime) -> Html:
-    """Return a time; the page's script shows it in the reader's own."""
+    """Return a time; the page's script shows it in the reader's time zone."""
     utc = at.astimezone(UTC)
     return tag("time", f"{utc:%Y-%m-%d %H:%M} UTC", datetime=utc.isoformat())
 
 
 def deadline(at: datetime) -> Html:
-    """Return when something ends; the page's script counts down to it."""
+    """Return the time when something ends; the page's script counts down to it."""
     utc = at.astimezone(UTC)
     said = f"until {utc:%Y-%m-%d %H:%M} UTC"
     return tag("time", said, datetime=utc.isoformat(), data_deadline=utc.isoformat())
 
 
 def pill(word: str, kind: str) -> Html:
-    """Return a word on a coloured ground; `kind` is one of `good bad ask quiet`."""
+    """Return a word on a coloured background; `kind` is one of `good bad ask quiet`."""
     return tag("strong", word, class_="pill", data_kind=kind)
 
 
 def empty(title: str, *sentences: Node) -> Html:
-    """Return what stands where nothing is: what would stand here, and how it comes about."""
+    """Return the placeholder of an empty list: what would be listed, and how entries come about."""
     said = (tag("p", sentence) for sentence in sentences)
     return tag("div", tag("p", title, class_="nothing"), *said, class_="empty")
 
 
 def panel(title: Node, *children: Node, id_: str) -> Html:
-    """Return one part of a section under its heading; the script renews it by its id."""
+    """Return one part of a section with its heading; the script refreshes it by its id."""
     heading = tag("h2", title, id=f"{id_}-title")
     return tag(
         "section", heading, *children, id=id_, class_="panel", aria_labelledby=f"{id_}-title"
@@ -110,14 +110,14 @@ def panel(title: Node, *children: Node, id_: str) -> Html:
 
 
 def listing(*rows: Html, id_: str) -> Html:
-    """Return rows under each other; the script renews each by its own id."""
+    """Return a list of rows; the script refreshes each by its own id."""
     return tag("ul", *rows, id=id_, class_="rows")
 
 
 def line(
     head: Sequence[Node], aside: Sequence[Node], *more: Html, id_: str, class_: str | None = "line"
 ) -> Html:
-    """Return a row: a heading, what stands small below it, and beside both what can be done."""
+    """Return a row: a heading, small print below it, and next to both the actions."""
     said = tag("div", tag("h3", *head), tag("p", *aside, class_="aside"))
     return tag("li", said, *more, id=id_, class_=class_)
 
@@ -125,9 +125,9 @@ def line(
 def cut(
     show: Callable[[T], Html], every: Sequence[T], most: int, rest: str, *, id_: str
 ) -> tuple[Html, ...]:
-    """Return a row for each of the first, and below them how many more there are, which `rest` says.
+    """Return the first rows, and a note with the number of the others, completed by `rest`.
 
-    Of none it is nothing.
+    Nothing for an empty list.
     """
     shown = (listing(*map(show, every[:most]), id_=id_),) if every else ()
     more = len(every) - most
@@ -135,12 +135,12 @@ def cut(
 
 
 def field(id_: str, **attributes: Attribute) -> Html:
-    """Return a field for one line of text that no browser fills in by itself."""
+    """Return a one-line text field without autocompletion."""
     return tag("input", type="text", id=id_, autocomplete="off", **attributes)
 
 
 def table(heads: Iterable[str], rows: Iterable[Html], *, caption: str) -> Html:
-    """Return a table that scrolls sideways where it is too wide; the caption is for listeners."""
+    """Return a table that scrolls sideways if too wide; the caption is for screen readers."""
     head = tag("tr", *(tag("th", one, scope="col") for one in heads))
     whole = tag(
         "table", tag("caption", caption, class_="unseen"), tag("thead", head), tag("tbody", *rows)
@@ -149,12 +149,12 @@ def table(heads: Iterable[str], rows: Iterable[Html], *, caption: str) -> Html:
 
 
 def pages(first: str, older: str, *, is_first: bool) -> Html:
-    """Return the links of a paged list, none where there is only one page.
+    """Return the links of a paged list; empty if there is only one page.
 
     Args:
         first: The path of the first page.
-        older: The path of the next page, empty for none.
-        is_first: This is the first page.
+        older: The path of the next page; empty for none.
+        is_first: Whether this is the first page.
     """
     links = [
         tag("a", words, href=where, rel=rel)

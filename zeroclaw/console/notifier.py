@@ -1,7 +1,7 @@
-"""Tells open pages that something has changed; what, they ask for themselves.
+"""Notifies open pages of changes; a page then fetches what changed.
 
-A page has room for one notice, so that nothing can pile up: one that reads slowly finds one change
-in place of many. No notifier ever waits (P9).
+Each page has room for one notice, so that nothing piles up: a slow page sees one change instead of
+many. The notifier never waits (P9).
 """
 
 from asyncio import Queue
@@ -13,7 +13,7 @@ MOST_PAGES = 16
 
 
 class Notice(IntEnum):
-    """What waits for a page; of two the higher one."""
+    """The pending notice of a page; the higher one wins."""
 
     PING = 0
     CHANGED = 1
@@ -21,10 +21,10 @@ class Notice(IntEnum):
 
 
 class Notifier:
-    """All open pages of the console; one for the whole daemon."""
+    """Notifies all open pages of the console; the daemon has one."""
 
     def __init__(self) -> None:
-        """Begin with no page."""
+        """Start without pages."""
         self._open: set[Queue[Notice]] = set()
         self._is_closed = False
 
@@ -33,21 +33,21 @@ class Notifier:
         self._put(Notice.CHANGED)
 
     def ping(self) -> None:
-        """Have every connection tried."""
+        """Send a ping on every connection, which detects dead ones."""
         self._put(Notice.PING)
 
     def close(self) -> None:
-        """End every page's line, now and from now on; safe twice."""
+        """End the streams of all pages, and of pages that open later; safe twice."""
         self._is_closed = True
         self._put(Notice.END)
 
     def has_room(self) -> bool:
-        """Tell whether another page may listen."""
+        """Whether another page may subscribe."""
         return not self._is_closed and len(self._open) < MOST_PAGES
 
     @contextmanager
     def subscribe(self) -> Generator[Queue[Notice]]:
-        """Listen for one page while the block runs."""
+        """Subscribe one page while the block runs."""
         one = Queue[Notice](maxsize=1)
         self._open.add(one)
         if self._is_closed:

@@ -1,6 +1,6 @@
-"""Shows who wants in, who is in, and who was revoked, with what can be done about it.
+"""Shows who wants in, who is in, and who was revoked, with the possible actions.
 
-Pure. A person chooses their name on a platform; the id beside it is what decides.
+Pure. People choose their names on a platform; only the id next to the name counts.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -33,14 +33,14 @@ MOST_SHOWN = 200
 
 
 class PeopleShown(Value):
-    """All who are known.
+    """All known people.
 
     Attributes:
-        waiting: Strangers whose question is open, oldest first.
-        known: What was decided about people while the daemon ran.
-        configured: `[[people]]`.
+        waiting: Strangers with an open pairing request, oldest first.
+        known: People about whom was decided while the daemon ran.
+        configured: The entries of `[[people]]`.
         allowed: The sender ids that each channel admits; `*` for everybody.
-        local: The channels whose every sender is the operator.
+        local: The channels whose only sender is the operator.
     """
 
     waiting: Sequence[Stranger]

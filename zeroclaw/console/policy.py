@@ -1,6 +1,6 @@
-"""Shows the policy explainer: a question, what the policy answers, and why; what is in force; and the tools.
+"""Shows the policy explainer (a question, the answer, the reasons), the statements and the tools.
 
-Pure; the answer itself is the policy's.
+Pure; the policy itself gives the answer.
 """
 
 import json
@@ -25,17 +25,17 @@ _SAID: dict[StatementEffect, str] = {
     "deny": "may not do it",
 }
 MOST_CHARS = 20_000
-"""Of what is typed into one field."""
+"""Most characters in one field."""
 
 
 class Question(Value):
-    """What stands in the form.
+    """The contents of the form.
 
     Attributes:
-        who: As `policy explain --who`.
-        action: A tool's name, or an action as policies write it.
-        arguments: JSON, empty for none.
-        resources: One a line.
+        who: In the form of `policy explain --who`.
+        action: A tool's name, or an action in policy syntax.
+        arguments: JSON; empty for none.
+        resources: One per line.
     """
 
     who: str = ""
@@ -45,14 +45,14 @@ class Question(Value):
 
 
 class Suggestions(Value):
-    """What the form suggests: who there is, and what can be done."""
+    """The form's suggestions: known people and actions."""
 
     people: Sequence[str]
     actions: Sequence[str]
 
 
 Answer = Explained | str | None
-"""A text says why the question can't be put, for the operator who typed it."""
+"""A string tells the operator why the question can't be answered."""
 
 
 def policy(
@@ -187,13 +187,13 @@ def _considered(one: Considered, *, is_made: bool) -> Html:
 
 
 class ToolRow(Value):
-    """A tool, and what the policy says of it before anything is known of a call.
+    """A tool, and what the policy says about it without knowing a call.
 
     Attributes:
-        spec: What it declares.
-        group: The package, or the part of the house, that brought it.
-        operator: For an operator, in a direct chat; None where it hangs on the call.
-        others: For anybody else who was admitted.
+        spec: The tool's declaration.
+        group: The package or the built-in group that it comes from.
+        operator: The effect for an operator in a direct chat; None if it depends on the call.
+        others: The effect for everybody else who was admitted.
     """
 
     spec: ToolSpec
@@ -203,7 +203,7 @@ class ToolRow(Value):
 
 
 def tools(place: Place, found: Sequence[ToolRow], off: Sequence[str]) -> Html:
-    """Return the section; `off` are the names of what this house has and did not bring."""
+    """Return the section; `off` names the built-in groups that are switched off."""
     more = [tag("p", "Off: ", *codes(off), class_="note")] if off else []
     return panel(
         "What a model may call",

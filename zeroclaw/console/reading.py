@@ -1,4 +1,4 @@
-"""Reads what the sections show; every read is bounded, whatever the store holds."""
+"""Reads what the sections show; every read is bounded, whatever is in the store."""
 
 from collections.abc import Iterable
 from datetime import date
@@ -38,38 +38,38 @@ from zeroclaw.turn.titles import TITLES, title_of
 from zeroclaw.value import replace
 
 MOST_OPEN = 500
-"""Open questions, strangers and grants that are looked at."""
+"""Most open approval requests and grants that are read."""
 MOST_COUNTED = 200
-"""Things that wait, on the way to every page; more are shown as this many."""
+"""Most waiting things counted for every page; larger counts are shown as this."""
 ENDED = 20
-"""Answered questions that are shown."""
+"""Ended approval requests that are shown."""
 LOOKED_BACK = 5
-"""Pages of the outbox in which their cards are looked for."""
+"""Pages of the outbox that are searched for their cards."""
 OUTBOX_PAGE = 200
 A_PAGE = 25
-"""Conversations, and chains, of one page."""
+"""Conversations, or chains, per page."""
 SAID = 60
-"""Rows of a conversation of one page."""
+"""Rows of a conversation per page."""
 ENTRIES = 50
-"""Entries of a chain of one page."""
+"""Entries of a chain per page."""
 DAYS = 30
-"""Of which it is told what was used."""
+"""Days of usage that are shown."""
 LATELY = 8
-"""Newest rows of a conversation's inbox that say who writes there, and how it went."""
+"""Newest inbox rows of a conversation that tell its writers and its state."""
 
 
 class ConsoleReader:
-    """Reads for the console; one for the whole daemon."""
+    """Reads for the console; the daemon has one."""
 
     def __init__(self, context: ConsoleContext, chains: ChainChecker) -> None:
-        """Hold where to look."""
+        """Store the dependencies."""
         self._context = context
         self._inbound = context.inbound
         self._store = context.inbound.store
         self._chains = chains
 
     async def standing(self, told: str) -> PageState:
-        """Return what every page shows; `told` is what the last form came to."""
+        """Return what every page shows; `told` is the result of the last form."""
         asked = await self._store.count(APPROVALS.where(state="pending"))
         waiting = {"approvals": asked, "people": len(await self._strangers())}
         return PageState(waiting=waiting, halted=self._inbound.policy.halted_by, told=told)
@@ -77,16 +77,16 @@ class ConsoleReader:
     # --- approvals, grants, people -------------------------------------------------------------
 
     async def waiting(self) -> tuple[RequestShown, ...]:
-        """Return the open questions, the one that ends next first."""
+        """Return the open approval requests, nearest deadline first."""
         found = await self._store.select(APPROVALS.where(state="pending", limit=MOST_OPEN))
         read = [approvals.APPROVALS.of(row) for row in found]
         ordered = sorted(read, key=lambda one: (one.deadline_at, one.card, one.order))
         return tuple([await self._asked(one) for one in ordered])
 
     async def ended(self) -> tuple[RequestShown, ...]:
-        """Return the questions that ended lately, the newest ending first.
+        """Return the approval requests that ended recently, newest end first.
 
-        A question's key says nothing of its time, so they are found by their cards.
+        Their keys are not ordered by time, so they are found through their cards in the outbox.
         """
         keys: dict[str, None] = {}
         before = ""
@@ -126,7 +126,7 @@ class ConsoleReader:
         return "" if row is None else CONVERSATIONS.of(row).address.in_words()
 
     async def grants(self) -> tuple[GrantShown, ...]:
-        """Return what is granted and holds, the one that ends next first."""
+        """Return the grants in force, the first to end first."""
         now = self._inbound.clock.now()
         found = await self._store.select(GRANTS.where(limit=MOST_OPEN))
         read = [GRANTS.of(row) for row in found]
@@ -143,7 +143,7 @@ class ConsoleReader:
         )
 
     async def faces(self) -> PeopleShown:
-        """Return all who are known."""
+        """Return all known people."""
         config = self._inbound.settings.config
         return PeopleShown(
             waiting=await self._strangers(),
@@ -163,13 +163,13 @@ class ConsoleReader:
     # --- conversations -------------------------------------------------------------------------
 
     async def at_work(self) -> tuple[ConversationSummary, ...]:
-        """Return the conversations that have a turn under way, as many as a page holds."""
+        """Return the conversations with an open turn, at most a page of them."""
         turns = await self._store.select(TURNS.where(state="open", newest_first=True, limit=A_PAGE))
         found = [await self.told(row.conversation) for row in turns if row.conversation is not None]
         return tuple(one for one in found if one is not None)
 
     async def conversations(self, after: str) -> tuple[tuple[ConversationSummary, ...], str]:
-        """Return a page of all, the newest first, those after an id, and the next page's `after`."""
+        """Return a page of conversations after an id, newest first, and the `after` of the next page."""
         found = await self._store.select(
             CONVERSATIONS.where(after=after, newest_first=True, limit=A_PAGE + 1)
         )
@@ -178,7 +178,7 @@ class ConsoleReader:
         return tuple(told), shown[-1].key if len(found) > A_PAGE else ""
 
     async def told(self, conversation: ConversationId) -> ConversationSummary | None:
-        """Return one conversation, None when there is none of this id."""
+        """Return one conversation; None if there is none with this id."""
         row = await self._store.get(RowKind.CONVERSATION, conversation)
         return None if row is None else await self._told(CONVERSATIONS.of(row))
 
@@ -190,7 +190,7 @@ class ConsoleReader:
         return replace(part, items=tuple(map(self._redacted, part.items)))
 
     async def filled(self, conversation: ConversationId) -> FilledWindow | None:
-        """Return what the next request would hold if its last writer wrote again; None for nobody."""
+        """Estimate the next request, assuming its last writer writes again; None if nobody has."""
         inbox = await self._store.select(
             INBOX.where(conversation=conversation, newest_first=True, limit=1)
         )
@@ -207,7 +207,7 @@ class ConsoleReader:
         )
 
     def _redacted(self, one: TranscriptItem) -> TranscriptItem:
-        # People's own words are kept as they were said.
+        # The stored words of people are not redacted.
         return replace(one, text=self._inbound.redact(one.text))
 
     async def _told(self, one: Conversation) -> ConversationSummary:
@@ -234,7 +234,7 @@ class ConsoleReader:
         )
 
     async def _title(self, here: ConversationId) -> str:
-        """Return what a conversation is about: the title that it was given, else how it began."""
+        """Return a conversation's title, or its first message if it has none."""
         if is_off_the_record(here):
             return ""
         given = await TITLES.get(self._store, here)
@@ -258,7 +258,7 @@ class ConsoleReader:
     # --- what was used -------------------------------------------------------------------------
 
     async def usage(self) -> tuple[date, date, tuple[Used, ...]]:
-        """Return the first and the last day that are shown, and what was used from one to the other."""
+        """Return the first and last day that are shown, and the usage between them."""
         now = self._inbound.clock.now()
         first = first_day(now, DAYS)
         return first, now.date(), await used_since(self._store, first)
@@ -266,15 +266,15 @@ class ConsoleReader:
     # --- the audit -----------------------------------------------------------------------------
 
     async def streams(self, *, last: int = 0, before: str = "") -> tuple[str, ...]:
-        """Return the names of the chains, the newest conversation's first.
+        """Return the names of the chains, newest conversation first.
 
-        The daemon's own is sorted behind every id, so that it comes before them all. For the
-        parameters see `Logs.streams`.
+        The daemon's own sorts after every id, and so comes first. For the parameters see
+        `Logs.streams`.
         """
         return (await self._store.streams(LogKind.AUDIT, last=last, before=before))[::-1]
 
     async def chain(self, stream: str) -> Chain | None:
-        """Return one chain, None when there is none of this name."""
+        """Return one chain; None if there is none with this name."""
         last = await self._store.last(LogKind.AUDIT, stream)
         if last is None:
             return None
@@ -288,7 +288,7 @@ class ConsoleReader:
         )
 
     async def entries(self, stream: str, before: int) -> tuple[Numbered, ...]:
-        """Return a page of entries, the newest first: those before a number."""
+        """Return a page of entries with smaller numbers than `before`, newest first."""
         found = await self._store.read(
             LogKind.AUDIT, stream, after=max(0, before - 1 - ENTRIES), limit=ENTRIES
         )
@@ -300,7 +300,7 @@ class ConsoleReader:
 
 
 def _has_ended(row: Row) -> bool:
-    """Tell whether this is a message, and its turn is over."""
+    """Whether the row is a message whose turn is over."""
     is_over = row.state not in ("queued", "control", "taken")
     return is_over and isinstance(INBOX.of(row).content, Opening)
 

@@ -1,9 +1,9 @@
-"""Makes each section's page of what is read for it and what was asked, and does what its forms ask.
+"""Builds the page of each section from what was read, and performs its forms.
 
-Forms go through the doors that everybody uses: an answer to an approval is an admitted `Pressed`, as
-from the web chat, whose operator this page's reader is; a grant ends as by `zeroclaw grants revoke`,
-and people are decided about as by `zeroclaw pair`. What each comes to is one line for the operator
-who sent the form.
+Forms use the same paths as everybody else: an answer to an approval request is an admitted
+`Pressed`, as from the web chat, whose operator also reads this page; grants and people are changed
+through the commands `zeroclaw grants` and `zeroclaw pair`. The result of a form is one line for the
+operator who sent it.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -30,7 +30,7 @@ from zeroclaw.inbound.commands.registry import COMMANDS
 from zeroclaw.inbound.identity import OPERATOR
 
 PATIENCE_S = 0.3
-"""How long a page waits for its chain to be checked before it shows how far that is."""
+"""How long a page waits for a chain check before it shows the progress instead."""
 MOST_KEY = 100
 MOST_REASON = 2_000
 CHOICES: Mapping[str, Choice] = {one: one for one in get_args(Choice)}
@@ -44,14 +44,14 @@ class NotThere(Exception):
 
 
 class Sections:
-    """The sections of the console; one for the whole daemon.
+    """The sections of the console; the daemon has one.
 
     Attributes:
-        acts: What the forms of a section do; each raises `ZeroclawError` when it can't be stored.
+        acts: Performs the form of a section; raises `ZeroclawError` if the result can't be stored.
     """
 
     def __init__(self, context: ConsoleContext, chains: ChainChecker) -> None:
-        """Hold what they read."""
+        """Store the dependencies."""
         self._context = context
         self._place = context.place
         self._look = ConsoleReader(context, chains)
@@ -74,10 +74,10 @@ class Sections:
         }
 
     async def page(self, section: str, asked: Fields, *, told: str) -> bytes:
-        """Return a section's page; `told` is what the last form came to.
+        """Return a section's page; `told` is the result of the last form.
 
         Raises:
-            NotThere: There is no such section, or not what was asked of it.
+            NotThere: There is no such section, or not the requested part of it.
             StoreUnusable: It can't be read.
         """
         if section not in self._made:
@@ -170,12 +170,12 @@ class Sections:
         names = await self._look.streams(last=A_PAGE + 1, before=before)
         here = names[:A_PAGE]
         older = f"{self._place.to('audit')}?before={here[-1]}" if len(names) > A_PAGE else ""
-        # But for those that take a while: they wait for a form.
+        # Long chains are not checked by viewing the list; they wait for a form.
         shown = await self._seen(*here, most_entries=GROWN)
         return "", audit.chains(self._place, shown, older=older, first=not before)
 
     async def _seen(self, *streams: str, most_entries: float = inf) -> list[audit.Chain]:
-        """Return those chains that there are, looked through where that is due and takes a moment."""
+        """Return the chains that exist; first check those that are due, within the waiting time."""
         found = [one for name in streams if (one := await self._look.chain(name)) is not None]
         wanted = [
             one.stream
@@ -203,7 +203,7 @@ class Sections:
         return f"Audit: {one.where or stream}", main
 
     async def _check(self, fields: Fields) -> str:
-        """Look through one chain anew, or through all."""
+        """Check one chain again, or all of them."""
         stream = fields.get("check", "")
         if stream and await self._look.chain(stream) is None:
             return "there is no such chain"
@@ -258,7 +258,7 @@ class Sections:
 
 
 def _number(text: str, otherwise: int) -> int:
-    """Return a number of an address; whatever else stands there is as if nothing did."""
+    """Return a number from a query; `otherwise` if it is not a plausible one."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < _LONGEST else otherwise
 
 

@@ -1,9 +1,9 @@
-"""The console as an ASGI application: the sections, the forms, and the line that tells of changes.
+"""The console as an ASGI application: sections, forms, and an event stream that reports changes.
 
-The listener lets in only browsers that are logged in, from pages of its own origin. A form must bring back
-the token besides, which no page of another program on this machine can know. After a form comes a
-redirect, so that a reload sends nothing twice; what the form came to waits on the server, because
-a line in an address could be written by another page.
+The listener admits only browsers that are logged in, from pages of its own origin. A form must also
+send back a token that no page of another program on this machine can know. A form is answered with
+a redirect, so that a reload sends nothing twice. Its result waits on the server: text in the
+redirect's URL could be forged by another page.
 """
 
 import hmac
@@ -28,12 +28,12 @@ from zeroclaw.recent import Recent
 
 KINDS = {"js": "text/javascript", "css": "text/css", "svg": "image/svg+xml"}
 AT_ONCE = 2
-"""Pages made at the same time: a reader here takes little from the people who are answered (P9)."""
+"""Pages built concurrently; readers of the console must not slow down answers (P9)."""
 MOST_BYTES = 16_384
-"""Of a form; the longest field is a reason."""
+"""Largest form; its longest field is a reason."""
 MOST_FIELDS = 16
 MOST_TOLD = 32
-"""Lines of forms that wait for the page after their redirect."""
+"""Most form results that wait for the page after their redirect."""
 CHANGED = b"event: changed\ndata: {}\n\n"
 PING = b": ping\n\n"
 
@@ -42,7 +42,7 @@ class Site:
     """Answers the requests of the console's pages.
 
     Attributes:
-        chains: The audit chains; kept looked through by the site's maker.
+        chains: Checks the audit chains; the creator of the site must run its `keep`.
     """
 
     def __init__(self, context: ConsoleContext) -> None:
@@ -131,7 +131,7 @@ class Site:
 
 
 class _Changes(StreamingResponse):
-    """One page's line; its subscription ends with it, however it ends."""
+    """The event stream of one page; always ends its subscription."""
 
     def __init__(self, notifier: Notifier) -> None:
         super().__init__((), media_type="text/event-stream")
@@ -144,13 +144,13 @@ class _Changes(StreamingResponse):
 
     async def _frames(self) -> AsyncGenerator[bytes]:
         with self._notifier.subscribe() as subscription:
-            yield CHANGED  # whatever changed before the line stood
+            yield CHANGED  # covers changes before the stream was open
             while (notice := await subscription.get()) is not Notice.END:
                 yield CHANGED if notice is Notice.CHANGED else PING
 
 
 async def _fields(request: Request) -> Fields | None:
-    """Return the fields of a form, None for what is none; of two of one name the last."""
+    """Return the fields of a form, the last of equal names; None if it is not a form."""
     body = b""
     async for chunk in request.stream():
         body += chunk

@@ -1,4 +1,4 @@
-"""Shows what models used: a bar for each day, and the sums of each person and of each model.
+"""Shows model usage: a bar per day, and sums per person and per model.
 
 Pure.
 """
@@ -12,11 +12,11 @@ from zeroclaw.limits.prices import amount, grouped, total
 
 MOST_SHOWN = 50
 HIGH, WIDE = 100, 10
-"""Of the chart's bars, the gap beside each included, in units of its own."""
+"""Height of the chart, and width of a bar with its gap, in SVG units."""
 
 
 def usage(used: Sequence[Used], first: date, last: date) -> Html:
-    """Return the section, about all days from the first to the last."""
+    """Return the section for all days from the first to the last."""
     if not used:
         nothing = empty(
             "No model was used in these days.",
@@ -44,11 +44,11 @@ def _chart(days: Sequence[str], used: Mapping[str, Used]) -> Html:
     bars: list[Html] = []
     for place, day in enumerate(days):
         one = used.get(day, Used())
-        # What is little beside the busiest day is seen all the same.
+        # Little usage still gets a visible bar.
         height = max(_tokens(one) * HIGH // _tokens(used[busiest]), min(_tokens(one), 1))
         left = place * WIDE
         bar = tag("rect", x=left, y=HIGH - height, width=WIDE - 2, height=height, class_="bar")
-        # The whole column answers to a pointer, however low its bar is.
+        # The whole column shows the tooltip, however low its bar is.
         ground = tag("rect", x=left, y=0, width=WIDE, height=HIGH, class_="ground")
         bars.append(tag("g", tag("title", f"{day}: {_words(one)}"), ground, bar))
     return tag(
@@ -63,7 +63,7 @@ def _chart(days: Sequence[str], used: Mapping[str, Used]) -> Html:
 
 
 def _sums(used: Mapping[str, Used], kind: str) -> tuple[Html, ...]:
-    """Return a row for each, the one that used most first."""
+    """Return a row per name, largest usage first."""
     ordered = sorted(used.items(), key=lambda one: _tokens(one[1]), reverse=True)
     rest = "more are not shown; `zeroclaw usage` lists them."
 
