@@ -1,1 +1,1 @@
-"""What is kept and for how long, and how it is handed out and taken away again."""
+"""How long data is kept, how it is exported, and how it is erased."""

@@ -1,4 +1,4 @@
-"""Finds what is kept of a conversation or of a person."""
+"""Finds the stored data of a conversation or of a person."""
 
 from collections.abc import Collection, Iterable
 
@@ -13,20 +13,20 @@ from zeroclaw.store import Kept, LogKind, read_all, scan
 from zeroclaw.turn import entries
 
 _OF_MESSAGES = tuple(one for one in OF_WRITERS if one[0].kind is not INBOX.kind)
-"""What comes of messages, and tells whose it is."""
+"""Tables with rows that follow from messages, with the owner of a row."""
 
 
 async def collect(kept: Kept, whose: str, people: Iterable[PersonSettings]) -> tuple[Found, ...]:
-    """Return what is found of it, by conversation; empty for nothing.
+    """Return what is found, by conversation; empty for nothing.
 
     Args:
-        kept: Where.
+        kept: Where to look.
         whose: A conversation's id, a person's name in the configuration, or a principal's id such
-            as `telegram:7`. Of a person: the conversations that they alone read, whole, of all
-            others what they said there and what came of it, and what is theirs wherever it was
-            said. It is what their wish to be forgotten takes away.
-        people: Of the configuration; before it named them they were kept under the ids they
-            write with.
+            as `telegram:7`. For a person: the whole of conversations that only they read; in all
+            others, what they said and what came of it; and what belongs to them anywhere. This is
+            what a request to be forgotten removes.
+        people: From the configuration; messages from before it named them are stored under their
+            platform ids.
     """
     if await kept.get(CONVERSATIONS.kind, whose) is not None:
         return (await _found(kept, ConversationId(whose)),)
@@ -50,11 +50,11 @@ async def collect(kept: Kept, whose: str, people: Iterable[PersonSettings]) -> t
 async def conversations_of(
     kept: Kept, ids: Collection[str]
 ) -> tuple[tuple[ConversationId, bool], ...]:
-    """Return where a person said anything, and whether they alone read it.
+    """Return the conversations in which a person said anything, and whether only they read each.
 
     Args:
-        kept: Where.
-        ids: Of principals, all of them that person's.
+        kept: Where to look.
+        ids: All principal ids of that person.
     """
     found: dict[ConversationId, bool] = {}
     async for row in scan(kept, INBOX.where()):
@@ -62,7 +62,7 @@ async def conversations_of(
         here = item.conversation
         if item.principal.id in ids and not found.get(here):
             found[here] = await _is_their_own(kept, item)
-    # A message may be gone already of which something came that is kept longer.
+    # A message may be gone while data that came of it is kept longer.
     for table, whose in _OF_MESSAGES:
         async for row in scan(kept, table.where()):
             here = row.conversation
@@ -81,9 +81,9 @@ async def conversations_of(
 
 
 async def _is_their_own(kept: Kept, item: Item) -> bool:
-    """Tell whether somebody said this in the private chat that the conversation is held in.
+    """Whether a message was written in the direct chat that its conversation belongs to.
 
-    Whoever answers a question does so from a chat of their own, in the conversation that asked.
+    An approver answers from their own chat, but in the conversation of the request.
     """
     if not item.address.direct:
         return False

@@ -1,4 +1,4 @@
-"""Tells operators when the disk that holds the data is nearly full, before a message is lost to it."""
+"""Warns operators when the disk that holds the data is nearly full, before messages are lost."""
 
 import asyncio
 import shutil
@@ -11,15 +11,15 @@ from zeroclaw.text.language import Localized
 from zeroclaw.value import Struct
 
 SCARCE_BYTES = 200_000_000
-"""Below this much free, people are told."""
+"""With less free space than this, operators are told."""
 AMPLE_BYTES = 300_000_000
-"""Above it, the next time that it becomes scarce is news again."""
+"""With more free space than this, the next shortage is reported again."""
 LOOK_S = 600.0
 _MB = 1_000_000
 
 
 def free_bytes(directory: Path) -> int | None:
-    """Return what this user may still write beside a directory, None where it can't be told.
+    """Return the bytes that this user can still write to a directory's disk; None if unknown.
 
     Blocks.
     """
@@ -30,12 +30,12 @@ def free_bytes(directory: Path) -> int | None:
 
 
 class DiskWatch(Struct, eq=False):
-    """Looks now and then; one for the whole daemon.
+    """Checks the disk periodically; the daemon has one.
 
     Attributes:
-        directory: On the disk that is looked at.
-        clock: For the time between two looks.
-        tell_operators: Puts a sentence into their chats.
+        directory: A directory on the disk.
+        clock: For the time between two checks.
+        tell_operators: Sends a sentence to their chats.
         free: See `free_bytes`.
     """
 
@@ -46,13 +46,13 @@ class DiskWatch(Struct, eq=False):
     _told: bool = False
 
     async def keep(self) -> None:
-        """Look until cancelled; the first time when channels had time to come up."""
+        """Check until cancelled; the first time when channels have had time to come up."""
         while True:
             await self.clock.sleep(LOOK_S)
             await self.look()
 
     async def look(self) -> None:
-        """Tell once for each time that the disk becomes nearly full."""
+        """Tell operators once, each time the disk becomes nearly full."""
         free = await asyncio.to_thread(self.free, self.directory)
         if free is None:
             return

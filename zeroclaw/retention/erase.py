@@ -1,11 +1,11 @@
-"""Carries out open wishes to be forgotten: stops what runs, then removes what was said.
+"""Carries out requests to be forgotten: stops what runs, then removes what was said.
 
-Of a conversation that one person alone reads everything goes: new messages begin a new one. Of a
-shared one only their messages and turns go, when nobody's turn runs in it. Every step may be done
-again, so a wish that a restart cut off is carried out from its beginning.
+A conversation that only one person reads is erased whole; new messages begin a new one. Of a shared
+conversation only the person's messages and turns are erased, while no turn runs in it. Every step
+can be repeated, so after a restart a request starts from its beginning.
 
-What is said off the record goes as well: once its address points elsewhere and every answer is
-delivered, and at a start, for it was in the memory of a process that is gone.
+Conversations off the record are erased too: when their address points elsewhere and every answer is
+delivered, and at a start, because their words were in the memory of the previous process.
 """
 
 import asyncio
@@ -54,26 +54,26 @@ from zeroclaw.turn.titles import TITLES
 from zeroclaw.value import replace
 
 LOOK_S = 1.0
-"""Between two looks at whether a stopped turn is over."""
+"""Seconds between two checks whether a stopped turn is over."""
 TRIES = 60
-"""Looks at one wish before the others have theirs."""
+"""Checks for one request before the others get their turn."""
 AGAIN_S = 60.0
-"""Until the next try at a wish that could not be carried out."""
+"""Seconds before retrying a request that could not be carried out."""
 _BATCH = 100
 _LAST = (TURNS, INBOX, CONVERSATIONS)
-"""By these the rest is found again when a restart cut the removal off, so they go last, in order."""
+"""Deleted last, in this order: after a restart, an unfinished erasure finds the rest through these."""
 _ERASED_AT = {table.kind: place for place, table in enumerate(_LAST)}
 States = tuple[tuple[Declaration, str], ...]
 RUNNING: States = ((TURNS, "open"), (INBOX, "control"), (INBOX, "taken"))
 
 
 class Erasure:
-    """Carries out wishes; one for the whole daemon."""
+    """Carries out requests to be forgotten; the daemon has one."""
 
     def __init__(
         self, context: InboundContext, leases: Leases, mailboxes: Mailboxes, *, log: ChannelLog
     ) -> None:
-        """Hold what is needed."""
+        """Store the dependencies."""
         self._context = context
         self._store = context.store
         self._clock = context.clock
@@ -83,15 +83,15 @@ class Erasure:
         self._news = asyncio.Event()
 
     def learn(self, writes: tuple[Write, ...]) -> None:
-        """Hear what was committed; never waits."""
-        # An address that points elsewhere may have left a conversation off the record.
+        """Take note of committed writes; never waits."""
+        # A chat that points elsewhere may have left a conversation off the record.
         if any(isinstance(one, Put) and one.kind in (WISHES.kind, POINTERS.kind) for one in writes):
             self._news.set()
 
     async def keep(self) -> None:
-        """Carry out every wish, those of an earlier process too, and forget what was said off the record.
+        """Carry out all requests, stored ones included, and erase conversations off the record.
 
-        Until cancelled.
+        Runs until cancelled.
         """
         while True:
             self._news.clear()
@@ -102,13 +102,14 @@ class Erasure:
             if not all(done):
                 await self._clock.sleep(AGAIN_S)
             else:
-                # Those that nobody repeated in time.
+                # Requests that were not confirmed in time.
                 await self._remove(WISHES.where(state=ASKED, due_before=self._clock.now()))
                 await self._news.wait()
 
     async def _fulfil(self, row: Row) -> bool:
         wish = WISHES.of(row)
-        # Before the configuration named them they were kept under the ids they write with.
+        # Messages from before the configuration named this person are stored under their platform
+        # ids.
         names = (wish.person, *self._context.people.ids_of(wish.person))
         done = [await self._removed(replace(wish, person=name)) for name in names]
         if not all(done):
@@ -127,7 +128,7 @@ class Erasure:
         return True
 
     async def _removed(self, wish: Wish) -> bool:
-        """Remove what somebody said under one name; False if not all of it could go yet."""
+        """Remove what one principal id said; return False if some of it can't be removed yet."""
         done = [
             await (self._whole(wish, here) if direct else self._theirs(wish, here))
             for here, direct in await conversations_of(self._store, (wish.person,))
@@ -139,9 +140,9 @@ class Erasure:
     # --- a conversation that is theirs alone ---------------------------------------------------
 
     async def _whole(self, wish: Wish, here: ConversationId) -> bool:
-        """Remove everything of a conversation but its audit; False if a turn would not end."""
-        # Without it a new message begins a new conversation; one that is just being admitted to
-        # this one is refused by its expectation, and looks again.
+        """Remove everything of a conversation but its audit; return False if a turn does not end."""
+        # Without the pointer, a new message begins a new conversation. A message that is being
+        # admitted to this one fails its `Expect`, and is planned again.
         if is_off_the_record(here):
             await self._begin_anew(here)
         await self._remove(POINTERS.where(conversation=here))
@@ -152,8 +153,8 @@ class Erasure:
         return True
 
     async def _gone(self, here: ConversationId) -> None:
-        """Remove what is left of a conversation in which nothing is under way."""
-        # What is off the record goes from memory with the conversation's row.
+        """Remove what is left of a conversation in which nothing is in progress."""
+        # What is off the record leaves memory with the conversation's row.
         digests = frozenset[str]() if is_off_the_record(here) else await self._digests(here)
         for table in OF_CONVERSATIONS:
             if table.kind not in _ERASED_AT:
@@ -168,7 +169,7 @@ class Erasure:
         self._leases.lost(here)
 
     async def _digests(self, here: ConversationId | None = None) -> frozenset[str]:
-        """Return the blobs that a conversation may read or has been sent, or anybody."""
+        """Return the blobs that rows of a conversation refer to; of all conversations if None."""
         return frozenset(
             [
                 digest
@@ -179,21 +180,22 @@ class Erasure:
         )
 
     async def _drop(self, digests: frozenset[str]) -> None:
-        """Remove those of these blobs that nobody may read any more."""
+        """Remove those blobs that no row refers to any more."""
         if not digests:
             return
         since = self._clock.now() + timedelta(microseconds=1)
         for digest in digests - await self._digests():
-            # Somebody else may put the same bytes just now, and names them only then.
+            # `put_before` spares a blob that another writer is storing again, and refers to only
+            # later.
             await self._commit(DropBlob(digest=digest, put_before=since))
 
     # --- a conversation off the record -----------------------------------------------------------
 
     async def restarted(self) -> None:
-        """Remove what an earlier process left of talks off the record; once, before all else.
+        """Remove what an earlier process left of conversations off the record; once, first of all.
 
-        Their words were in its memory. Whoever waits for an answer there is asked to repeat what
-        they said; operators are told of calls that may have run.
+        Their words were in its memory. A person who waits for an answer there is asked to repeat
+        the message; operators are told about calls that may have run.
         """
         async for row in scan(self._store, CONVERSATIONS.where(state=UNRECORDED)):
             await self._cleared(CONVERSATIONS.of(row))
@@ -231,10 +233,11 @@ class Erasure:
         await store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=tuple(writes)))
 
     def _questions(self, gone: list[Row]) -> list[Write]:
-        """Return what ends the questions of an earlier process, and shows on their cards how.
+        """Return writes that end the approval requests of an earlier process and update their cards.
 
-        They are kept until the next start, for a card whose send was not recorded tells where it stands
-        when it is pressed. Of those whose turn was over, cards show it, unless something was due there.
+        The ended rows stay until the next start: a card whose send was not recorded becomes known
+        only when it is pressed. Cards of finished turns are up to date, unless a send in that chat
+        was pending.
         """
         now = self._clock.now()
         turns = {row.key for row in gone if row.kind is TURNS.kind and row.state == "open"}
@@ -260,17 +263,17 @@ class Erasure:
         return writes
 
     async def _left(self, here: ConversationId) -> bool:
-        """Remove a conversation that `/otr off` or `/new` has left; False while something runs there."""
+        """Remove a conversation that `/otr off` or `/new` left; return False while it is busy."""
         if await self._store.select(POINTERS.where(conversation=here, limit=1)):
             return True
-        # All that was said there was answered, and every answer delivered.
+        # Wait until everything said there is answered, and every answer is delivered.
         is_over = await self._until(partial(self._is_free, here, BUSY))
         if is_over:
             await self._gone(here)
         return is_over
 
     async def _begin_anew(self, here: ConversationId) -> None:
-        """Let an address that is off the record stay so when its conversation is erased."""
+        """Keep a chat off the record when its conversation is erased, with a fresh conversation."""
         held = await CONVERSATIONS.get(self._store, here)
         if held is None:
             return
@@ -291,7 +294,7 @@ class Erasure:
     # --- a conversation that others share ------------------------------------------------------
 
     async def _theirs(self, wish: Wish, here: ConversationId) -> bool:
-        """Remove one person's messages and turns; False while turns follow each other."""
+        """Remove one person's messages and turns; return False while turns follow each other."""
         await self._stop(wish, here, everybodys=False)
         if not await self._until(partial(self._rewritten, wish.person, here)):
             return False
@@ -302,7 +305,7 @@ class Erasure:
                 if TURNS.of(row).item.principal.id == wish.person
             ]
         )
-        # Both are made of everybody's words, and are made anew of what stays.
+        # Titles and group notes mix everybody's words; they are made again from what stays.
         await self._remove(TITLES.where(conversation=here))
         await self._remove(NOTES.where(conversation=here), is_of_a_group)
         digests = await self._digests(here)
@@ -317,7 +320,7 @@ class Erasure:
         return True
 
     async def _rewritten(self, person: str, here: ConversationId) -> bool:
-        """Put the journal without their turns in its place; False while somebody writes there."""
+        """Replace the journal by one without their turns; return False while it is being written."""
         if not await self._is_free(here):
             return False
         stored = [one async for one in read_all(self._store, LogKind.JOURNAL, here)]
@@ -336,14 +339,14 @@ class Erasure:
             for number, body in enumerate(bodies)
         ]
         if self._mailboxes.is_open(here):
-            return False  # its fence must last until it has ended
-        # From here on whoever takes the conversation reads it anew.
+            return False  # its session needs its fence until it ends
+        # From here on, a session that takes the conversation reads the journal again.
         self._leases.lost(here)
         try:
             await self._commit(*appended, Trim(log=LogKind.JOURNAL, stream=here, before=last + 1))
         except Conflict:
             return False
-        # Whoever took it before that commit read the old one, and must not keep it.
+        # A session that took it before this commit has read the old journal, and must end.
         while self._mailboxes.is_open(here):
             await self._clock.sleep(LOOK_S)
         self._leases.lost(here)
@@ -352,7 +355,7 @@ class Erasure:
     # --- both ----------------------------------------------------------------------------------
 
     async def _stop(self, wish: Wish, here: ConversationId, *, everybodys: bool) -> bool:
-        """Take back what waits, and stop what runs as `/new` does; tell whether anything ran."""
+        """Withdraw queued messages, and stop what runs as `/new` does; return whether anything ran."""
         async for row in scan(self._store, INBOX.where(conversation=here, state="queued")):
             item = INBOX.of(row)
             if everybodys or item.principal.id == wish.person:
@@ -373,7 +376,7 @@ class Erasure:
         return True
 
     async def _until(self, is_done: Callable[[], Awaitable[bool]]) -> bool:
-        """Look until it is done; False when it was not for so long that others have their turn."""
+        """Poll until it is done; return False after `TRIES`, so that other requests get their turn."""
         for _ in range(TRIES):
             if await is_done():
                 return True
@@ -384,9 +387,9 @@ class Erasure:
         try:
             await self._commit(item_put(item, "superseded", expect=row.version))
         except Conflict:
-            return  # its turn has begun, and is stopped
+            return  # its turn has begun, and is stopped below
         if self._mailboxes.is_open(item.conversation):
-            self._mailboxes.wake(item.conversation)  # its files may be on their way
+            self._mailboxes.wake(item.conversation)  # its files may be downloading
 
     async def _is_free(self, here: ConversationId, busy: States = RUNNING) -> bool:
         return not self._mailboxes.is_open(here) and not await self._has(here, busy)

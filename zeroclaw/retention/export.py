@@ -1,16 +1,16 @@
-"""Makes lines, and a page, of what is kept: a conversation, or what one person said and was answered.
+"""Exports a conversation, or what one person said and was answered, as lines or as a page.
 
     {"kind": "said", "at": "2026-01-01T12:00:00+00:00", "conversation": "01…", "by": "Ada",
      "text": "…"}
 
-Kinds: `said`, `file` (that came with it), `sent` (a file of the bot's), `answer`, `note` (texts of
-the runtime), `call`, `result`, `approval`, `summary`, `remembered` (a note that the bot keeps).
-Every text is redacted once more, for people's own words are kept as they were said.
+Kinds: `said`, `file` (came with a message), `sent` (a file from the bot), `answer`, `note` (texts
+of the runtime), `call`, `result`, `approval`, `summary`, `remembered` (a note that the bot keeps).
+Every text is redacted here, because the stored words of people are not.
 
-**Order.** Rows of inbox and outbox have ULIDs of one generator, which sort by time of making even
-where the wall clock stood still or was set back. What the journal alone knows has its place in the
-journal and a wall time: it stands behind the message that it is about, and before what was made in
-a later millisecond.
+**Order.** Rows of inbox and outbox have ULIDs of one generator, which sort by creation even if the
+wall clock stood still or was set back. What only the journal knows has its position in the journal
+and a wall time. It sorts after the message that it is about, and before rows of a later
+millisecond.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -42,7 +42,7 @@ class Line(Value):
     """One thing that was said or done.
 
     Attributes:
-        by: Who, for people: a name, or the tool; empty for the bot.
+        by: Name of the person, or of the tool; empty for the bot.
         text: Redacted.
     """
 
@@ -64,18 +64,18 @@ class Line(Value):
 
 
 Order = tuple[datetime, str, int]
-"""When to the millisecond, the row that it is or follows, and its place behind that row."""
+"""Time to the millisecond, the row that it is or follows, and its place after that row."""
 
 
 class Found(Value):
-    """What is kept of one conversation, or is one person's own.
+    """What is stored of one conversation, or belongs to one person.
 
     Attributes:
-        conversation: Which one, empty for rows that name theirs themselves.
-        rows: Of every table that holds its people's words, in any state.
+        conversation: The conversation; empty for rows that name their own.
+        rows: Rows of every table with its people's words, in any state.
         journal: Its entries, in order.
-        only: The ids of one person, where nobody else's is meant; empty for everybody's.
-        turns: That person's, whose journal may be gone.
+        only: The ids of one person, to leave out everybody else's words; empty for everybody.
+        turns: That person's turns; they may be gone from the journal.
     """
 
     conversation: ConversationId = ConversationId("")
@@ -92,14 +92,14 @@ _READ: Mapping[RowKind, Callable[[Row], object]] = {
     APPROVALS.kind: APPROVALS.of,
     NOTES.kind: note_of,
 }
-"""The rows that tell a reader something; the others hold how it was done."""
+"""Rows with something to read; the others record how it was done."""
 
 
 def lines(found: Iterable[Found], redact: Callable[[str], str]) -> tuple[Line, ...]:
     """Return everything that was found as lines, oldest first.
 
     Raises:
-        StoreUnusable: A row is none of its kind.
+        StoreUnusable: A row can't be decoded.
     """
     every = [placed for one in found for placed in _of(one)]
     ordered = sorted(every, key=lambda placed: placed[0])
@@ -145,19 +145,19 @@ def _of(found: Found) -> Iterator[tuple[Order, Line]]:
                 why = f" ({value.reason})" if value.reason else ""
                 text = f"{value.tool}: {value.summary}: {value.state}{why}"
                 line = Line(kind="approval", at=at, conversation=here, by=by, text=text)
-                # The journal may have been cut since.
+                # Retention may have trimmed the journal.
                 yield journal.answers.get(value.id, (_to_the_millisecond(at), "", 0)), line
             case _:
                 pass
 
 
 def _to_the_millisecond(at: datetime) -> datetime:
-    """Cut a time to what a ULID holds, so that the two can be compared."""
+    """Truncate a time to the precision of a ULID, so that the two can be compared."""
     return at.replace(microsecond=at.microsecond // 1000 * 1000)
 
 
 def _turns(found: Found, told: Iterable[object]) -> frozenset[str]:
-    """Return the turns that are meant; a turn that nothing knows any more is everybody's."""
+    """Return the turns to export; without a filter, even those that are gone from the journal."""
     if found.only:
         return found.turns | frozenset(
             one.turn
@@ -169,7 +169,7 @@ def _turns(found: Found, told: Iterable[object]) -> frozenset[str]:
 
 
 class _Journal(Value):
-    """What the journal alone knows: calls, results, summaries, and where answers were taken."""
+    """What only the journal knows: calls, results, summaries, and where answers were taken."""
 
     placed: tuple[tuple[Order, Line], ...]
     answers: Mapping[ApprovalId, Order]
@@ -184,7 +184,7 @@ def _journal(found: Found) -> _Journal:
     for place, entry in enumerate(found.journal, start=1):
         if isinstance(entry, entries.TurnOpened | entries.Steered):
             now, behind = max(now, made_at(entry.item)), max(behind, entry.item)
-        now = max(now, _to_the_millisecond(entry.at))  # a clock that was set back changes no order
+        now = max(now, _to_the_millisecond(entry.at))  # a clock set back changes no order
         order = (now, behind, place)
         if isinstance(entry, entries.TurnOpened):
             is_meant = not found.only or entry.principal.id in found.only
@@ -225,14 +225,14 @@ _STYLE = (
     "header{color:#666;font-size:.8rem}pre{white-space:pre-wrap;overflow-wrap:anywhere;margin:0;"
     "font:inherit}h2{font-size:1rem;color:#666}"
 )
-# Nothing is loaded and nothing runs, whatever stands in a text.
+# Nothing is loaded and no script runs, whatever a text contains.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
 def page(title: str, lines: Iterable[Line]) -> str:
-    """Return lines as one page, readable in any browser, with nothing from anywhere else in it.
+    """Return lines as one self-contained page, readable in any browser.
 
-    Everything that came from outside is escaped.
+    All text is escaped.
     """
     body = "\n".join(
         f"<section><h2>Conversation {escape(conversation)}</h2>\n"

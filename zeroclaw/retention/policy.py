@@ -1,7 +1,7 @@
-"""Decides what is old enough to go.
+"""Decides what is old enough to be deleted.
 
-Only what has ended goes: an open turn, a message that waits, an open row of the outbox and a
-question without an answer stay whatever their age.
+Only what has ended is deleted: an open turn, a waiting message, an open outbox row and an
+unanswered approval request stay, whatever their age.
 """
 
 from collections.abc import Iterable
@@ -16,23 +16,23 @@ from zeroclaw.turn import entries
 from zeroclaw.value import Value
 
 FOR_EVER = datetime.min.replace(tzinfo=UTC)
-"""The instant before which there is nothing."""
+"""An instant before everything; keeps rows for ever."""
 ERASED = "forgotten"
-"""Why a note in a journal says that something was taken out of it."""
+"""Reason in a journal note for removed messages."""
 HALVINGS = 6
-"""Times that the days are halved, at most, when the disk's bound is reached."""
+"""How often the ages are halved, at most, while the store exceeds its disk limit."""
 _MB = 1_000_000
 
 
 class Horizons(Value):
-    """What came before these instants may go.
+    """The instants before which data may be deleted.
 
     Attributes:
-        now: Grants that ended before it go, and the counts of days that are over.
-        messages: For what people and the bot said, and for the journal.
-        approvals: For ended questions, their cards, and the calls they were about.
-        blobs: For results that were kept whole, and for files that came and went.
-        audit: For the record of who let what run.
+        now: For grants that ended, and for the counters of past days.
+        messages: For messages, answers and the journal.
+        approvals: For ended approval requests, their cards, and the calls they were about.
+        blobs: For whole results and attached files.
+        audit: For the audit.
     """
 
     now: datetime
@@ -42,7 +42,7 @@ class Horizons(Value):
     audit: datetime
 
     def of(self, age: Age) -> datetime:
-        """Return the instant of an age that tables name."""
+        """Return the instant for an age that tables name."""
         match age:
             case Age.MESSAGES:
                 return self.messages
@@ -53,13 +53,13 @@ class Horizons(Value):
 
 
 def horizons(settings: RetentionSettings, now: datetime, *, halved: int = 0) -> Horizons:
-    """Return the instants that the settings mean now.
+    """Return the instants for the settings.
 
     Args:
-        settings: As configured.
-        now: Aware.
-        halved: How many times the days are halved, because the disk's bound is reached. The
-            audit keeps its days: nobody may push it out by writing much.
+        settings: The configured ages.
+        now: The current time; aware.
+        halved: How often the ages are halved because the store exceeds its disk limit. The audit's
+            age is not, so that nobody can push it out by writing much.
     """
 
     def ago(days: int, times: int = halved) -> datetime:
@@ -75,15 +75,15 @@ def horizons(settings: RetentionSettings, now: datetime, *, halved: int = 0) -> 
 
 
 def is_over(settings: RetentionSettings, used_bytes: int) -> bool:
-    """Tell whether what is stored takes more than the disk's bound."""
+    """Whether the store exceeds the disk limit."""
     return bool(settings.max_disk_mb) and used_bytes > settings.max_disk_mb * _MB
 
 
 def may_go(table: Declaration, row: Row, at: Horizons) -> bool:
-    """Tell whether a row of a table has ended and is old enough.
+    """Whether a row has ended and is old enough to be deleted.
 
     Raises:
-        StoreUnusable: Its body is none of its kind.
+        StoreUnusable: Its body can't be decoded.
     """
     match table.keeps:
         case UntilDue(ended=ended):
@@ -104,31 +104,31 @@ def may_go(table: Declaration, row: Row, at: Horizons) -> bool:
 
 
 def is_ended(row: Row, ended: frozenset[str]) -> bool:
-    """Tell whether a row is in one of these states; in any state is enough without them."""
+    """Whether a row is in one of these states; always, if there are none."""
     return not ended or row.state in ended
 
 
 def is_before(ulid: str, instant: datetime) -> bool:
-    """Tell whether a ulid was made before an instant; its first characters count milliseconds."""
+    """Whether a ULID was made before an instant; its first characters count milliseconds."""
     return ulid[:ULID_TIME_CHARS] < ulid_time(instant)
 
 
 class Step(Value):
-    """A journal's entry and its number."""
+    """A journal entry and its number."""
 
     sequence: int
     entry: entries.Entry
 
 
 def journal_cut(journal: Iterable[Step], before: datetime) -> int | None:
-    """Return the first sequence number that stays of a journal, None where nothing may go.
+    """Return the first sequence number of a journal that stays; None if nothing can be deleted.
 
-    It is where a turn begins, so that what stays folds to a history of whole turns and no result
-    loses its call; or behind the end, where all is old and no turn is open.
+    The cut is at the beginning of a turn, so that the rest is a history of whole turns and no
+    result loses its call. It is after the end if everything is old and no turn is open.
 
     Args:
-        journal: From its first entry; reading stops at the first one that is not old.
-        before: The age, as an instant.
+        journal: From its first entry; reading stops at the first entry that is not old.
+        before: Older entries may be deleted.
     """
     found: int | None = None
     last: Step | None = None
@@ -150,14 +150,14 @@ def journal_cut(journal: Iterable[Step], before: datetime) -> int | None:
 def journal_without(
     journal: Iterable[entries.Entry], person: str
 ) -> tuple[entries.Entry, ...] | None:
-    """Return what stays of a shared conversation, None when nothing of it is that person's.
+    """Return what stays of a shared conversation without a person; None if they have no turns in it.
 
-    Whole turns go, from their beginning up to the next one's. Every summary goes too, for it is of
-    everybody's words: what it stood for is read in full again, and summed up anew when it is too
-    long.
+    Whole turns are removed, up to the beginning of the next one. Every summary is removed too,
+    because it mixes everybody's words; what it covered is sent in full again, and summarised again
+    when it gets too long.
 
     Args:
-        journal: Of a conversation in which no turn is open.
+        journal: Of a conversation without an open turn.
         person: A principal's id.
     """
     staying: list[entries.Entry] = []

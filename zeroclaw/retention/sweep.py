@@ -1,7 +1,7 @@
-"""Takes away what is old: at a start and then daily, in small commits with pauses between them.
+"""Deletes old data: at a start and then daily, in small commits with pauses in between.
 
-What goes is decided in `policy.py`. A conversation in which something is under way is left alone
-until the next time, and a row that changed since it was looked at stays.
+`policy.py` decides what is old. A busy conversation is left for the next time, and a row that
+changed after it was read stays.
 """
 
 import asyncio
@@ -49,20 +49,20 @@ from zeroclaw.value import Struct
 
 EVERY_S = 86_400.0
 LOOK_S = 3_600.0
-"""Between two looks at the disk's bound."""
+"""Seconds between two checks of the disk limit."""
 PAUSE_S = 0.1
-"""After each commit, so that people's come between ours."""
+"""Seconds after each commit, so that other commits get in between."""
 BATCH = 100
 BLOBS_AT_ONCE = 4
-"""A blob may have megabytes, and whoever writes meanwhile waits."""
+"""A blob may have megabytes, and other writers wait for the commit."""
 _LEFT = tuple(table for table in OF_CONVERSATIONS if not isinstance(table.keeps, Stays))
-"""What is left of a conversation as long as a row of these is."""
+"""A conversation stays as long as any of these tables has a row of it."""
 
 
 class Sweep(Struct, kw_only=True, eq=False):
-    """Keeps the store within its ages and its bound; one for the whole daemon.
+    """Keeps the store within its ages and its disk limit; the daemon has one.
 
-    The settings say by which rules.
+    The rules come from the settings.
     """
 
     store: Store
@@ -72,7 +72,7 @@ class Sweep(Struct, kw_only=True, eq=False):
     log: ChannelLog
 
     async def keep(self) -> None:
-        """Sweep now, daily, and as soon as the bound is passed; until cancelled."""
+        """Sweep now, daily, and whenever the disk limit is exceeded; until cancelled."""
         while True:
             await self.sweep()
             swept_at = self.clock.monotonic()
@@ -82,7 +82,7 @@ class Sweep(Struct, kw_only=True, eq=False):
                     break
 
     async def sweep(self) -> None:
-        """Remove what is old; more, while the disk's bound is passed."""
+        """Delete what is old, with shorter ages while the disk limit is exceeded."""
         for halved in range(HALVINGS + 1):
             await self._pass(
                 horizons(self.settings.config.retention, self.clock.now(), halved=halved)
@@ -113,7 +113,7 @@ class Sweep(Struct, kw_only=True, eq=False):
             self.log("swept", **gone)
 
     async def _busy(self) -> frozenset[ConversationId]:
-        """Return the conversations in which something is under way."""
+        """Return the conversations in which something is in progress."""
         return frozenset(
             [
                 row.conversation
@@ -140,7 +140,7 @@ class Sweep(Struct, kw_only=True, eq=False):
         return count
 
     async def _oldest(self, table: Declaration, at: Horizons) -> AsyncIterator[Row]:
-        """Yield the ended rows of a table; where keys tell the time, those that are old enough."""
+        """Yield the ended rows of a table; if keys tell the time, only those that are old enough."""
         keeps = table.keeps
         if isinstance(keeps, Stays):
             return
@@ -157,7 +157,7 @@ class Sweep(Struct, kw_only=True, eq=False):
         try:
             return may_go(table, row, at)
         except StoreUnusable as error:
-            # Somebody has to look at it, and till then it does not hold up the others.
+            # A person has to look at it; meanwhile it must not hold up the others.
             self.log("row_unreadable", level="warning", kind=row.kind, key=row.key, why=str(error))
             return False
 
@@ -191,7 +191,7 @@ class Sweep(Struct, kw_only=True, eq=False):
         return count
 
     async def _old_steps(self, stream: str, before: datetime) -> list[Step]:
-        """Read a journal up to its first entry that is not old, which most begin with."""
+        """Read a journal up to its first entry that is not old, often the first one."""
         found: list[Step] = []
         after, limit = 0, 1
         while page := await self.store.read(LogKind.JOURNAL, stream, after=after, limit=limit):
@@ -205,7 +205,7 @@ class Sweep(Struct, kw_only=True, eq=False):
     async def _blobs(self, before: datetime) -> int:
         count = 0
         while page := await self.store.blobs(put_before=before, limit=BLOBS_AT_ONCE):
-            # One that is put again just now is new, and somebody's.
+            # A blob that is being stored again is new, and stays.
             await self._commit([DropBlob(digest=one, put_before=before) for one in page])
             count += len(page)
         return count
@@ -237,14 +237,14 @@ class Sweep(Struct, kw_only=True, eq=False):
         newest = await self.store.last(LogKind.AUDIT, stream)
         is_forgotten = await self.store.get(CONVERSATIONS.kind, stream) is None
         if newest is not None and is_forgotten and audit.read(newest.body).at < before:
-            return newest  # nobody can append to it any more, so all of it may go
+            return newest  # nothing can be appended any more, so the whole chain may go
         chain = [entry async for entry in read_all(self.store, LogKind.AUDIT, stream)]
         return await asyncio.to_thread(audit.cut_point, chain, before)
 
     # --- conversations -------------------------------------------------------------------------
 
     async def _conversations(self, at: Horizons, busy: frozenset[ConversationId]) -> int:
-        """Remove conversations that nothing leads to and nothing is left of."""
+        """Delete conversations that no chat points to and that are empty."""
         count = 0
         async for row in scan(self.store, CONVERSATIONS.where()):
             if not is_before(row.key, at.messages):
@@ -265,9 +265,9 @@ class Sweep(Struct, kw_only=True, eq=False):
                 return 0
             await self.anchors.cut(here, last, _gone(row))
         except StoreUnusable:
-            return 0  # told with the audits
+            return 0  # reported with the audits
         except Conflict:
-            return 0  # somebody was first, who wished to be forgotten
+            return 0  # an erasure came first
         await self.clock.sleep(PAUSE_S)
         return 1
 
@@ -278,7 +278,7 @@ class Sweep(Struct, kw_only=True, eq=False):
         return await self.store.last(LogKind.JOURNAL, here) is None
 
     async def _counters(self) -> None:
-        """Remove what conversations counted that are gone; the highest of a chat stays."""
+        """Delete the counters of deleted conversations, except the highest of each chat."""
         highest: dict[str, Row] = {}
         going: list[Row] = []
         async for row in scan(self.store, COUNTERS.where()):
@@ -303,7 +303,7 @@ class Sweep(Struct, kw_only=True, eq=False):
 
 
 def _gone(row: Row) -> tuple[Write, ...]:
-    """Return the writes that remove a row unless it was written meanwhile."""
+    """Return the writes that delete a row unless it changed since."""
     return (
         Expect(kind=row.kind, key=row.key, version=row.version),
         Delete(kind=row.kind, key=row.key),

@@ -1,7 +1,7 @@
-"""Every table that there is: what retention, export and erasure walk.
+"""All tables, for retention, export and erasure.
 
-A kind of row that no table declares would be neither kept nor erased by any rule; a test holds this
-list against `RowKind`.
+A kind of row without a table here would be neither kept nor erased by any rule; a test compares
+this list with `RowKind`.
 """
 
 from collections.abc import Mapping
@@ -59,16 +59,16 @@ TABLES: Mapping[RowKind, Declaration] = {
     )
 }
 OF_CONVERSATIONS = tuple(table for table in TABLES.values() if Column.CONVERSATION in table.columns)
-"""What goes when a whole conversation is erased."""
+"""Tables to erase with a whole conversation."""
 OF_WRITERS = tuple(
     (table, table.whose)
     for table in TABLES.values()
     if table.words is Words.WRITER and table.whose is not None
 )
-"""What goes of a shared conversation when one of its people is erased, and what tells whose it is."""
+"""Tables to erase one person's rows from in a shared conversation, with the owner of a row."""
 OF_PERSONS = tuple((table, table.own) for table in TABLES.values() if table.own is not None)
-"""What is one person's alone and goes with them, and what tells whose it is."""
+"""Tables with rows that belong to one person alone, with the owner of a row."""
 WITH_BLOBS = tuple((table, table.blobs) for table in TABLES.values() if table.blobs is not None)
-"""What leads to blobs, and to which."""
+"""Tables whose rows refer to blobs, with the blobs of a row."""
 BUSY = tuple((table, state) for table in TABLES.values() for state in sorted(table.busy))
-"""The rows that say that something is under way in a conversation, which is then left alone."""
+"""Rows that mark a conversation as busy; retention then leaves it alone."""
