@@ -206,7 +206,7 @@ class Downloads(Value):
     async def _keep(
         self, fence: Fence, item: Item, place: int, attachment: Attachment, got: bytes | Missed
     ) -> Attached | None:
-        """Commit the outcome of a file; if its message no longer waits, store nothing, return None."""
+        """Commit the outcome of a file; return None if its message no longer waits."""
         made = Attached(
             number=0,
             item=item.id,
@@ -263,7 +263,7 @@ class Downloads(Value):
         news: asyncio.Event,
         is_wanted: Callable[[], bool],
     ) -> bytes | Missed | None:
-        """Fetch a file; return `STOPPED` if its turn is stopped first, None if none should start."""
+        """Fetch a file; `STOPPED` if its turn is stopped first, None if no turn should start."""
         channel = item.address.channel
         async with asyncio.TaskGroup() as group:
             ending = group.create_task(self._end(item, news, is_wanted))

@@ -93,7 +93,7 @@ class Level(Value):
         return self.percent >= ALL_PERCENT
 
     def for_its_person(self, now: datetime) -> LocalizedMessage | None:
-        """Return what to tell the person: the level, and when the budget resets; None for nothing."""
+        """Return what to tell the person: the level and when it resets; None for nothing."""
         limit, wait = self.limit, span((self.until - now).total_seconds())
         match self.scope, self.is_over:
             case "day", True:

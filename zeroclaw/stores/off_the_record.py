@@ -1,11 +1,12 @@
-"""Keeps what is said off the record in memory; the store behind it holds a reference (K23).
+"""Keeps off-the-record content in memory; the store behind it gets only references (K23).
 
-    Put, Append ──► its body stays here ──► the same write, a reference as its body ──► store
-    PutBlob     ──► stays here
+    Put, Append ──► body kept in memory ──► the same write with a reference as its body ──► store
+    PutBlob     ──► kept in memory
 
-Order, versions, fences and dedup keys are the store's own, so a message is admitted off the record as
-any other is, and what is on disk of it are ids, states and times. The bodies go with the row of their
-conversation, and with the process: references that an earlier one left lead to nothing.
+The store still provides order, versions, fences and dedup keys, so an off-the-record message is
+admitted like any other; only its ids, states and times reach the disk. The bodies are dropped when
+the row of their conversation is deleted, and when the process ends: references left by an earlier
+process lead nowhere.
 """
 
 import hashlib
@@ -50,31 +51,31 @@ HELD = frozenset(
         RowKind.NOTICE,
     }
 )
-"""The rows that hold what was said; the others of a conversation hold ids, and outlive the process."""
+"""Rows with message content; a conversation's other rows contain ids and outlive the process."""
 MOST_BLOB_BYTES = 64 * 2**20
-"""Of all files and outputs; of more the oldest go, as they go from a disk by their age."""
+"""Limit on all blobs in memory; beyond it the oldest are dropped, as those on disk are by age."""
 
 _REFERENCE = b"off the record "
 _ALIAS = "~"
 
 
 def is_reference(body: bytes) -> bool:
-    """Tell whether a stored body only says that the body was kept in some process's memory."""
+    """Whether a stored body is a reference to a body in some process's memory."""
     return body.startswith(_REFERENCE)
 
 
 def left_by(body: bytes) -> bytes:
-    """Return what a reference says beside that, as `leaves` made it; empty for nothing."""
+    """Return the rest of a reference, as made by `leaves`; empty for none."""
     return body.removeprefix(_REFERENCE).partition(b" ")[2]
 
 
 def leave_nothing(_put: Put) -> bytes:
-    """Let nothing of a row outlive the process but its columns."""
+    """Let nothing of a row outlive the process except its columns."""
     return b""
 
 
 class _Held(Value):
-    """A body, whose it is, and what else a row's reader is given back as it was put."""
+    """A body in memory: its conversation, and the row's original key and conversation column."""
 
     conversation: ConversationId
     body: bytes
@@ -83,7 +84,7 @@ class _Held(Value):
 
 
 class OffTheRecord:
-    """A `Store` over another one, which it keeps what is said off the record from."""
+    """A `Store` that wraps another one and keeps off-the-record content out of it."""
 
     def __init__(
         self,
@@ -91,12 +92,12 @@ class OffTheRecord:
         held: Container[RowKind] = HELD,
         leaves: Callable[[Put], bytes] = leave_nothing,
     ) -> None:
-        """Hold nothing yet.
+        """Start with nothing in memory.
 
         Args:
-            store: What is on disk.
-            held: The kinds of rows that will be.
-            leaves: What the next process needs of a row that is held, without any of its words.
+            store: The store on disk.
+            held: The kinds of rows to keep in memory.
+            leaves: Returns what the next process needs of such a row, without any message content.
         """
         self._store = store
         self._kinds = held
@@ -121,7 +122,7 @@ class OffTheRecord:
         return next(iter(await self._whole(read)), None)
 
     async def select(self, query: Query) -> tuple[Row, ...]:
-        """Return the rows that a query wants; see `Rows.select`."""
+        """Return the rows that a query selects; see `Rows.select`."""
         if query.after:
             query = replace(query, after=self._stored(query.kind, query.after))
         return await self._whole(lambda: self._store.select(query))
@@ -129,7 +130,7 @@ class OffTheRecord:
     async def read(
         self, log: LogKind, stream: str, *, after: int = 0, limit: int = 100_000
     ) -> tuple[LogEntry, ...]:
-        """Return entries; see `Logs.read`."""
+        """Return log entries; see `Logs.read`."""
         return await self._whole(lambda: self._store.read(log, stream, after=after, limit=limit))
 
     async def last(self, log: LogKind, stream: str) -> LogEntry | None:
@@ -142,14 +143,15 @@ class OffTheRecord:
         return next(iter(await self._whole(read)), None)
 
     async def blob(self, digest: str) -> bytes | None:
-        """Return the bytes; see `Blobs.blob`."""
+        """Return a blob's bytes; see `Blobs.blob`."""
         held = self._blobs.get(digest)
         return await self._store.blob(digest) if held is None else held[1]
 
     async def _whole(self, read: Callable[[], Awaitable[Sequence[T]]]) -> tuple[T, ...]:
-        """Read, and put the bodies in; what was written meanwhile is read anew.
+        """Read and replace references by their bodies; read again if a body was replaced meanwhile.
 
-        A reference that is found a second time was left by an earlier process, and stays one.
+        A reference that is still unresolved the second time was left by an earlier process and is
+        returned as it is.
         """
         seen: set[bytes] = set()
         while True:
@@ -157,7 +159,7 @@ class OffTheRecord:
             references = {one.body for one in found if one.body.startswith(_REFERENCE)}
             lost = references - self._held.keys()
             if not references:
-                return tuple(found)  # as nearly always; of a long page each look costs
+                return tuple(found)  # nearly always; a lookup per row of a long page is slow
             if lost <= seen:
                 return tuple(map(self._with_body, found))
             seen |= lost
@@ -180,7 +182,7 @@ class OffTheRecord:
         written = [
             self._written(one, of if isinstance(one, Put) else scope, kept) for one in commit.writes
         ]
-        # Before the commit: whoever reads it may do so before this goes on.
+        # Before the commit, because a reader may see the rows before this task continues.
         self._held |= kept
         try:
             writes = tuple(one for one in written if one is not None)
@@ -194,14 +196,17 @@ class OffTheRecord:
                 self._committed(write, stored, scope)
 
     def _told_of(self, writes: Sequence[Write]) -> ConversationId | None:
-        """Return the conversation of a held row that goes: what takes its place tells of the same."""
+        """Return the conversation of an in-memory row that this commit deletes.
+
+        A row of the daemon's own that takes its place has content from the same conversation.
+        """
         gone = (self._newest.get((one.kind, one.key)) for one in writes if isinstance(one, Delete))
         return next((self._held[one].conversation for one in gone if one is not None), None)
 
     def _written(
         self, write: Write, scope: ConversationId | None, kept: dict[bytes, _Held]
     ) -> Write | None:
-        """Return what the store gets of a write, None for nothing; a body it does not get is kept."""
+        """Return the write for the store, None for none; a body kept back goes to `kept`."""
         match write:
             case Put(kind=kind, key=key) if kind in self._kinds:
                 whose = self._whose(write, scope)
@@ -228,10 +233,10 @@ class OffTheRecord:
         return is_off_the_record(conversation)
 
     def _whose(self, put: Put, scope: ConversationId | None) -> ConversationId | None:
-        """Return the conversation off the record that a row belongs to, None for none.
+        """Return the off-the-record conversation that a row belongs to, None for none.
 
-        A row that is written in the scope of one, such as a word to operators or what an approver is
-        replied, tells of that one; and it stays so, whoever writes it next.
+        A row committed in the scope of such a conversation belongs to it, for example a note to
+        operators or a reply to an approver. It stays that way whoever writes it next.
         """
         for found in (put.conversation, scope):
             if found is not None and self._is_off(found):
@@ -245,7 +250,7 @@ class OffTheRecord:
         return reference
 
     def _stored(self, kind: RowKind, key: str) -> str:
-        """Return the key of a row in the store: that of a result is the digest of what it says."""
+        """Return a row's key in the store; hides the digest of the text in the key of a result."""
         here, _, name = key.partition("/")
         if kind is not RowKind.RESULT or not self._is_off(here) or name.startswith(_ALIAS):
             return key
@@ -253,7 +258,7 @@ class OffTheRecord:
         return f"{here}/{_ALIAS}{alias}"
 
     def _committed(self, write: Write, stored: Write | None, scope: ConversationId | None) -> None:
-        """Let go of what a write has replaced or removed."""
+        """Drop the bodies that a write replaced or deleted."""
         match write, stored:
             case Put(kind=kind, key=key), Put(body=reference) if reference in self._held:
                 before = self._newest.get((kind, key))
@@ -282,7 +287,7 @@ class OffTheRecord:
             size_bytes -= len(body)
 
     def _forget(self, conversation: ConversationId) -> None:
-        """Let go of a conversation whose row is gone."""
+        """Drop everything of a conversation whose row was deleted."""
         gone = {key for key, held in self._held.items() if held.conversation == conversation}
         self._newest = {row: key for row, key in self._newest.items() if key not in gone}
         self._held = {key: held for key, held in self._held.items() if key not in gone}

@@ -1,7 +1,7 @@
-"""Copies a store while it is used, and puts a copy in its place while it is not.
+"""Backs up a store while it is in use, and restores a backup while it is not.
 
-A backup is a directory: the database, whole and of one moment, and the files that were named to
-go with it. All of it is private, and it has its name only when it is complete.
+A backup is a directory with the database, consistent as of one moment, and the files named to go
+with it. All of it is private. The directory gets its final name only once it is complete.
 """
 
 import os
@@ -17,25 +17,25 @@ from zeroclaw.stores.sqlite.files import FILE_NAME, lock_directory, primary_code
 from zeroclaw.stores.sqlite.schema import schema_of, shipped
 from zeroclaw.stores.sqlite.statements import put
 
-_PAGES_AT_ONCE = 1024  # so that progress is seen; the moment stays the same
+_PAGES_AT_ONCE = 1024  # small enough to show progress; the snapshot is the same throughout
 _OF_WHAT_IS_READ = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _BESIDE = ("-wal", "-shm", "-journal")
 
 Progress = Callable[[int, int], None]
-"""Told pages done, and pages in all."""
+"""Called with the number of pages done and the total."""
 
 
 def back_up(directory: Path, to: Path, *, files: Iterable[str], progress: Progress) -> None:
-    """Copy the store of a data directory to a new directory; a daemon may be at work.
+    """Copy the store of a data directory to a new directory; a daemon may be running.
 
     Args:
         directory: The data directory.
-        to: What is made; must not exist.
-        files: Names of files of the directory that go with it, where they are there.
-        progress: Called now and then, at the end with all pages done.
+        to: The directory to create; must not exist.
+        files: Names of other files in the data directory to copy, if they exist.
+        progress: Called repeatedly, last with all pages done.
 
     Raises:
-        StoreUnusable: With one line that says what to do; nothing is left behind.
+        StoreUnusable: One line that says what to do; nothing is left behind.
     """
     source = directory / FILE_NAME
     if not source.is_file():
@@ -60,7 +60,7 @@ def back_up(directory: Path, to: Path, *, files: Iterable[str], progress: Progre
         shutil.rmtree(unfinished, ignore_errors=True)
         if isinstance(error, StoreUnusable):
             raise
-        # The reading side never writes, so all else goes wrong where the copy is made.
+        # The reading side never writes, so any other error comes from the copy.
         is_read = isinstance(error, sqlite3.Error) and primary_code(error) in _OF_WHAT_IS_READ
         raise unusable(error, source if is_read else to) from error
 
@@ -73,21 +73,22 @@ def restore(
     rows: Iterable[Put] = (),
     overwrite: bool = False,
 ) -> None:
-    """Put a backup in the place of a store that is not in use.
+    """Replace a store that is not in use by a backup.
 
-    The backup is checked whole before anything is touched. Files that go with the database are
-    replaced where the backup has them, and removed where it has not: they were another store's.
+    The whole backup is checked before anything is touched. Files that go with the database are
+    replaced if the backup has them, and deleted if it has not, since they belonged to the old
+    store.
 
     Args:
-        backup: What `back_up` made.
-        directory: The data directory; made where it is missing.
+        backup: A directory made by `back_up`.
+        directory: The data directory; created if missing.
         files: As for `back_up`.
-        rows: What the store is to know of it, there from its first moment.
-        overwrite: Whether a store that is there already is lost.
+        rows: Rows to add to the restored store before it is put in place.
+        overwrite: Whether an existing store may be lost.
 
     Raises:
-        StoreUnusable: With one line that says what to do; what was there is as it was, unless the
-            disk failed half-way.
+        StoreUnusable: One line that says what to do; the old store is unchanged unless the disk
+            failed half-way.
     """
     copy = backup / FILE_NAME
     if not copy.is_file():
@@ -129,8 +130,8 @@ def _copy_database(source: Path, to: Path, progress: Progress) -> None:
             closing(_reading(source)) as reading,
             closing(sqlite3.connect(to, isolation_level=None)) as writing,
         ):
-            # An open transaction holds one moment; without it every commit of the daemon would
-            # begin the copy anew.
+            # An open transaction pins the snapshot; without it, every commit of the daemon would
+            # restart the copy.
             reading.execute("BEGIN")
             pages: list[tuple[int]] = reading.execute(
                 "SELECT page_count FROM pragma_page_count, (SELECT count(*) FROM sqlite_schema)"
@@ -148,20 +149,20 @@ def _copy_database(source: Path, to: Path, progress: Progress) -> None:
 
 
 def _reading(path: Path) -> sqlite3.Connection:
-    """Open a database so that nothing is written to it, and no log folded into it."""
+    """Open a database read-only, so that its write-ahead log is not folded in either."""
     return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
 
 
 def _check(copy: Path, named: Path, remedy: str) -> None:
-    """Refuse a database that is damaged, another program's, or of a newer release.
+    """Reject a database that is damaged, another program's, or of a newer release.
 
     Args:
-        copy: It.
-        named: Which file a person is told of.
-        remedy: What to do where it is damaged.
+        copy: The file to check.
+        named: The file to name in the error.
+        remedy: What to do if it is damaged.
     """
     try:
-        # It is not written, and nothing may be made beside it: it may be on a read-only disk.
+        # `immutable`: SQLite must not create files next to it, as the disk may be read-only.
         uri = f"{copy.absolute().as_uri()}?mode=ro&immutable=1"
         with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as connection:
             schema = schema_of(connection, named, shipped())
@@ -174,9 +175,9 @@ def _check(copy: Path, named: Path, remedy: str) -> None:
 
 
 def _put_away_log(target: Path) -> None:
-    """Remove what SQLite keeps beside a database: it would be read into the new one."""
+    """Remove SQLite's files next to a database, which would be applied to the new one."""
     if target.exists():
-        # Folded into the old file first, so that a kill just here loses nothing of it.
+        # Checkpoint the old database first, so that a kill right here loses none of it.
         with suppress(sqlite3.Error), closing(sqlite3.connect(target)) as old:
             old.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     for suffix in _BESIDE:

@@ -1,11 +1,11 @@
 """The files of a store: its directory and lock, its database, and what can be wrong with them.
 
-One connection writes and checkpoints, the other only reads. That is not only for speed: with two
-of them checkpointing, SQLite 3.7.0 to 3.51.2 can corrupt the file (sqlite.org/wal.html, "the
+One connection writes and checkpoints; the others only read. That is not only for speed: if two
+connections checkpoint, SQLite 3.7.0 to 3.51.2 can corrupt the file (sqlite.org/wal.html, "the
 WAL-reset bug", read 2026-11).
 
-The lock is `flock` on a file of its own: the kernel drops it when its holder dies, however it
-dies, and it works between two openings within one process as well.
+The lock is `flock` on a file of its own. The kernel releases it however its holder dies, and it
+also works between two openings within one process.
 """
 
 import errno
@@ -20,7 +20,7 @@ from zeroclaw.errors import StoreUnusable
 from zeroclaw.stores.sqlite.schema import Migration, migrate, schema_of, shipped
 from zeroclaw.value import Value
 
-_PRIMARY_CODE = 0xFF  # the rest of an extended result code says where, sqlite.org/rescode.html
+_PRIMARY_CODE = 0xFF  # mask; the other bits of a result code are details, sqlite.org/rescode.html
 
 _BY_CODE = {
     sqlite3.SQLITE_FULL: "`{path}` can't grow: its disk is full, or the store is at its cap; "
@@ -51,18 +51,21 @@ _BY_ERRNO = {
 
 
 def primary_code(error: sqlite3.Error) -> int | None:
-    """Return SQLite's primary result code, None for what the Python module raises by itself."""
+    """Return SQLite's primary result code, None for an error of the Python module itself."""
     code = getattr(error, "sqlite_errorcode", None)
     return code & _PRIMARY_CODE if isinstance(code, int) else None
 
 
 def is_full(error: sqlite3.Error) -> bool:
-    """Whether there was no room, so that a smaller write may still fit."""
+    """Whether there was no space, so that a smaller write may still fit."""
     return primary_code(error) == sqlite3.SQLITE_FULL
 
 
 def unusable(error: sqlite3.Error | OSError, path: Path) -> StoreUnusable:
-    """Say what is wrong with `path` and what to do; SQLite's own words only where we have none."""
+    """Return an error that says what is wrong with `path` and what to do.
+
+    It quotes SQLite's text only for errors that have no line of ours.
+    """
     if isinstance(error, OSError):
         known = _BY_ERRNO.get(error.errno) if error.errno is not None else None
         own = (error.strerror or "unknown reason").lower()
@@ -81,7 +84,7 @@ def lock_directory(directory: Path) -> int:
     """Lock the directory until the returned file descriptor is closed.
 
     Raises:
-        StoreUnusable: Another process holds it, or it can't be locked.
+        StoreUnusable: Another process has the lock, or it can't be taken.
     """
     path = directory / LOCK_NAME
     try:
@@ -109,7 +112,7 @@ OLDEST_SQLITE = (3, 37, 0)  # STRICT tables
 _FIXED_SQLITE = (3, 51, 3)
 _BACKPORTS = ((3, 50, 7), (3, 44, 6))
 _BUSY_TIMEOUT_MS = 5000
-_JOURNAL_LIMIT_BYTES = 64 * 2**20  # what stays of the write-ahead log after a burst
+_JOURNAL_LIMIT_BYTES = 64 * 2**20  # the write-ahead log is truncated to this after a burst
 
 
 class Opened(Value):
@@ -117,10 +120,10 @@ class Opened(Value):
 
     Attributes:
         connection: The only one that writes; belongs to the thread that opened it.
-        lock: The descriptor that holds the directory.
-        epoch: One more than at any opening before.
-        schema_before: 0 for a new file.
-        schema: As it is now.
+        lock: The descriptor that keeps the directory locked.
+        epoch: One more than at any earlier opening.
+        schema_before: The schema before migration; 0 for a new file.
+        schema: The schema now.
     """
 
     connection: sqlite3.Connection
@@ -130,7 +133,7 @@ class Opened(Value):
     schema: int
 
     def close(self) -> None:
-        """Close the database, then let the next daemon in; safe twice only for the database."""
+        """Close the database, then unlock the directory. Call it once."""
         self.connection.close()
         os.close(self.lock)
 
@@ -147,15 +150,15 @@ def open_for_writing(
     cap_bytes: int | None = None,
     migrations: Callable[[], tuple[Migration, ...]] = shipped,
 ) -> Opened:
-    """Make the directory where it is missing, lock it, open and migrate the file in it.
+    """Create the directory if missing, lock it, open and migrate the file in it.
 
     Args:
         directory: The data directory.
-        cap_bytes: How large the database file may grow; None for as large as the disk.
-        migrations: Where the steps of the schema come from.
+        cap_bytes: How large the database file may grow; None for no limit but the disk.
+        migrations: Returns the migration steps.
 
     Raises:
-        StoreUnusable: With one line that says what to do; nothing was damaged.
+        StoreUnusable: One line that says what to do; nothing was damaged.
     """
     if sqlite3.sqlite_version_info < OLDEST_SQLITE:
         message = f"SQLite {sqlite3.sqlite_version} is too old; zeroclaw needs 3.37 or newer"
@@ -168,7 +171,7 @@ def open_for_writing(
         _keep_private(path)
         connection = sqlite3.connect(path, isolation_level=None)
         steps = migrations()
-        before = schema_of(connection, path, steps)  # before anything is written to a stranger's
+        before = schema_of(connection, path, steps)  # before writing: it may be another program's
         _settle_in(connection, directory, cap_bytes)
         schema = migrate(connection, path, before, steps)
         epoch = _next_epoch(connection)
@@ -185,15 +188,16 @@ def open_for_writing(
 
 
 def open_for_reading(directory: Path, *, waits: bool = True) -> sqlite3.Connection:
-    """Open a reading connection; it never writes and never checkpoints.
+    """Open a connection for reading; it never writes and never checkpoints.
 
     Args:
-        directory: Where the database is.
-        waits: It belongs to this thread, and waits for locks; else any thread may use it, one at a
-            time, and a lock is an error at once.
+        directory: The directory of the database.
+        waits: True for a connection that belongs to the calling thread and waits for locks. False
+            for one that any thread may use, one at a time, and that raises at once if the file is
+            locked.
 
     Raises:
-        StoreUnusable: With one line that says what to do.
+        StoreUnusable: One line that says what to do.
     """
     path = directory / FILE_NAME
     try:
@@ -212,8 +216,8 @@ def _make_private(directory: Path) -> None:
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         found = directory.stat()
-        # A directory that was given to us (a volume with a group) or that all share (/tmp)
-        # stays as it is; the files in it are private anyway.
+        # Leave a directory alone that another user owns (a mounted volume) or that everyone shares
+        # (/tmp); the files in it are private anyway.
         is_own = found.st_uid == os.getuid() and not found.st_mode & stat.S_ISVTX
         if is_own and found.st_mode & 0o077:
             directory.chmod(0o700)
@@ -222,7 +226,7 @@ def _make_private(directory: Path) -> None:
 
 
 def _keep_private(path: Path) -> None:
-    # SQLite gives the files beside the database the rights of the database.
+    # SQLite gives the files next to the database the same permissions.
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         if os.fstat(descriptor).st_mode & 0o077:
@@ -233,7 +237,7 @@ def _keep_private(path: Path) -> None:
 
 def _settle_in(connection: sqlite3.Connection, directory: Path, cap_bytes: int | None) -> None:
     connection.execute(f"PRAGMA busy_timeout = {_BUSY_TIMEOUT_MS}")
-    # Before the journal's mode, which makes the first page; later it changes nothing.
+    # Before `journal_mode`, which creates the first page; after that it has no effect.
     connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
     rows: list[tuple[str]] = connection.execute("PRAGMA journal_mode = WAL").fetchall()
     if rows[0][0] != "wal":
@@ -243,7 +247,7 @@ def _settle_in(connection: sqlite3.Connection, directory: Path, cap_bytes: int |
         )
         raise StoreUnusable(message)
     connection.executescript(
-        # FULL: with NORMAL the last commits may be lost when the power goes.
+        # FULL: with NORMAL, a power failure may lose the last commits.
         "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF;"
         f"PRAGMA temp_store = MEMORY; PRAGMA journal_size_limit = {_JOURNAL_LIMIT_BYTES};"
     )

@@ -1,12 +1,12 @@
-"""The reads of a store: of the daemon's own, or of one that is only looked at.
+"""The reads of a store: the daemon's own, or by a command that only looks.
 
-One thread runs them, one after the other, on a connection that can't write. A command that only looks may
-do so while a daemon runs: nothing is written and no log is folded in.
+One thread runs the reads one by one, on a connection that can't write. A command that only looks
+may do so while a daemon runs: it writes nothing and folds in no log.
 
-What takes few steps is read on the event loop itself, on a second such connection: a row by its key
-takes some 20 µs where the way to a thread and back takes ten times that, of which a turn had a dozen
-(a quarter of its processor time, measured 2026-11). A query that takes more steps is broken off and
-goes to the thread, and so does one that finds the file locked.
+Short reads run on the event loop itself, on a second such connection. Reading a row by key takes
+some 20 µs, and the trip to a thread and back takes ten times that; a turn made a dozen of them, a
+quarter of its processor time (measured 2026-11). A query that takes too many steps, or finds the
+file locked, is aborted and run on the thread.
 """
 
 import asyncio
@@ -28,15 +28,15 @@ from zeroclaw.stores.sqlite.schema import schema_of, shipped
 from zeroclaw.value import replace
 
 READS_IN_A_ROW = 32
-"""On the event loop, until it goes round once more."""
+"""Reads on the event loop before yielding to it."""
 NEAR_STEPS = 2_000
-"""Of SQLite's machine, for one query on the event loop: some 150 rows, half a millisecond."""
+"""SQLite VM steps allowed for a query on the event loop: some 150 rows, half a millisecond."""
 T = TypeVar("T")
 Read = Callable[[sqlite3.Connection], T]
 
 
 class ReaderThread:
-    """Owns the reading connection; bounded by the store, which lets in only so many at once."""
+    """Owns the reading connections; the store limits how many queries are queued."""
 
     def __init__(self, directory: Path) -> None:
         self._loop = asyncio.get_running_loop()
@@ -52,39 +52,39 @@ class ReaderThread:
         self.opened: asyncio.Future[None] = self._loop.create_future()
 
     def start(self) -> None:
-        """Start the thread, which opens its connection first."""
+        """Start the thread, which first opens its connections."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Finish what is queued, close, end."""
+        """Finish what is queued, close the connections, end the thread."""
         self._stopping = True
         self._queries.put(None)
         self._close_near()
 
     def join(self) -> None:
-        """Wait for the end; blocks, so only another thread may."""
+        """Wait for the thread to end; blocks, so never call it on the event loop."""
         if self._thread.ident is not None:
             self._thread.join()
 
     async def read_near(self, read: Read[T]) -> T:
-        """Run a query on the event loop where that can be done at once, else on the thread.
+        """Run a query on the event loop if it is short, else on the thread.
 
         Raises:
             StoreUnusable: The file can't be read, or the store is closed.
         """
         self._reads += 1
         if self._reads % READS_IN_A_ROW == 0:
-            await asyncio.sleep(0)  # a caller that reads row after row lets others in
+            await asyncio.sleep(0)  # so that a caller reading row after row lets other tasks run
         try:
             if self._near is not None:
                 self._is_over = False
                 return read(self._near)
         except (sqlite3.Error, OSError, OverflowError, TypeError, UnicodeEncodeError):
-            pass  # too many steps; a lock, which the thread waits for; or what it says of others
+            pass  # too many steps, a lock (the thread waits for it), or an error the thread reports
         return await self.read(read)
 
     def _stepped(self) -> bool:
-        """Break off the second time; a statement's steps go on counting from its earlier runs."""
+        """Abort a query at the second call: the step count carries over from earlier statements."""
         is_over, self._is_over = self._is_over, True
         return is_over
 
@@ -138,14 +138,14 @@ class ReaderThread:
             near.close()
 
     def _end(self) -> None:
-        # Reads wait here only if the thread died by a fault of our own.
+        # Reads are still waiting here only if a bug killed the thread.
         self._stopping = True
         self._close_near()
         for give_up in tuple(self._waiting):
             give_up(StoreUnusable("the store stopped by a fault; restart zeroclaw"))
 
     def _tell(self, callback: Callable[[], None]) -> None:
-        with suppress(RuntimeError):  # the loop is closed: no reader is left to tell
+        with suppress(RuntimeError):  # the loop is closed: no caller is left to tell
             self._loop.call_soon_threadsafe(callback)
 
     def _run(self) -> None:
@@ -176,10 +176,10 @@ def _fail(done: asyncio.Future[T], error: ZeroclawError) -> None:
 
 
 class StoreReads:
-    """`Rows`, `Logs` and `Blobs` over a reader's thread."""
+    """`Rows`, `Logs` and `Blobs` on top of a reader thread."""
 
     def __init__(self, reader: ReaderThread) -> None:
-        """Hold the reader, which its owner starts and stops."""
+        """Keep the reader; its owner starts and stops it."""
         self._reader = reader
 
     async def get(self, kind: RowKind, key: str) -> Row | None:
@@ -189,11 +189,11 @@ class StoreReads:
         )
 
     async def select(self, query: Query) -> tuple[Row, ...]:
-        """Read the rows that fit, see `Rows.select`."""
+        """Read the rows that match, see `Rows.select`."""
         return await self._reader.read_near(lambda connection: statements.select(connection, query))
 
     async def count(self, query: Query) -> int:
-        """Count the rows that fit, see `Rows.count`."""
+        """Count the rows that match, see `Rows.count`."""
         return await self._reader.read_near(lambda connection: statements.count(connection, query))
 
     async def read(
@@ -238,7 +238,7 @@ class StoreReads:
         )
 
     async def used_bytes(self) -> int:
-        """Return the bytes of the pages that hold something, see `Store.used_bytes`."""
+        """Return the size of the pages in use, see `Store.used_bytes`."""
         return await self._read(statements.used_bytes)
 
     async def _read(self, read: Read[T]) -> T:
@@ -246,7 +246,7 @@ class StoreReads:
 
 
 class _Looking(StoreReads):
-    """Reads of somebody else's store: what is said off the record stands in that process alone."""
+    """Reads of another process's store; skips off-the-record rows, whose bodies only it has."""
 
     async def get(self, kind: RowKind, key: str) -> Row | None:
         row = await super().get(kind, key)
@@ -282,7 +282,7 @@ def _check(directory: Path) -> None:
 async def open_for_looking(directory: Path) -> AsyncGenerator[StoreReads]:
     """Read the store of a data directory, whether a daemon runs or not.
 
-    What is said off the record is not found.
+    Off-the-record content is left out.
 
     Raises:
         StoreUnusable: There is none, it can't be read, or it is of a newer release.

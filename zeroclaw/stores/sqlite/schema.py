@@ -1,8 +1,8 @@
-"""Brings a database file to the newest schema, or refuses it.
+"""Migrates a database file to the newest schema, or rejects it.
 
-Migrations are numbered SQL files beside this one. All that are missing run in one transaction
-together with `PRAGMA user_version`, so a file has one schema or the next, never half; a copy of
-an existing file is made before.
+Migrations are numbered SQL files in `migrations/`. All missing ones run in one transaction together
+with `PRAGMA user_version`, so a file has one schema or the next, never half. An existing file is
+copied first.
 """
 
 import os
@@ -13,14 +13,14 @@ from pathlib import Path
 from zeroclaw.errors import StoreUnusable
 from zeroclaw.value import Value
 
-APPLICATION_ID = 0x5A434C57  # "ZCLW"; tells our file from any other program's
+APPLICATION_ID = 0x5A434C57  # "ZCLW"; distinguishes our files from other programs'
 
 
 class Migration(Value):
-    """One step.
+    """One migration step.
 
     Attributes:
-        number: The schema that it leads to; they count from 1 without gaps.
+        number: The schema that it produces; counts from 1 without gaps.
         sql: Statements without BEGIN, COMMIT and PRAGMA.
     """
 
@@ -39,11 +39,11 @@ def shipped() -> tuple[Migration, ...]:
 
 
 def schema_of(connection: sqlite3.Connection, path: Path, migrations: tuple[Migration, ...]) -> int:
-    """Return the schema of the file, 0 for a new one; only reads.
+    """Return a file's schema number, 0 for a new file; only reads.
 
     Raises:
         StoreUnusable: The file is another program's, or newer than this release.
-        sqlite3.Error: As it comes.
+        sqlite3.Error: Passed through.
     """
     schema = _number(connection, "PRAGMA user_version")
     is_ours = _number(connection, "PRAGMA application_id") == APPLICATION_ID
@@ -64,11 +64,11 @@ def schema_of(connection: sqlite3.Connection, path: Path, migrations: tuple[Migr
 def migrate(
     connection: sqlite3.Connection, path: Path, schema: int, migrations: tuple[Migration, ...]
 ) -> int:
-    """Run what is missing above `schema`; returns the schema after.
+    """Run the migrations above `schema`; return the new schema number.
 
     Raises:
-        sqlite3.Error: As it comes; the file is as it was.
-        OSError: The copy could not be made; the file is as it was.
+        sqlite3.Error: Passed through; the file is unchanged.
+        OSError: The copy could not be made; the file is unchanged.
     """
     missing = [migration for migration in migrations if migration.number > schema]
     if not missing:
@@ -89,13 +89,13 @@ def migrate(
 
 
 def backup_path(path: Path, number: int) -> Path:
-    """Return where the copy of schema `number` is kept."""
+    """Return the path of the copy made before migrating away from schema `number`."""
     return path.with_name(f"{path.name}.schema-{number}.backup")
 
 
 def _back_up(connection: sqlite3.Connection, path: Path, number: int) -> None:
-    # VACUUM INTO takes an empty file, so the copy is private from its first byte; it does not
-    # sync it (sqlite.org/lang_vacuum.html, read 2026-11), so that is done here.
+    # VACUUM INTO accepts an existing empty file, so the copy is private from its first byte. It
+    # does not sync the copy (sqlite.org/lang_vacuum.html, read 2026-11), so that is done here.
     copy = backup_path(path, number)
     unfinished = copy.with_name(f"{copy.name}.unfinished")
     unfinished.unlink(missing_ok=True)

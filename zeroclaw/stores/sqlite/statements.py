@@ -1,8 +1,8 @@
 """The reads and writes of a store as SQL.
 
-Each read is one statement, so it sees one moment. The writes of a commit run inside a transaction;
-a refused one raises, and its caller undoes the whole commit. Instants are stored as microseconds
-since 1970, UTC, exactly.
+Each read is a single statement, so it sees a consistent snapshot. The writes of a commit run inside
+a transaction; a rejected write raises, and the caller rolls back the whole commit. Instants are
+stored exactly, as microseconds since 1970, UTC.
 """
 
 import hashlib
@@ -34,7 +34,7 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 def to_microseconds(at: datetime) -> int:
-    """Encode an aware instant; a naive one is a fault of the caller (`TypeError`)."""
+    """Encode an aware instant; a naive one is the caller's mistake (`TypeError`)."""
     return (at - _EPOCH) // _MICROSECOND
 
 
@@ -45,7 +45,7 @@ def from_microseconds(microseconds: int) -> datetime:
 
 _Columns = tuple[str, int, bytes, str | None, str, str, int | None]
 _SELECT = "SELECT key, version, body, conversation, state, place, due_at FROM stored_row WHERE "
-_BEYOND = "\U0010ffff"  # sorted behind every name
+_BEYOND = "\U0010ffff"  # sorts after every name
 _COUNT = "SELECT count(*) FROM stored_row WHERE "
 
 
@@ -58,26 +58,26 @@ def get(connection: sqlite3.Connection, kind: RowKind, key: str) -> Row | None:
 
 
 def select(connection: sqlite3.Connection, query: Query) -> tuple[Row, ...]:
-    """Read the rows that fit; `after` is a key, empty for the beginning."""
+    """Read the rows that match; `after` is a key, empty to start at the beginning."""
     where, values = _filters(query)
     if query.after:
         where += " AND key < ?" if query.newest_first else " AND key > ?"
         values.append(query.after)
     order = " ORDER BY key DESC LIMIT ?" if query.newest_first else " ORDER BY key LIMIT ?"
-    values.append(max(query.limit, 0))  # SQLite takes a negative limit for none
+    values.append(max(query.limit, 0))  # for SQLite, a negative limit means no limit
     found: list[_Columns] = connection.execute(_SELECT + where + order, values).fetchall()
     return tuple(_row(query.kind, columns) for columns in found)
 
 
 def count(connection: sqlite3.Connection, query: Query) -> int:
-    """Count the rows that fit."""
+    """Count the rows that match."""
     where, values = _filters(query)
     found: list[tuple[int]] = connection.execute(_COUNT + where, values).fetchall()
     return found[0][0]
 
 
 def absent(connection: sqlite3.Connection) -> frozenset[RowKind]:
-    """Return the kinds of which there is no row."""
+    """Return the kinds that have no rows."""
     return frozenset(one for one in RowKind if not select(connection, Query(kind=one, limit=1)))
 
 
@@ -104,7 +104,7 @@ def last_entry(connection: sqlite3.Connection, log: LogKind, stream: str) -> Log
 
 
 def streams(connection: sqlite3.Connection, log: LogKind) -> tuple[str, ...]:
-    """Read the names of a log's streams, jumping from one to the next over their entries."""
+    """Read the names of a log's streams, skipping from one to the next without scanning entries."""
     found: list[tuple[str]] = connection.execute(
         "WITH RECURSIVE name (stream) AS ("
         " SELECT min(stream) FROM log_entry WHERE log = ?"
@@ -119,7 +119,7 @@ def streams(connection: sqlite3.Connection, log: LogKind) -> tuple[str, ...]:
 def last_streams(
     connection: sqlite3.Connection, log: LogKind, *, last: int, before: str
 ) -> tuple[str, ...]:
-    """Read so many of the last names, jumping backwards over their entries."""
+    """Read the last names of a log's streams, skipping backwards without scanning entries."""
     found: list[tuple[str]] = connection.execute(
         "WITH RECURSIVE name (stream) AS ("
         " SELECT max(stream) FROM log_entry WHERE log = ? AND stream < ?"
@@ -151,7 +151,7 @@ def blobs(
 
 
 def used_bytes(connection: sqlite3.Connection) -> int:
-    """Read how much the pages take that are not free."""
+    """Return the size of all pages that are not free."""
     found: list[tuple[int]] = connection.execute(
         "SELECT (pages.page_count - free.freelist_count) * size.page_size"
         " FROM pragma_page_count AS pages, pragma_freelist_count AS free, pragma_page_size AS size"
@@ -160,13 +160,13 @@ def used_bytes(connection: sqlite3.Connection) -> int:
 
 
 def check(connection: sqlite3.Connection) -> str | None:
-    """Look through the whole file for damage; None when there is none."""
+    """Check the whole file for damage; None if there is none."""
     found: list[tuple[str]] = connection.execute("PRAGMA quick_check(1)").fetchall()
     return None if found[0][0] == "ok" else found[0][0]
 
 
 def _filters(query: Query) -> tuple[str, list[str | int]]:
-    """Return the condition of a query, and its values."""
+    """Return a query's condition, and its values."""
     clauses = ["kind = ?"]
     values: list[str | int] = [query.kind]
     if query.conversation is not None:
@@ -174,7 +174,7 @@ def _filters(query: Query) -> tuple[str, list[str | int]]:
         values.append(query.conversation)
     for column, wanted in (("state", query.state), ("place", query.place)):
         if wanted is not None:
-            # The index holds only rows that have one; this tells SQLite that it will do.
+            # The index is partial: this term tells SQLite that it may use it.
             clauses.append(f"{column} = ? AND {column} <> ''" if wanted else f"{column} = ?")
             values.append(wanted)
     if query.due_before is not None:
@@ -197,12 +197,12 @@ def _row(kind: RowKind, columns: _Columns) -> Row:
     )
 
 
-_SPARE_PAGES = 256  # what comes next needs room again
-_RELEASE_AT_ONCE = 1024  # each page costs a write, and others wait meanwhile
+_SPARE_PAGES = 256  # kept for the writes that follow
+_RELEASE_AT_ONCE = 1024  # each page costs a write, during which other jobs wait
 _PURGE_AT_ONCE = 512  # more than a full group usually claims, so that the table shrinks again
 
-# What sqlite3 raises for a value that can't be bound or breaks a column's type: the fault of one
-# commit, whose neighbours in the group must not suffer.
+# What sqlite3 raises for a value that can't be bound or has the wrong type for its column. Only the
+# commit with that value fails, not the others in its group.
 _UNSTORABLE = (
     OverflowError,
     TypeError,
@@ -217,11 +217,11 @@ _UNSTORABLE = (
 def apply(
     connection: sqlite3.Connection, commit: Commit, *, now_us: int, blob_cap_bytes: int
 ) -> None:
-    """Run the writes in order, inside the transaction that is open.
+    """Run a commit's writes in order, inside the open transaction.
 
     Raises:
-        StoreRefused: Undo this commit, and only this one.
-        sqlite3.Error: Undo the transaction.
+        StoreRefused: Roll back this commit, and only this one.
+        sqlite3.Error: Roll back the transaction.
     """
     try:
         for write in commit.writes:
@@ -246,7 +246,7 @@ def apply(
 
 
 def purge_claims(connection: sqlite3.Connection, *, now_us: int) -> None:
-    """Forget some claims that have expired."""
+    """Delete some expired claims."""
     connection.execute(
         "DELETE FROM claim WHERE key IN (SELECT key FROM claim WHERE until <= ? LIMIT ?)",
         (now_us, _PURGE_AT_ONCE),
@@ -254,20 +254,20 @@ def purge_claims(connection: sqlite3.Connection, *, now_us: int) -> None:
 
 
 def release_pages(connection: sqlite3.Connection) -> None:
-    """Hand some free pages back to the disk, in a file that was made so that it can.
+    """Return some free pages to the disk, if the file was created in a mode that allows it.
 
-    In an older file they are used again, and it stops growing. Called between transactions.
+    An older file reuses them, and so stops growing. Call it between transactions.
     """
     rows: list[tuple[int]] = connection.execute("PRAGMA freelist_count").fetchall()
     surplus = min(rows[0][0] - _SPARE_PAGES, _RELEASE_AT_ONCE)
     if surplus > 0:
-        # As a script, because a statement without rows is not run to its end.
+        # As a script, because `execute` does not run a statement without rows to its end.
         connection.executescript(f"PRAGMA incremental_vacuum({surplus})")
 
 
 def _claim(connection: sqlite3.Connection, claim: Claim, now_us: int) -> None:
     until_us = to_microseconds(claim.until)
-    for key in dict.fromkeys(claim.keys):  # a platform that names a key twice means one event
+    for key in dict.fromkeys(claim.keys):  # an event may list the same key twice
         claimed = connection.execute(
             "INSERT INTO claim (key, until) VALUES (?, ?) ON CONFLICT (key)"
             " DO UPDATE SET until = excluded.until WHERE until <= ?",
@@ -281,8 +281,8 @@ def put(connection: sqlite3.Connection, put: Put) -> None:
     """Insert or replace a row.
 
     Raises:
-        Conflict: It is not at the version that was expected.
-        sqlite3.Error: As it comes.
+        Conflict: The row is not at the expected version.
+        sqlite3.Error: Passed through.
     """
     due_us = None if put.due_at is None else to_microseconds(put.due_at)
     row, found_by = (put.kind, put.key), (put.conversation, put.place, due_us)
@@ -296,10 +296,10 @@ def put(connection: sqlite3.Connection, put: Put) -> None:
         _expect(connection, put.kind, put.key, put.expect or 0)
 
 
-# Without numbers: Python 3.12 warns of them before 3.12.4, as if they were names (CPython issue 117995).
-# SQLite writes an index anew for each column of it that is set, whether that changes or not, and what
-# comes of a row is nearly always another state and body: without the others a third fewer pages are
-# written, in three fifths of the time.
+# No numbered parameters: Python 3.12 before 3.12.4 warns about them as if they were named (CPython
+# issue 117995). SQLite rewrites an index if any of its columns is set, even to the same value. Most
+# updates change only state and body; leaving the other columns out writes a third fewer pages, in
+# three fifths of the time.
 _CHANGE = (
     "UPDATE stored_row SET version = version + 1, state = ?, body = ? WHERE kind = ? AND key = ?"
     " AND conversation IS ? AND place = ? AND due_at IS ? AND (? IS NULL OR version = ?)"

@@ -1,4 +1,4 @@
-"""The store over one SQLite file: hands commits to the writer's thread, queries to the reader's."""
+"""The store on one SQLite file; commits go to the writer thread, queries to the reader thread."""
 
 import asyncio
 import sqlite3
@@ -21,7 +21,7 @@ from zeroclaw.stores.sqlite.writer import CommitJob, Job, LeaseJob, Writer
 T = TypeVar("T")
 
 DEFAULT_BLOB_CAP_BYTES = 16 * 2**20
-_WAITING = 1024  # jobs and queries in the queues together; later callers wait for a place
+_WAITING = 1024  # jobs and queries in both queues together; further callers wait for a place
 
 
 async def open_store(
@@ -32,18 +32,18 @@ async def open_store(
     blob_cap_bytes: int = DEFAULT_BLOB_CAP_BYTES,
     cap_bytes: int | None = None,
 ) -> "SqliteStore":
-    """Open the store in a directory, made if missing; `aclose` it on the same event loop.
+    """Open the store in a directory, created if missing; `aclose` it on the same event loop.
 
     Args:
         directory: The data directory; one process at a time.
         clock: Decides when claims expire.
         log: Gets `store_opened`, with advice for a release of SQLite with the WAL-reset bug.
         blob_cap_bytes: The largest blob.
-        cap_bytes: How large the file may grow, the write-ahead log beside it not counted; None
-            for as large as the disk.
+        cap_bytes: How large the file may grow, without the write-ahead log next to it; None for no
+            limit but the disk.
 
     Raises:
-        StoreUnusable: With one line that says what to do; nothing was damaged.
+        StoreUnusable: One line that says what to do; nothing was damaged.
     """
 
     def open_files() -> Opened:
@@ -66,10 +66,10 @@ async def open_store(
 
 
 def _advice(version: tuple[int, ...]) -> Mapping[str, str]:
-    """Return what an operator has to know about this SQLite.
+    """Return what an operator should know about this release of SQLite.
 
-    No warning, as it is at home in Debian 12 and nothing is wrong: the bug needs a second
-    connection that writes, and zeroclaw has one.
+    This is not a warning, because Debian 12 ships such a release and nothing is wrong: the bug
+    needs a second connection that writes, and zeroclaw has only one.
     """
     major, minor, patch = version[:3]
     if not has_wal_reset_bug((major, minor, patch)):
@@ -78,7 +78,7 @@ def _advice(version: tuple[int, ...]) -> Mapping[str, str]:
 
 
 class SqliteStore(StoreReads):
-    """A `Store`; all of it is called on the event loop that it was opened on."""
+    """A `Store`; every method must be called on the event loop that opened it."""
 
     def __init__(
         self,
@@ -99,11 +99,11 @@ class SqliteStore(StoreReads):
             on_answers=self._free_places,
         )
         self._closing = False
-        # There is no row of these. Most stores hold no grant, note or mark, and a turn asks for four.
+        # Kinds without any row. Most stores have no grants, notes or marks; a turn asks four times.
         self._absent = frozenset[RowKind]()
 
     async def open(self) -> Opened:
-        """Start both threads; `open_store` calls this."""
+        """Start both threads; called by `open_store`."""
         ready = False
         self._writer.start()
         try:
@@ -113,7 +113,7 @@ class SqliteStore(StoreReads):
             self._absent = await self._reader.read(statements.absent)
             ready = True
         finally:
-            if not ready:  # refused, or cancelled: the threads end by themselves
+            if not ready:  # failed or cancelled: the threads end on their own
                 self._stop()
         return opened
 
@@ -130,34 +130,34 @@ class SqliteStore(StoreReads):
         return None if kind in self._absent else await super().get(kind, key)
 
     async def select(self, query: Query) -> tuple[Row, ...]:
-        """Read the rows that fit, see `Rows.select`."""
+        """Read the rows that match, see `Rows.select`."""
         return () if query.kind in self._absent else await super().select(query)
 
     async def lease(self, conversation: ConversationId) -> Fence:
-        """Take the conversation, see `Store.lease`; touches no disk."""
+        """Lease the conversation, see `Store.lease`; does not touch the disk."""
         done: asyncio.Future[Fence] = asyncio.get_running_loop().create_future()
         await self._put(LeaseJob(conversation=conversation, done=done))
         return await done
 
     async def size_bytes(self) -> int:
-        """Return the bytes of the database and the files beside it, copies of old schemas too."""
+        """Return the size of the database and the files next to it, with copies of old schemas."""
         return await self._read(lambda _: _size_bytes(self._directory))
 
     async def check(self) -> str | None:
-        """Look through the whole file for damage; None when there is none. Slow on large files."""
+        """Check the whole file for damage; None if there is none. Slow on large files."""
         return await self._read(statements.check)
 
     async def aclose(self) -> None:
-        """Finish what is queued, then close and let go of the directory; safe twice."""
+        """Finish what is queued, then close and unlock the directory; safe to call twice."""
         if not self._closing:
             self._stop()
         await asyncio.shield(self._writer.closed)
 
     def _stop(self) -> None:
         self._closing = True
-        self._absent = frozenset[RowKind]()  # a read of these is refused like any other
+        self._absent = frozenset[RowKind]()  # reads of these kinds must fail like all others
         self._reader.stop()
-        # The writer's close is the last, so that it folds the write-ahead log into the file.
+        # The writer closes last, so that its close folds the write-ahead log into the file.
         self._writer.stop(before_closing=self._reader.join)
 
     async def _put(self, job: Job) -> None:

@@ -1,13 +1,14 @@
-"""The thread that writes: many commits, one sync of the disk.
+"""The writer thread: many commits, one disk sync.
 
-It takes one job, drains what else is waiting (up to 256), applies each commit in a savepoint of
-its own inside one transaction, and answers all of them after COMMIT. So a refused commit leaves
-its neighbours whole, and while one sync runs the next group gathers: on a disk that syncs 300
-times a second, 64 tasks commit thousands of times a second.
+It takes one job, drains the queue (up to 256), applies each commit in a savepoint of its own inside
+one transaction, and answers all of them after COMMIT. So a rejected commit does not affect the
+others, and while one sync runs, the next group gathers: on a disk that syncs 300 times a second, 64
+tasks commit thousands of times a second.
 
-No caller is answered before COMMIT, the refused included: a duplicate of something that then failed
-to reach the disk must not be told "already claimed". Leases take the same queue, so when a lease
-returns, every commit under an older fence is either on disk or will be refused.
+No caller is answered before COMMIT, not even a rejected one: if the first of two duplicates then
+fails to reach the disk, the second must not have been told "already claimed". Leases use the same
+queue, so when a lease returns, every commit with an older fence is either on disk or will be
+rejected.
 """
 
 import asyncio
@@ -37,13 +38,13 @@ from zeroclaw.stores.sqlite.files import FILE_NAME, Opened, is_full, unusable
 from zeroclaw.stores.sqlite.statements import apply, purge_claims, release_pages
 from zeroclaw.value import Value
 
-_LEASES_PER_EPOCH = 2**32  # epochs above, leases below; together they stay under 2**63
+_LEASES_PER_EPOCH = 2**32  # high bits: epoch, low bits: lease; together below 2**63
 
 
 class Fences:
-    """The newest fence of each conversation, as long as it is held.
+    """The newest fence of each conversation, as long as someone keeps a reference to it.
 
-    Without that one no older fence is worth anything, so it need not be remembered.
+    Once it is released, all older fences are invalid, so it need not be remembered.
     """
 
     def __init__(self, epoch: int) -> None:
@@ -51,11 +52,11 @@ class Fences:
         self._newest: WeakValueDictionary[ConversationId, Fence] = WeakValueDictionary()
 
     def __len__(self) -> int:
-        """How many conversations are held."""
+        """Return how many conversations are leased."""
         return len(self._newest)
 
     def lease(self, conversation: ConversationId) -> Fence:
-        """Return a fence newer than every other one of the conversation."""
+        """Return a fence that is newer than all others of the conversation."""
         self._last += 1
         fence = Fence(conversation=conversation, token=self._last)
         self._newest[conversation] = fence
@@ -78,12 +79,12 @@ class Fences:
 
 
 _GROUP = 256  # larger groups gained nothing when measured (2026-11)
-_GROUP_BYTES = 4 * 2**20  # so that a few large blobs don't keep all others waiting
+_GROUP_BYTES = 4 * 2**20  # so that a few large blobs don't delay all other commits
 _CLOSED = "the store is closed"
 
 
 class CommitJob(Value):
-    """A commit on its way; `now_us` is when it was handed in."""
+    """A queued commit; `now_us` is when it was submitted."""
 
     commit: Commit
     now_us: int
@@ -91,7 +92,7 @@ class CommitJob(Value):
 
 
 class LeaseJob(Value):
-    """A lease on its way."""
+    """A queued lease."""
 
     conversation: ConversationId
     done: asyncio.Future[Fence]
@@ -112,13 +113,13 @@ class Writer:
         open_files: Callable[[], Opened],
         on_answers: Callable[[int], None],
     ) -> None:
-        """Prepare; `start` begins.
+        """Prepare the thread; `start` starts it.
 
         Args:
             directory: For the operator's line when writing fails.
             blob_cap_bytes: The largest blob.
-            open_files: Called on the thread; what it raises, `opened` raises.
-            on_answers: Told on the loop how many jobs left the queue.
+            open_files: Called on the thread; `opened` raises whatever it raises.
+            on_answers: Called on the loop with the number of jobs that left the queue.
         """
         self._loop = asyncio.get_running_loop()
         self.opened: asyncio.Future[Opened] = self._loop.create_future()
@@ -127,7 +128,7 @@ class Writer:
         self._blob_cap_bytes = blob_cap_bytes
         self._open_files = open_files
         self._on_answers = on_answers
-        # Bounded by the store, which lets in only so many at once.
+        # Unbounded here: the store limits how many jobs are queued.
         self._jobs: SimpleQueue[Job | None] = SimpleQueue()
         self._taken: list[Job] = []
         self._before_closing: Callable[[], None] | None = None
@@ -136,18 +137,18 @@ class Writer:
     # --- called on the loop ---
 
     def start(self) -> None:
-        """Start the thread, which opens the files first."""
+        """Start the thread, which first opens the files."""
         self._thread.start()
 
     def put(self, job: Job) -> None:
-        """Queue a job; answered at the latest when the writer ends."""
+        """Queue a job; it is answered, at the latest when the writer ends."""
         if self.closed.done():
             self._answer([(job, StoreUnusable(_CLOSED))])
         else:
             self._jobs.put(job)
 
     def stop(self, before_closing: Callable[[], None]) -> None:
-        """Finish what is queued, call `before_closing` on the thread, close, end."""
+        """Finish what is queued, call `before_closing` on the thread, close the files, end."""
         self._before_closing = before_closing
         self._jobs.put(None)
 
@@ -180,7 +181,7 @@ class Writer:
     # --- runs on the thread ---
 
     def _tell(self, callback: Callable[[], None]) -> None:
-        # A loop that was closed under us has no caller left to tell; what is committed stays so.
+        # If the loop was closed, no caller is left to tell; commits stay committed.
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(callback)
 
@@ -200,12 +201,12 @@ class Writer:
             if self._before_closing is not None:
                 self._before_closing()
         finally:
-            # Also on a fault of our own: all callers are answered, and the lock is let go.
+            # Even if a bug ends the thread, all callers are answered and the lock is released.
             files.close()
             self._tell(self._end)
 
     def _take(self) -> bool:
-        """Wait for jobs, take a group of them; False once asked to stop and all is done."""
+        """Wait for jobs and take a group of them; False once asked to stop and all is done."""
         size_bytes = 0
         job = self._jobs.get()
         while job is not None:
@@ -218,7 +219,7 @@ class Writer:
             except Empty:
                 return True
         if self._taken:
-            self._jobs.put(None)  # stop again after these; nothing is put behind a stop
+            self._jobs.put(None)  # stop after these; no job is queued after a stop
         return bool(self._taken)
 
     def _work(self, connection: sqlite3.Connection, fences: Fences) -> None:
@@ -231,7 +232,7 @@ class Writer:
                 waiting.append(job)
         answers.extend(self._write_group(connection, fences, waiting))
         if any(_holds(job, _REMOVALS) for job in waiting):
-            # What was written stays written; pages that can't be released now are next time.
+            # The group is committed; pages that can't be released now are released next time.
             with suppress(sqlite3.Error):
                 release_pages(connection)
         self._taken.clear()
@@ -249,14 +250,14 @@ class Writer:
             answers = [(job, serve(connection, fences, job)) for job in jobs]
             is_undone = is_alone and isinstance(answers[0][1], StoreRefused)
             if not is_undone and any(_holds(job, (Claim,)) for job in jobs):
-                # Only what adds to the table pays for its bound.
+                # Only commits that add claims pay for purging them.
                 purge_claims(connection, now_us=max(_handed_in_us(job) for job in jobs))
             connection.execute("ROLLBACK" if is_undone else "COMMIT")
         except sqlite3.Error as error:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             if is_full(error) and len(jobs) > 1:
-                # One large blob that does not fit must not refuse the words of all others.
+                # One large blob that does not fit must not fail the other commits.
                 return [
                     answer
                     for job in jobs
@@ -268,7 +269,7 @@ class Writer:
     def _serve_among_others(
         self, connection: sqlite3.Connection, fences: Fences, job: Job
     ) -> _Answer:
-        """Serve a job whose refusal leaves those beside it whole."""
+        """Serve a job in a savepoint, so that its rejection does not affect the others."""
         connection.execute("SAVEPOINT one")
         answer = self._serve(connection, fences, job)
         if isinstance(answer, StoreRefused):
@@ -291,7 +292,7 @@ def _handed_in_us(job: Job) -> int:
     return job.now_us if isinstance(job, CommitJob) else 0
 
 
-# As tuples: a union would be made anew at each look, on the way of each commit.
+# Tuples, because a union would be built anew at each check, on every commit.
 _REMOVALS = (Delete, Trim, DropBlob)
 _WITH_BODY = (Put, Append, PutBlob)
 

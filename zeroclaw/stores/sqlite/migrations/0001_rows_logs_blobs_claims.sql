@@ -1,7 +1,7 @@
--- Everything the contract of the store speaks of. Times are microseconds since 1970, UTC.
+-- The rows, logs, blobs and claims of the store's contract. Times are microseconds since 1970, UTC.
 
--- The owner's encoding is in body; the other columns are what can be searched for. A rowid table,
--- because bodies are too large for the inner pages of a WITHOUT ROWID one.
+-- The body is in its owner's encoding; the other columns can be searched. A rowid table, because
+-- bodies are too large for the inner pages of a WITHOUT ROWID one.
 CREATE TABLE stored_row (
     kind TEXT NOT NULL,
     key TEXT NOT NULL,
@@ -40,7 +40,7 @@ CREATE TABLE blob (
     body BLOB NOT NULL
 ) STRICT;
 
--- One row; grows with each opening, so that a fence outlives no process (see fences.py).
+-- One row; grows with each opening, so that no fence outlives its process (see `Fences`).
 CREATE TABLE boot (
     epoch INTEGER NOT NULL
 ) STRICT;
