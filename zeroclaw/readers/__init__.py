@@ -1,1 +1,1 @@
-"""What turns bytes that people send into text; such bytes are read in a process of its own."""
+"""Turns files that people send into text, in a separate, confined process."""

@@ -1,11 +1,11 @@
-"""Reads one file in a process of its own: what it was made to break ends here, and nothing else.
+"""Reads one file in a process of its own, so that an exploit in a file harms nothing else.
 
     python -P -m zeroclaw.readers.child MEMORY_BYTES CPU_S
 
-On standard input comes the question in one line, then the file to its end; on standard output goes
-the answer in one line. Before a byte is looked at the process gives up what it does not need: it
-writes no file and starts no process, and its memory and its processor time are bounded by the
-kernel; where that lets a plain user do so, it leaves the network as well.
+Standard input has the request on one line, followed by the file. Standard output gets the answer on
+one line. Before it looks at a byte, the process gives up what it does not need: it can write no
+file and start no process, and the kernel limits its memory and processor time. Where the kernel
+lets an ordinary user do so, it also leaves the network.
 """
 
 import ctypes
@@ -19,13 +19,13 @@ from zeroclaw.readers.replies import Asked, Reply, read_asked, reply_line
 from zeroclaw.readers.text import read_table, read_text
 
 OPEN_FILES = 64
-# Of linux/sched.h; see unshare(2).
+# From linux/sched.h; see unshare(2).
 NEW_USER, NEW_NETWORK = 0x10000000, 0x40000000
 TOO_LARGE = "reading it takes more memory than one file may"
 
 
 def confine(memory_bytes: int, cpu_s: int) -> None:
-    """Give up for good what reading does not need."""
+    """Irrevocably give up everything that reading does not need."""
     for kind, most in (
         (resource.RLIMIT_AS, memory_bytes),
         (resource.RLIMIT_CPU, cpu_s),
@@ -38,17 +38,17 @@ def confine(memory_bytes: int, cpu_s: int) -> None:
 
 
 def leave_network() -> bool:
-    """Go where there is no network, not even this machine's own; False where that is refused.
+    """Move to a namespace without any network, not even loopback; False if that is not permitted.
 
-    Some kernels grant it to root alone, and some containers not at all. Then the file is read all
-    the same: what it could do needs a fault in a library first.
+    Some kernels permit it only to root, and some containers not at all. The file is read anyway: to
+    use the network it would have to exploit a bug in a library first.
     """
     unshare = ctypes.CDLL(None).unshare
     return any(unshare(flags) == 0 for flags in (NEW_USER | NEW_NETWORK, NEW_NETWORK))
 
 
 def read(asked: Asked, data: bytes) -> Reply:
-    """Return what a reader makes of a file."""
+    """Return the result of reading a file."""
     match asked.reader:
         case "text":
             return read_text(data, asked)
@@ -67,7 +67,7 @@ def main() -> None:
     leave_network()
     confine(int(sys.argv[1]), int(sys.argv[2]))
     answers = os.dup(1)
-    # Libraries warn on both outputs; only the one line is for the parent.
+    # Libraries may print warnings; the parent must get only the one line.
     silence = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silence, 1)
     os.dup2(silence, 2)
@@ -79,7 +79,7 @@ def main() -> None:
         line = reply_line(Reply(failed=TOO_LARGE))
     with os.fdopen(answers, "wb") as out:
         out.write(line)
-    # What a library left for the end is not wanted.
+    # `os._exit` skips exit handlers that libraries registered.
     sys.stdout.flush()
     os._exit(0)
 

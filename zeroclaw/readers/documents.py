@@ -1,10 +1,10 @@
-"""Reads the text of a PDF, and what an image says about itself, without unfolding its pixels.
+"""Reads the text of a PDF and the metadata of an image, without decoding its pixels.
 
-A PDF is a program for drawing, and a small one can unfold to gigabytes or never end: this is called
-only in a process whose memory and time are bounded. What a page holds that is too much for that
-ends the process, and its parent says so.
+A PDF is a drawing program, and a small one can expand to gigabytes or never end. So this is called
+only in a process with limited memory and time. A page that needs more ends the process, and the
+parent reports it.
 
-Where a picture was taken is left out: people who send one into a chat rarely mean to send that.
+The location of a picture is left out: people who send one into a chat rarely mean to share that.
 """
 
 import io
@@ -12,7 +12,7 @@ import io
 from zeroclaw.readers.replies import Asked, Reply
 
 MOST_CHARS = 400_000
-"""Of one page; a page of a book has 3,000."""
+"""Characters of one page; a page of a book has 3,000."""
 TITLE_CHARS = 200
 PDF_MISSING = (
     "the reader for PDFs is not installed: install the extra `attachments` and start again"
@@ -20,7 +20,7 @@ PDF_MISSING = (
 
 
 def read_pdf(data: bytes, asked: Asked) -> Reply:
-    """Return the text of a page, and how many there are."""
+    """Return the text of one page, and the number of pages."""
     try:
         from pypdf import PdfReader
         from pypdf.errors import DependencyError, FileNotDecryptedError, PyPdfError
@@ -38,7 +38,7 @@ def read_pdf(data: bytes, asked: Asked) -> Reply:
     except (DependencyError, FileNotDecryptedError):
         return Reply(failed="it is encrypted in a way that can't be read here")
     except (PyPdfError, ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
-        # What its structure makes the library stumble over; others end the process.
+        # The errors that malformed files cause in the library; any other ends the process.
         return Reply(failed=f"it is damaged, or no PDF at all ({type(error).__name__})")
     more = f"; read on with page {asked.page + 1}" if asked.page < count else "; this is the last"
     size = f"{len(text):,} characters" if text.strip() else "no text, it may be a picture"
@@ -61,7 +61,7 @@ IMAGE_MISSING = (
     "the reader for images is not installed: install the extra `attachments` and start again"
 )
 
-# Exif 2.32, tables 4 and 7; numbers of tags as the standard gives them.
+# Tag numbers of Exif 2.32, tables 4 and 7.
 _EXIF_IFD, _GPS_IFD = 0x8769, 0x8825
 _TAGS = {0x010F: "camera make", 0x0110: "camera model", 0x0131: "software", 0x0132: "changed at"}
 _EXIF_TAGS = {
@@ -77,17 +77,17 @@ _ORIENTATION = 0x0112
 
 
 def read_picture(data: bytes, asked: Asked) -> Reply:  # noqa: ARG001  every reader's
-    """Return an image's format, size and what its camera wrote."""
+    """Return an image's format, size and camera metadata."""
     try:
         from PIL import Image, UnidentifiedImageError
     except ImportError:
         return Reply(failed=IMAGE_MISSING)
-    # Its pixels are never unfolded, so however many there are costs nothing.
+    # The pixels are never decoded, so their number does not matter.
     Image.MAX_IMAGE_PIXELS = None
     try:
         with Image.open(io.BytesIO(data), formats=FORMATS) as image:
             about = f"{image.format} image, {image.width} x {image.height} pixels, {image.mode}"
-            # Else the library looks for it behind the pixels, and unfolds them on the way.
+            # Otherwise the library searches after the pixels, and decodes them on the way.
             is_there = image.format != "PNG" or "exif" in image.info
             exif = image.getexif() if is_there else Image.Exif()
             inner = exif.get_ifd(_EXIF_IFD)
@@ -99,7 +99,7 @@ def read_picture(data: bytes, asked: Asked) -> Reply:  # noqa: ARG001  every rea
     except UnidentifiedImageError:
         return Reply(failed="it is damaged, or no image at all")
     except (OSError, ValueError, SyntaxError, KeyError, TypeError, AttributeError, IndexError) as e:
-        # What a header makes the library stumble over; others end the process.
+        # The errors that malformed headers cause in the library; any other ends the process.
         return Reply(failed=f"it is damaged ({type(e).__name__})")
     said = [f"{name}: {_value(value)}" for name, value in found if value is not None]
     return Reply(about=about, text="\n".join(said))

@@ -1,6 +1,6 @@
-"""What bytes are, by themselves: a sender's name and a platform's type prove nothing (pure).
+"""Recognises a file's format by its bytes: the sender's name and the platform's type prove nothing.
 
-Only among texts a name says more: that one is meant as a table.
+Pure. The name is used only for text, to recognise a table.
 """
 
 from typing import Literal
@@ -13,12 +13,12 @@ LOOKED_AT_BYTES = 8_192
 
 
 class Format(Value):
-    """What bytes are.
+    """A file format.
 
     Attributes:
-        reader: Which reader makes text of them.
+        reader: The reader that turns it into text.
         label: For people, such as `PNG image`.
-        media_type: By which models are sent it; empty for what none of them takes.
+        media_type: The media type for sending it to a model; empty if no model takes it.
     """
 
     reader: Reader
@@ -37,9 +37,9 @@ _OGG_SOUND = replace(_OGG, media_type="audio/ogg")
 _OGG_SOUNDS = (
     b"OpusHead",
     b"\x01vorbis",
-)  # in the first packet, behind the page's head; RFC 3533, 6
+)  # in the first packet, after the page header; RFC 3533, 6
 _MP3 = Format(reader="none", label="MP3 audio", media_type="audio/mpeg")
-_PDF_WITHIN_BYTES = 1_024  # readers look this far for its first line; ISO 32000-2, annex I
+_PDF_WITHIN_BYTES = 1_024  # the header may begin anywhere in these; ISO 32000-2, annex I
 _STARTS: tuple[tuple[bytes, Format], ...] = (
     (b"\x89PNG\r\n\x1a\n", Format(reader="image", label="PNG image", media_type="image/png")),
     (b"\xff\xd8\xff", Format(reader="image", label="JPEG image", media_type="image/jpeg")),
@@ -56,7 +56,7 @@ _STARTS: tuple[tuple[bytes, Format], ...] = (
     (b"OggS", _OGG),
     (b"ID3", _MP3),
     (b"\xff\xfb", _MP3),  # a frame without tags before it; ISO 11172-3, 2.4.1.3, layer III
-    (b"\xff\xf3", _MP3),  # the same of MPEG-2
+    (b"\xff\xf3", _MP3),  # the same for MPEG-2
     (b"fLaC", Format(reader="none", label="FLAC audio", media_type="audio/flac")),
     (b"\x1aE\xdf\xa3", Format(reader="none", label="Matroska or WebM video")),
     (b"\x7fELF", Format(reader="none", label="program")),
@@ -75,24 +75,24 @@ _HEARD = frozenset(
 )
 _TABLES = (".csv", ".tsv", ".tab")
 _WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff")
-# C0 controls that no text has; tab, line ends, form feed, backspace and escape may be there.
+# C0 controls that text never contains; tab, line breaks, form feed, backspace and escape may occur.
 _NOT_TEXT = bytes({*range(32)} - {8, 9, 10, 12, 13, 27})
 
 
 _SEGMENT = b"\xff"
 _FRAME_BYTES = 9
-_CANVAS_BYTES, _FRAME_HEAD_BYTES = 30, 24  # of a WebP, up to the first part; RFC 9649, 2.7
+_CANVAS_BYTES, _FRAME_HEAD_BYTES = 30, 24  # WebP headers before the first chunk; RFC 9649, 2.7
 _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _MOST_SEGMENTS = 512  # a camera writes a few dozen
 _14_BITS = 0x3FFF
 
 
 def recognise(data: bytes, name: str) -> Format:
-    """Return what bytes are; never fails.
+    """Return the format of a file; never fails.
 
     Args:
-        data: All of them, or at least their first `LOOKED_AT_BYTES`.
-        name: As their sender called them.
+        data: The whole file, or at least its first `LOOKED_AT_BYTES`.
+        name: The sender's file name.
     """
     start = data[:LOOKED_AT_BYTES]
     if not start:
@@ -112,10 +112,10 @@ def recognise(data: bytes, name: str) -> Format:
 
 
 def sent_as(data: bytes, name: str, *, most_pixels: int) -> str:
-    """Return the media type by which a model may be sent a file; empty for one that it may not.
+    """Return the media type for sending a file to a model; empty if it may not be sent.
 
-    Whoever shows an image unfolds its pixels, so one that does not say how many there are, or says
-    too many, is not sent.
+    The receiver of an image decodes its pixels. So an image that states no pixel count, or too
+    large a one, is not sent.
     """
     found = recognise(data, name).media_type
     match found:
@@ -131,12 +131,12 @@ def sent_as(data: bytes, name: str, *, most_pixels: int) -> str:
 
 
 def _of_png(data: bytes) -> int:
-    """Return how many pixels a PNG says that it has, 0 where it doesn't; its specification, 11.2.2."""
+    """Return the pixel count that a PNG states, 0 if it states none; PNG specification, 11.2.2."""
     return big(data[16:20]) * big(data[20:24]) if data[12:16] == b"IHDR" else 0
 
 
 def _of_webp(data: bytes) -> int:
-    """Return the same of a WebP; RFC 9649, 2.5 to 2.7."""
+    """Return the pixel count of a WebP; RFC 9649, 2.5 to 2.7."""
     match data[12:16]:
         case b"VP8X":
             return _of_canvas(data)
@@ -150,7 +150,7 @@ def _of_webp(data: bytes) -> int:
 
 
 def _of_canvas(data: bytes) -> int:
-    """Return the pixels of an extended WebP, or of a picture in it that is larger than it says."""
+    """Return the pixel count of an extended WebP, or of the largest image in it that exceeds it."""
     most, at = (little(data[24:27]) + 1) * (little(data[27:30]) + 1), _CANVAS_BYTES
     for _ in range(_MOST_SEGMENTS):
         if at >= len(data):
@@ -158,13 +158,13 @@ def _of_canvas(data: bytes) -> int:
         kind, size = data[at : at + 4], little(data[at + 4 : at + 8])
         if kind in (b"VP8 ", b"VP8L"):
             most = max(most, _of_webp(data[:12] + data[at : at + 18]))
-        # A moving picture's frame is a few numbers, and then parts as those of the whole.
+        # An animation frame is a few numbers, followed by chunks like those at the top level.
         at += _FRAME_HEAD_BYTES if kind == b"ANMF" else 8 + size + size % 2
     return 0
 
 
 def _of_jpeg(data: bytes) -> int:
-    """Return the same of a JPEG: it stands in the segment that begins a frame; ITU T.81, B.2.2."""
+    """Return the pixel count of a JPEG, which is in its frame header segment; ITU T.81, B.2.2."""
     at = 2
     for _ in range(_MOST_SEGMENTS):
         head = data[at : at + _FRAME_BYTES]
@@ -177,22 +177,22 @@ def _of_jpeg(data: bytes) -> int:
 
 
 def big(piece: bytes) -> int:
-    """Return a number whose first byte counts most."""
+    """Decode a big-endian number."""
     return int.from_bytes(piece, "big")
 
 
 def little(piece: bytes) -> int:
-    """Return a number whose last byte counts most."""
+    """Decode a little-endian number."""
     return int.from_bytes(piece, "little")
 
 
 def is_heard(label: str) -> bool:
-    """Tell whether what is called so is listened to, which takes a transcriber."""
+    """Whether a format with this label is audio or video, which takes a transcriber."""
     return label in _HEARD
 
 
 def _is_text(start: bytes) -> bool:
-    """Tell text of any encoding from data, by what no text has."""
+    """Whether bytes are text in any encoding; they are unless they contain what text never does."""
     if start.startswith(_WIDE_MARKS):
         return True
     return len(start.translate(None, _NOT_TEXT)) == len(start)

@@ -1,12 +1,12 @@
-"""Leaves of an image what makes its picture, and nothing that it says beside it (pure).
+"""Removes metadata from an image and keeps only what its picture needs (pure).
 
-A camera writes down where and when it was, and whose it is; a program adds comments, thumbnails of
-what was cut away, and a file of another kind may hang on the end. People who send a picture rarely
-mean to send that, and a model's endpoint needs none of it. So parts that a decoder needs are copied,
-byte for byte and in their order, and all else stays behind. Of what a camera wrote one thing is
-written anew: how the picture is to be turned.
+A camera records where and when a picture was taken, and whose camera it is. Programs add comments
+and thumbnails that show what was cropped, and a file of another kind may be appended. People who
+send a picture rarely mean to send that, and a model's endpoint needs none of it. So the parts that
+a decoder needs are copied byte for byte and in order, and the rest is dropped. Of the camera's
+metadata, only the orientation is written anew.
 
-No pixel is unfolded, and each part is looked at once, up to a bound on how many there may be.
+No pixels are decoded, and each part is visited once, up to a limit on their number.
 """
 
 import re
@@ -17,22 +17,22 @@ from zlib import crc32
 from zeroclaw.readers.formats import big, little
 
 MOST_PARTS = 20_000
-"""Of one image; a PNG of 20 MB in parts of 8 KiB, which most are written in, has 2,500."""
+"""Parts of one image; a PNG of 20 MB in the usual chunks of 8 KiB has 2,500."""
 _UPRIGHT, _MOST_TURNED = 1, 8
-_ORIENTATION, _SHORT = 0x0112, 3  # of a tag, and of its kind; TIFF 6.0, section 8 and 2
+_ORIENTATION, _SHORT = 0x0112, 3  # a tag and its type; TIFF 6.0, sections 8 and 2
 _MOST_TAGS = 1_000
 _HEAD_BYTES, _ENTRY = 8, 12
 _BROKEN = "it ends too early, or never"
 
 _JPEG = b"\xff\xd8"
 _SCAN, _ENDS, _END = 0xDA, 0xD9, b"\xff\xd9"
-# ITU T.81, table B.1: frames, tables, restarts, scans. APP0 and APP14 say how colours are meant.
+# ITU T.81, table B.1: frames, tables, restarts, scans. APP0 and APP14 define the colour space.
 _DRAWN = frozenset(range(0xC0, 0xD0)) - {0xC8} | {0xD9, 0xDA, 0xDB, 0xDC, 0xDD}
 _APP0, _CAMERA, _APP14 = 0xE0, 0xE1, 0xEE
 _JFIF, _JFIF_BYTES = b"JFIF\0", 12  # up to its thumbnail; JFIF 1.02
 _ADOBE, _ADOBE_BYTES = b"Adobe", 12
 _EXIF = b"Exif\0\0"
-# Within a scan 0xFF is followed by 0, by a restart, or by more of its kind.
+# Within a scan, 0xFF is followed by 0, by a restart marker, or by another 0xFF.
 _MARKER = re.compile(rb"\xff(?=[^\x00\xff\xd0-\xd7])")
 
 _PNG = b"\x89PNG\r\n\x1a\n"
@@ -45,11 +45,11 @@ _SAYS, _SAYS_CAMERA = 0b0010_1100, 0b0000_1000  # ICC, Exif and XMP; RFC 9649, 2
 
 
 def without_metadata(data: bytes, media_type: str) -> bytes:
-    """Return an image without what it says of itself; empty for one that is no such image.
+    """Return an image without its metadata; empty if the data is malformed.
 
     Args:
-        data: All of it.
-        media_type: By its bytes; what is no image is returned as it is.
+        data: The whole image.
+        media_type: As recognised from its bytes; data of other types is returned as it is.
     """
     try:
         match media_type:
@@ -62,11 +62,11 @@ def without_metadata(data: bytes, media_type: str) -> bytes:
             case _:
                 return data
     except ValueError:
-        return b""  # it is not built as its kind is
+        return b""  # malformed
 
 
 def _of_jpeg(data: bytes) -> Iterator[bytes]:
-    """Yield the segments of a JPEG that draw it, up to its end; ITU T.81, annex B."""
+    """Yield the segments of a JPEG that its picture needs, up to its end; ITU T.81, annex B."""
     turned = _UPRIGHT
     yield _JPEG
     for kind, body, whole in _segments(data):
@@ -78,18 +78,18 @@ def _of_jpeg(data: bytes) -> Iterator[bytes]:
                 turned = _UPRIGHT
             yield whole
         elif kind == _APP0 and body.startswith(_JFIF):
-            # Its thumbnail, for which there are two sizes, may show what was cut away.
+            # Drop the thumbnail, which may show what was cropped: set both its dimensions to 0.
             yield _segment(kind, body[:_JFIF_BYTES].ljust(_JFIF_BYTES, b"\0") + b"\0\0")
         elif kind == _APP14 and body.startswith(_ADOBE):
             yield _segment(kind, body[:_ADOBE_BYTES])
 
 
 def _segments(data: bytes) -> Iterator[tuple[int, bytes, bytes]]:
-    """Yield each segment's kind, what it says, and all of it; a scan has its picture behind it."""
+    """Yield each segment's kind, body and full bytes; those of a scan include its image data."""
     at = len(_JPEG)
     for _ in range(MOST_PARTS):
         if data[at : at + 2] == b"\xff\xff":
-            at += 1  # any number of them may fill the room between segments
+            at += 1  # any number of fill bytes may precede a marker
             continue
         if data[at : at + 2] == _END:
             yield _ENDS, b"", _END
@@ -104,7 +104,7 @@ def _segments(data: bytes) -> Iterator[tuple[int, bytes, bytes]]:
             end = found.start() if found else len(data)
         yield kind, body, data[at:end]
         if end == len(data) and kind == _SCAN:
-            return  # it was cut short
+            return  # truncated
         at = end
     raise ValueError(_BROKEN)
 
@@ -114,7 +114,7 @@ def _segment(kind: int, body: bytes) -> bytes:
 
 
 def _of_png(data: bytes) -> Iterator[bytes]:
-    """Yield the chunks of a PNG that draw it, up to its end; its specification, 5.3."""
+    """Yield the chunks of a PNG that its picture needs, up to its end; PNG specification, 5.3."""
     at, turned = len(_PNG), _UPRIGHT
     yield _PNG
     for _ in range(MOST_PARTS):
@@ -137,7 +137,7 @@ def _of_png(data: bytes) -> Iterator[bytes]:
 
 
 def _of_webp(data: bytes) -> bytes:
-    """Return the chunks of a WebP that draw it; RFC 9649, 2.3."""
+    """Return a WebP with only the chunks that its picture needs; RFC 9649, 2.3."""
     turned = _UPRIGHT
     kept: list[bytes] = []
     for kind, body in _chunks(data[12 : 8 + little(data[4:8])]):
@@ -175,11 +175,11 @@ def _chunk(kind: bytes, body: bytes) -> bytes:
     return kind + len(body).to_bytes(4, "little") + body + b"\0" * (len(body) % 2)
 
 
-# --- how it is turned ----------------------------------------------------------------------------
+# --- orientation ---------------------------------------------------------------------------------
 
 
 def _turned(exif: bytes) -> int:
-    """Return how a picture is to be turned, by what its camera wrote; TIFF 6.0, section 2."""
+    """Return the orientation in a picture's Exif data; TIFF 6.0, section 2."""
     order = "big" if exif[:4] == b"MM\0*" else "little"
     if order == "little" and exif[:4] != b"II*\0":
         return _UPRIGHT
@@ -195,7 +195,7 @@ def _turned(exif: bytes) -> int:
 
 
 def _turning(value: int) -> bytes:
-    """Return what a camera writes that says nothing else than how its picture is to be turned."""
+    """Return Exif data with nothing but an orientation."""
     tags, values = 1, 1
     said = (_ORIENTATION, _SHORT, values, value)
     return struct.pack(">4sIHHHIHxxI", b"MM\0*", _HEAD_BYTES, tags, *said, 0)

@@ -1,4 +1,4 @@
-"""What a reader is asked, and what it answers: the two lines between us and its process (pure)."""
+"""The one-line request to a reader process, and its one-line answer (pure)."""
 
 import json
 
@@ -9,14 +9,14 @@ from zeroclaw.value import Value
 
 
 class Asked(Value):
-    """What is to be read of a file.
+    """A request to read part of a file.
 
     Attributes:
         reader: Which reader.
-        page: Of a PDF, from 1.
-        offset: Characters of a text, or rows of a table, before the piece.
-        limit: Characters of the answer, at most; of a PDF's page it is not cut to them.
-        rows: Of a table, at most.
+        page: The page of a PDF, from 1.
+        offset: Characters of a text, or rows of a table, to skip.
+        limit: The most characters to return; does not apply to a PDF's page.
+        rows: The most rows of a table to return.
     """
 
     reader: Reader
@@ -27,12 +27,12 @@ class Asked(Value):
 
 
 class Reply(Value):
-    """What a reader made of a file.
+    """The result of reading a file.
 
     Attributes:
-        about: One line on the whole and on the piece.
-        text: The piece, empty for none.
-        failed: Why there is none, empty when there is.
+        about: One line on the whole file and on the part.
+        text: The part, empty for none.
+        failed: Why there is none, empty on success.
     """
 
     about: str = ""
@@ -41,22 +41,22 @@ class Reply(Value):
 
 
 def asked_line(asked: Asked) -> bytes:
-    """Return a question as one line."""
+    """Encode a request as one line."""
     return json.dumps(asdict(asked)).encode() + b"\n"
 
 
 def read_asked(line: bytes) -> Asked:
-    """Read a question that `asked_line` wrote."""
+    """Decode a request that `asked_line` encoded."""
     return Asked(**json.loads(line))
 
 
 def reply_line(reply: Reply) -> bytes:
-    """Return an answer as one line; ASCII, so that half a character can be said."""
+    """Encode an answer as one line; ASCII, so that unpaired surrogates survive."""
     return json.dumps(asdict(reply)).encode() + b"\n"
 
 
 def read_reply(line: bytes) -> Reply | None:
-    """Read an answer; None for anything that is none, from whatever hand."""
+    """Decode an answer; None for anything malformed, since the process may be compromised."""
     try:
         loaded: object = json.loads(line)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Makes text of bytes whose encoding is not said, and of a table in it, and cuts a piece (pure)."""
+"""Decodes text of unknown encoding, parses tables in it, and cuts out a part (pure)."""
 
 import codecs
 import csv
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from zeroclaw.readers.replies import Asked, Reply
 from zeroclaw.value import Value
 
-# Four bytes first, for UTF-16's mark is the beginning of UTF-32's.
+# UTF-32 first, because its byte order mark begins with that of UTF-16.
 _MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32-le", "UTF-32"),
     (codecs.BOM_UTF32_BE, "utf-32-be", "UTF-32"),
@@ -20,14 +20,14 @@ _MARKS = (
 
 
 class Decoded(Value):
-    """A text, and the encoding that it was taken to have."""
+    """A text, and the encoding it was decoded from."""
 
     text: str
     encoding: str
 
 
 def decoded(data: bytes) -> Decoded:
-    """Return bytes as text; never fails, for where all else does every byte is a letter."""
+    """Decode bytes as text; never fails, because Latin-1 as a last resort accepts any byte."""
     for mark, codec, name in _MARKS:
         if data.startswith(mark):
             text = data[len(mark) :].decode(codec, "replace")
@@ -37,14 +37,14 @@ def decoded(data: bytes) -> Decoded:
     except UnicodeDecodeError:
         pass
     try:
-        # What Windows wrote for decades; Latin-1 with letters where that has controls.
+        # The Windows default for decades; Latin-1 with letters in place of some controls.
         return Decoded(text=data.decode("cp1252"), encoding="Windows-1252, as it seems")
     except UnicodeDecodeError:
         return Decoded(text=data.decode("latin-1"), encoding="Latin-1, as it seems")
 
 
 def read_text(data: bytes, asked: Asked) -> Reply:
-    """Return a piece of a text, and how to read on."""
+    """Return part of a text, and how to read on."""
     made = decoded(data)
     total = len(made.text)
     if asked.offset and asked.offset >= total:
@@ -55,7 +55,7 @@ def read_text(data: bytes, asked: Asked) -> Reply:
     return Reply(about=about, text=made.text[asked.offset : end])
 
 
-# --- tables, however their columns are parted ----------------------------------------------------
+# --- tables, with any delimiter ------------------------------------------------------------------
 
 
 DELIMITERS = (",", ";", "\t", "|")
@@ -63,15 +63,16 @@ CELL_CHARS = 300
 MOST_COLUMNS = 200
 _SAMPLE_CHARS = 16_384
 _SAMPLE_ROWS = 64
-# The library's own bound, which it raises an error at; what is read has fewer characters anyway.
+# Effectively turns off the library's field size limit; our input is smaller anyway.
 _LONGEST_FIELD = 2**31 - 1
 _NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
 def delimiter_of(text: str) -> str:
-    """Return what parts the columns: what cuts most of the first rows into equally many, above one.
+    """Return the delimiter that splits most of the first rows into the same number of columns.
 
-    `csv.Sniffer` is not used: its expressions take seconds on text that was made for that.
+    One column does not count. `csv.Sniffer` is not used: its regular expressions take seconds on
+    crafted text.
     """
     sample = text[:_SAMPLE_CHARS]
     if len(text) > _SAMPLE_CHARS:
@@ -88,14 +89,14 @@ def _fit(sample: str, delimiter: str) -> tuple[float, int]:
 
 
 def _rows(text: str, delimiter: str) -> Iterator[list[str]]:
-    """Yield the rows that hold something."""
+    """Yield the rows that are not empty."""
     csv.field_size_limit(_LONGEST_FIELD)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True)
     return (row for row in reader if row)
 
 
 def read_table(data: bytes, asked: Asked) -> Reply:
-    """Return rows of a table below its first, and how to read on."""
+    """Return some rows of a table with its first row, and how to read on."""
     made = decoded(data)
     delimiter = delimiter_of(made.text)
     first: list[str] | None = None
@@ -114,7 +115,7 @@ def read_table(data: bytes, asked: Asked) -> Reply:
             continue
         line = f"{total} | {_line(row)}"
         left -= len(line) + 1
-        # One row is shown however long it is, so that every call gets somewhere.
+        # Show at least one row, however long, so that every call makes progress.
         is_full = shown == asked.rows or (bool(lines) and left < 0)
         if not is_full:
             lines.append(line)

@@ -1,21 +1,22 @@
-r"""Secrets out of text, whole or as it streams.
+"""Removes secrets from text, whole or as it streams.
 
 Two transducers in a row, each a pure step over (state, text):
 
-    known.py: values ──▶ shapes.py: looks ──▶ safe text
+    known.py: known values ──▶ shapes.py: credential shapes ──▶ safe text
 
-and one look at a text that is about to be shown, markup gone, through its disguises (`disguise.py`).
+In addition, a text about to be shown is checked for disguised secrets once its markup is rendered
+(`disguise.py`).
 
-*Known values* are matched anywhere, in the forms that they take on the way: as they are,
-JSON-escaped, URL-encoded, HTML-escaped, and inside Base16, Base32 and Base64 wherever they begin.
-Everything that lies in any match is covered, overlaps too, so no value survives another's match.
+*Known values* are matched anywhere and in every form they may take: as they are, JSON-escaped,
+URL-encoded, HTML-escaped, and inside Base16, Base32 and Base64 at any alignment. Every character
+that is part of any match is removed, including overlaps, so no value survives another's match.
 
-*Looks* are those of well-known credentials, decided word by word when the word has ended (K16).
+*Shapes* are those of well-known credentials, judged word by word when the word has ended (K16).
 
-What comes out depends on the text alone, never on how it was cut or on time: nothing is emitted
-before the text that decides about it has been seen. Held back are the longest possible beginning of
-a known value (at most `LONGEST_VALUE` characters) and the word in progress (at most `LONGEST_WORD`;
-8 KiB together). A longer word is redacted whole: it can't be judged without holding more, and only
+The output depends only on the text, never on chunk boundaries or timing: nothing is emitted before
+the text that decides about it has been seen. Held back are the longest possible beginning of a
+known value (at most `LONGEST_VALUE` characters) and the current word (at most `LONGEST_WORD`; 8 KiB
+together). A longer word is redacted whole: judging it would mean holding back more, and only
 encoded data looks like that.
 """
 
@@ -74,20 +75,21 @@ __all__ = [
 ]
 
 _SECRET_NAMES = ("TOKEN", "KEY", "SECRET", "PASSWORD")
-_BLOCK = 2048  # characters; of a longer text each block without a telling word is passed at once
+_BLOCK = 2048  # characters; a block without a telling word is passed on in one step
 
 SHOWN_OF_A_VALUE = 4
-"""Characters; a longer end of a text that begins a known value is held back while it grows."""
+"""Characters of a known value that may appear at the end of a growing text; if more of the value
+has appeared, the end is held back."""
 
 SURE_VALUE = 12
-"""Letters and digits; a value with so many is known by them alone."""
+"""A value with this many letters and digits is recognised by them alone."""
 
 _NOTHING_KNOWN = KnownState()
 _NOTHING_SHAPED = ShapeState()
 
 
 def secret_environment(environment: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the variables whose name says that they are secret and that are long enough."""
+    """Return the variables whose names suggest secrets and whose values are long enough."""
     return {
         name: value
         for name, value in environment.items()
@@ -96,10 +98,10 @@ def secret_environment(environment: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def without_credentials(url: str) -> str:
-    """Return an address as it may be printed: without user, password, query and fragment.
+    """Return a URL fit for printing: without user, password, query and fragment.
 
-    `…` stands where something was left out. An `@` that comes late counts as the end of a password
-    as well, for people write one that holds a slash without encoding it.
+    `…` marks what was left out. The last `@` counts as the end of a password, because people write
+    passwords with a slash without encoding it.
     """
     scheme, slashes, rest = url.partition("://") if "://" in url else ("", "", url)
     _, at, place = rest.rpartition("@")
@@ -108,9 +110,9 @@ def without_credentials(url: str) -> str:
 
 
 class Redaction(Value):
-    """What one stream holds back between two pieces of text; it may hold a secret.
+    """What one stream holds back between two chunks; may contain a secret.
 
-    `Redaction()` is the beginning of a stream. `repr` shows none of the text.
+    `Redaction()` is the start of a stream. Its `repr` shows none of the text.
     """
 
     known: KnownState = _NOTHING_KNOWN
@@ -118,11 +120,11 @@ class Redaction(Value):
 
 
 class Redactor:
-    """Takes known values and well-known shapes of secrets out of text; immutable.
+    """Removes known values and well-known credential shapes from text; immutable.
 
     Args:
-        secrets: Known values; those shorter than `SHORTEST_VALUE` are not looked for.
-        references: Where each known value comes from, by the value.
+        secrets: Known values; those shorter than `SHORTEST_VALUE` are ignored.
+        references: The secret reference of each known value, by value.
     """
 
     __slots__ = ("_automaton", "_keys", "_references", "_values")
@@ -139,17 +141,17 @@ class Redactor:
         short = {
             one: key(folded(one), bare=False) for one in needles if len(bare[one]) < SURE_VALUE
         }
-        # A password may be a word but for its signs, and the word is no secret.
+        # A password may be an ordinary word plus punctuation, and the word alone is no secret.
         self._keys = {
             True: tuple(one for one in set(bare.values()) if len(one) >= SURE_VALUE),
             False: tuple(one for one in set(short.values()) if len(one) >= SHORTEST_VALUE),
         }
 
     def references_in(self, text: str) -> tuple[tuple[int, int, str], ...]:
-        """Return where known values stand as they are: start, end, and the secret's reference.
+        """Return where known values occur unencoded: start, end, and the secret's reference.
 
-        In order; one value inside another is part of it. None at all where two overlap, so that no
-        reference says what stands there.
+        Results are in order; a value inside another one is part of it. Returns nothing if two
+        values overlap partly, because then no single reference describes the text.
         """
         found = sorted(
             (start, -end, self._references.get(value, "a secret"))
@@ -171,14 +173,15 @@ class Redactor:
         return self._step(Redaction(), text, final=True)[1]
 
     def finds(self, text: str, *, known_only: bool = False) -> bool:
-        """Tell whether a whole text holds a secret, for what can't be redacted and goes on or not.
+        """Whether a whole text contains a secret; for text that must pass unchanged or not at all.
 
-        Unlike `redact` it lets words pass that are too long to be judged: an embedded image is no
-        secret. Known values are found in those as well.
+        Unlike `redact`, this accepts words that are too long to be judged: an embedded image is no
+        secret. It does find known values in them.
 
         Args:
-            text: Whole.
-            known_only: Look for known values alone; in data much looks like a credential.
+            text: The whole text.
+            known_only: Search for known values only, because binary data often looks like a
+                credential.
         """
         automaton = self._automaton
         if automaton and known_feed(automaton, _NOTHING_KNOWN, text, final=True)[1] != text:
@@ -189,12 +192,12 @@ class Redactor:
         return _SHAPES.redact(short) != short
 
     def in_reading(self, reading: str, *, growing: bool = False) -> list[tuple[int, int]]:
-        """Return where what a person will read holds a secret, however it was disguised.
+        """Return where a text contains a secret as a person reads it, however disguised.
 
         Args:
             reading: The text without its markup, `folded`.
-            growing: More may follow, so an end that begins a known value, or a word that begins
-                like a credential, counts as well.
+            growing: More text may follow, so also count an end that begins a known value, or a word
+                that begins like a credential.
         """
         state, safe = _SHAPES.feed(Redaction(), reading)
         found = _shaped(reading) if safe + _SHAPES.flush(state) != reading else []
@@ -212,11 +215,11 @@ class Redactor:
         return found
 
     def feed(self, state: Redaction, text: str) -> tuple[Redaction, str]:
-        """Take the next piece of a stream; return what may be shown of all so far."""
+        """Process the next chunk of a stream; return the text that is now safe to show."""
         return self._step(state, text, final=False)
 
     def flush(self, state: Redaction) -> str:
-        """End a stream; return what was still held, redacted."""
+        """End a stream; return the text still held back, redacted."""
         return self._step(state, "", final=True)[1]
 
     def _step(self, state: Redaction, text: str, *, final: bool) -> tuple[Redaction, str]:
@@ -235,7 +238,7 @@ _SHAPES = Redactor()
 
 
 def _shaped(text: str) -> list[tuple[int, int]]:
-    """Return where `shape_feed` changes a text: word by word, what comes out is compared."""
+    """Return where `shape_feed` changes a text, by comparing its output word by word."""
     found: list[tuple[int, int]] = []
     state, done = _NOTHING_SHAPED, 0
     for piece in PIECE.finditer(text):
@@ -243,7 +246,7 @@ def _shaped(text: str) -> list[tuple[int, int]]:
         state, safe = shape_feed(state, piece[0], final=end == len(text))
         upto = end - len(state.text) if state.mode is Mode.WORDS else end
         if safe != text[done:upto]:
-            # What ended the word came out behind it.
+            # The output includes the separator that ended the word; exclude it.
             after = len(piece[0]) if not piece[1] and safe.endswith(piece[0]) else 0
             found.append((done, upto - after))
         done = upto

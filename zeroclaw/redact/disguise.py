@@ -1,21 +1,21 @@
-"""What a text says once its disguises are off: spelled in ASCII, and what can't be seen gone.
+"""Removes disguises from a text: lookalikes become ASCII, invisible characters are dropped.
 
-A person reads `sk-abc` in Cyrillic or full-width letters, or with soft hyphens in it, as they read it
-in ASCII. So a text that is about to be shown is looked through in its `folded` form: NFKD, each
-lookalike as the ASCII signs that it looks like, digits of all scripts as ASCII's, no marks above
-letters, nothing invisible. Known values
-are compared by their `key`, in which neither case counts, nor white space, nor which of `1`, `l`, `I`
-and `0`, `O` it is, nor, where the value is long enough without, any sign that is no letter or digit.
+A person reads `sk-abc` the same in Cyrillic or full-width letters, or with soft hyphens in it. So a
+text about to be shown is checked in its `folded` form: NFKD, each lookalike replaced by the ASCII
+characters it resembles, digits of all scripts by ASCII digits, without combining marks or invisible
+characters. Known values are compared by their `key`, which ignores case, white space, and the
+differences between `1`, `l`, `I` and `i` and between `0` and `O`. If the value is long enough
+without them, the key also ignores every character that is not a letter or a digit.
 
-Both are made sign by sign, and what each sign becomes is remembered. A sign that unfolds to many
-that are no ASCII counts as one, so that no text grows by being looked at.
+Both work character by character and cache the result for each character. A character that expands
+to several non-ASCII ones counts as one, so that no text grows by being checked.
 
-Lookalikes are all of confusables.txt (Unicode Technical Standard 39, version 15.1, read 2026-11)
-that look like ASCII letters, digits or the signs that secrets and receipts are made of; further
-small capitals, letters with a stroke or in a frame, and dashes. A letter of which only the other
-case is listed looks like the same one.
+The lookalikes are all entries of confusables.txt (Unicode Technical Standard 39, version 15.1, read
+2026-11) that resemble ASCII letters, digits or the punctuation of secrets and receipts, and in
+addition small capitals, letters with a stroke or in a frame, and dashes. If only one case of a
+letter is listed, the other counts as the same lookalike.
 """
-# ruff: noqa: RUF001  they are to be mistaken for one another
+# ruff: noqa: RUF001  these characters are meant to be ambiguous
 
 import re
 import unicodedata
@@ -25,9 +25,9 @@ from functools import lru_cache
 from zeroclaw.text.escape import DOTS
 
 CHECKED = "\x01"
-"""What a folded text has for a check mark; all other signs that are not ASCII go."""
+"""Stands for a check mark in a folded text; all other non-ASCII symbols are dropped."""
 DOT = "\x02"
-"""What a folded text has for a dot between words, which a true mark has between its parts."""
+"""Stands for a dot between words in a folded text, as between the parts of a real receipt mark."""
 _LOOKALIKES = """
 +᛭➕𐊛 -˗֊\u05be᐀᠆‐‒–—―⁃−│➖Ⲻ⸗⸚⸺⸻⹀⹝〜〰゠ー\U00010ead\u06d4 -.꓾ .۰ꓸꓻ꘎\U0001d16d\u0701\u0702𐩐 ..ꓺ /᜵⁁⁄∕╱⟋⧸Ⳇ〳ノ㇓丿𝈺
 //⫽ ///⫻ 2ƧϨᒿꙄꛯꝚ 3ƷȜЗзӠⳌꝪꞫ𑣊𖼻𝈆 4Ꮞ𑢯 5Ƽ𑢻 6бᏮⳒ𑣕 7𐓒𑣆𝈒 8Ȣȣ৪੪\u0b03𐌚𞣋 9৭੧୨൭ⳊꝮ𑢬𑣌𑣖 :ː˸։\u0903\u0a83᛬᠃᠉⁚∶ꓽ꞉︰\u05c3\u0703\u0704
@@ -44,7 +44,7 @@ oøοσоօ۵०੦૦௦\u0c02౦\u0c82೦\u0d02ഠ൦\u0d82๐໐ဝ၀ჿᴏ�
 rɍɼɽɾʀгґᴦᵲᵳᶉⲅꞧꭆꭇꭈꭉꭱꮁꮢ𝼖 rn𑜀𑣣 sƽȿʂѕᵴᶊꜱꞩꟊꮪ𐑈𑣁𝼞 sss🝜 tŧƫƭȶʈτтᎿᴛᵵⱦꭲ𝼉 tfꝷ tsʦ uυиսᴜᶙꞟꞹꭎꭒ𐓶𑣘 ueᵫ uoꭣ
 vʋνѵᴠᶌ∨⋁ⱱⱴꝟꮩ𑜆𑣀\u05d8 wɯωѡԝաᴡⱳꮃ𑜊𑜎𑜏 x×χхᕁᕽ᙮ᶍ⤫⤬⨯ꭖꭗꭘꭙ yƴɏɣʏγуүყỿꭚ𑣜 zƶȥɀʐʑζᴢᵶᶎⱬꮓ𑣄 ~⁓∼
 """
-"""Each word is what is read, in ASCII, and then the signs that look like it."""
+"""Each word is an ASCII reading followed by the characters that look like it."""
 
 _NAMES = """
 white_check_mark=✅ heavy_check_mark=✅ ballot_box_with_check=✅ zero=0 one=1 two=2
@@ -53,14 +53,14 @@ information_source=i heavy_minus_sign=-
 """
 _NAMED_SIGNS = {name: sign for name, _, sign in (one.partition("=") for one in _NAMES.split())}
 _SIGNS_NAMED = {name.replace("_", ""): sign for name, sign in _NAMED_SIGNS.items()}
-# What reads Markdown may have taken a `_` for the mark of a style.
+# A Markdown parser may have consumed a `_` as emphasis.
 _NAMED = re.compile(
     ":(?:(?:regional_?indicator_?|alphabet-(?:white|yellow)-)(?P<letter>[a-z])"
     r"|(?P<clock>clock\d{1,4})"
     f"|(?P<sign>{'|'.join(_NAMED_SIGNS).replace('_', '_?')})):"
 )
 _WORDS = re.compile(r"([!-~]+)(\S+)")
-_FILLERS = "\u115f\u1160\u3164\uffa0"  # letters by name that show nothing
+_FILLERS = "\u115f\u1160\u3164\uffa0"  # letters by name, but invisible
 _CHECK_MARKS = "✅✓✔☑🗸🗹🮱√" + "".join(
     map(chr, range(0x1F550, 0x1F568))
 )  # and each full and half hour
@@ -75,10 +75,10 @@ _KNOWN: dict[str, str] = {
     **dict.fromkeys(DOTS, DOT),
 }
 _DROPPED = re.compile(r"[^\w\x00-\x7f]+|[\x00\x03-\x08\x0e-\x1f\x7f]+")
-"""Marks, format characters, emoji: what is no letter, digit, blank or ASCII sign."""
+"""Marks, format characters, emoji: anything but letters, digits, white space and ASCII."""
 _TELLS = re.compile(r"[!-~]")
 _SIGNS = re.compile(r"[\W_]+")
-_REMEMBERED = 20_000  # signs; more than one text of people has, and some 2 MB
+_REMEMBERED = 20_000  # characters; more than any ordinary text uses, and some 2 MB
 
 _READ_AS = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZi10", b"abcdefghljklmnopqrstuvwxyzllo")
 _NOT_BARE = bytes(one for one in range(128) if not chr(one).isalnum())
@@ -86,7 +86,7 @@ _NOT_SHOWN = (CHECKED + DOT + "\\`*_~[]()<>#| \t\n\v\f\r\x1c\x1d\x1e\x1f").encod
 
 
 class _Table(dict[int, str]):
-    """What each sign becomes, worked out when it is met first; for `str.translate`."""
+    """A table for `str.translate` that computes each character's replacement on first use."""
 
     def __init__(self, becomes: Callable[[str], str]) -> None:
         super().__init__()
@@ -101,12 +101,13 @@ class _Table(dict[int, str]):
 
 
 def _reads(sign: str) -> str:
-    """Return how one sign reads."""
-    # Some are told apart by NFKD alone: a lunate sigma is a `c`, and the sigma that it stands for none.
+    """Return how one character reads in ASCII."""
+    # Known ones skip NFKD, which may lose the likeness: a lunate sigma resembles `c`, but becomes an
+    # ordinary sigma, which does not.
     pieces = sign if sign in _KNOWN else unicodedata.normalize("NFKD", sign)
     spelled = "".join(map(_looks_like, pieces))
     spelled = _DROPPED.sub("", spelled)
-    # Many an Arabic sign stands for a whole word, and no part of that is taken for a letter.
+    # Some Arabic characters stand for whole words, no part of which is mistaken for a letter.
     is_one = unicodedata.bidirectional(sign) == "AL" or not _TELLS.search(spelled)
     return spelled[:1] if is_one else spelled
 
@@ -134,10 +135,10 @@ _KEYS = {True: _Table(_counts_bare), False: _Table(_counts)}
 
 
 def without_names(text: str) -> str:
-    """Return a text with the signs that are named in it: some channels show `:one:` as a digit.
+    """Return a text with emoji names replaced by characters: some channels show `:one:` as a digit.
 
-    The names are Discord's and Slack's, of signs that a secret or a receipt can be spelled with; most
-    texts stay the same.
+    The names are Discord's and Slack's, for characters that can spell a secret or a receipt. Most
+    texts don't change.
     """
 
     def sign(found: re.Match[str]) -> str:
@@ -149,22 +150,22 @@ def without_names(text: str) -> str:
 
 
 def folded(text: str) -> str:
-    """Return a text as it reads in ASCII; what reads like nothing in ASCII stays, marks go."""
+    """Return a text as it reads in ASCII; keeps letters with no ASCII reading, drops marks."""
     if text.isascii() and text.replace("\n", "").isprintable():
         return text
     return text.translate(_FOLDED)
 
 
 def folded_from(text: str) -> tuple[str, Sequence[int]]:
-    """Return the folded text, and from which character each of its characters came."""
+    """Return the folded text, and for each of its characters the index it came from."""
     return _from(text, _FOLDED)
 
 
 @lru_cache(4096)
 def is_lookalike(sign: str) -> bool:
-    """Whether a letter or digit that is not Latin is taken for an ASCII one in a Latin word.
+    """Whether a non-Latin letter or digit passes for an ASCII one in a Latin word.
 
-    Letters of scripts that are written from right to left are not: there they stand as prefixes.
+    Letters of right-to-left scripts do not: there they are used as prefixes.
     """
     reading = folded(sign)
     return (
@@ -183,15 +184,15 @@ _SET_APART = ("<circle>", "<fraction>", "<square>", "<sub>", "<super>")
 
 
 def key(reading: str, *, bare: bool) -> str:
-    """Return what a folded text is compared by; `bare` of all signs, or of markup alone."""
+    """Return a folded text's comparison key; `bare` drops all punctuation, not only markup."""
     if reading.isascii():
-        # As below, and some fifty times faster.
+        # The same as below, some fifty times faster.
         return reading.encode().translate(_READ_AS, _NOT_BARE if bare else _NOT_SHOWN).decode()
     return reading.translate(_KEYS[bare])
 
 
 def key_from(reading: str, *, bare: bool) -> tuple[str, Sequence[int]]:
-    """Return the key of a folded text, and from which character each of its characters came."""
+    """Return the key of a folded text, and for each of its characters the index it came from."""
     return _from(reading, _KEYS[bare])
 
 
@@ -201,7 +202,7 @@ def _from(text: str, table: _Table) -> tuple[str, Sequence[int]]:
 
 
 def begun(needles: Iterable[str], text: str, *, least: int) -> int:
-    """Return the length of the longest end of a text that begins a needle; 0 for less than `least`."""
+    """Return the length of the longest suffix of a text that begins a needle, 0 below `least`."""
     longest = 0
     end = text[-least:]
     for needle in needles:

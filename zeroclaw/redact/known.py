@@ -1,6 +1,6 @@
-"""Known secret values out of text as it streams, in every form that they take on the way.
+"""Removes known secret values from text as it streams, in every form they may take.
 
-Aho-Corasick: one pass, each character looked at once however many values there are.
+Aho-Corasick: a single pass looks at each character once, however many values there are.
 """
 
 import base64
@@ -17,27 +17,27 @@ from zeroclaw.value import Hidden, Value
 MARKER = "[redacted]"
 
 SHORTEST_VALUE = 8
-"""In characters. Shorter values are not looked for: they would hit ordinary text."""
+"""In characters. Shorter values are ignored: they would match ordinary text."""
 
 LONGEST_VALUE = 4096
-"""In characters. A longer value is looked for in pieces of this length."""
+"""In characters. A longer value is searched for in pieces of this length."""
 
 
 def holds_marker(text: str) -> bool:
-    """Whether text went through redaction and lost something; such text must not be written."""
+    """Whether a text lost something to redaction; such text must not be written to files."""
     return MARKER in text
 
 
 def _cores(data: bytes, *, bits: int, encode: Callable[[bytes], bytes]) -> Iterable[str]:
-    """Yield what an encoded text shows of `data` wherever in it the data begins.
+    """Yield the encoded forms of `data`, one per alignment, that don't depend on its neighbours.
 
-    At each alignment only the characters that no neighbouring byte has a part in are the same
-    in every text; these are the core.
+    At each alignment, characters that also encode a neighbouring byte vary with it. The other
+    characters are always the same; they are the core.
 
     Args:
-        data: What is looked for.
-        bits: How many of the data one character says.
-        encode: RFC 4648.
+        data: The value to search for.
+        bits: How many bits of the data one character encodes.
+        encode: The encoding, RFC 4648.
     """
     for alignment in range(bits // math.gcd(8, bits)):
         encoded = encode(b"\0" * alignment + data)
@@ -46,7 +46,7 @@ def _cores(data: bytes, *, bits: int, encode: Callable[[bytes], bytes]) -> Itera
 
 
 def _forms(value: str) -> Iterable[str]:
-    """Yield every form in which `value` may stand in a text."""
+    """Yield every form that `value` may have in a text."""
     yield value
     for ascii_only in (True, False):
         yield json.dumps(value, ensure_ascii=ascii_only)[1:-1]
@@ -64,8 +64,8 @@ def _forms(value: str) -> Iterable[str]:
         yield core.translate(str.maketrans("+/", "-_"))
     yield data.hex()
     yield data.hex().upper()
-    # In small letters it is only looked for in what people read (`in_reading`): programs print capitals,
-    # and small ones begin so many words that all text would take longer.
+    # Upper case only; `in_reading` finds lower case too. Programs print upper case, and lower-case
+    # needles would begin so many words that all text would take longer.
     yield from _cores(data, bits=5, encode=base64.b32encode)
 
 
@@ -77,13 +77,13 @@ def _pieces(needle: str) -> Iterable[str]:
 
 
 class Automaton(Value):
-    """Aho-Corasick over all needles; node 0 is the root.
+    """An Aho-Corasick automaton over all needles; node 0 is the root.
 
     Attributes:
-        begins: Finds where a needle may begin, so that ordinary text is passed at C speed.
-        children: By node, the node that each next character leads to.
+        begins: Finds where a needle may begin, so that ordinary text is skipped at C speed.
+        children: By node, the child for each next character.
         fallback: By node, the node of its longest proper suffix.
-        depth: By node, how many characters of text it stands for.
+        depth: By node, how many characters of text it represents.
         matched: By node, the length of the longest needle that ends there, 0 for none.
     """
 
@@ -95,7 +95,7 @@ class Automaton(Value):
 
 
 def forms(values: Iterable[str]) -> frozenset[str]:
-    """Return every form of every value that is long enough to be looked for."""
+    """Return every form of every value that is long enough to search for."""
     return frozenset(
         piece
         for value in values
@@ -106,14 +106,14 @@ def forms(values: Iterable[str]) -> frozenset[str]:
 
 
 def _after(children: list[dict[str, int]], node: int) -> Iterable[str]:
-    """Yield expressions for the two characters that may come after a needle's first."""
+    """Yield patterns for the second and third character of needles with this first one."""
     for second, child in sorted(children[node].items()):
         thirds = "".join(map(re.escape, sorted(children[child])))
         yield rf"{re.escape(second)}(?:[{thirds}]|\Z)"
 
 
 def automaton(needles: frozenset[str]) -> Automaton | None:
-    """Return what finds every one of some forms, None when there is nothing to look for."""
+    """Return the automaton that finds these needles, None if there are none."""
     if not needles:
         return None
     children: list[dict[str, int]] = [{}]
@@ -139,7 +139,7 @@ def automaton(needles: frozenset[str]) -> Automaton | None:
             fallback[child] = children[suffix].get(character, 0)
             matched[child] = matched[child] or matched[fallback[child]]
             waiting.append(child)
-    # Two more signs tell most beginnings from what is none, which would be walked through in Python.
+    # Two more characters rule out most false beginnings, which would be walked through in Python.
     begins = "|".join(
         f"{re.escape(first)}(?:{'|'.join(_after(children, node))}|\\Z)"
         for first, node in sorted(children[0].items())
@@ -154,7 +154,7 @@ def automaton(needles: frozenset[str]) -> Automaton | None:
 
 
 def occurrences(value: str, text: str) -> Iterable[tuple[int, int]]:
-    """Yield where a value stands in a text, from and to; those that overlap too."""
+    """Yield the start and end of each occurrence of a value, overlapping ones included."""
     start = text.find(value)
     while start >= 0:
         yield start, start + len(value)
@@ -162,13 +162,13 @@ def occurrences(value: str, text: str) -> Iterable[tuple[int, int]]:
 
 
 class KnownState(Value):
-    """What is held between two pieces of text.
+    """The state between two chunks.
 
     Attributes:
-        node: Where the automaton stands.
-        text: Seen, not emitted.
-        spans: Of `text`, what is covered, in order, not overlapping. One that begins at -1 has had
-            its marker emitted already.
+        node: The automaton's current node.
+        text: Text seen but not emitted.
+        spans: The ranges of `text` to remove, in order, not overlapping. A span that begins at -1
+            has had its marker emitted already.
     """
 
     node: int = 0
@@ -179,7 +179,7 @@ class KnownState(Value):
 def known_feed(
     automaton: Automaton, state: KnownState, text: str, *, final: bool
 ) -> tuple[KnownState, str]:
-    """Take the next piece of text; return what no known value can reach back into."""
+    """Process the next chunk; return the text that no known value can reach back into."""
     buffer = state.text + text
     node, spans = state.node, list(state.spans)
     at = len(state.text)
@@ -209,7 +209,7 @@ def known_feed(
 def _cut(
     buffer: str, spans: list[tuple[int, int]], safe: int
 ) -> tuple[str, tuple[tuple[int, int], ...]]:
-    """Return the first `safe` characters with markers, and the spans of what comes after."""
+    """Return the first `safe` characters with markers, and the spans of the rest."""
     out: list[str] = []
     kept: list[tuple[int, int]] = []
     done = 0

@@ -1,16 +1,16 @@
-"""Well-known shapes of secrets out of text as it streams, decided word by word.
+"""Removes well-known shapes of secrets from text as it streams, judging word by word.
 
-A word is a run of the characters that tokens and URLs are made of; it is judged when it has ended.
-What the words before it say about it (`password:`, `Authorization: Basic`) is kept in a link. A PEM
-private key is a mode of its own: once its first line is whole nothing more of it comes out.
+A word is a run of the characters that tokens and URLs consist of; it is judged when it has ended.
+What the preceding words say about it (`password:`, `Authorization: Basic`) is kept in a link. A PEM
+private key is a mode of its own: once its first line is complete, none of the key is emitted.
 
     WORDS ── a word too long ──▶ SKIP ── it ends ──▶ WORDS
     WORDS ── a private key's first line ──▶ PEM_BODY ── its end ──▶ WORDS
                                                └─▶ PEM_FIELD ─▶ PEM_BODY
 
-A pattern is tried on one whole word, or on the end of one. Bodies are possessive or bounded, and a
-failed attempt costs a bounded number of steps, so that no text makes a word cost more than its
-length.
+A pattern is tried on one whole word, or on the end of one. Quantifiers are possessive or bounded,
+and a failed attempt costs a bounded number of steps, so the cost of a word is linear in its length
+whatever the text.
 """
 
 import re
@@ -31,9 +31,9 @@ WORD_AND_GAP = re.compile(f"([{_CLASS}]*+)([^{_CLASS}]*+)")
 WORD_ENDS = re.compile(f"[^{_CLASS}]")
 LONG_WORD = re.compile(f"[{_CLASS}]{{{LONGEST_WORD + 1},}}+")
 
-# Tokens that are told by their beginning.
+# Tokens that are recognised by their prefix.
 TOKENS = re.compile(
-    r"(?P<receipt>zc-receipt-[0-9]{1,12}-[A-Za-z0-9_-]{43}(?![A-Za-z0-9_-]))"  # ours, no secret
+    r"(?P<receipt>zc-receipt-[0-9]{1,12}-[A-Za-z0-9_-]{43}(?![A-Za-z0-9_-]))"  # ours, not a secret
     r"|(?<![A-Za-z0-9])(?:"
     r"eyJ[A-Za-z0-9_-]{8,1024}+\.[A-Za-z0-9_-]{8,}+"  # JWT, RFC 7515 7.1
     r"\.[A-Za-z0-9_-]*+(?:\.[A-Za-z0-9_-]++){0,2}"
@@ -63,13 +63,13 @@ NAME_AT_END = re.compile(rf"{_NAME}[*_~]{{0,3}}+(?P<binds>[:=]{{0,2}}+)[*~]{{0,3
 HEADER_AT_END = re.compile(r"(?i)authorization[:=]?\Z")
 SCHEMES = frozenset({"basic", "bearer", "bot", "digest", "token", "apikey"})
 IN_NAMES = ("token", "secret", "passw", "credential", "key")
-"""A name has one of these, in lower case."""
+"""Every name contains one of these, in lower case."""
 SHORTEST_TOKEN = 15
-"""In characters; neither a token nor a name with its value is shorter. `xoxb-` and ten more."""
+"""In characters. No token, and no name with its value, is shorter: `xoxb-` and ten more."""
 FIRST_HALVES = ("api", "access", "private")
 FIRST_HALF_AT_END = re.compile(r"(?i)(?<![a-z])(?:api|access|private)\Z")
 SECOND_HALF = re.compile(r"(?i)keys?[*_~]{0,3}+(?P<binds>[:=]{0,2}+)[*~]{0,3}+\Z")
-# A text without any of these, in lower case, holds nothing that the patterns above could find.
+# A text that contains none of these, in lower case, can't match the patterns above.
 _BEGINNINGS = (
     *("eyj", "akia", "asia", "abia", "acca", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_"),
     *("glpat-", "glptt-", "gldt-", "glrt-", "gloas-", "glsoat-", "glagent-", "sk-", "gsk_", "xai-"),
@@ -82,7 +82,7 @@ TELLING = (
     *_BEGINNINGS,
 )
 TOKEN_BEGUN = re.compile(f"(?i:{'|'.join(map(re.escape, _BEGINNINGS))}).")
-"""Some of a token has come after what tells that it is one."""
+"""Matches a token's prefix and at least one character after it."""
 SHORTEST_TELLING = min(map(len, TELLING))
 TELLING_WORD = re.compile("|".join(map(re.escape, TELLING)))
 TELLING_SHAPE = re.compile(r"[0-9]:[A-Za-z0-9_-]{35}|\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27}")
@@ -93,28 +93,28 @@ PEM_HEADER = re.compile(
 )
 PEM_BEGUN = re.compile(r"-----BEGIN(?: [A-Z0-9]{0,12}){0,7}-{0,5}\Z")
 PEM_LONGEST = 90
-"""Characters of a private key's first line; more than the pattern takes."""
+"""Longest first line of a private key in characters; more than the pattern matches."""
 PEM_END = re.compile(r"-----END [A-Z0-9 ]{0,60}-----")
 PEM_END_LONGEST = 75
 PEM_STOPS = re.compile(r"[^A-Za-z0-9+/=\\\s\"',>|#\[\]-]")
-"""What no private key holds, be it quoted or commented, or a known value in it hidden already."""
+"""What no private key contains, even if quoted, commented, or with a known value removed."""
 PEM_FIELD = re.compile(r"(?:\A\s*|\n|\\n)[A-Za-z][A-Za-z0-9-]{0,40}\Z")  # `Proc-Type`, `Version`
 LINE_ENDS = re.compile(r"[\n\\]")
 
 
 class Link(IntEnum):
-    """What the words so far say about the next one; a number, for it is looked up at each word."""
+    """What the words so far say about the next one; an `IntEnum`, as each word looks it up."""
 
     NONE = auto()
     FIRST_HALF = auto()  # `API`, as in `API key`
-    NAMED = auto()  # a telling name; a `:` or `=` or `is` may follow
+    NAMED = auto()  # a name such as `token`; a `:` or `=` or `is` may follow
     HEADER = auto()  # `Authorization:`
-    VALUE = auto()  # a value: redacted when it looks like a secret
-    CREDENTIAL = auto()  # after `Authorization: Basic`: redacted when 8 characters or longer
+    VALUE = auto()  # a value follows: redacted if it looks like a secret
+    CREDENTIAL = auto()  # after `Authorization: Basic`: redacted if 8 characters or longer
 
 
 class Mode(Enum):
-    """Where the machine stands."""
+    """The state of the machine."""
 
     WORDS = auto()
     SKIP = auto()  # the rest of a word that was too long
@@ -123,14 +123,14 @@ class Mode(Enum):
 
 
 class ShapeState(Value):
-    """What is held between two pieces of text.
+    """The state between two chunks.
 
     Attributes:
-        text: Seen, not emitted: the word in progress, and from the word on that may begin a private
-            key's first line; in the body of a key, or of a word that is too long, its last
+        text: Text seen but not emitted: the current word, or everything from the word that may
+            begin a private key's first line. In the body of a key or of an overlong word: its last
             characters, which are never emitted.
-        link: What the words before say; it crosses blanks and quotes, nothing else.
-        escaped: The character before `text` is a backslash, so that `n` may be a line's end.
+        link: What the preceding words say; it carries across blanks and quotes only.
+        escaped: The character before `text` is a backslash, so that `n` may be a line break.
     """
 
     mode: Mode = Mode.WORDS
@@ -139,14 +139,14 @@ class ShapeState(Value):
     escaped: bool = False
 
 
-_CARRIED = frozenset(" \t\"'`\\>")  # what a link crosses; `>` for `=>`
-_SHORTEST_BOUND = 12  # characters of a value that only its name gives away; words are shorter
+_CARRIED = frozenset(" \t\"'`\\>")  # what a link carries across; `>` for `=>`
+_SHORTEST_BOUND = 12  # characters of a value recognised only by its name; most words are shorter
 _FEW_CHARS = 256
 _ESCAPES = frozenset("nrt")
 
 
 def _looks_secret(value: str) -> bool:
-    """Whether a value that a telling name binds is one: long, and no word of a language."""
+    """Whether the value of a telling name looks like a secret: long, with letters and digits."""
     return (
         len(value) >= _SHORTEST_BOUND
         and any(character.isdigit() for character in value)
@@ -155,7 +155,7 @@ def _looks_secret(value: str) -> bool:
 
 
 def _without_tokens(word: str) -> str:
-    """Return one whole word with everything redacted that its own shape gives away."""
+    """Return a whole word with everything redacted that its own shape identifies as a secret."""
 
     def token(found: re.Match[str]) -> str:
         return found[0] if found["receipt"] else MARKER
@@ -171,7 +171,7 @@ def _without_tokens(word: str) -> str:
 
 
 def _bound(word: str, link: Link) -> tuple[str, Link]:
-    """Return a word redacted in the light of what came before, and the link it leaves."""
+    """Return a word redacted according to the preceding words, and the link it leaves."""
     value = word.lstrip(":=")
     sign = word[: len(word) - len(value)]
     if link is Link.NAMED and word == "is":
@@ -192,7 +192,7 @@ def _bound(word: str, link: Link) -> tuple[str, Link]:
 
 def _left_by(word: str, link: Link) -> Link:
     lowered = word.lower()
-    # Looking for a part costs a tenth of trying an expression on a word that has none.
+    # A substring test costs a tenth of a failing regular expression.
     if "authorization" in lowered and HEADER_AT_END.search(word):
         return Link.HEADER
     named = NAME_AT_END.search(word) if any(part in lowered for part in IN_NAMES) else None
@@ -207,12 +207,12 @@ def _left_by(word: str, link: Link) -> Link:
 
 
 def _judged(word: str, link: Link, *, escaped: bool) -> tuple[str | None, Link]:
-    """Return a word without its secrets, None where it has none, and the link it leaves."""
+    """Return a word without its secrets, None if it has none, and the link it leaves."""
     if link is Link.NONE and _tells_nothing(word):
         return None, link
     redacted = word
     if escaped and word[:1] in _ESCAPES:
-        # A line's end in JSON: what follows begins a word, as far as tokens are concerned.
+        # An escaped line break in JSON: for tokens, a word begins after it.
         redacted = word[:1] + _without_tokens(word[1:])
     redacted, link = _bound(redacted, link)
     return None if redacted == word else redacted, link
@@ -220,7 +220,7 @@ def _judged(word: str, link: Link, *, escaped: bool) -> tuple[str | None, Link]:
 
 def _tells_nothing(text: str) -> bool:
     lowered = text.lower()
-    # Measured: one expression is faster on a few characters, many searches on a few hundred.
+    # Measured: one regular expression is faster for a few characters, many searches for hundreds.
     if len(text) <= _FEW_CHARS:
         told = TELLING_WORD.search(lowered) is not None
     else:
@@ -237,7 +237,7 @@ def _words(
         header = None
     decided = len(buffer) if final else _decided(buffer, at)
     upto = header.start() if header else decided
-    # Words of one text repeat: each is judged once after each link, as long as this call lasts.
+    # Words repeat within a text: during this call, each is judged once per preceding link.
     judged: dict[tuple[str, Link, bool], tuple[str | None, Link]] = {}
     for piece in WORD_AND_GAP.finditer(buffer, at, upto):
         word, gap = piece.groups()
@@ -266,20 +266,20 @@ def _words(
 
 
 def _decided(buffer: str, at: int) -> int:
-    """Return how far a text is decided: up to its last word, or one that may begin a private key."""
+    """Return how far a text is decided: up to its last word, or one that may begin a PEM key."""
     begun = PEM_BEGUN.search(buffer, max(at, len(buffer) - PEM_LONGEST))
     word = _pem_word(buffer, at, begun) if begun else None
     return max(at, len(buffer.rstrip(IN_WORD))) if word is None else word
 
 
 def _pem_word(buffer: str, at: int, begun: re.Match[str]) -> int | None:
-    """Return where the word begins that ends as a private key does; None where it is too long."""
+    """Return the start of the word that a private key's first line ends; None if it is too long."""
     word = at + len(buffer[at : begun.start()].rstrip(IN_WORD))
     return word if begun.start() + len(PEM_FIRST) - word <= LONGEST_WORD else None
 
 
 def _skip(buffer: str, at: int) -> tuple[ShapeState, int]:
-    """Drop a word to its end, but for the beginning of a private key that it may end with."""
+    """Drop an overlong word, except for the beginning of a private key at its end."""
     end = WORD_ENDS.search(buffer, at)
     if end is None:
         return ShapeState(mode=Mode.SKIP, text=buffer[at:][-len(PEM_FIRST) :]), len(buffer)
@@ -288,7 +288,7 @@ def _skip(buffer: str, at: int) -> tuple[ShapeState, int]:
 
 
 def _pem_body(buffer: str, at: int) -> tuple[ShapeState, int]:
-    """Swallow a private key up to its last line, or to what no key holds."""
+    """Drop a private key up to its last line, or to a character that no key contains."""
     stops = PEM_STOPS.search(buffer, at)
     stop = stops.start() if stops else len(buffer)
     end = PEM_END.search(buffer, at, stop)
@@ -303,7 +303,7 @@ def _pem_body(buffer: str, at: int) -> tuple[ShapeState, int]:
 
 
 def is_begun(state: ShapeState) -> bool:
-    """Tell whether the word in progress begins what would be redacted once it is whole."""
+    """Whether the current word begins like something that would be redacted once complete."""
     if state.mode is not Mode.WORDS or not state.text:
         return False
     is_bound = state.link in (Link.VALUE, Link.HEADER, Link.CREDENTIAL)
@@ -311,7 +311,7 @@ def is_begun(state: ShapeState) -> bool:
 
 
 def shape_feed(state: ShapeState, text: str, *, final: bool) -> tuple[ShapeState, str]:
-    """Take the next piece of text; return what is decided of all so far."""
+    """Process the next chunk; return the text that is decided so far."""
     buffer, at = state.text + text, 0
     short = state.mode is Mode.WORDS and len(buffer) <= LONGEST_WORD
     if short and not final and not WORD_ENDS.search(text):
