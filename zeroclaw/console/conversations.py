@@ -162,7 +162,7 @@ def counted(number: int, one: str, many: str) -> str:
     return f"{number:,} {one if number == 1 else many}"
 
 
-# --- one of them ---------------------------------------------------------------------------------
+# --- one conversation ----------------------------------------------------------------------------
 
 
 def conversation(

@@ -1,4 +1,4 @@
-"""Shows the grants, by which calls run without asking, and how to revoke them.
+"""Shows the grants in force, which let calls run without asking, and a form to revoke each.
 
 Pure.
 """

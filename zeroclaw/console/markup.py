@@ -60,7 +60,7 @@ def _attribute(key: str, value: Attribute) -> str:
     return f" {name}" if value is True else f' {name}="{escape(escape_invisible(str(value)))}"'
 
 
-# --- what several sections show ------------------------------------------------------------------
+# --- elements that several sections use ----------------------------------------------------------
 
 ENDINGS = {"approved": "good", "denied": "bad", "expired": "quiet", "stopped": "quiet"}
 """Colours of the ways in which an approval request ends; see `pill`."""

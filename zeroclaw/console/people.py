@@ -57,7 +57,7 @@ def people(place: Place, faces: PeopleShown) -> Html:
     )
 
 
-# --- who wants in --------------------------------------------------------------------------------
+# --- pairing requests ----------------------------------------------------------------------------
 
 
 def _waiting(place: Place, waiting: Sequence[Stranger]) -> Html:
@@ -109,7 +109,7 @@ def _stranger(place: Place, one: Stranger) -> Html:
     )
 
 
-# --- who was let in or revoked -------------------------------------------------------------------
+# --- admitted and revoked people -----------------------------------------------------------------
 
 
 def _decided(place: Place, known: Sequence[Known]) -> Html:
@@ -147,7 +147,7 @@ def _roles(roles: Iterable[str]) -> Iterator[Node]:
         yield from (" ", pill(role, "quiet"))
 
 
-# --- who the configuration knows -----------------------------------------------------------------
+# --- configured people ---------------------------------------------------------------------------
 
 
 def _configured(place: Place, faces: PeopleShown) -> Html:

@@ -242,7 +242,7 @@ def _standing(effect: StatementEffect | None) -> Html:
     return pill("by the call", "quiet") if effect is None else pill(effect, _LOOKS[effect])
 
 
-# --- what is in force ----------------------------------------------------------------------------
+# --- statements in force -------------------------------------------------------------------------
 
 
 def _in_force(statements: Sequence[Statement]) -> Html:

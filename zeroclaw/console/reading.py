@@ -255,7 +255,7 @@ class ConsoleReader:
         newest = next((row for row in inbox if _has_ended(row)), None)
         return "failed" if newest is not None and newest.state == "failed" else "idle"
 
-    # --- what was used -------------------------------------------------------------------------
+    # --- usage ---------------------------------------------------------------------------------
 
     async def usage(self) -> tuple[date, date, tuple[Used, ...]]:
         """Return the first and last day that are shown, and the usage between them."""
@@ -263,7 +263,7 @@ class ConsoleReader:
         first = first_day(now, DAYS)
         return first, now.date(), await used_since(self._store, first)
 
-    # --- the audit -----------------------------------------------------------------------------
+    # --- audit ---------------------------------------------------------------------------------
 
     async def streams(self, *, last: int = 0, before: str = "") -> tuple[str, ...]:
         """Return the names of the chains, newest conversation first.

@@ -86,7 +86,7 @@ class Sections:
         standing = await self._look.standing(told)
         return frame.page(self._place, section, standing, main, title=title)
 
-    # --- what waits, what holds, who is in -------------------------------------------------------
+    # --- approvals, grants, people ---------------------------------------------------------------
 
     async def _approvals(self, _asked: Fields) -> tuple[str, Html]:
         waiting, ended = await self._look.waiting(), await self._look.ended()
@@ -127,7 +127,7 @@ class Sections:
             return UNREADABLE
         return (await self._context.pair({"words": f"{do} {who}"})).text
 
-    # --- what was said ---------------------------------------------------------------------------
+    # --- conversations, usage --------------------------------------------------------------------
 
     async def _conversations(self, asked: Fields) -> tuple[str, Html]:
         if "of" in asked:
@@ -161,7 +161,7 @@ class Sections:
         first, last, used = await self._look.usage()
         return "", usage.usage(used, first, last)
 
-    # --- what was done ---------------------------------------------------------------------------
+    # --- audit -----------------------------------------------------------------------------------
 
     async def _audit(self, asked: Fields) -> tuple[str, Html]:
         if asked.get("of"):
@@ -211,7 +211,7 @@ class Sections:
         await self._chains.rested(PATIENCE_S)
         return ""
 
-    # --- what may be done ------------------------------------------------------------------------
+    # --- policy, tools ---------------------------------------------------------------------------
 
     async def _policy(self, asked: Fields) -> tuple[str, Html]:
         typed = policy.Question(

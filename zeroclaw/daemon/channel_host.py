@@ -133,7 +133,7 @@ class ChannelHost:
         listener = self._foundation.listener
         return 0 if listener is None else await listener.log_out()
 
-    # --- what is up ----------------------------------------------------------------------------
+    # --- running channels ----------------------------------------------------------------------
 
     def channel_of(self, name: str) -> Channel | None:
         """Return a channel; None if it has not been up yet."""

@@ -230,7 +230,7 @@ def _key_path(channel: str) -> str:
     return f"channels.{channel}"
 
 
-# --- the names in the policy ---------------------------------------------------------------------
+# --- names in the policy -------------------------------------------------------------------------
 
 _OURS = (
     ("read_file", "file", "path first_line max_lines"),
@@ -355,7 +355,7 @@ def _taken_for_two(config: Config, manifests: Mapping[str, ChannelManifest]) -> 
         )
 
 
-# --- secrets -------------------------------------------------------------------------------------
+# --- price, prompt, secrets ----------------------------------------------------------------------
 
 
 def _without_a_price(config: Config) -> Iterator[str]:
@@ -426,7 +426,7 @@ def _below(path: str, secrets: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-# --- what is installed ---------------------------------------------------------------------------
+# --- installed channels --------------------------------------------------------------------------
 
 
 def kinds_of(faults: list[str]) -> dict[str, tuple[ChannelManifest, type[BaseModel]]]:

@@ -264,7 +264,7 @@ async def _open_public(start: Start, stack: AsyncExitStack) -> Public | None:
 
 
 def open_provider(start: Start, clock: Clock, path: str = ANSWERS) -> Provider:
-    """Open a provider of the configuration, whose kind must be decided; blocks.
+    """Open a configured provider, whose kind must not be `auto`; blocks.
 
     Raises:
         NeedsOperator: It can't be opened.

@@ -197,7 +197,7 @@ class Daemon:
             self._gave_up = True
             self._group.create_task(end(), name="store failed")
 
-    # --- the start -----------------------------------------------------------------------------
+    # --- start ---------------------------------------------------------------------------------
 
     async def _wake(self, unsaid: Iterable[ConversationId]) -> None:
         """Wake every conversation that has work to do, those with an open turn first.
@@ -214,7 +214,7 @@ class Daemon:
         for conversation in (*waiting, *(one for one in unsaid if one not in waiting)):
             self.services.mailboxes.wake(conversation)
 
-    # --- the middle ----------------------------------------------------------------------------
+    # --- run -----------------------------------------------------------------------------------
 
     def _calls(self) -> Mapping[str, Call]:
         return {
@@ -288,7 +288,7 @@ class Daemon:
             with suppress(ConfigError, Refused):
                 await self.services.reloader.again()
 
-    # --- the end -------------------------------------------------------------------------------
+    # --- stop ----------------------------------------------------------------------------------
 
     async def _end(self) -> None:
         services, grace_s = self.services, self._foundation.settings.config.runtime.grace_s

@@ -285,13 +285,13 @@ class Services:
             left_s=self.reassembly.left_s,
         )
 
-    # --- what turns ask for ----------------------------------------------------------------------
+    # --- callbacks of turns ----------------------------------------------------------------------
 
     async def _has_room(self) -> bool:
         settings = self.foundation.settings.config.retention
         return not is_over(settings, await self.foundation.store.used_bytes())
 
-    # --- what is stored ------------------------------------------------------------------------
+    # --- stored state --------------------------------------------------------------------------
 
     async def remember(self) -> None:
         """Load what is stored before anybody is admitted; once, at the start."""
@@ -346,7 +346,7 @@ class Services:
         if not halt.over:
             await self.runner.abort_all("halt", halt.by)
 
-    # --- the life ------------------------------------------------------------------------------
+    # --- start ---------------------------------------------------------------------------------
 
     async def start(self) -> None:
         """Start listeners and channels; return when the listeners answer."""
@@ -392,7 +392,7 @@ class Services:
             claim=self.strangers.open_claim(part.name for part in checked.channels),
         )
 
-    # --- what services call above themselves -----------------------------------------------------
+    # --- callbacks of services -------------------------------------------------------------------
 
     def _menu(self, channel: str) -> Menu:
         return menu_of(channel, self.policy(), self.people.operators(), self.foundation.clock.now())

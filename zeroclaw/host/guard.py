@@ -123,7 +123,7 @@ def _too_large(content_length: str, max_body_bytes: int) -> Refusal | None:
     return None
 
 
-# --- the session, and the link that opens one ----------------------------------------------------
+# --- sessions and login links --------------------------------------------------------------------
 
 
 def cookie_name(request: Asked, port: int) -> str:

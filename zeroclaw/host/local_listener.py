@@ -341,7 +341,7 @@ async def _say(send: Send, status: int, kind: str, body: bytes, *more: tuple[str
     await send({"type": "http.response.body", "body": body})
 
 
-# --- this machine --------------------------------------------------------------------------------
+# --- stored sessions -----------------------------------------------------------------------------
 
 
 def _stored_logins(path: Path) -> Logins:

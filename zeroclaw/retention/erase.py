@@ -137,7 +137,7 @@ class Erasure:
             await self._remove(table.where(), lambda row, own=own: own(row) == wish.person)
         return all(done)
 
-    # --- a conversation that is theirs alone ---------------------------------------------------
+    # --- conversations that only they read -----------------------------------------------------
 
     async def _whole(self, wish: Wish, here: ConversationId) -> bool:
         """Remove everything of a conversation but its audit; return False if a turn does not end."""
@@ -189,7 +189,7 @@ class Erasure:
             # later.
             await self._commit(DropBlob(digest=digest, put_before=since))
 
-    # --- a conversation off the record -----------------------------------------------------------
+    # --- conversations off the record ------------------------------------------------------------
 
     async def restarted(self) -> None:
         """Remove what an earlier process left of conversations off the record; once, first of all.
@@ -291,7 +291,7 @@ class Erasure:
             writes.append(put)
         await self._commit(*writes)
 
-    # --- a conversation that others share ------------------------------------------------------
+    # --- shared conversations ------------------------------------------------------------------
 
     async def _theirs(self, wish: Wish, here: ConversationId) -> bool:
         """Remove one person's messages and turns; return False while turns follow each other."""
@@ -352,7 +352,7 @@ class Erasure:
         self._leases.lost(here)
         return True
 
-    # --- both ----------------------------------------------------------------------------------
+    # --- steps that both use -------------------------------------------------------------------
 
     async def _stop(self, wish: Wish, here: ConversationId, *, everybodys: bool) -> bool:
         """Withdraw queued messages, and stop what runs as `/new` does; return whether anything ran."""

@@ -170,7 +170,7 @@ class Readable(Value):
 
 
 def is_binary(data: bytes) -> bool:
-    """Whether the first 8 KiB look binary: they hold a NUL, or too much that is not UTF-8."""
+    """Whether the first 8 KiB look binary: they contain a NUL, or too much that is not UTF-8."""
     sample = data[:8192]
     if b"\0" in sample:
         return True

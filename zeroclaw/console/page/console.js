@@ -1,9 +1,9 @@
-/* The console's page: keeps it fresh, counts deadlines down, shows times as the reader's clock has
-   them, and sends forms without leaving. Everything shown is made by the daemon; without this file
-   the page is whole, and stands still. */
+/* The script of the console: refreshes the page, counts deadlines down, shows times in the reader's
+   time zone, and sends forms without leaving the page. The daemon renders everything that is shown;
+   without this file the page is complete, but does not update itself. */
 
 const WAITS_MS = [500, 1000, 2000, 4000, 8000];
-/* Between two looks at the daemon, however often something changes there. */
+/* Pause between two requests for the page, however often something changes. */
 const PAUSE_MS = 1500;
 const SAID = {
   connecting: "connecting",
@@ -42,9 +42,9 @@ function countDown() {
   }
 }
 
-/* --- renewing: what changed is replaced, what somebody is at stays ------------------------------- */
+/* --- refresh: replaces changed parts, keeps those in use ------------------------------------------ */
 
-/* What the daemon sent last of each part that has an id. */
+/* The newest version that the daemon sent of each part. */
 const sent = new WeakMap();
 
 function remember(node) {
@@ -53,14 +53,14 @@ function remember(node) {
   }
 }
 
-/* Whether somebody is typing in a part, or has typed there. */
+/* Whether the reader is typing in a part, or has typed there. */
 function isWrittenIn(part) {
   const fields = [...part.querySelectorAll("input:not([type=hidden]), textarea")];
   return fields.some((one) => one === document.activeElement || one.value !== one.defaultValue);
 }
 
-/* Put the children of `fresh` into `old`, each by its id, or by its place where it has none; lists
-   are renewed row by row. */
+/* Merge the children of `fresh` into `old`, matched by id, or by position if they have none; lists
+   are refreshed row by row. */
 function renew(old, fresh) {
   const known = new Map([...old.children].filter((one) => one.id).map((one) => [one.id, one]));
   let place = old.firstElementChild;
@@ -116,11 +116,11 @@ function show(text, { isOwn }) {
   if (!fresh.querySelector("main")) return;
   const said = by("told");
   const before = underPointer();
-  // What a form came to stays until the next form.
+  // The result of a form stays until the next form.
   if (!isOwn) sent.set(said, fresh.getElementById("told").outerHTML);
   renew(by("sections"), fresh.getElementById("sections"));
   renew(by("main"), fresh.querySelector("main"));
-  // A daemon that was restarted wants another; what is kept because somebody types there sends it.
+  // A restarted daemon has a new token; forms that were kept need it too.
   const token = fresh.querySelector("input[name=token]")?.value;
   for (const one of document.querySelectorAll("input[name=token]")) one.value = token ?? one.value;
   document.title = fresh.title;
@@ -130,10 +130,10 @@ function show(text, { isOwn }) {
   if (now && now !== before) slid = pointer;
 }
 
-/* --- what slides under the pointer -------------------------------------------------------------- */
+/* --- buttons that move under the pointer -------------------------------------------------------- */
 
-/* A hand that is about to press, or presses twice, must not answer a question that has only just
-   come to stand there: such a press is held once, and says so. */
+/* After a refresh, a click must not answer an approval request that has only just moved under the
+   pointer: the first such click is ignored, and says so. */
 const NEAR_PX = 10;
 const SLID = "this has just come to stand here; press again if you mean it";
 let pointer = null;
@@ -153,20 +153,20 @@ for (const kind of ["pointermove", "pointerdown"]) {
 
 document.addEventListener("click", (event) => {
   const trouble = event.target.closest("main button")?.form?.querySelector(".trouble");
-  if (!slid || !trouble || !event.detail) return; // a key has no place
+  if (!slid || !trouble || !event.detail) return; // the keyboard has no position
   slid = null;
   event.preventDefault();
   trouble.textContent = SLID;
   trouble.hidden = false;
 }, { capture: true });
 
-/* --- asking ------------------------------------------------------------------------------------- */
+/* --- requests ----------------------------------------------------------------------------------- */
 
 let isAsking = false;
 let isWanted = false;
 
 async function look() {
-  if (by("answer")) return; // asking the policy asks a tool as well, so it is done by the button
+  if (by("answer")) return; // explaining also queries the tool, so only the button does it
   isWanted = true;
   if (isAsking || document.hidden) return;
   isAsking = true;
@@ -176,7 +176,7 @@ async function look() {
       const answer = await fetch(location.href.replace(/([?&])told=[^&]*&?/, "$1"));
       if (answer.ok) show(await answer.text(), { isOwn: false });
     } catch {
-      break; // the line says that there is no connection
+      break; // the connection status shows the failure
     }
     await pause(PAUSE_MS);
   }
@@ -211,14 +211,14 @@ async function send(form, fields) {
     show(text, { isOwn: true });
     if (!form.isConnected) by("main").focus({ preventScroll: true });
   } catch (error) {
-    // What fetch itself throws is said in the browser's words, which help nobody.
+    // Errors of fetch itself have the browser's wording, which does not help.
     trouble.textContent = error instanceof TypeError ? UNREACHED : error.message;
     trouble.hidden = false;
   }
   controls.forEach((one) => { one.disabled = false; });
 }
 
-/* --- the line ----------------------------------------------------------------------------------- */
+/* --- event stream ------------------------------------------------------------------------------- */
 
 function state(name) {
   const line = by("connection");

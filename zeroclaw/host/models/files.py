@@ -262,7 +262,7 @@ def _megabytes(size: int) -> str:
     return f"{size / 1e6:,.0f} MB"
 
 
-# --- what a model file says about itself, without loading the model ---
+# --- reading a model file, without loading the model ------------------
 
 
 def is_gguf(path: Path) -> bool:

@@ -225,7 +225,7 @@ def _not_once(found: int, text: str, arguments: EditArguments, parts: Parts) -> 
     return ToolFailed(f"{start} is not in {shown(parts)}{hint}")
 
 
-# --- sending -------------------------------------------------------------------------------------
+# --- send_file -----------------------------------------------------------------------------------
 
 
 MOST_CAPTION_CHARS = 500

@@ -288,7 +288,7 @@ def _enter(directory: int, name: str, parts: Parts) -> int:
         raise failure(error, parts, "enter") from error
 
 
-# --- what a run is handed ------------------------------------------------------------------------
+# --- settings and state of a run -----------------------------------------------------------------
 
 
 class FilesSettings(Value):

@@ -98,7 +98,7 @@ async def _reach_skill(asked: LoadSkillArguments, context: ToolContext) -> tuple
     return (f"skill:{asked.name}",)
 
 
-# --- the folder ----------------------------------------------------------------------------------
+# --- skill folders -------------------------------------------------------------------------------
 
 
 def read_skills(
