@@ -1,4 +1,4 @@
-"""What a local model needs of this machine, looked at before anything waits for it."""
+"""Checks that this machine has what a local model needs, before anything waits for it."""
 
 import asyncio
 import sys
@@ -11,16 +11,16 @@ from zeroclaw.errors import ProviderUnusable, system_words
 from zeroclaw.host.models.files import is_gguf
 
 PACKAGE = "xllamacpp"
-LINKED_AGAINST = "libgomp.so.1"  # not in its wheel, and absent from small systems
+LINKED_AGAINST = "libgomp.so.1"  # not in its wheel, and missing on minimal systems
 LINKED_REMEDY = ", install the system's package with it (Debian: libgomp1)"
-IMPORT_S = 20.0  # of the package, which takes a fifth of a second
+IMPORT_S = 20.0  # time limit; importing the package takes a fifth of a second
 
 
 def check_model(model_file: Path) -> None:
-    """Refuse what can't work, before a process is started for it; blocks.
+    """Check the package and the model file before a process is started for them; blocks.
 
     Raises:
-        ProviderUnusable: The package or the file is missing, or it is no model.
+        ProviderUnusable: The package or the file is missing, or the file is not a model.
     """
     if find_spec(PACKAGE) is None:
         message = (
@@ -42,10 +42,10 @@ def check_model(model_file: Path) -> None:
 
 
 async def check_package() -> None:
-    """Load the package in a process of its own, as the child does.
+    """Import the package in a separate process, as the child does.
 
     Raises:
-        ProviderUnusable: It does not load, such as for a library that the system lacks.
+        ProviderUnusable: It does not load, for example because the system lacks a library.
     """
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-P", "-c", f"import {PACKAGE}"),
@@ -69,6 +69,6 @@ async def check_package() -> None:
 
 
 def with_remedy(reason: str) -> str:
-    """Return why something did not load as one line, with what to do where that is known."""
+    """Return a load error as one line, with what to do if that is known."""
     remedy = LINKED_REMEDY if LINKED_AGAINST in reason else ""
     return f"{' '.join(reason.split())}{remedy}"

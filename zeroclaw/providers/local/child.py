@@ -1,10 +1,10 @@
-"""Serve one model file on loopback: the child process of the local provider.
+"""Serves one model file on loopback: the child process of the local provider.
 
-Started as a file, not as a module, so that nothing of zeroclaw is loaded here. One JSON line comes
-in on standard input (`model_file`, `model`, `api_key`, `context_tokens`, `threads`, `temperature`,
-`repeat_penalty`), one goes out on standard output (`{"url": …}` or `{"error": …}`). It lives as
-long as standard input is open: the parent holds the other end, so this process ends with it however
-the parent ended.
+Started as a file, not as a module, so that nothing of zeroclaw is loaded here. It reads one JSON
+line from standard input (`model_file`, `model`, `api_key`, `context_tokens`, `threads`,
+`temperature`, `repeat_penalty`) and writes one to standard output (`{"url": …}` or
+`{"error": …}`). It runs as long as standard input is open. The parent has the other end, so this
+process ends with the parent, however that ends.
 """
 
 import ctypes
@@ -15,22 +15,22 @@ import sys
 from importlib import import_module
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
-LOOKS_BACK_TOKENS = 256  # for repetitions; a paragraph or two
+LOOKS_BACK_TOKENS = 256  # window of the repeat penalty; a paragraph or two
 
 
 def die_with_the_parent(parent: int) -> None:
-    """Ask the kernel for it as well: while a model loads, standard input is not read."""
+    """Have the kernel kill us with the parent: standard input is not read while a model loads."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:  # it went before we asked
+        if os.getppid() != parent:  # the parent ended before the call
             os._exit(1)
 
 
 def main() -> None:
-    """Load, serve, and end with the parent."""
+    """Load the model, serve it, and end with the parent."""
     die_with_the_parent(int(sys.argv[1]))
     settings = json.loads(sys.stdin.readline())
-    # llama.cpp writes to both outputs from C; only the one line below is for the parent.
+    # llama.cpp's C code prints to both outputs; the parent must get only the line below.
     answers = os.fdopen(os.dup(1), "w")
     silence = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silence, 1)
@@ -51,14 +51,14 @@ def main() -> None:
         wanted.warmup = False
         server = xllamacpp.Server(wanted)
     except (ImportError, RuntimeError, ValueError, OSError, TypeError, AttributeError) as error:
-        # Also what a build of the package with other parameters raises.
+        # Includes what a build of the package with other parameters raises.
         answers.write(json.dumps({"error": f"{type(error).__name__}: {error}"}) + "\n")
         answers.flush()
         os._exit(1)
     answers.write(json.dumps({"url": server.listening_address}) + "\n")
     answers.flush()
     sys.stdin.read()
-    os._exit(0)  # the server's threads don't end by themselves
+    os._exit(0)  # the server's threads don't end on their own
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""Keep a child process with a model running, and hand requests to the provider that asks it.
+"""Keeps a child process with a model running, and passes requests to the provider that calls it.
 
     absent ── first request ──> starting ── its line ──> running ── died ──> absent
                                     └── no line, an error ──> absent     (the next start waits longer)
 
-The child is looked at when it is needed, so no task watches it: one that died while idle is
-replaced by the next request, one that dies in the middle of an answer breaks that answer only.
+No task watches the child; it is checked when it is needed. If it died while idle, the next request
+replaces it. If it dies during an answer, only that answer breaks.
 """
 
 import asyncio
@@ -42,40 +42,40 @@ CHILD = Path(__file__).with_name("child.py")
 SHIPPED_FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 SHIPPED_NOTE = "the built-in model is small: it only chats and never calls a tool"
 NO_TOOLS_NOTE = "this model's chat template has no place for tools: it only chats"
-# Without the two it said one clause over and over, to the end of its bound (tried 2026-11); with a
+# Without these two, the model repeated one clause up to its token limit (tried 2026-11); with a
 # penalty of 1.3 it loses the thread.
 SHIPPED_PENALTY = 1.1
 SHIPPED_TOKENS = 512
-USUAL_TOKENS = 4096  # memory is taken for each of them at the start
-# The child needs no secrets of ours, so it gets no other variable than these.
+USUAL_TOKENS = 4096  # memory for the whole window is allocated at start
+# The child gets only these environment variables, so that it sees none of our secrets.
 PASSED_ON = ("PATH", "HOME", "LANG", "TMPDIR", "LD_LIBRARY_PATH", "PYTHONPATH")
-# llama.cpp's threads meet many times for each token. By default they spin while they wait, and on a
-# machine whose processors have other work that work runs while they spin: 2 to 5 tokens a second on
-# two cores, where sleeping threads made 19 to 39 (SmolLM2-135M, 2026-11).
+# llama.cpp's threads synchronise many times per token. By default they spin while waiting, which
+# wastes time slices when the processors have other work: 2 to 5 tokens a second on two cores, where
+# sleeping threads made 19 to 39 (SmolLM2-135M, 2026-11).
 SLEEP_WHILE_WAITING = {"OMP_WAIT_POLICY": "PASSIVE"}
 AGAIN = BackOff(first_s=0.5, longest_s=8.0)  # a person waits for an answer
-# A cut connection is seen before the child's death is; the kernel tells both within milliseconds.
-DEATH_NOTICE_S = 3.0  # but a machine under load takes its time to free a model's memory
+# A cut connection is noticed before the child's death; the kernel reports both in milliseconds.
+DEATH_NOTICE_S = 3.0  # but under load, freeing a model's memory takes a while
 STOP_S = 2.0
-KILLED_S = 30.0  # of a process that was killed, for the same reason
+KILLED_S = 30.0  # longest wait for a killed process to end, for the same reason
 MOST_THREADS = 8  # more gain nothing for models that fit a machine without a GPU
 
 
 class LocalRules(Value):
-    """Which model, and how.
+    """Which model to run, and how.
 
     Attributes:
         model_file: A GGUF file.
-        context_tokens: The window; the memory for it is taken at the start.
-        context_from: Who says so.
+        context_tokens: The context window; its memory is allocated at start.
+        context_from: The source of `context_tokens`.
         threads: Processor threads.
-        max_output_tokens: Small models ramble; without a bound they fill their window.
-        temperature: Of the sampling, unless a request says otherwise.
-        repeat_penalty: How much less likely a word becomes that was just said; 1 changes nothing.
-        start_s: Longest wait for a model to load.
-        calls_tools: Whether tool definitions are worth sending.
-        note: One line for the person at start.
-        counted_by: What counts its tokens, for people.
+        max_output_tokens: Small models ramble; without a limit they fill their window.
+        temperature: Sampling temperature, unless a request sets its own.
+        repeat_penalty: How much less likely a recent token becomes; 1 changes nothing.
+        start_s: Longest wait for a model to load, in seconds.
+        calls_tools: Tool definitions are worth sending.
+        note: One line shown at start.
+        counted_by: What counts tokens, for people.
     """
 
     model_file: Path
@@ -92,14 +92,14 @@ class LocalRules(Value):
 
 
 class _Child(Struct, frozen=True, eq=False, kw_only=True):
-    """A running child and the provider that asks it."""
+    """A running child, and the provider that calls it."""
 
     process: Process
     provider: Provider
 
 
 class LocalProvider(Struct, eq=False):
-    """A `Provider` over a child process; answers one request at a time, in order of arrival.
+    """A `Provider` that runs a child process; answers one request at a time, in order of arrival.
 
     Attributes:
         child: The program that serves the model.
@@ -110,14 +110,14 @@ class LocalProvider(Struct, eq=False):
     child: Path = CHILD
     _child: _Child | None = None
     _starting: asyncio.Lock = field(default_factory=asyncio.Lock)
-    # The child works on one answer; waiting here instead of in its queue keeps a waiting request
-    # from being taken for a stalled one.
+    # The child works on one answer at a time. Requests wait here and not in its queue, where a
+    # waiting request would look stalled.
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     _failures: int = 0
 
     @property
     def facts(self) -> ProviderFacts:
-        """What is known of the model file."""
+        """What is known about the model file."""
         return ProviderFacts(
             model=self.rules.model_file.stem,
             context_tokens=self.rules.context_tokens,
@@ -133,7 +133,7 @@ class LocalProvider(Struct, eq=False):
         return self._child.process.pid if self._child is not None else None
 
     async def start(self) -> None:
-        """Load the model now instead of at the first request.
+        """Load the model now and not on the first request.
 
         Raises:
             ProviderUnusable: The package or the file is missing, or the model does not load.
@@ -141,7 +141,7 @@ class LocalProvider(Struct, eq=False):
         await self._running()
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
-        """Ask the child, starting it if need be; see `Provider.stream`."""
+        """Call the child, starting it if necessary; see `Provider.stream`."""
         bound = request.max_output_tokens or self.rules.max_output_tokens
         tools = request.tools if self.rules.calls_tools else ()
         request = replace(request, max_output_tokens=bound, tools=tools)
@@ -154,34 +154,34 @@ class LocalProvider(Struct, eq=False):
                         async for event in events:
                             yield event
                 except (ProviderOverloaded, ProviderUnreachable):
-                    # Nothing was yielded. Either it died while idle, or it can't keep up.
+                    # Nothing was yielded. The child died while idle, or can't keep up.
                     if not may_repeat or not await _has_died(child):
                         raise
                     may_repeat = False
                 except StreamBroken:
-                    await _has_died(child)  # so that the next request does not meet a dead one
+                    await _has_died(child)  # so that the next request doesn't use a dead child
                     raise
                 else:
                     self._failures = 0
                     return
 
     async def count(self, texts: Sequence[str]) -> tuple[int, ...] | None:
-        """Let the child count, where one runs; see `Counting.count`."""
+        """Let the child count tokens, if one is running; see `Counting.count`."""
         child = self._child
         if child is None or not isinstance(child.provider, Counting):
             return None
         return await child.provider.count(texts)
 
     async def aclose(self) -> None:
-        """End the child; safe twice, and a later request starts another."""
+        """End the child; safe to call twice, and a later request starts another."""
         child, self._child = self._child, None
         if child is not None:
             await _stop(child.process)
             await child.provider.aclose()
 
     async def _running(self) -> _Child:
-        """Return the child, a new one when there is none or it has died."""
-        # Held while a model loads: that is what the others wait for too.
+        """Return the child; start a new one if there is none or it has died."""
+        # Held while a model loads, since other callers need that child too.
         async with self._starting:
             child = self._child
             if child is not None and _is_alive(child.process):
@@ -193,14 +193,14 @@ class LocalProvider(Struct, eq=False):
                 self.context.log("local_model_died", code=child.process.returncode)
                 await child.provider.aclose()
             await asyncio.to_thread(check_model, self.rules.model_file)
-            # One start and one death are no failure.
+            # A single start or death does not count as a failure.
             await self.context.clock.sleep(AGAIN.wait_s(self._failures - 1, self.context.jitter()))
-            self._failures += 1  # until it has answered
+            self._failures += 1  # reset once it has answered
             self._child = await self._start()
             return self._child
 
     async def _start(self) -> _Child:
-        """Start a child and wait until it serves."""
+        """Start a child and wait until it is serving."""
         rules, key = self.rules, self.context.ids.token()
         process = await asyncio.create_subprocess_exec(
             sys.executable,
@@ -214,13 +214,13 @@ class LocalProvider(Struct, eq=False):
                 **{name: os.environ[name] for name in PASSED_ON if name in os.environ},
                 **SLEEP_WHILE_WAITING,
             },
-            start_new_session=True,  # Ctrl-C is for us: turns are finished before it ends
+            start_new_session=True,  # Ctrl-C must not reach the child: turns are finished first
         )
         settings = {
             **asdict(rules),
             "model_file": str(rules.model_file),
             "model": rules.model_file.stem,
-            "api_key": key,  # through the pipe, for every user can read a command line
+            "api_key": key,  # through the pipe, because every user can read a command line
         }
         url = ""
         try:
@@ -239,13 +239,13 @@ class LocalProvider(Struct, eq=False):
         return _Child(process=process, provider=self.context.open_endpoint(endpoint))
 
     async def _first_line(self, process: Process, settings: str) -> str:
-        """Tell the child what to serve; return its address."""
+        """Send the child its settings; return its URL."""
         name = self.rules.model_file.name
         line = b""
         try:
             async with asyncio.timeout(self.rules.start_s):
                 if process.stdin is not None and process.stdout is not None:  # both are pipes
-                    with suppress(ConnectionError):  # it may have said why, and ended since
+                    with suppress(ConnectionError):  # it may have reported an error and ended
                         process.stdin.write(f"{settings}\n".encode())
                         await process.stdin.drain()
                     line = await process.stdout.readline()
@@ -263,11 +263,11 @@ class LocalProvider(Struct, eq=False):
 
 
 def open_provider(settings: ProviderSettings, context: ProviderContext) -> LocalProvider:
-    """Open the model that `[provider] model_file` names, else the one that was fetched."""
+    """Open the model file named by `[provider] model_file`, else the one that was fetched."""
     chosen = Path(settings.model_file) if settings.model_file else context.models / SHIPPED_FILE
     is_shipped = chosen.name == SHIPPED_FILE
-    # What the template has no place for, llama.cpp leaves out of the prompt without a word. A file
-    # that can't be read is told of when the model is started.
+    # If the chat template has no place for tools, llama.cpp silently drops them. An unreadable file
+    # is reported when the model is started.
     calls_tools = not is_shipped and knows_tools(chosen) is not False
     window, said_by = _window(trained_tokens(chosen), settings.context_tokens)
     rules = LocalRules(
@@ -286,7 +286,7 @@ def open_provider(settings: ProviderSettings, context: ProviderContext) -> Local
 
 
 def _window(trained: int | None, configured: int | None) -> tuple[int, str]:
-    """Return how many tokens are served, and who says so; the memory of each is taken at the start."""
+    """Return the context window to serve, and its source; its memory is allocated at start."""
     known, said_by = bounded_window(trained, "the model file", configured)
     if known is None:
         return USUAL_TOKENS, "what is usual here"
@@ -297,7 +297,7 @@ def _window(trained: int | None, configured: int | None) -> tuple[int, str]:
 
 
 def _is_alive(process: Process) -> bool:
-    """Look at the child itself: asyncio learns of a death a little later."""
+    """Whether a process runs; asks the kernel, because asyncio learns of a death a little later."""
     if process.returncode is not None:
         return False
     try:
@@ -307,7 +307,7 @@ def _is_alive(process: Process) -> bool:
 
 
 async def _has_died(child: _Child) -> bool:
-    """Wait a moment for the child's death."""
+    """Wait a moment for the child's death; return whether it died."""
     with suppress(TimeoutError):
         async with asyncio.timeout(DEATH_NOTICE_S):
             await child.process.wait()
@@ -315,7 +315,7 @@ async def _has_died(child: _Child) -> bool:
 
 
 async def _stop(process: Process) -> None:
-    """End a child: it goes when its input closes, else it is killed."""
+    """End a child: close its input, and kill it if that does not end it."""
     if process.stdin is not None:
         process.stdin.close()
     with suppress(TimeoutError):

@@ -1,4 +1,4 @@
-"""Any OpenAI-compatible endpoint: the chat-completions wire, streamed."""
+"""Any OpenAI-compatible endpoint: the chat-completions wire format, streamed."""
 
 from zeroclaw.providers.openai.provider import OpenAIProvider, open_endpoint, open_provider
 

@@ -1,11 +1,11 @@
-"""Put an answer together from the chunks of a chat-completions stream.
+"""Assembles an answer from the chunks of a chat-completions stream.
 
-Pure: `take` is handed parsed chunks in order and returns what may leave now, `end` the rest.
+Pure: `take` gets parsed chunks in order and returns the events that are ready, `end` the rest.
 
-    text and flat reasoning leave as they come · calls, structured reasoning, usage and the finish
-    leave at the end, when they are whole (S0-23, S1-13)
+    text and flat reasoning are emitted as they arrive · calls, structured reasoning, usage and the
+    finish are emitted at the end, when they are complete (S0-23, S1-13)
 
-Dialects (S1-24, S1-27; the fields were read off 32 served models, 2026-06): `reasoning` (vLLM,
+Dialects (S1-24, S1-27; fields observed with 32 served models, 2026-06): `reasoning` (vLLM,
 OpenRouter), `reasoning_content` (DeepSeek, llama.cpp), `reasoning_details` (OpenRouter: signed,
 summarized or encrypted blocks), content as an array of parts (Mistral), a whole `message` instead
 of deltas (endpoints that don't stream).
@@ -39,7 +39,7 @@ from zeroclaw.provider import (
 from zeroclaw.providers.openai.windows import MOST
 from zeroclaw.value import Struct, field
 
-# What endpoints call the four reasons; anything unknown ends an answer as `stop` does.
+# Endpoints' names for the four reasons; anything unknown counts as `stop`.
 REASONS: dict[str, FinishReason] = {
     "length": "length",
     "max_tokens": "length",
@@ -50,7 +50,7 @@ REASONS: dict[str, FinishReason] = {
     "tool_use": "tool_calls",
     "function_call": "tool_calls",
 }
-# Fields of a reasoning block that come in pieces; any other is taken as last sent.
+# Fields of a reasoning block that arrive in pieces; of any other, the last value counts.
 GROWING_FIELDS = frozenset({"text", "summary", "data"})
 HIGH_SURROGATES = range(0xD800, 0xDC00)
 
@@ -70,7 +70,7 @@ class _CallDraft(Struct, kw_only=True):
 
     @property
     def is_whole(self) -> bool:
-        """Whether the arguments are one JSON object."""
+        """The arguments are one complete JSON object."""
         try:
             return is_object(parse(self.arguments))
         except ValueError:
@@ -78,12 +78,12 @@ class _CallDraft(Struct, kw_only=True):
 
 
 class _Seam(Struct):
-    """Joins texts that were cut inside a surrogate pair, as JSON escapes allow."""
+    """Joins texts that were split inside a surrogate pair, as JSON escapes allow."""
 
     _held: str = ""
 
     def join(self, text: str) -> str:
-        """Return what can leave now."""
+        """Return the text that is complete."""
         text = self._held + text
         self._held = ""
         if text and ord(text[-1]) in HIGH_SURROGATES:
@@ -91,7 +91,7 @@ class _Seam(Struct):
         return text if text.isascii() else whole(text)
 
     def end(self) -> str:
-        """Return what was held; a half without its other half is a replacement character."""
+        """Return what was held back; an unpaired surrogate becomes a replacement character."""
         return whole(self._held)
 
 
@@ -107,7 +107,7 @@ class _Choice(Struct, forbid_unknown_fields=True):
 
 
 class _Piece(Struct):
-    """A chunk that is a piece of text and nothing else, as nearly all are."""
+    """A chunk with a piece of text and nothing else, as nearly all are."""
 
     choices: tuple[_Choice]
     object: Literal["chat.completion.chunk"] = "chat.completion.chunk"
@@ -120,7 +120,7 @@ _PIECE = Decoder(_Piece)
 
 
 class Assembly(Struct, eq=False):
-    """One answer while it comes."""
+    """One answer while it arrives."""
 
     _finish: str = ""
     _usage: Usage | None = None
@@ -133,11 +133,11 @@ class Assembly(Struct, eq=False):
 
     @property
     def has_finish(self) -> bool:
-        """The model has said that it is done; only the usage may still come."""
+        """The model has finished; only the usage may still come."""
         return self._finish != ""
 
     def take_piece(self, data: str) -> bool:
-        """Take a chunk as it came, if it is a piece of text and nothing else; tell whether it is."""
+        """Take a raw chunk if it is a piece of text and nothing else; return whether it was."""
         try:
             self._pieces.append(_PIECE.decode(data).choices[0].delta.content)
         except (ValueError, RecursionError):
@@ -145,10 +145,10 @@ class Assembly(Struct, eq=False):
         return True
 
     def said(self, *, is_last: bool = False) -> tuple[StreamEvent, ...]:
-        """Return the text that was taken: what came together goes on together, as one.
+        """Return the text taken so far as one delta; chunks that arrive together stay together.
 
         Args:
-            is_last: The answer's end came with it.
+            is_last: The end of the answer arrived together with it.
         """
         if not self._pieces:
             return ()
@@ -159,9 +159,10 @@ class Assembly(Struct, eq=False):
         return (TextDelta(text=text, joined=count, is_last=is_last),) if text else ()
 
     def take(self, chunk: dict[str, object]) -> tuple[StreamEvent, ...]:
-        """Take one chunk, or a whole answer; return what leaves now, its text apart (`said`).
+        """Take one chunk, or a whole answer; return the events that are ready.
 
-        Chunks of other choices than the first, and chunks of unrequested kinds, are none.
+        Text is returned by `said`. Chunks of other choices than the first, and of kinds that were
+        not requested, are ignored.
         """
         if "usage" in chunk or "x_groq" in chunk:
             usage = object_at(chunk, "usage") or object_at(object_at(chunk, "x_groq"), "usage")
@@ -179,14 +180,15 @@ class Assembly(Struct, eq=False):
         return tuple(events)
 
     def end(self, *, is_stream: bool = True) -> tuple[StreamEvent, ...]:
-        """Return the rest, `Finished` last.
+        """Return the remaining events, `Finished` last.
 
         Args:
-            is_stream: False for an answer that came whole, whose finish may be left out.
+            is_stream: False for an answer that was not streamed, whose finish reason may be
+                missing.
 
         Raises:
             StreamBroken: There was no finish, or it was an error.
-            ProviderRejected: There was nothing in the answer.
+            ProviderRejected: The answer was empty.
         """
         if is_stream and not self._finish:
             message = "the stream ended without a finish"
@@ -200,7 +202,7 @@ class Assembly(Struct, eq=False):
         if self._is_blank and not text and not calls:
             message = f"the model answered with nothing (finish reason `{self._finish or 'none'}`)"
             raise ProviderRejected(message)
-        # Several servers say `stop` after calls, and some `tool_calls` without any.
+        # Several servers send `stop` after calls, and some send `tool_calls` without any.
         if reason in ("stop", "tool_calls"):
             reason = "tool_calls" if calls else "stop"
         events: list[StreamEvent] = [
@@ -209,7 +211,7 @@ class Assembly(Struct, eq=False):
             *([TextDelta(text=text)] if text else []),
         ]
         if self._blocks:
-            # ASCII escapes keep whatever the endpoint put in, halves of pairs included.
+            # ASCII escapes preserve whatever the endpoint sent, unpaired surrogates included.
             details = tuple(json.dumps(block, separators=(",", ":")) for block in self._blocks)
             events.append(ReasoningDelta(details=details))
         events.extend(ToolCallReady(call=call) for call in calls)
@@ -219,14 +221,14 @@ class Assembly(Struct, eq=False):
         return tuple(events)
 
     def _say(self, delta: dict[str, object]) -> None:
-        """Take text; a refusal in its own field is what a person should read as well."""
+        """Take text; a refusal in its own field counts as text, since people should read it too."""
         text = text_at(delta, "content") or text_at(delta, "refusal")
         text += "".join(text_at(part, "text") for part in objects_at(delta, "content"))
         if text:
             self._pieces.append(text)
 
     def _reasoned(self, delta: dict[str, object]) -> list[StreamEvent]:
-        """Take reasoning; where a flat text comes beside blocks it is theirs, for display."""
+        """Take reasoning; flat text that accompanies blocks repeats them, for display."""
         text = text_at(delta, "reasoning") or text_at(delta, "reasoning_content")
         from_blocks = ""
         for fragment in objects_at(delta, "reasoning_details"):
@@ -240,9 +242,9 @@ class Assembly(Struct, eq=False):
         return _reasoning(text)
 
     def _merge(self, fragment: dict[str, object]) -> None:
-        """Add a fragment to its block: the one of its index and type (S1-28).
+        """Add a fragment to the block with its index and type (S1-28).
 
-        A fragment without an index is a block of its own. One index may hold a summary and an
+        A fragment without an index is a block of its own. One index may have both a summary and an
         encrypted block (seen with OpenAI models behind OpenRouter), hence the type.
         """
         index, kind = int_at(fragment, "index"), fragment.get("type")
@@ -273,13 +275,13 @@ class Assembly(Struct, eq=False):
             draft = self._draft(int_at(fragment, "index"), id_, name, is_stream=is_stream)
             draft.id = draft.id or id_
             draft.name = draft.name or name
-            if is_object(arguments) or is_array(arguments):  # some servers parse them for us
+            if is_object(arguments) or is_array(arguments):  # some servers send parsed arguments
                 arguments = json.dumps(arguments, ensure_ascii=False)
             if isinstance(arguments, str):
                 draft.pieces.append(arguments)
 
     def _draft(self, index: int | None, id_: str, name: str, *, is_stream: bool) -> _CallDraft:
-        """Find the call that a fragment belongs to, or begin one."""
+        """Return the call that a fragment belongs to, or begin a new one."""
         if is_stream:
             for draft in reversed(self._calls):
                 if index in (None, draft.index) and not _begins(draft, index, id_, name):
@@ -292,16 +294,16 @@ class Assembly(Struct, eq=False):
         return draft
 
     def _whole_calls(self, reason: FinishReason) -> list[ToolCall]:
-        """Return the calls in order of index; what a limit cut off is none (S0-23).
+        """Return the calls in order of index; a call that a limit cut off is dropped (S0-23).
 
-        Two calls of one index keep the order in which they came.
+        Two calls with the same index keep the order in which they arrived.
         """
         cut = reason in ("length", "content_filter")
         drafts = [draft for draft in self._calls if draft.is_whole or not cut]
         drafts.sort(key=lambda draft: draft.index)
         return [
             ToolCall(
-                # An id is only a label (S1-18), but some endpoints refuse an empty one later.
+                # An id is only a label (S1-18), but some endpoints reject an empty one later.
                 id=draft.id or f"call_{number}",
                 name=draft.name,
                 arguments=whole(draft.arguments),
@@ -311,7 +313,7 @@ class Assembly(Struct, eq=False):
 
 
 def error_in(chunk: dict[str, object]) -> object:
-    """Return the error that a chunk holds instead of an answer, None for none."""
+    """Return the error in a chunk that has one in place of an answer, None for none."""
     for one in (chunk, *objects_at(chunk, "choices")):
         if one.get("error"):
             return one["error"]
@@ -319,9 +321,9 @@ def error_in(chunk: dict[str, object]) -> object:
 
 
 def _begins(draft: _CallDraft, index: int | None, id_: str, name: str) -> bool:
-    """Whether a fragment that could continue `draft` begins another call instead.
+    """Whether a fragment that could continue `draft` begins another call.
 
-    Gemini's compatible endpoint sends every call under index 0, each whole and with an id of its
+    Gemini's compatible endpoint sends every call under index 0, each complete and with an id of its
     own; servers without an index name each new call. A fragment without a name always continues.
     """
     if not name or not draft.name:
@@ -342,7 +344,7 @@ def _reasoning(text: str) -> list[StreamEvent]:
 
 
 def _usage(usage: dict[str, object]) -> Usage:
-    """Read tokens; where cached ones are told differs (OpenAI, DeepSeek, Moonshot)."""
+    """Read token counts; the field for cached ones varies (OpenAI, DeepSeek, Moonshot)."""
     cached = (
         _tokens(object_at(usage, "prompt_tokens_details"), "cached_tokens")
         or _tokens(usage, "prompt_cache_hit_tokens")
@@ -356,9 +358,9 @@ def _usage(usage: dict[str, object]) -> Usage:
 
 
 def _tokens(usage: dict[str, object], name: str) -> int:
-    """Return a number of tokens, 0 where none is told that a model could take.
+    """Return a token count, 0 if it is missing or implausible.
 
-    One absurd number would use up the budgets of everybody for that day.
+    One absurd number would use up everyone's budgets for the day.
     """
     told = int_at(usage, name) or 0
     return told if 0 < told <= MOST else 0

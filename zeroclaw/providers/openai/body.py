@@ -1,7 +1,7 @@
-"""Read the body of a 200, whatever it turns out to be: a stream, one JSON text, or a web page.
+"""Reads the body of a 200, whatever it turns out to be: a stream, one JSON text, or a web page.
 
-Pure: bytes in, stream events out. The first byte that is no white space decides; content types are
-not believed, endpoints and proxies get them wrong.
+Pure: bytes in, stream events out. The first byte that is not white space decides. Content types are
+ignored, because endpoints and proxies get them wrong.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -14,21 +14,21 @@ from zeroclaw.providers.openai.refusal import Refusal, means, read_body, read_er
 from zeroclaw.sse import SseEvent, SseState, feed, finish
 from zeroclaw.value import Struct, field
 
-# Far above any answer; an endpoint that streams for ever ends here.
+# Far above any answer; stops an endpoint that streams for ever.
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
-# What may stand before the first byte that counts: a byte order mark and white space.
+# Skipped before the first byte that counts: a byte order mark and white space.
 BLANK = b"\xef\xbb\xbf \t\r\n"
 LAST = "[DONE]"
 
 
 class Body(Struct, kw_only=True):
-    """One answer's bytes.
+    """The bytes of one answer.
 
     Attributes:
-        endpoint: How the endpoint is called in errors.
-        redact: Takes secrets out of what it says in them.
-        has_progressed: The last `feed` held data; pings and comments are none.
-        is_done: `[DONE]` came; what follows holds nothing.
+        endpoint: The endpoint's name in errors.
+        redact: Removes secrets from the endpoint's error texts.
+        has_progressed: The last `feed` contained data; pings and comments don't count.
+        is_done: `[DONE]` was received; anything after it is ignored.
     """
 
     endpoint: str
@@ -44,14 +44,14 @@ class Body(Struct, kw_only=True):
 
     @property
     def has_finish(self) -> bool:
-        """The answer is whole; only its usage may still come."""
+        """The answer is complete; only its usage may still come."""
         return self._assembly.has_finish
 
     def feed(self, chunk: bytes) -> Iterator[StreamEvent]:
-        """Take the next bytes; run the iterator to its end before the next call.
+        """Take the next bytes; exhaust the iterator before the next call.
 
         Raises:
-            StreamBroken: The bytes can't be read, or are too many.
+            StreamBroken: The bytes can't be parsed, or are too many.
             ContextOverflow, ProviderOverloaded, ProviderRejected, ProviderUnauthorized: An error
                 came instead of an answer.
         """
@@ -66,14 +66,14 @@ class Body(Struct, kw_only=True):
             self._sse, events = feed(self._sse, chunk)
             try:
                 yield from self._stream(events)
-            finally:  # also before an error that came behind a text
+            finally:  # text that arrived before an error is emitted too
                 yield from self._assembly.said(is_last=self.is_done)
         else:
             self.has_progressed = self._kind != ""
             self._kept.append(chunk)
 
     def end(self) -> Iterator[StreamEvent]:
-        """Hand over what was waiting for the end, `Finished` last; raises as `feed`."""
+        """Return the remaining events, `Finished` last; raises the same errors as `feed`."""
         if self._kind == "page":
             message = f"`{self.endpoint}` answered with a web page; check `provider.base_url`"
             raise ProviderRejected(message)
@@ -85,7 +85,7 @@ class Body(Struct, kw_only=True):
         yield from self._assembly.end()
 
     def _decide(self, chunk: bytes) -> bytes:
-        """Choose the kind by the first byte; return the bytes so far."""
+        """Determine the kind by the first byte; return the bytes so far."""
         head = b"".join((*self._kept, chunk))
         self._kept = []
         first = head.lstrip(BLANK)[:1]
@@ -94,18 +94,18 @@ class Body(Struct, kw_only=True):
         return head
 
     def _stream(self, events: Iterable[SseEvent]) -> Iterator[StreamEvent]:
-        """Take events of the stream; their text is handed on apart."""
+        """Process events of the stream; their text is returned separately, by `said`."""
         take_piece = self._assembly.take_piece
         for event in events:
             if self.is_done:
                 return
-            if event.name != "error" and take_piece(event.data):  # as nearly all are
+            if event.name != "error" and take_piece(event.data):  # nearly always
                 self.has_progressed = True
             else:
                 yield from self._take(event)
 
     def _take(self, event: SseEvent) -> Iterable[StreamEvent]:
-        """Take an event that is no piece of text, or an error."""
+        """Process an event that is not just a piece of text, or is an error."""
         is_error, data = event.name == "error", event.data.strip()
         if not data:
             return ()
@@ -129,7 +129,7 @@ class Body(Struct, kw_only=True):
         return self._assembly.take(chunk)
 
     def _whole(self, body: bytes) -> Iterator[StreamEvent]:
-        """Read a JSON text: an answer that was not streamed, or an error."""
+        """Parse a JSON text: an answer that was not streamed, or an error."""
         text = body.strip(BLANK).decode(errors="replace")
         try:
             answer = parse(text)

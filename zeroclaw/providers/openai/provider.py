@@ -1,10 +1,10 @@
-"""Ask an OpenAI-compatible endpoint and stream its answer.
+"""Calls an OpenAI-compatible endpoint and streams its answer.
 
     encode → POST ── refused, busy ── wait ── POST again      (only while nothing was yielded)
                 └─ 200 ── bytes → events → chunks → StreamEvents ── Finished
 
-Waits happen here; what bytes, chunks and refusals mean is decided in `zeroclaw/sse.py` and in the
-pure files beside this one.
+All waiting happens here; `zeroclaw/sse.py` and the pure files in this folder interpret bytes,
+chunks and refusals.
 """
 
 import asyncio
@@ -57,14 +57,14 @@ from zeroclaw.value import Struct
 
 OK = 200
 AGAIN = BackOff(first_s=0.5, longest_s=8.0)
-# A longer `retry-after` is told to the caller at once: a person should hear why nothing happens.
+# A longer `retry-after` is raised at once, so that the person learns why nothing happens.
 LONGEST_RETRY_AFTER_S = 30.0
-# Usage and `[DONE]` follow the finish within milliseconds; some servers forget to hang up.
+# Usage and `[DONE]` follow the finish within milliseconds; some servers never close the stream.
 GRACE_S = 2.0
-# What is left after `[DONE]` is the end of the body, mostly there already; the answer waits for it.
+# After `[DONE]` only the end of the body is left, mostly received already; the answer waits for it.
 DRAIN_S = 0.2
-# What models take beside text, by their makers' own endpoints and the beginnings of their names;
-# what these say of their OpenAI-compatible interfaces, read 2026-11. All others are asked for text.
+# What models accept besides text, by vendor endpoint and model name prefix, according to the
+# vendors' documentation of their OpenAI-compatible APIs, read 2026-11. All others get text only.
 TAKES: tuple[tuple[str, tuple[str, ...], frozenset[FileKind]], ...] = (
     ("api.openai.com", ("gpt-4.1", "gpt-5", "o3", "o4"), frozenset({"images", "files"})),
     ("api.anthropic.com", ("claude-",), frozenset({"images"})),
@@ -73,23 +73,23 @@ TAKES: tuple[tuple[str, tuple[str, ...], frozenset[FileKind]], ...] = (
 )
 REFUSAL_BYTES = 64 * 1024
 REFUSAL_S = 5.0
-# OpenRouter lists some hundred models in a megabyte.
+# OpenRouter lists a few hundred models in a megabyte.
 LIST_BYTES = 8 * 1024 * 1024
 LIST_S = 10.0
 TOKENS_BYTES = 8 * 1024 * 1024
-COUNT_S = 2.0  # of what takes milliseconds; the estimate is there as well
+COUNT_S = 2.0  # counting takes milliseconds; the estimate is the fallback
 BY_LLAMA_CPP = "llama.cpp"
 
 
 class _Silent(ProviderUnreachable):
-    """Raised when an endpoint was waited for long enough; asking again would double that."""
+    """Raised when an endpoint was silent for too long; retrying would double the wait."""
 
 
 class OpenAIProvider(Struct, eq=False, kw_only=True):
-    """A `Provider` over one endpoint; see there for what `stream` promises.
+    """A `Provider` for one endpoint; see `Provider` for what `stream` guarantees.
 
     Attributes:
-        facts: What is known by now; kept, for rooms ask for it several times a turn.
+        facts: What is currently known; stored, because rooms ask for it several times a turn.
     """
 
     endpoint: Endpoint
@@ -103,7 +103,7 @@ class OpenAIProvider(Struct, eq=False, kw_only=True):
     _name: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse what no request can be made of."""
+        """Check the endpoint."""
         _check(self.endpoint)
         self._tokenize_url = self.endpoint.tokenize_url
         self._name = urlsplit(without_credentials(self.endpoint.base_url)).netloc.removeprefix("…@")
@@ -125,7 +125,7 @@ class OpenAIProvider(Struct, eq=False, kw_only=True):
         )
 
     async def measure(self) -> None:
-        """Look into the endpoint's list of models; see `Measuring.measure`."""
+        """Read the window from the endpoint's list of models; see `Measuring.measure`."""
         url = f"{self.endpoint.base_url.rstrip('/')}/models"
         asked = HttpRequest(url=url, method="GET", headers=self._headers("application/json"))
         body = await self._read_whole(asked, within_s=LIST_S, most_bytes=LIST_BYTES)
@@ -140,7 +140,7 @@ class OpenAIProvider(Struct, eq=False, kw_only=True):
         self.facts = self._told()
 
     async def count(self, texts: Sequence[str]) -> tuple[int, ...] | None:
-        """Count by the operator's file, else by llama.cpp; see `Counting.count`."""
+        """Count with the operator's tokenizer file, else with llama.cpp; see `Counting.count`."""
         if (tokenizer := self.context.tokenizer) is not None:
             return await tokenizer.count(texts)
         if not self._tokenize_url:
@@ -153,7 +153,7 @@ class OpenAIProvider(Struct, eq=False, kw_only=True):
     async def _read_whole(
         self, asked: HttpRequest, *, within_s: float, most_bytes: int
     ) -> bytes | None:
-        """Return a whole answer, None where there is none in time."""
+        """Return a whole response, None if there is none in time."""
         try:
             async with asyncio.timeout(within_s):
                 _, body = await read_whole(self.http, asked, most_bytes=most_bytes)
@@ -162,7 +162,7 @@ class OpenAIProvider(Struct, eq=False, kw_only=True):
         return body
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
-        """Ask, again while the endpoint is busy and nothing has come; see `Provider.stream`."""
+        """Call the endpoint, with retries until something is yielded; see `Provider.stream`."""
         posted, has_yielded = self._post(request), False
         attempt, may_repeat_freely = 1, True
         while True:
@@ -174,8 +174,8 @@ class OpenAIProvider(Struct, eq=False, kw_only=True):
             except (HttpFailed, ProviderOverloaded) as error:
                 if has_yielded:
                     raise StreamBroken(str(error)) from error
-                # A kept-alive connection that the peer had just closed says nothing about the
-                # peer, so the first one costs no attempt and no wait.
+                # The peer may just have closed an idle connection, which says nothing about its
+                # health. So the first such failure costs no attempt and no wait.
                 if isinstance(error, HttpCut) and may_repeat_freely:
                     may_repeat_freely = False
                 else:
@@ -185,11 +185,11 @@ class OpenAIProvider(Struct, eq=False, kw_only=True):
                 return
 
     async def aclose(self) -> None:
-        """Close the connections; safe twice."""
+        """Close the connections; safe to call twice."""
         await self.http.aclose()
 
     def _post(self, request: ModelRequest) -> HttpRequest:
-        if request.tools != self._tools[0]:  # for one object with itself no look into it
+        if request.tools != self._tools[0]:  # fast if it is the same object
             self._tools = (request.tools, encode_tools(request.tools))
         return HttpRequest(
             url=f"{self.endpoint.base_url.rstrip('/')}/chat/completions",
@@ -204,17 +204,17 @@ class OpenAIProvider(Struct, eq=False, kw_only=True):
         )
 
     def _headers(self, accept: str) -> dict[str, str]:
-        # A compressing proxy would hold tokens back.
+        # A compressing proxy would delay tokens.
         headers = {"Accept": accept, "Accept-Encoding": "identity"}
         if self.endpoint.api_key:
             headers["Authorization"] = f"Bearer {self.endpoint.api_key}"
         return headers
 
     async def _wait(self, attempt: int, error: HttpFailed | ProviderOverloaded) -> None:
-        """Wait before the next attempt: as the endpoint asked, else doubling, spread by chance.
+        """Wait before the next attempt: as the endpoint asked, else with back-off and jitter.
 
         Raises:
-            ZeroclawError: There is none; it says why the last one failed.
+            ZeroclawError: There is no next attempt; the error tells why the last one failed.
         """
         wait_s = error.retry_after_s if isinstance(error, ProviderOverloaded) else None
         if wait_s is None:
@@ -227,7 +227,7 @@ class OpenAIProvider(Struct, eq=False, kw_only=True):
         await self.context.clock.sleep(wait_s)
 
     def _unreached(self, error: HttpFailed) -> ZeroclawError:
-        """Say in the contract's words why no answer began."""
+        """Return the contract's error for a response that never began."""
         match error:
             case HttpCut():
                 return ProviderUnreachable(f"`{self._name}` closed the connection unanswered")
@@ -244,10 +244,10 @@ class OpenAIProvider(Struct, eq=False, kw_only=True):
                 return ProviderRejected(f"`{self._name}` can't be asked: {error}")
 
     async def _ask(self, posted: HttpRequest) -> AsyncGenerator[StreamEvent, None]:
-        """Post once, and turn a 200's body into events, watching that it moves on.
+        """Post once and turn the body of a 200 into events, watching for stalls.
 
         Raises:
-            HttpFailed: The answer did not begin.
+            HttpFailed: The response did not begin.
             ZeroclawError: As `Provider.stream` says.
         """
         body = Body(endpoint=self._name, redact=self._redact)
@@ -261,7 +261,7 @@ class OpenAIProvider(Struct, eq=False, kw_only=True):
                 except StreamBroken:
                     if not body.has_finish:
                         raise
-                    break  # the answer is whole; only its usage may be lost
+                    break  # the answer is complete; only its usage may be lost
                 if chunk is None:
                     break
                 for event in body.feed(chunk):
@@ -274,7 +274,7 @@ class OpenAIProvider(Struct, eq=False, kw_only=True):
                 await self._drain(answer.chunks)
 
     async def _refusal(self, answer: HttpAnswer) -> ZeroclawError:
-        """Read why an answer is not 200."""
+        """Return the error for a response that is not 200."""
         body = b""
         try:
             async with asyncio.timeout(REFUSAL_S):
@@ -293,19 +293,19 @@ class OpenAIProvider(Struct, eq=False, kw_only=True):
         )
 
     def _redact(self, text: str) -> str:
-        """Take our key out of a foreign text, and every other secret that is known."""
+        """Remove our key and every other known secret from a foreign text."""
         key = self.endpoint.api_key
         return self.context.redact(text.replace(key, "***") if key else text)
 
     async def _next(
         self, chunks: AsyncIterator[bytes], left_s: float
     ) -> tuple[bytes | None, float]:
-        """Wait for more bytes; None at the end. Returns what is left of the patience too.
+        """Wait for more bytes; None at the end. Also return how much of `left_s` remains.
 
-        The time in which the caller is busy with an event is not counted.
+        Time that the caller spends on an event does not count.
 
         Raises:
-            StreamBroken: Patience ran out, or the connection did.
+            StreamBroken: Time ran out, or the connection broke.
         """
         started = self.context.clock.monotonic()
         try:
@@ -319,11 +319,11 @@ class OpenAIProvider(Struct, eq=False, kw_only=True):
         return chunk, max(0.0, left_s - (self.context.clock.monotonic() - started))
 
     def _patience_is_over(self) -> str:
-        """Say so alike before an answer and within it: to people it is one failure, told once."""
+        """Return the text for silence; the same before and during an answer, to report it once."""
         return f"`{self._name}` sent nothing for {self.settings.stall_s:g} s"
 
     async def _drain(self, chunks: AsyncIterator[bytes]) -> None:
-        """Read what follows `[DONE]`, so that the connection can be used again."""
+        """Read what follows `[DONE]`, so that the connection can be reused."""
         left_s = DRAIN_S
         try:
             while left_s > 0:
@@ -337,7 +337,7 @@ class OpenAIProvider(Struct, eq=False, kw_only=True):
 def open_endpoint(
     endpoint: Endpoint, context: ProviderContext, settings: ProviderSettings
 ) -> OpenAIProvider:
-    """Open a provider for an endpoint that another provider runs, with the same rules."""
+    """Open a provider for an endpoint that another provider runs, with the same settings."""
     return OpenAIProvider(
         endpoint=endpoint,
         http=http_client(HttpLimits(connect_s=settings.connect_s, read_s=settings.stall_s)),
@@ -347,10 +347,10 @@ def open_endpoint(
 
 
 def open_provider(settings: ProviderSettings, context: ProviderContext) -> OpenAIProvider:
-    """Open the endpoint of `[provider]`; connects when it is first asked.
+    """Open the endpoint of `[provider]`; connects on the first call.
 
     Raises:
-        ConfigError: The address or the key can't be used.
+        ConfigError: The URL or the key is unusable.
     """
     endpoint = Endpoint(
         base_url=settings.base_url,
@@ -370,7 +370,7 @@ def _known_to_take(endpoint: Endpoint) -> frozenset[FileKind]:
 
 
 def _check(endpoint: Endpoint) -> None:
-    """Refuse a key that no request can carry, and two ways to log in."""
+    """Reject a key that no header can carry, and credentials given twice."""
     faults: list[str] = []
     if not (endpoint.api_key.isascii() and (endpoint.api_key + "x").isprintable()):
         faults.append("provider.api_key: holds characters that no HTTP header can carry")

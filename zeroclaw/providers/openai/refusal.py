@@ -1,7 +1,7 @@
-"""Tell what an endpoint's refusal means, from its status, its headers and its words.
+"""Interprets an endpoint's refusal by its status, headers and text.
 
-Pure. The same reading serves an HTTP status, an error object in a stream that began with 200, and
-a 200 whose body is an error.
+Pure. The same code interprets an HTTP status, an error object in a stream that began with 200, and
+a 200 with an error in its body.
 """
 
 import re
@@ -23,12 +23,12 @@ from zeroclaw.value import Value
 
 SHOWN_CHARS = 200
 
-# Busy, beside everything from 500 on (529 is Anthropic's "overloaded", 52x are Cloudflare's).
+# Busy, as is everything from 500 on (529 is Anthropic's "overloaded", 52x are Cloudflare's).
 BUSY_STATUSES = frozenset({408, 425, 429})
 UNAUTHORIZED_STATUSES = frozenset({401, 403})
-REDIRECTS = range(300, 400)  # not followed: the key and the conversation would go there
+REDIRECTS = range(300, 400)  # not followed: that would send the key and the conversation there
 TOO_LARGE_STATUS = 413
-NOT_FOUND_STATUS = 404  # of the model, as by Ollama, vLLM and OpenAI, or of the whole path
+NOT_FOUND_STATUS = 404  # for the model (Ollama, vLLM, OpenAI), or for the whole path
 SERVER_STATUSES = range(500, 600)
 STATUSES = range(400, 600)  # a `code` outside is the endpoint's own numbering
 
@@ -69,12 +69,12 @@ BUSY_WORDS = frozenset(
         "timeout",
     }
 )
-# A 429 that no waiting cures: the account is empty.
+# A 429 where waiting does not help: the account has no credit.
 EMPTY_ACCOUNT_WORDS = frozenset(
     {"insufficient_quota", "billing_hard_limit_reached", "billing_error"}
 )
 
-# Texts of endpoints that give no code for it: vLLM and SGLang ("maximum context length is"),
+# Texts of endpoints that send no code for it: vLLM and SGLang ("maximum context length is"),
 # Gemini's compatible endpoint, Mistral ("too large for model with"), Anthropic ("prompt is too
 # long"), Groq ("reduce the length of the messages").
 OVERFLOW_TEXTS = (
@@ -89,8 +89,8 @@ OVERFLOW_TEXTS = (
     "exceeds the maximum number of tokens",
     "too large for model with",
 )
-# OpenAI and vLLM name a maximum context length of so many tokens, llama.cpp an available context
-# size, Anthropic and Mistral put the number before the word "maximum".
+# OpenAI and vLLM state a "maximum context length", llama.cpp an "available context size"; Anthropic
+# and Mistral put the number before the word "maximum".
 _WINDOW = re.compile(
     r"context (?:length|size|window)(?: is| of)?[^0-9]{0,3}([0-9]{3,8})|([0-9]{3,8}) maximum",
     re.IGNORECASE,
@@ -98,10 +98,10 @@ _WINDOW = re.compile(
 
 
 class Refusal(Value):
-    """What an endpoint said when it refused.
+    """An endpoint's refusal.
 
     Attributes:
-        status: The HTTP status, or the one that the error object names, or 0.
+        status: The HTTP status, or the one in the error object, or 0.
         words: Its `type` and `code`, in lower case.
         text: Its message, as sent.
     """
@@ -112,9 +112,9 @@ class Refusal(Value):
 
 
 def read_error(error: object, *, status: int) -> Refusal:
-    """Read an `error` value: an object, a text, or anything else.
+    """Parse an `error` value: an object, a text, or anything else.
 
-    A status inside the object counts more than the one given.
+    A status inside the object overrides the one given.
     """
     if not is_object(error):
         text = error if isinstance(error, str) else ""
@@ -123,7 +123,7 @@ def read_error(error: object, *, status: int) -> Refusal:
     statuses = [value for value in named if isinstance(value, int) and value in STATUSES]
     words = {text_at(error, name).lower() for name in ("type", "code", "status")}
     text = text_at(error, "message") or text_at(error, "detail") or text_at(error, "error")
-    inner = object_at(object_at(error, "metadata"), "raw")  # OpenRouter passes on what it was told
+    inner = object_at(object_at(error, "metadata"), "raw")  # OpenRouter passes on upstream errors
     return Refusal(
         status=statuses[0] if statuses else status,
         words=frozenset(words - {""}),
@@ -132,7 +132,7 @@ def read_error(error: object, *, status: int) -> Refusal:
 
 
 def read_body(body: str, *, status: int) -> Refusal:
-    """Read the body of a refusal; one that is not JSON is taken as its message."""
+    """Parse the body of a refusal; one that is not JSON is used as its message."""
     try:
         parsed = parse(body)
     except ValueError:
@@ -152,12 +152,12 @@ def means(
     redact: Callable[[str], str],
     retry_after_s: float | None = None,
 ) -> ZeroclawError:
-    """Choose the error by who must act next, with a text of one line.
+    """Return the error for a refusal, by who must act next, with a one-line text.
 
     Args:
-        refusal: What was said.
-        endpoint: How the endpoint is called in the text.
-        redact: Takes secrets out; called on the whole text, before it is cut.
+        refusal: The refusal.
+        endpoint: The endpoint's name in the text.
+        redact: Removes secrets; called on the whole text, before it is cut.
         retry_after_s: From the headers.
     """
     words, status = refusal.words, refusal.status
@@ -190,7 +190,7 @@ def means(
 
 
 def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
-    """Read how long to wait, in seconds, never below zero; None when not said or not readable.
+    """Return how many seconds to wait, never below zero; None if missing or malformed.
 
     `retry-after` is seconds or an HTTP date (RFC 9110, 10.2.3); `retry-after-ms` is OpenAI's.
     """
@@ -205,13 +205,13 @@ def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
         then = parsedate_to_datetime(headers.get("retry-after", ""))
     except ValueError:
         return None
-    if then.tzinfo is None:  # "-0000": a date of unknown zone, which HTTP means as UTC
+    if then.tzinfo is None:  # "-0000": unknown zone, which in HTTP means UTC
         then = then.replace(tzinfo=UTC)
     return max(0.0, (then - now).total_seconds())
 
 
 def one_line(text: str) -> str:
-    """Make a foreign text fit into a line of ours: no control characters, cut, no end mark."""
+    """Make a foreign text fit into our lines: no control characters, cut, no full stop."""
     printable = "".join(c if c.isprintable() else " " for c in text)
     line = " ".join(printable.split())
     cut = line if len(line) <= SHOWN_CHARS else f"{line[:SHOWN_CHARS]}…"
@@ -219,12 +219,12 @@ def one_line(text: str) -> str:
 
 
 def _window(refusal: Refusal) -> int | None:
-    """Return the window that a refusal names."""
+    """Return the context window stated in a refusal."""
     found = _WINDOW.search(refusal.text.replace(",", ""))
     return int(next(filter(None, found.groups()))) if found else None
 
 
 def _overflows(refusal: Refusal) -> bool:
-    """Whether the words alone say that the request is too long; only 400 and 422 are asked."""
+    """Whether the text alone says that the request is too long; checked for some statuses only."""
     text = refusal.text.lower()
     return refusal.status in (0, 200, 400, 422) and any(part in text for part in OVERFLOW_TEXTS)

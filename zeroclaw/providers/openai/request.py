@@ -1,14 +1,14 @@
-"""Write a model request as the body of a chat-completions call.
+"""Encodes a model request as the body of a chat-completions call.
 
-Pure. What is local to us stays here (S1-07, S1-14, S1-16); raw texts of the model, its call
-arguments and its structured reasoning, go back byte for byte (S1-10, S1-28).
+Pure. Local fields are left out (S1-07, S1-14, S1-16). The model's raw texts, its call arguments and
+structured reasoning, are sent back byte for byte (S1-10, S1-28).
 
-Messages go in an order that every chat template takes. Mistral's endpoint answers 400 to a user's
-message right after a tool's result ("unexpected role"), and the chat templates of Mistral's and
-Google's models, which llama.cpp and vLLM run as they are, raise an error unless user and assistant
-alternate. Both orders come up here: an edit or a steering message follows the results of a batch,
-the next message follows a `/tool` call, and a turn that failed or was stopped leaves no answer
-between two messages.
+Messages are sent in an order that every chat template accepts. Mistral's endpoint answers 400 to a
+user message right after a tool result ("unexpected role"). The chat templates of Mistral's and
+Google's models, which llama.cpp and vLLM run unchanged, raise an error unless user and assistant
+alternate. Both orders occur here: an edit or a steering message follows the results of a batch, the
+next message follows a `/tool` call, and a turn that failed or was stopped leaves no answer between
+two messages.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -30,17 +30,17 @@ from zeroclaw.message import (
 from zeroclaw.provider import ModelRequest
 
 _KEPT = "chat completions"
-# What an operator's `options` may not set, because the rest of the program relies on it.
+# Fields that the operator's `options` may not set, because the rest of the program relies on them.
 RESERVED = frozenset({"messages", "tools", "stream", "stream_options", "n"})
 _UNSAID: tuple[tuple[str, object], ...] = (("additionalProperties", False), ("required", []))
-"""Of a tool's schema, what costs tokens and tells a model nothing; a call is checked either way."""
+"""Parts of a tool's schema that cost tokens and tell a model nothing; calls are checked anyway."""
 _SOUNDS = {"audio/mpeg": "mp3", "audio/mp4": "m4a"}
 _ODD: frozenset[tuple[type, type]] = frozenset(
     ((UserMessage, UserMessage), (ToolMessage, UserMessage))
 )
-"""Neighbours that no template takes."""
+"""Neighbours that some chat templates reject."""
 BETWEEN = "(I have the results.)"
-"""What the assistant says between results and a message of a person."""
+"""The assistant message inserted between tool results and a person's message."""
 
 
 def encode_request(
@@ -51,15 +51,15 @@ def encode_request(
     max_output_tokens: int | None = None,
     tools: Raw | None = None,
 ) -> bytes:
-    """Build the body.
+    """Build the request body.
 
     Args:
-        request: What to ask; its own `max_output_tokens` wins over the argument.
-        model: The name that the endpoint knows.
-        options: More fields of the body, such as `temperature` or `chat_template_kwargs`. An
-            endpoint that calls the output bound `max_completion_tokens` gets it from here.
-        max_output_tokens: The operator's bound, None for the endpoint's own.
-        tools: The request's, where they are written already; see `encode_tools`.
+        request: The request; its own `max_output_tokens` overrides the argument.
+        model: The endpoint's name of the model.
+        options: More fields of the body, such as `temperature` or `chat_template_kwargs`. Use it
+            for an endpoint that calls the output limit `max_completion_tokens`.
+        max_output_tokens: The operator's limit, None for the endpoint's own.
+        tools: The request's tools if already encoded; see `encode_tools`.
     """
     body: dict[str, object] = {"model": model, "messages": _encoded_messages(request)}
     if request.tools:
@@ -73,18 +73,18 @@ def encode_request(
 
 
 def encode_tools(tools: Iterable[ToolDefinition]) -> Raw:
-    """Write tools as a body holds them; most requests of a daemon hold the same ones."""
+    """Encode tools for a request body; worth caching, since most requests have the same tools."""
     return Raw(_encoded([_tool(one) for one in tools]))
 
 
 def _encoded_messages(request: ModelRequest) -> Raw:
-    """Write the messages; those that an earlier request of the conversation began with are written."""
+    """Encode the messages; reuse the encoded prefix shared with the conversation's last request."""
     messages = tuple(alternating(request.messages))
     before, written = request.kept.get(_KEPT, ((), ()))
     same = alike(before, messages)
     fresh = messages[same:]
     written = (*written[:same], *(_encoded(_message(one, request.files)) for one in fresh))
-    # What holds files is shown for a while only.
+    # Stop caching at the first message with files: its files are sent for a while only.
     with_files = (
         at for at, one in enumerate(fresh, same) if isinstance(one, UserMessage) and one.files
     )
@@ -96,12 +96,12 @@ def _encoded_messages(request: ModelRequest) -> Raw:
 def _encoded(body: object) -> bytes:
     try:
         return encode(body)
-    except UnicodeEncodeError:  # UTF-8 can't carry half of a surrogate pair
+    except UnicodeEncodeError:  # UTF-8 can't carry an unpaired surrogate
         return encode(_whole(body))
 
 
 def alternating(messages: Sequence[Message]) -> Iterable[Message]:
-    """Return the same messages, users' neighbours joined, none of them right after a result."""
+    """Return the messages with adjacent user messages joined, none right after a tool result."""
     if _ODD.isdisjoint(pairwise(map(type, messages))):
         return messages
     return _alternating(messages)
@@ -124,8 +124,7 @@ def _alternating(messages: Iterable[Message]) -> Iterator[Message]:
 
 
 def _message(message: Message, files: Mapping[str, bytes]) -> dict[str, object]:
-    # Not by `match`, whose patterns take three times the steps: a request asks this of all that was
-    # said.
+    # No `match`, whose patterns take three times as long: this runs for every message of a request.
     if isinstance(message, UserMessage):
         content = _content(message, files) if message.files else message.content
         return {"role": "user", "content": content}
@@ -137,10 +136,10 @@ def _message(message: Message, files: Mapping[str, bytes]) -> dict[str, object]:
 
 
 def _content(message: UserMessage, files: Mapping[str, bytes]) -> object:
-    """Return a text, or its parts where files are shown (S1-08).
+    """Return a text, or its parts if files are sent (S1-08).
 
-    Base64 holds nothing that JSON escapes, so it is put in as it is: looking through megabytes for
-    quotes would hold others up.
+    Base64 needs no JSON escaping, so it is inserted raw: scanning megabytes for quotes would delay
+    other tasks.
     """
     here = [(one, files[one.digest]) for one in message.files if one.digest in files]
     gone = [one.instead for one in message.files if one.digest not in files]
@@ -168,8 +167,8 @@ def _part(file: FilePart, base64: bytes) -> dict[str, object]:
 def _assistant(message: AssistantMessage) -> dict[str, object]:
     wire: dict[str, object] = {"role": "assistant", "content": message.content}
     if message.reasoning_details:
-        # The endpoint checks signatures over these; decoding and encoding could change a number
-        # or an escape, so the stored texts are put in as they are (S1-28).
+        # The endpoint verifies signatures over these. Decoding and encoding could change a number
+        # or an escape, so the stored texts are inserted as they are (S1-28).
         blocks = (block.encode(errors="replace") for block in message.reasoning_details)
         wire["reasoning_details"] = [Raw(block) for block in blocks]
     elif message.reasoning:
@@ -199,7 +198,7 @@ def _tool(tool: ToolDefinition) -> dict[str, object]:
 
 
 def _whole(value: object) -> object:
-    """Return a JSON value with a question mark in place of each half of a surrogate pair."""
+    """Return a JSON value with a question mark in place of each unpaired surrogate."""
     match value:
         case str():
             return value.encode(errors="replace").decode()

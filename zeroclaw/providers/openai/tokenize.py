@@ -1,8 +1,8 @@
-"""How llama.cpp's server is asked to count tokens, and what it answers.
+"""Requests and responses of the token counter in llama.cpp's server.
 
-Pure. `POST /tokenize` makes tokens of one content, which may be a list of texts and numbers; numbers
-pass as they are (`tools/server/README.md` of llama.cpp, read 2026-11), so that one that is no token
-parts the texts and a single request counts all of them.
+Pure. `POST /tokenize` tokenizes one content, which may be a list of texts and numbers. Numbers pass
+through as they are (`tools/server/README.md` of llama.cpp, read 2026-11). So a number that is not a
+token separates the texts, and a single request counts all of them.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ _APART = -1
 
 
 def tokenize_body(texts: Sequence[str]) -> bytes:
-    """Return what is posted; marks of the chat template are read as the plain text that they are."""
+    """Return the request body; marks of the chat template count as plain text."""
     content: list[str | int] = []
     for text in texts:
         content += [whole(text), _APART]
@@ -23,7 +23,7 @@ def tokenize_body(texts: Sequence[str]) -> bytes:
 
 
 def sizes_in(body: bytes, count: int) -> tuple[int, ...] | None:
-    """Return how many tokens each of so many texts has; None where the answer does not say."""
+    """Return the token count of each of `count` texts; None if the response does not have them."""
     answered = parse_bytes(body)
     sizes: list[int] = []
     size = 0

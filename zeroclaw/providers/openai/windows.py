@@ -1,9 +1,10 @@
-"""How much a model of an endpoint reads at once: what the endpoint says, else a table.
+"""A model's context window: what the endpoint says, else a table.
 
-Pure. There is no agreed name for it in the list of models that each endpoint offers at `/models`;
-these are the names of OpenRouter and Together, vLLM, Groq, Mistral and LM Studio, and Anthropic
-(documents and sources read 2026-11). llama.cpp's newer builds name what they serve beside what a model
-was trained for, which may be more and is not taken; the refusals of older ones say what they serve.
+Pure. Endpoints list their models at `/models`, but there is no agreed name for the window in that
+list. These are the names used by OpenRouter and Together, vLLM, Groq, Mistral and LM Studio, and
+Anthropic (documents and sources read 2026-11). Newer builds of llama.cpp report the window they
+serve, and also the one the model was trained for, which may be larger and is ignored. Older builds
+report the served window only in their refusals.
 """
 
 from zeroclaw.json_fields import is_array, is_object, object_at, parse_bytes, text_at
@@ -17,12 +18,13 @@ NAMES = (
 )
 LEAST, MOST = 512, 100_000_000
 AS_OF = "2026-11"
-"""The month in which the table was put together, from tables that others keep of what vendors say. Of
-a family the smallest window stands here: too small costs a summary, too large a refused request."""
+"""The month in which the table was compiled, from public tables of vendors' statements. For a
+family of models it has the smallest window: too small costs a summary, too large a refused request.
+"""
 WINDOWS: tuple[tuple[str, int], ...] = (
     ("gpt-4.1", 1_047_576),
     ("gpt-4o", 128_000),
-    ("gpt-5", 272_000),  # of 400,000 with the answer
+    ("gpt-5", 272_000),  # 400,000 including the answer
     ("gpt-oss", 131_072),
     ("o3", 200_000),
     ("o4-mini", 200_000),
@@ -36,7 +38,7 @@ WINDOWS: tuple[tuple[str, int], ...] = (
 
 
 def window_in(body: bytes, model: str) -> int | None:
-    """Return what an endpoint's list of models says of one; None when it does not say."""
+    """Return a model's window according to an endpoint's list of models; None if not stated."""
     for one in _models(body):
         if model in (text_at(one, "id"), text_at(one, "name")):
             said = [*map(one.get, NAMES), object_at(one, "meta").get("n_ctx")]
@@ -46,7 +48,7 @@ def window_in(body: bytes, model: str) -> int | None:
 
 
 def is_llama_cpp(body: bytes) -> bool:
-    """Tell by a list of models whether llama.cpp's server wrote it."""
+    """Whether a list of models was written by llama.cpp's server."""
     return any(text_at(one, "owned_by") == "llamacpp" for one in _models(body))
 
 
@@ -57,6 +59,6 @@ def _models(body: bytes) -> list[dict[str, object]]:
 
 
 def known_window(model: str) -> int | None:
-    """Return what the table says of a model, whatever vendor stands before its name."""
+    """Return a model's window according to the table, ignoring a vendor prefix."""
     name = model.rpartition("/")[2].lower()
     return next((size for known, size in WINDOWS if name.startswith(known)), None)

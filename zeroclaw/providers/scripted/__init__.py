@@ -1,4 +1,4 @@
-"""A model that plays a script: for tests, and for `zeroclaw demo`."""
+"""A provider that plays a script: for tests, and for `zeroclaw demo`."""
 
 from zeroclaw.providers.scripted.provider import ScriptedProvider, open_provider
 

@@ -1,4 +1,4 @@
-"""Play a script as a model would: in deltas, with pauses and with faults."""
+"""Plays a script as a model would: in deltas, with pauses and with errors."""
 
 import asyncio
 from collections import Counter
@@ -48,7 +48,7 @@ from zeroclaw.value import Struct, field
 
 
 class ScriptedProvider(Struct, eq=False, kw_only=True):
-    """A `Provider` over a script; keeps no connection and no conversation."""
+    """A `Provider` that plays a script; has no connection and no conversation state."""
 
     script: Script
     clock: Clock
@@ -58,7 +58,7 @@ class ScriptedProvider(Struct, eq=False, kw_only=True):
 
     @property
     def facts(self) -> ProviderFacts:
-        """A script calls tools."""
+        """What the runtime needs to know; a script can call tools."""
         return ProviderFacts(
             model="scripted",
             context_tokens=self.context_tokens,
@@ -69,7 +69,7 @@ class ScriptedProvider(Struct, eq=False, kw_only=True):
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
         """Play the next answer; see `Provider.stream`."""
-        await asyncio.sleep(0)  # a model never answers without letting others run
+        await asyncio.sleep(0)  # like a real model, yield to other tasks before answering
         answer = next_answer(self.script, request.messages)
         calls: list[ToolCall] = []
         reason: FinishReason | None = None
@@ -102,20 +102,20 @@ class ScriptedProvider(Struct, eq=False, kw_only=True):
             yield event
 
     async def aclose(self) -> None:
-        """Nothing to free."""
+        """Do nothing; there is nothing to free."""
 
     def _fail(self, step: Fail, *, has_spoken: bool) -> None:
-        """Raise, unless the step has failed often enough in this process."""
+        """Raise the step's error, unless this process has raised it `times` times already."""
         self._failed[id(step)] += 1
         if step.times == 0 or self._failed[id(step)] <= step.times:
             raise _error(step, has_spoken=has_spoken)
 
 
 def open_provider(settings: ProviderSettings, context: ProviderContext) -> ScriptedProvider:
-    """Open the script that `[provider] script` names, a path.
+    """Open the script at the path in `[provider] script`.
 
     Raises:
-        ConfigError: The file can't be read, or holds faults.
+        ConfigError: The file can't be read, or has faults.
     """
     path = Path(settings.script)
     try:
@@ -136,7 +136,7 @@ def open_provider(settings: ProviderSettings, context: ProviderContext) -> Scrip
 def _end(
     calls: list[ToolCall], usage: Usage, reason: FinishReason | None, *, has_spoken: bool
 ) -> tuple[StreamEvent, ...]:
-    """What leaves when the answer is whole; an answer with nothing in it is refused."""
+    """Return the events at the end of an answer; reject an empty answer."""
     if not has_spoken and not calls:
         message = f"the model answered with nothing (finish reason `{reason or 'stop'}`)"
         raise ProviderRejected(message)
@@ -156,14 +156,14 @@ def _delta(step: Say | Reason, piece: str) -> StreamEvent:
 
 
 def _call(step: Call, place: int, messages: tuple[Message, ...]) -> ToolCall:
-    """Make a call; without an id of its own it is named by its place, as real servers do."""
+    """Return the tool call of a step; without an id, it is numbered as real servers do."""
     return ToolCall(
         id=step.id or f"call_{place}", name=step.call, arguments=arguments_text(step, messages)
     )
 
 
 def _error(step: Fail, *, has_spoken: bool) -> ZeroclawError:
-    """Make the error; what has begun can only break, as the contract says."""
+    """Return the error of a step; once text was sent, `overloaded` becomes a broken stream."""
     match step.fail:
         case "overloaded" if not has_spoken:
             return ProviderOverloaded(step.message, retry_after_s=step.retry_after_s)

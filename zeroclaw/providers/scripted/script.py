@@ -1,8 +1,8 @@
-"""Read a script and find what it says to a conversation.
+"""Parses a script and finds its next answer in a conversation.
 
 Pure. A script is TOML:
 
-    otherwise = "I have no line for that."      # said when nothing fits; without it that is an error
+    otherwise = "I have no line for that."      # said if nothing matches; without it, an error
 
     [[turn]]                                    # what happens after one user message
     when = "weather"                            # only after messages that contain this, in any case
@@ -13,10 +13,10 @@ Pure. A script is TOML:
     [[turn.answer]]                             # the next one, after the tool's result
     steps = [{ say = "Done: {{result}}", chunk_chars = 4, delay_s = 0.05 }]
 
-Turns without `when` are taken in order. Where a conversation stands is read off its messages and
-never remembered, so a script goes on after a restart, and plays for many conversations at once.
-In texts `{{user}}` is the newest user message, `{{result}}` the newest tool result, `{{receipt}}`
-the receipt that stands last in it.
+Turns without `when` are taken in order. The position in the script is derived from a conversation's
+messages and never stored, so a script continues after a restart and serves many conversations at
+once. In texts, `{{user}}` is the newest user message, `{{result}}` the newest tool result, and
+`{{receipt}}` the last receipt in that result.
 """
 
 import json
@@ -30,7 +30,7 @@ from zeroclaw.errors import ConfigError, ProviderRejected
 from zeroclaw.message import AssistantMessage, Message, ToolMessage, UserMessage
 
 FailKind = Literal["overloaded", "rejected", "unauthorized", "overflow", "cut"]
-# The shape only: whether a receipt is true is decided where it is read.
+# The shape only: whoever reads a receipt verifies it.
 RECEIPT = re.compile(r"zc-receipt-\d+-[A-Za-z0-9_-]+")
 PLACEHOLDER = re.compile(r"\{\{(user|result|receipt)\}\}")
 
@@ -38,7 +38,7 @@ Seconds = Annotated[float, Field(ge=0)]
 
 
 class _Table(BaseModel):
-    """A table of a script: frozen, and unknown keys are faults."""
+    """A table of a script: frozen; unknown keys are faults."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
@@ -52,7 +52,7 @@ class Say(_Table):
 
 
 class Reason(_Table):
-    """Flat reasoning, whole or in deltas."""
+    """Flat reasoning, in deltas like `Say`."""
 
     reason: str
     chunk_chars: Annotated[int, Field(ge=1)] = 12
@@ -60,7 +60,7 @@ class Reason(_Table):
 
 
 class Call(_Table):
-    """A tool call; arguments that are a text are sent as they are."""
+    """A tool call; `arguments` given as a string are sent as they are."""
 
     call: str
     arguments: dict[str, object] | str = Field(default_factory=dict[str, object])
@@ -68,7 +68,7 @@ class Call(_Table):
 
 
 class Tokens(_Table):
-    """Tokens to report."""
+    """The token counts to report."""
 
     input_tokens: Annotated[int, Field(ge=0)] = 0
     output_tokens: Annotated[int, Field(ge=0)] = 0
@@ -76,19 +76,19 @@ class Tokens(_Table):
 
 
 class Report(_Table):
-    """A usage report; without one an answer counts its own words."""
+    """A usage report; without one, words are counted as tokens."""
 
     usage: Tokens
 
 
 class Pause(_Table):
-    """Silence."""
+    """A pause of `wait_s` seconds."""
 
     wait_s: Seconds
 
 
 class Fail(_Table):
-    """An error of the contract, for the first `times` askings (0: for ever)."""
+    """An error of the provider contract, raised the first `times` times (0: always)."""
 
     fail: FailKind
     message: str = "the script says so"
@@ -97,19 +97,20 @@ class Fail(_Table):
 
 
 class Finish(_Table):
-    """Another finish reason than the steps would give."""
+    """Overrides the finish reason that the steps imply."""
 
     finish: Literal["stop", "length", "content_filter", "tool_calls"]
 
 
 _KINDS = ("say", "reason", "call", "usage", "wait_s", "fail", "finish")
 _KIND_AT = 6
-"""In the place of a fault within a step: behind `turn, 0, answer, 0, steps, 0` stands its kind, which is no key."""
+"""In pydantic's path of a fault in a step, this part, after `turn, 0, answer, 0, steps, 0`, is the
+step's kind and not a key."""
 _NO_STEP = f"exactly one of {', '.join(_KINDS)} is needed"
 
 
 def _kind(step: object) -> str | None:
-    """Return which step a table, or one that was read, is by the one key that says so; None for no step."""
+    """Return the kind of a step, raw or parsed, by its identifying key; None if unclear."""
     keys = step.__class__.model_fields if isinstance(step, _Table) else step
     kinds = [kind for kind in _KINDS if isinstance(keys, dict) and kind in keys]
     return kinds[0] if len(kinds) == 1 else None
@@ -128,30 +129,30 @@ _AnyStep = Annotated[
 
 
 class Answer(_Table):
-    """One answer: its steps in order."""
+    """One answer of the model: its steps in order."""
 
     steps: list[_AnyStep] = Field(min_length=1)
 
 
 class Turn(_Table):
-    """The answers to one user message, in order; after a tool's result comes the next."""
+    """The answers to one user message, in order; each tool result leads to the next."""
 
     when: str = ""
     answer: list[Answer] = Field(min_length=1)
 
 
 class Script(_Table):
-    """All turns."""
+    """A whole script."""
 
     turn: list[Turn] = Field(default_factory=list[Turn])
     otherwise: str | None = None
 
 
 def parse_script(text: str) -> Script:
-    """Read a script.
+    """Parse a script.
 
     Raises:
-        ConfigError: With every fault, each with its place.
+        ConfigError: Lists every fault with its place.
     """
     try:
         return Script.model_validate(tomllib.loads(text))
@@ -163,10 +164,10 @@ def parse_script(text: str) -> Script:
 
 
 def next_answer(script: Script, messages: tuple[Message, ...]) -> Answer:
-    """Return what the model says next in a conversation.
+    """Return the model's next answer in a conversation.
 
     Raises:
-        ProviderRejected: The script has no line for it.
+        ProviderRejected: The script has no answer for it.
     """
     said = [
         (place, message)
@@ -189,7 +190,7 @@ def next_answer(script: Script, messages: tuple[Message, ...]) -> Answer:
 
 
 def fill_in(text: str, messages: tuple[Message, ...]) -> str:
-    """Put the conversation's own words into a text."""
+    """Replace the placeholders in a text by the conversation's own text."""
     users = [message.content for message in messages if isinstance(message, UserMessage)]
     results = [message.content for message in messages if isinstance(message, ToolMessage)]
     result = results[-1] if results else ""
@@ -203,14 +204,14 @@ def fill_in(text: str, messages: tuple[Message, ...]) -> str:
 
 
 def arguments_text(call: Call, messages: tuple[Message, ...]) -> str:
-    """Write a call's arguments as a model would."""
+    """Return a call's arguments as a model would write them."""
     if isinstance(call.arguments, str):
         return fill_in(call.arguments, messages)
     return json.dumps(call.arguments, ensure_ascii=False)
 
 
 def _turn(script: Script, said: list[str]) -> Turn | None:
-    """Find the turn of the newest user message: by its words, else the next in order."""
+    """Return the turn for the newest user message: by its `when`, else the next in order."""
     in_order = [turn for turn in script.turn if not turn.when]
     place = -1
     found: Turn | None = None
@@ -225,7 +226,7 @@ def _turn(script: Script, said: list[str]) -> Turn | None:
 
 
 def _path(place: tuple[str | int, ...]) -> str:
-    """Write a place as `script.turn[0].answer[1].steps[2].say`; counted from zero."""
+    """Return a fault's place as `script.turn[0].answer[1].steps[2].say`; counts from zero."""
     text = "script"
     for part in (*place[:_KIND_AT], *place[_KIND_AT + 1 :]):
         text += f"[{part}]" if isinstance(part, int) else f".{part}"
