@@ -425,9 +425,9 @@ class ChannelContext(Value):
         log: Logs events without message bodies.
         positions: Cursor by scope, as committed with the last admissions. Grows with each
             admission, for the adapter that is made after this one.
-        account: The account that the positions belong to; empty if there are none, or several
-            accounts. With it, an adapter can name chats before the platform has said which account
-            this is, so that answers cut off by a restart can be sent at once.
+        account: The account that the positions belong to; empty if there are none or if they belong
+            to several. With it, an adapter can name chats before the platform has said which
+            account this is, so that answers cut off by a restart can be sent at once.
         transcript: Returns a chat's items in order after a cursor (empty: the newest 200),
             including the open draft and open cards.
         directory: This channel's private directory for files that must outlive a restart; None if

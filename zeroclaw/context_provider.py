@@ -1,4 +1,4 @@
-"""The contract of a context provider, which adds text to the model's requests beside the history.
+"""The contract of a context provider, which adds text besides the history to model requests.
 
 The runtime asks each provider for its texts, drops those that contain secrets, cuts them to their
 budget, and frames them as data unless they are rules.

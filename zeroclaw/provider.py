@@ -22,9 +22,8 @@ class ModelRequest(Value):
         correlation: The id shared by everything in the turn (S0-08); for logs, not sent.
         files: The messages' files in base64, by digest; a file missing here is replaced by a line.
         model: Another model of the same endpoint, empty for the one it was opened for.
-        kept: A cache that lives as long as the conversation: each provider stores the encoded
-            messages of its latest request under its own name, since the next request begins with
-            the same ones.
+        kept: A cache for the conversation's requests: each provider stores the encoded messages of
+            its latest request under its own name, since the next request begins with the same ones.
     """
 
     messages: tuple[Message, ...]

@@ -130,8 +130,8 @@ class ToolOutput(Value):
         is_error: The call failed in a way that the tool itself recognised.
         files: Files for the people in the chat, in this order; a failed run sends none. A file that
             may not be sent (it contains a secret, or is too large) makes the call fail.
-        untrusted: The text contains words from outsiders. Always true for a tool with the effect
-            `network`.
+        untrusted: The text contains words from outsiders. The output of a tool with the effect
+            `network` counts as untrusted in any case.
     """
 
     text: str

@@ -81,7 +81,7 @@ _NOT_TEXT = bytes({*range(32)} - {8, 9, 10, 12, 13, 27})
 
 _SEGMENT = b"\xff"
 _FRAME_BYTES = 9
-_CANVAS_BYTES, _FRAME_HEAD_BYTES = 30, 24  # WebP headers before the first chunk; RFC 9649, 2.7
+_CANVAS_BYTES, _FRAME_HEAD_BYTES = 30, 24  # WebP headers before inner chunks; RFC 9649, 2.7
 _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _MOST_SEGMENTS = 512  # a camera writes a few dozen
 _14_BITS = 0x3FFF

@@ -4,7 +4,7 @@ A camera records where and when a picture was taken, and whose camera it is. Pro
 and thumbnails that show what was cropped, and a file of another kind may be appended. People who
 send a picture rarely mean to send that, and a model's endpoint needs none of it. So the parts that
 a decoder needs are copied byte for byte and in order, and the rest is dropped. Of the camera's
-metadata, only the orientation is written anew.
+metadata, only the orientation is written back.
 
 No pixels are decoded, and each part is visited once, up to a limit on their number.
 """

@@ -78,8 +78,7 @@ _SECRET_NAMES = ("TOKEN", "KEY", "SECRET", "PASSWORD")
 _BLOCK = 2048  # characters; a block without a telling word is passed on in one step
 
 SHOWN_OF_A_VALUE = 4
-"""Characters of a known value that may appear at the end of a growing text; if more of the value
-has appeared, the end is held back."""
+"""In characters. A growing text's end is held back if it begins a known value with this many."""
 
 SURE_VALUE = 12
 """A value with this many letters and digits is recognised by them alone."""

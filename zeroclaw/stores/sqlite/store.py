@@ -180,6 +180,6 @@ class SqliteStore(StoreReads):
 def _size_bytes(directory: Path) -> int:
     size_bytes = 0
     for path in directory.glob(f"{FILE_NAME}*"):
-        with suppress(FileNotFoundError):  # the log beside the database comes and goes
+        with suppress(FileNotFoundError):  # the write-ahead log may be deleted at any time
             size_bytes += path.stat().st_size
     return size_bytes

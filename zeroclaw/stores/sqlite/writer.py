@@ -292,7 +292,7 @@ def _handed_in_us(job: Job) -> int:
     return job.now_us if isinstance(job, CommitJob) else 0
 
 
-# Tuples, because a union would be built anew at each check, on every commit.
+# Tuples, because a union would be rebuilt at each check, on every commit.
 _REMOVALS = (Delete, Trim, DropBlob)
 _WITH_BODY = (Put, Append, PutBlob)
 
