@@ -18,22 +18,12 @@ StageName = Literal[
 
 
 class TurnStarted(Value):
-    """A turn began; exactly one for each turn (S0-11).
-
-    Attributes:
-        correlation: The id shared by everything in the turn (S0-08).
-    """
-
-    conversation: ConversationId
-    turn: TurnId
-    correlation: str
+    """A turn began; exactly one for each turn (S0-11)."""
 
 
 class StageEntered(Value):
     """A stage of the turn began (S0-01)."""
 
-    turn: TurnId
-    correlation: str
     stage: StageName
 
 
@@ -44,16 +34,12 @@ class TextStreamed(Value):
         text: The added text.
     """
 
-    turn: TurnId
-    correlation: str
     text: str
 
 
 class ToolDecided(Value):
     """The gate decided on a call."""
 
-    turn: TurnId
-    correlation: str
     action: ActionId
     tool: str
     verdict: Literal["allow", "ask", "deny"]
@@ -62,8 +48,6 @@ class ToolDecided(Value):
 class ToolStarted(Value):
     """A call began to run."""
 
-    turn: TurnId
-    correlation: str
     action: ActionId
     tool: str
 
@@ -71,8 +55,6 @@ class ToolStarted(Value):
 class ToolEnded(Value):
     """A call has a result."""
 
-    turn: TurnId
-    correlation: str
     action: ActionId
     tool: str
     outcome: Literal["ok", "failed", "denied", "cancelled", "unknown"]
@@ -81,9 +63,6 @@ class ToolEnded(Value):
 class TurnEnded(Value):
     """A turn ended; exactly one for each turn, whatever the reason (S0-40, S4-19)."""
 
-    conversation: ConversationId
-    turn: TurnId
-    correlation: str
     reason: str
     usage: Usage
     text: str
@@ -97,13 +76,11 @@ class ContextLeftOut(Value):
         why: One line; never quotes the text.
     """
 
-    turn: TurnId
-    correlation: str
     name: str
     why: str
 
 
-Event = (
+Happening = (
     TurnStarted
     | StageEntered
     | ContextLeftOut
@@ -113,6 +90,21 @@ Event = (
     | ToolEnded
     | TurnEnded
 )
+
+
+class Event(Value):
+    """Something that happened to a turn.
+
+    Attributes:
+        correlation: The id shared by everything in the turn (S0-08).
+    """
+
+    conversation: ConversationId
+    turn: TurnId
+    correlation: str
+    what: Happening
+
+
 Publish = Callable[[Event], None]
 """Tell all subscribers; never waits, never raises."""
 

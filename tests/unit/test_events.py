@@ -1,12 +1,13 @@
 """The events of the turns: whoever wants to see them sees them all, and nobody can change anything."""
 
-from zeroclaw.envelope import TurnId
+from zeroclaw.envelope import ConversationId, TurnId
 from zeroclaw.events import Bus, Event, TextStreamed
 from zeroclaw.foreign import Raised
 
 
 def text(said: str) -> Event:
-    return TextStreamed(turn=TurnId("t"), correlation="c", text=said)
+    here, what = ConversationId("here"), TextStreamed(text=said)
+    return Event(conversation=here, turn=TurnId("t"), correlation="c", what=what)
 
 
 def test_whoever_can_be_called_with_an_event_may_subscribe() -> None:

@@ -32,7 +32,7 @@ from zeroclaw.context.tokens import Learned, Weighed
 from zeroclaw.context_provider import ContextRequest, Place
 from zeroclaw.envelope import Address, ConversationId, Principal, TurnId
 from zeroclaw.errors import ContextMissing
-from zeroclaw.events import ContextLeftOut, Publish
+from zeroclaw.events import ContextLeftOut, Event, Publish
 from zeroclaw.foreign import Raised, call
 from zeroclaw.host.executors import FairShare
 from zeroclaw.message import NO_USAGE, Message, SystemMessage, ToolDefinition, Usage
@@ -396,12 +396,12 @@ class Composer(Struct, eq=False):
         self, place: Place, skills: tuple[str, ...], notes: tuple[int, ...] = ()
     ) -> Gathered:
         """Ask the providers of a place, and tell which of them added nothing though they should."""
-        sources, turn, correlation = self.sources, self.turn, self.correlation
+        sources, here = self.sources, self.whose.conversation
         gathered = await sources.gathered(self.whose, place, skills, notes)
         for one in gathered.left_out:
             sources.log("context_left_out", name=one.name, why=one.why, level="warning")
-            left_out = ContextLeftOut(
-                turn=turn, correlation=correlation, name=one.name, why=one.why
+            what = ContextLeftOut(name=one.name, why=one.why)
+            sources.publish(
+                Event(conversation=here, turn=self.turn, correlation=self.correlation, what=what)
             )
-            sources.publish(left_out)
         return gathered

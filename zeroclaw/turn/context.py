@@ -16,6 +16,7 @@ from zeroclaw.delivery.live import Live
 from zeroclaw.delivery.outbox import Outbox
 from zeroclaw.delivery.rows import Text, notice_row, outbox_row
 from zeroclaw.envelope import ActionId, Address, ConversationId, Principal, Reader
+from zeroclaw.events import Event, Happening
 from zeroclaw.gate.action import Frozen
 from zeroclaw.gate.decide import Gate
 from zeroclaw.limits.budget import Budget
@@ -136,6 +137,14 @@ class TurnContext(Value):
     async def frozen(self, action: ActionId) -> Frozen:
         """Return a gated call, which need not be on record yet."""
         return self.gated.get(action) or await frozen_call(self.services.store, action)
+
+    def publish(self, what: Happening) -> None:
+        """Tell subscribers what happened to the turn."""
+        here, opened = self.conversation, self.opened
+        turn, correlation = opened.turn, opened.correlation
+        self.services.sources.publish(
+            Event(conversation=here, turn=turn, correlation=correlation, what=what)
+        )
 
     def says(self, text: str) -> Put:
         """Return the row that says something in the chat, beside the answer."""

@@ -68,16 +68,7 @@ class Finalizer:
         final, text = await self._end(ended, end, text, receipts, draft.end())
         services.budget.closed(opened.turn)
         services.outbox.announce(final, await draft.close())
-        services.sources.publish(
-            TurnEnded(
-                conversation=self._turn.conversation,
-                turn=opened.turn,
-                correlation=opened.correlation,
-                reason=done.reason,
-                usage=done.usage,
-                text=text,
-            )
-        )
+        self._turn.publish(TurnEnded(reason=done.reason, usage=done.usage, text=text))
         services.log("turn_finished", turn=opened.turn, reason=done.reason)
         await services.outbox.ended(final.key)
 

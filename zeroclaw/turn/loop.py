@@ -275,42 +275,22 @@ class TurnLoop:
         before = stages(was) if was is not None else ()
         for stage in stages(state):
             if stage not in before:
-                self._services.sources.publish(
-                    StageEntered(
-                        turn=self._opened.turn, correlation=self._opened.correlation, stage=stage
-                    )
-                )
+                self._turn.publish(StageEntered(stage=stage))
 
     def _publish(self, state: State, event: Event) -> None:
-        turn, correlation = self._opened.turn, self._opened.correlation
-        publish = self._services.sources.publish
+        publish = self._turn.publish
         match event:
             case signals.TextArrived(text=text):
-                publish(TextStreamed(turn=turn, correlation=correlation, text=text))
+                publish(TextStreamed(text=text))
             case entries.Gated(verdicts=verdicts) if isinstance(state, Calling):
                 for slot, verdict in zip(state.batch.slots, verdicts, strict=True):
-                    publish(
-                        ToolDecided(
-                            turn=turn,
-                            correlation=correlation,
-                            action=verdict.action or ActionId(""),
-                            tool=slot.call.name,
-                            verdict=_WORDS[type(verdict)],
-                        )
-                    )
+                    action, word = verdict.action or ActionId(""), _WORDS[type(verdict)]
+                    publish(ToolDecided(action=action, tool=slot.call.name, verdict=word))
             case entries.CallStarted(action=action):
-                name = self._slot(action).call.name
-                publish(ToolStarted(turn=turn, correlation=correlation, action=action, tool=name))
+                publish(ToolStarted(action=action, tool=self._slot(action).call.name))
             case entries.CallFinished(action=action, outcome=outcome):
-                publish(
-                    ToolEnded(
-                        turn=turn,
-                        correlation=correlation,
-                        action=action,
-                        tool=self._slot(action).call.name,
-                        outcome=outcome,
-                    )
-                )
+                tool = self._slot(action).call.name
+                publish(ToolEnded(action=action, tool=tool, outcome=outcome))
             case _:
                 return
 

@@ -340,11 +340,7 @@ class TurnRunner:
         first: Event | None = None,
     ) -> None:
         services, session, opened, row = turn.services, turn.session, turn.opened, turn.row
-        services.sources.publish(
-            TurnStarted(
-                conversation=session.conversation, turn=opened.turn, correlation=opened.correlation
-            )
-        )
+        turn.publish(TurnStarted())
         draft = services.live.open(
             NewDraft(
                 turn=opened.turn,

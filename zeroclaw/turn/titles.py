@@ -59,11 +59,11 @@ class Titles:
     def __init__(self, services: TurnServices) -> None:
         """Hold what asks."""
         self._services = services
-        self._queue: asyncio.Queue[TurnEnded] = asyncio.Queue(MOST_WAITING)
+        self._queue: asyncio.Queue[Event] = asyncio.Queue(MOST_WAITING)
 
     def hear(self, event: Event) -> None:
         """Take note of a turn that was answered; never waits."""
-        if not isinstance(event, TurnEnded) or event.reason != "model_stop":
+        if not isinstance(event.what, TurnEnded) or event.what.reason != "model_stop":
             return
         if is_off_the_record(event.conversation):
             return
@@ -81,7 +81,7 @@ class Titles:
                 # A row that others keep writing, or a journal that is damaged: it goes without.
                 self._services.log("title_failed", why=str(error), level="warning")
 
-    async def _name(self, ended: TurnEnded) -> None:
+    async def _name(self, ended: Event) -> None:
         services, here = self._services, ended.conversation
         store, budget = services.store, services.budget
         turn = await TURNS.get(store, ended.turn)

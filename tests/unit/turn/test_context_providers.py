@@ -79,8 +79,8 @@ async def test_one_that_fails_is_left_out_and_told_of(
         seen = house.watch()
         await house.say("hello")
         assert house.texts() == ["ok"]
-        [event] = [one for one in seen if isinstance(one, ContextLeftOut)]
-        assert (event.name, event.why) == ("feed", "raised RuntimeError")
+        [left_out] = [one.what for one in seen if isinstance(one.what, ContextLeftOut)]
+        assert (left_out.name, left_out.why) == ("feed", "raised RuntimeError")
         assert "context_left_out" in caplog.messages
         assert "a word" not in caplog.text
 
@@ -95,7 +95,8 @@ async def test_words_of_the_operator_that_hold_a_secret_are_left_out_whole(world
         [system] = systems(world)
         assert "Be brief." not in system
         assert SECRET not in system
-        assert [one.name for one in seen if isinstance(one, ContextLeftOut)] == ["operator"]
+        told = [one.what for one in seen if isinstance(one.what, ContextLeftOut)]
+        assert [one.name for one in told] == ["operator"]
 
 
 @pytest.mark.parametrize("place", ["system", "turn"])

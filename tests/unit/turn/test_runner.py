@@ -124,11 +124,12 @@ async def test_a_turn_is_published_stage_by_stage(world: World) -> None:
     async with world.running() as house:
         seen = house.watch()
         await house.say("look")
-        kinds = [type(event).__name__ for event in seen]
+        told = [event.what for event in seen]
+        kinds = [type(one).__name__ for one in told]
         assert kinds[0] == "TurnStarted"
         assert kinds.count("TurnStarted") == 1
         assert kinds[-1] == "TurnEnded"
-        assert [event.stage for event in seen if isinstance(event, StageEntered)] == [
+        assert [one.stage for one in told if isinstance(one, StageEntered)] == [
             "compose_request",
             "send_request",
             "stream_response",
@@ -138,13 +139,13 @@ async def test_a_turn_is_published_stage_by_stage(world: World) -> None:
             "stream_response",
             "render",
         ]
-        middle = [e for e in seen if isinstance(e, ToolDecided | ToolStarted | ToolEnded)]
+        middle = [e for e in told if isinstance(e, ToolDecided | ToolStarted | ToolEnded)]
         assert [type(event).__name__ for event in middle] == [
             "ToolDecided",
             "ToolStarted",
             "ToolEnded",
         ]
-        assert [e.text for e in seen if isinstance(e, TextStreamed)] == ["looking ", "done"]
+        assert [e.text for e in told if isinstance(e, TextStreamed)] == ["looking ", "done"]
         assert len({event.correlation for event in seen}) == 1
 
 

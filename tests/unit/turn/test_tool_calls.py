@@ -120,7 +120,7 @@ async def test_a_grant_that_ends_before_the_run_lets_nothing_run(world: World) -
     held = asyncio.Event()
 
     def hold(event: Event) -> None:
-        if isinstance(event, ToolDecided):
+        if isinstance(event.what, ToolDecided):
             world.poke.resolving = held
 
     world.configure(approvals=ApprovalSettings(grant_s=60.0))
@@ -164,7 +164,7 @@ async def test_what_the_gate_said_is_on_record_though_the_turn_ends_before_a_cal
     """It waits for the commit of the start, and goes with whichever comes first (P3)."""
 
     def hold(event: Event) -> None:
-        if isinstance(event, ToolDecided):
+        if isinstance(event.what, ToolDecided):
             world.look.resolving = asyncio.Event()
 
     world.model.will(LOOK)
