@@ -170,11 +170,12 @@ class Account:
         self._clock = clock
         self._group = group
         self._call_timeout_s = call_timeout_s
-        self._calls_at_once = calls_at_once
         self._slots = asyncio.Semaphore(calls_at_once)
         self._fetches = asyncio.Semaphore(FETCHES_AT_ONCE)
         self._take(channel)
-        self._pacing = pacing.fresh(self._limits(), clock.monotonic())
+        self._pacing = pacing.fresh(
+            self.capabilities, clock.monotonic(), drafts_at_once=max(1, calls_at_once // 2)
+        )
         self._granted: dict[str, Callable[[], None]] = {}
         self._alarm: asyncio.Task[None] | None = None
         self._rings_at = 0.0
@@ -185,23 +186,13 @@ class Account:
     def go_on_over(self, channel: Channel) -> None:
         """Go on over another adapter of the channel."""
         self._take(channel)
-        self._pacing = replace(self._pacing, limits=self._limits())
+        self._pacing = replace(self._pacing, limits=self.capabilities)
 
     def _take(self, channel: Channel) -> None:
         self.channel = channel
         # A text is cut, looked at and sent one after another, and rendered once.
         self._render = lru_cache(maxsize=RENDERED)(channel.render)
         self._is_refused_previews = False
-
-    def _limits(self) -> pacing.Limits:
-        return pacing.Limits(
-            chat=self.capabilities.chat_budget,
-            group=self.capabilities.group_budget,
-            account=self.capabilities.account_budget,
-            edits=self.capabilities.edit_budget,
-            edit_interval_s=self.capabilities.min_edit_interval_s,
-            drafts_at_once=max(1, self._calls_at_once // 2),
-        )
 
     @property
     def capabilities(self) -> Capabilities:

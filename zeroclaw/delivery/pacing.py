@@ -45,7 +45,7 @@ from enum import IntEnum
 from math import inf
 from typing import TypeVar, assert_never
 
-from zeroclaw.channel import Budget
+from zeroclaw.channel import Budget, Capabilities
 from zeroclaw.value import Value, field, replace
 
 T = TypeVar("T")
@@ -181,24 +181,6 @@ class WakeAt(Value):
 Effect = Grant | WakeAt
 
 
-class Limits(Value):
-    """What a platform allows one account, as its channel's capabilities state it.
-
-    Attributes:
-        edits: Of all edits, where no chat's budget counts them.
-        edit_interval_s: Seconds between two calls about one message.
-        group: Of a chat that several people read, None where that makes no difference.
-        drafts_at_once: While so many calls are under way drafts wait; 0 for any number.
-    """
-
-    chat: Budget
-    account: Budget
-    edits: Budget = Budget()
-    edit_interval_s: float = 0.0
-    group: Budget | None = None
-    drafts_at_once: int = 0
-
-
 class Lane(Value):
     """A token bucket and what refusals taught about it.
 
@@ -224,6 +206,7 @@ class Pacing(Value):
     """The state of one account.
 
     Attributes:
+        limits: What the platform allows, as its channel states it.
         started: When the process began to use the account.
         account: Charged for calls that have ended; those under way are set aside in it.
         edits: Charged for each grant of an edit, or of a draft.
@@ -238,9 +221,10 @@ class Pacing(Value):
             late, which are paid for.
         grants: How many were granted.
         reached: When the platform answered last, in any chat.
+        drafts_at_once: While so many calls are under way drafts wait; 0 for any number.
     """
 
-    limits: Limits
+    limits: Capabilities
     started: float
     account: Lane
     edits: Lane
@@ -254,14 +238,21 @@ class Pacing(Value):
     under_way: Mapping[str, float] = field(default_factory=dict[str, float])
     grants: int = 0
     reached: float = float("-inf")
+    drafts_at_once: int = 0
 
 
 # --- one event after another -----------------------------------------------------------------------
 
 
-def fresh(limits: Limits, at: float) -> Pacing:
+def fresh(limits: Capabilities, at: float, *, drafts_at_once: int = 0) -> Pacing:
     """Return the state at the start of a process; every bucket is spent."""
-    return Pacing(limits=limits, started=at, account=_spent(at), edits=_spent(at))
+    return Pacing(
+        limits=limits,
+        started=at,
+        account=_spent(at),
+        edits=_spent(at),
+        drafts_at_once=drafts_at_once,
+    )
 
 
 def step(state: Pacing, event: Event) -> tuple[Pacing, tuple[Effect, ...]]:
@@ -319,7 +310,7 @@ def _after_refusal(state: Pacing, event: Refused) -> Pacing:
         # The call that was refused may come then, but no burst behind it.
         lane = replace(lane, tokens=min(1.0, _tokens(lane, budget, held_until)), at=held_until)
     else:
-        gap_s = max(lane.gap_s, state.limits.edit_interval_s, _spacing_s(budget))
+        gap_s = max(lane.gap_s, state.limits.min_edit_interval_s, _spacing_s(budget))
         gap_s = min(max(gap_s * GROWTH, FIRST_GAP_S), LONGEST_GAP_S)
         lane = replace(lane, gap_s=max(lane.gap_s, gap_s))
     account = state.account
@@ -365,7 +356,7 @@ def _after_a_call(state: Pacing, chat: str, at: float) -> Pacing:
     """Charge the account for a chat's call, unless it was late and is paid for."""
     if chat not in state.under_way:
         return state
-    account = _spend(state.account, state.limits.account, at)
+    account = _spend(state.account, state.limits.account_budget, at)
     return replace(state, account=account, under_way=_less(state.under_way, chat))
 
 
@@ -447,18 +438,18 @@ def _ready_at(state: Pacing, request: Request, at: float) -> float:
         last = state.messages.get(_name(request.chat, request.message), state.started)
         # Where no budget is known, the interval is all that says what the platform bears.
         is_free = request.rank is Rank.FINAL and budget.per_s > 0
-        interval_s = 0.0 if is_free else state.limits.edit_interval_s
+        interval_s = 0.0 if is_free else state.limits.min_edit_interval_s
         ready = max(ready, last + max(interval_s, lane.gap_s))
     return ready
 
 
 def _account_ready_at(state: Pacing, rank: Rank, at: float) -> float:
     """Return when the account lets a call pass, at or after `at`, if no call ends before."""
-    lane, budget, under_way = state.account, state.limits.account, state.under_way
+    lane, budget, under_way = state.account, state.limits.account_budget, state.under_way
     kept = _left(budget, rank, at - state.started)
     most = max(budget.burst, 1) - kept if budget.per_s else 0
-    if rank is Rank.DRAFT and state.limits.drafts_at_once:
-        most = min(most or state.limits.drafts_at_once, state.limits.drafts_at_once)
+    if rank is Rank.DRAFT and state.drafts_at_once:
+        most = min(most or state.drafts_at_once, state.drafts_at_once)
     if 0 < most <= len(under_way):
         return max(at, lane.held_until, [*under_way.values()][-most] + LATE_S)
     ready = _lane_ready_at(lane, budget, kept + len(under_way), at)
@@ -467,13 +458,13 @@ def _account_ready_at(state: Pacing, rank: Rank, at: float) -> float:
 
 def _edits_ready_at(state: Pacing, rank: Rank, at: float) -> float:
     """Return when an edit may follow, at or after `at`, as far as all edits go."""
-    budget = state.limits.edits
+    budget = state.limits.edit_budget
     return _lane_ready_at(state.edits, budget, _left(budget, rank, at - state.started), at)
 
 
 def _is_apart(state: Pacing, request: Request) -> bool:
     """Whether a request counts among all edits, and not in its chat."""
-    return bool(request.message and state.limits.edits.per_s)
+    return bool(request.message and state.limits.edit_budget.per_s)
 
 
 def _lane_ready_at(lane: Lane, budget: Budget, left: int, at: float) -> float:
@@ -505,7 +496,7 @@ def _grant(state: Pacing, request: Request, at: float) -> Pacing:
     messages, served, edits = state.messages, state.served, state.edits
     chat, lane = request.chat, _lane(state, request.chat)
     if request.message or request.rank is Rank.DRAFT:
-        edits = _spend(edits, state.limits.edits, at)
+        edits = _spend(edits, state.limits.edit_budget, at)
     if _is_apart(state, request):
         lane = replace(lane, last=at)
     else:
@@ -539,8 +530,8 @@ def _spent(at: float) -> Lane:
 
 
 def _budget(state: Pacing, chat: str) -> Budget:
-    group = state.limits.group
-    return group if group is not None and chat in state.groups else state.limits.chat
+    group = state.limits.group_budget
+    return group if group is not None and chat in state.groups else state.limits.chat_budget
 
 
 def _lane(state: Pacing, chat: str) -> Lane:
@@ -586,7 +577,7 @@ def _forget_idle(state: Pacing, at: float) -> Pacing:
         waiting = {request.chat for request in waits}
         groups = frozenset(chat for chat in state.groups if chat in chats or chat in waiting)
         state = replace(state, chats=chats, groups=groups)
-    longest = max(state.limits.edit_interval_s, LONGEST_GAP_S)
+    longest = max(state.limits.min_edit_interval_s, LONGEST_GAP_S)
     # Many at once: to look at each of thousands for every answer would cost more than the answer.
     if len(state.messages) > REMEMBERED and _oldest(state) + 2 * longest <= at:
         messages = {name: last for name, last in state.messages.items() if last + longest > at}

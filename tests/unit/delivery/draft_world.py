@@ -7,6 +7,7 @@ from typing import ClassVar, cast
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
+from tests.unit.delivery.pacing_play import limited
 from zeroclaw.channel import Budget, Capabilities
 from zeroclaw.delivery import pacing
 from zeroclaw.delivery.draft import (
@@ -34,7 +35,7 @@ from zeroclaw.delivery.draft import (
 from zeroclaw.delivery.outcomes import Delivered, Rejected, Unknown, Unreachable
 from zeroclaw.envelope import Address, MessageRef
 
-LIMITS = pacing.Limits(chat=Budget(per_s=4, burst=6), account=Budget(), edit_interval_s=1.0)
+LIMITS = limited(chat=Budget(per_s=4, burst=6), edit_interval_s=1.0)
 TEXTS = st.lists(st.sampled_from(["a", "b", "full"]), max_size=3).map(tuple)
 SECONDS = st.sampled_from([0.0, 0.4, 1.0, 5.0])
 HERE = Address(channel="chat", account="a", chat="c", direct=True)
@@ -169,7 +170,7 @@ class World(RuleBasedStateMachine):
             assert self.chat.get(call.message) != call.text or self.unsure(call), "no idle edit"
         if not isinstance(call, Send):
             touched = [at for at, one in self.calls if about(one) == about(call)]
-            interval = LIMITS.edit_interval_s * (2 if about(call) in self.refused else 1)
+            interval = LIMITS.min_edit_interval_s * (2 if about(call) in self.refused else 1)
             assert not touched or self.at - touched[-1] >= interval - 1e-3, "the interval is kept"
         self.flight = call
         self.calls.append((self.at, call))

@@ -1,12 +1,11 @@
 """Requests of a pacing, and events played to it."""
 
-from zeroclaw.channel import Budget
+from zeroclaw.channel import Budget, Capabilities
 from zeroclaw.delivery.pacing import (
     Answered,
     Effect,
     Ended,
     Event,
-    Limits,
     Pacing,
     Rank,
     Refused,
@@ -15,7 +14,31 @@ from zeroclaw.delivery.pacing import (
     step,
 )
 
-FREE = Limits(chat=Budget(), account=Budget())
+NO_BUDGET = Budget()
+
+
+def limited(
+    *,
+    chat: Budget = NO_BUDGET,
+    account: Budget = NO_BUDGET,
+    edits: Budget = NO_BUDGET,
+    edit_interval_s: float = 0.0,
+    group: Budget | None = None,
+) -> Capabilities:
+    """What a platform is capable of that allows no more than this."""
+    return Capabilities(
+        max_length=4096,
+        can_edit=True,
+        can_delete=True,
+        chat_budget=chat,
+        account_budget=account,
+        edit_budget=edits,
+        min_edit_interval_s=edit_interval_s,
+        group_budget=group,
+    )
+
+
+FREE = limited()
 
 
 def draft(name: str, chat: str = "c", message: str = "") -> Request:

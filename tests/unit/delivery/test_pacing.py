@@ -4,14 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.delivery.pacing_play import FREE, draft, final, play
+from tests.unit.delivery.pacing_play import FREE, draft, final, limited, play
 from zeroclaw.channel import Budget
 from zeroclaw.delivery import pacing
 from zeroclaw.delivery.pacing import (
     Answered,
     Ended,
     Grant,
-    Limits,
     Rank,
     Refused,
     Request,
@@ -34,7 +33,7 @@ def test_without_limits_everybody_calls_at_once() -> None:
 
 def test_after_a_start_each_bucket_is_spent() -> None:
     """Nobody knows what the process before used, so the burst is not there yet (P6)."""
-    limits = Limits(chat=Budget(per_s=1, burst=5), account=Budget(per_s=10, burst=5))
+    limits = limited(chat=Budget(per_s=1, burst=5), account=Budget(per_s=10, burst=5))
     state, effects = play(fresh(limits, 100), Wanted(request=final("f"), at=100))
     assert effects == [WakeAt(at=101)]
     assert step(state, Ticked(at=101))[1] == (Grant(id="f"),)
@@ -42,14 +41,14 @@ def test_after_a_start_each_bucket_is_spent() -> None:
 
 def test_a_message_seen_before_the_start_counts_as_just_edited() -> None:
     """A restart does not shorten an interval (P6)."""
-    limits = Limits(chat=Budget(), account=Budget(), edit_interval_s=3)
+    limits = limited(edit_interval_s=3)
     _, effects = play(fresh(limits, 100), Wanted(request=draft("d", message="m"), at=101))
     assert effects == [WakeAt(at=103)]
 
 
 def test_two_edits_of_a_message_are_an_interval_apart() -> None:
     """Counted from the grant of an edit, and from the answer of a send (P6)."""
-    limits = Limits(chat=Budget(), account=Budget(), edit_interval_s=3)
+    limits = limited(edit_interval_s=3)
     state, _ = play(
         fresh(limits, 0), Wanted(request=draft("d"), at=10), Answered(chat="c", at=11, message="m")
     )
@@ -80,7 +79,7 @@ def test_a_platforms_wait_is_obeyed_to_the_letter() -> None:
 @pytest.mark.parametrize("retry_after_s", [0.0, -5.0])
 def test_a_refusal_without_a_wait_never_shortens_the_interval(retry_after_s: float) -> None:
     """The gap after it is longer than before it, not gone (P6)."""
-    limits = Limits(chat=Budget(), account=Budget(), edit_interval_s=2)
+    limits = limited(edit_interval_s=2)
     edit = draft("d", message="m")
     state, _ = play(
         fresh(limits, 0),
@@ -106,7 +105,7 @@ def test_a_small_gap_ends() -> None:
     assert state.chats["c"].gap_s == 0
 
 
-KNOWN = Limits(chat=Budget(per_s=1, burst=2), account=Budget())
+KNOWN = limited(chat=Budget(per_s=1, burst=2))
 
 
 def test_where_the_budget_is_known_a_named_wait_is_all_that_a_refusal_costs() -> None:
@@ -123,7 +122,7 @@ def test_where_the_budget_is_known_a_named_wait_is_all_that_a_refusal_costs() ->
 
 
 def test_a_named_wait_gives_a_chat_no_call_that_its_budget_does_not() -> None:
-    limits = Limits(chat=Budget(per_s=0.1, burst=2), account=Budget())
+    limits = limited(chat=Budget(per_s=0.1, burst=2))
     state, _ = play(
         fresh(limits, 0),
         Wanted(request=final("a"), at=50),
@@ -166,7 +165,7 @@ def test_two_chats_refused_at_once_hold_the_account() -> None:
     assert effects == [WakeAt(at=22)]
 
 
-GROUPS = Limits(chat=Budget(per_s=1, burst=2), account=Budget(), group=Budget(per_s=0.3, burst=2))
+GROUPS = limited(chat=Budget(per_s=1, burst=2), group=Budget(per_s=0.3, burst=2))
 
 
 def test_two_busy_groups_that_are_refused_hold_nobody_else() -> None:
@@ -197,7 +196,7 @@ def test_chats_whose_waits_end_together_hold_the_account(retry_after_s: float) -
 
 def test_finals_go_before_drafts() -> None:
     """With one token to share, the final takes it, though it came last (P6)."""
-    limits = Limits(chat=Budget(), account=Budget(per_s=1))
+    limits = limited(account=Budget(per_s=1))
     _, effects = play(
         fresh(limits, 0),
         Wanted(request=draft("d", chat="a"), at=0.1),
@@ -209,7 +208,7 @@ def test_finals_go_before_drafts() -> None:
 
 def test_a_draft_does_not_take_the_token_its_chats_final_waits_for() -> None:
     """A final that waits for its message's interval keeps its place (P6)."""
-    limits = Limits(chat=Budget(), account=Budget(per_s=0.1), edit_interval_s=20)
+    limits = limited(account=Budget(per_s=0.1), edit_interval_s=20)
     _, effects = play(
         fresh(limits, 0),
         Wanted(request=final("f", message="m"), at=11),
@@ -222,7 +221,7 @@ def test_a_draft_does_not_take_the_token_its_chats_final_waits_for() -> None:
 def test_drafts_leave_a_part_of_a_burst_to_finals(burst: int, left: int) -> None:
     """So many answers go at once that their own drafts would else have held up (P6)."""
     budget = Budget(per_s=1, burst=burst)
-    for limits in (Limits(chat=budget, account=Budget()), Limits(chat=Budget(), account=budget)):
+    for limits in (limited(chat=budget), limited(account=budget)):
         state = fresh(limits, 0)
         granted: dict[Rank, int] = {}
         for rank in (Rank.DRAFT, Rank.FINAL):
@@ -238,7 +237,7 @@ def test_drafts_leave_a_part_of_a_burst_to_finals(burst: int, left: int) -> None
 def test_after_a_start_drafts_wait_for_no_stock_that_is_filled_first(burst: int) -> None:
     """They have every second call that comes in, and finals keep the others (P6)."""
     budget = Budget(per_s=1, burst=burst)
-    for limits in (Limits(chat=budget, account=Budget()), Limits(chat=Budget(), account=budget)):
+    for limits in (limited(chat=budget), limited(account=budget)):
         state, granted = fresh(limits, 0), list[int]()
         for at in range(burst):
             state, effects = step(state, Wanted(request=draft("d"), at=at))
@@ -258,7 +257,7 @@ def test_after_a_start_drafts_wait_for_no_stock_that_is_filled_first(burst: int)
 def test_in_the_long_run_drafts_have_the_whole_budget(burst: int) -> None:
     """What they leave to finals is a stock, no share (P6)."""
     budget = Budget(per_s=0.5, burst=burst)
-    state, granted = fresh(Limits(chat=budget, account=budget), 0), list[int]()
+    state, granted = fresh(limited(chat=budget, account=budget), 0), list[int]()
     for at in range(400):
         state, effects = step(state, Wanted(request=draft("d"), at=at))
         if Grant(id="d") in effects:
@@ -267,7 +266,7 @@ def test_in_the_long_run_drafts_have_the_whole_budget(burst: int) -> None:
     assert [later - at for at, later in zip(granted[-20:], granted[-19:], strict=False)] == [2] * 19
 
 
-APART = Limits(
+APART = limited(
     chat=Budget(per_s=1, burst=2),
     account=Budget(per_s=10, burst=20),
     edits=Budget(per_s=0.5, burst=4),
@@ -305,7 +304,7 @@ def test_no_more_drafts_begin_than_can_be_ended_by_an_edit() -> None:
 @pytest.mark.parametrize("message", ["", "m"])
 def test_a_final_goes_at_once_behind_a_draft_that_grows_as_often_as_it_may(message: str) -> None:
     """As a new message or as the last edit of its draft (P6)."""
-    limits = Limits(
+    limits = limited(
         chat=Budget(per_s=1, burst=2), account=Budget(per_s=28, burst=20), edit_interval_s=1
     )
     state, _ = play(fresh(limits, 0), Answered(chat="c", at=50, message="m"))
@@ -319,14 +318,14 @@ def test_a_final_goes_at_once_behind_a_draft_that_grows_as_often_as_it_may(messa
 
 def test_where_only_an_interval_is_known_a_final_keeps_it() -> None:
     """Nothing else says what the platform bears (P6)."""
-    limits = Limits(chat=Budget(), account=Budget(), edit_interval_s=3)
+    limits = limited(edit_interval_s=3)
     state, _ = play(fresh(limits, 0), Answered(chat="c", at=10, message="m"))
     assert play(state, Wanted(request=final("f", message="m"), at=11))[1] == [WakeAt(at=13)]
 
 
 def test_what_a_refusal_taught_holds_a_final_too() -> None:
     """The platform has just said that its budget is another (P6)."""
-    limits = Limits(chat=Budget(per_s=1, burst=2), account=Budget(), edit_interval_s=1)
+    limits = limited(chat=Budget(per_s=1, burst=2), edit_interval_s=1)
     state, _ = play(
         fresh(limits, 0),
         Wanted(request=draft("d", message="m"), at=50),
@@ -337,7 +336,7 @@ def test_what_a_refusal_taught_holds_a_final_too() -> None:
 
 def test_whoever_withdraws_is_not_granted() -> None:
     """A closed draft uses up nobody's budget."""
-    limits = Limits(chat=Budget(), account=Budget(per_s=1))
+    limits = limited(account=Budget(per_s=1))
     state, _ = play(fresh(limits, 0), Wanted(request=draft("d"), at=0.5))
     for event in (Withdrawn(id="d", at=1), Withdrawn(id="d", at=1, for_good=True)):
         assert step(state, event)[1] == ()
@@ -345,14 +344,14 @@ def test_whoever_withdraws_is_not_granted() -> None:
 
 def test_asking_again_keeps_one_place() -> None:
     """A draft has one slot, however much text arrives."""
-    limits = Limits(chat=Budget(), account=Budget(per_s=1))
+    limits = limited(account=Budget(per_s=1))
     state, _ = play(fresh(limits, 0), *[Wanted(request=draft("d"), at=0.5)] * 3)
     assert len(state.drafts) == 1
 
 
 def test_asking_again_as_a_final_leaves_no_draft_behind() -> None:
     """A draft that somebody waits for goes before other drafts (P6)."""
-    limits = Limits(chat=Budget(), account=Budget(per_s=1))
+    limits = limited(account=Budget(per_s=1))
     state, _ = play(
         fresh(limits, 0), Wanted(request=draft("d"), at=0.5), Wanted(request=final("d"), at=0.5)
     )
@@ -363,10 +362,7 @@ def test_asking_again_as_a_final_leaves_no_draft_behind() -> None:
 def test_drafts_of_an_account_thin_out_evenly(drafts: int, ticks: int) -> None:
     """No open draft is served twice while another waits for its first (P2, P6)."""
     names = [f"d{number}" for number in range(drafts)]
-    state, served = (
-        fresh(Limits(chat=Budget(), account=Budget(per_s=1)), 0),
-        dict.fromkeys(names, 0),
-    )
+    state, served = (fresh(limited(account=Budget(per_s=1)), 0), dict.fromkeys(names, 0))
     for at in range(ticks):
         for name in names:
             state, effects = step(state, Wanted(request=draft(name, chat=name), at=at))
@@ -379,7 +375,7 @@ def test_drafts_of_an_account_thin_out_evenly(drafts: int, ticks: int) -> None:
 
 def test_idle_chats_are_forgotten_and_busy_ones_are_not() -> None:
     """Memory is bounded, and forgetting shortens nothing."""
-    limits = Limits(chat=Budget(per_s=1), account=Budget(), edit_interval_s=1)
+    limits = limited(chat=Budget(per_s=1), edit_interval_s=1)
     state = fresh(limits, 0)
     state, _ = play(state, Refused(chat="held", at=1, retry_after_s=10_000))
     for number in range(1000):
@@ -395,7 +391,7 @@ def test_idle_chats_are_forgotten_and_busy_ones_are_not() -> None:
 
 
 def test_idle_groups_are_forgotten_like_chats() -> None:
-    limits = Limits(chat=Budget(), account=Budget(), group=Budget(per_s=1))
+    limits = limited(group=Budget(per_s=1))
     state = fresh(limits, 0)
     for number in range(1000):
         request = replace(draft("d", chat=f"g{number}"), in_group=True)

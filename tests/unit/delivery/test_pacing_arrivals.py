@@ -6,14 +6,13 @@ from itertools import count
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.delivery.pacing_play import FREE, draft, final, play
+from tests.unit.delivery.pacing_play import FREE, draft, final, limited, play
 from zeroclaw.channel import Budget
 from zeroclaw.delivery.pacing import (
     LATE_S,
     Ended,
     Event,
     Grant,
-    Limits,
     Rank,
     Request,
     Ticked,
@@ -23,7 +22,7 @@ from zeroclaw.delivery.pacing import (
     fresh,
     step,
 )
-from zeroclaw.value import Value, replace
+from zeroclaw.value import Value
 
 ACCOUNT = Budget(per_s=5, burst=4)
 LONG_AGO = -100.0
@@ -62,7 +61,7 @@ class Platform:
     """An account between the pacing and a server; each wish is for a chat of its own."""
 
     def __init__(self, wishes: list[Wish]) -> None:
-        self.state = fresh(Limits(chat=Budget(), account=ACCOUNT), LONG_AGO)
+        self.state = fresh(limited(account=ACCOUNT), LONG_AGO)
         self.wishes = wishes
         self.wake: float | None = None
         self.due: list[tuple[float, int, Event]] = []
@@ -142,13 +141,13 @@ def test_no_call_comes_too_early_and_no_slot_is_left_unused(wishes: list[Wish]) 
         assert ours == sorted(ours), "who asked first goes first"
 
 
-BUSY = Limits(chat=Budget(), account=Budget(per_s=100, burst=2), drafts_at_once=1)
+BUSY = limited(account=Budget(per_s=100, burst=2))
 
 
 def test_as_many_calls_are_under_way_as_may_arrive_at_once() -> None:
     """They may on a busy machine, where each was granted in its time (P6)."""
     three = [Wanted(request=final(name, chat=name), at=5) for name in ("a", "b", "c")]
-    state, effects = play(fresh(BUSY, 0), *three)
+    state, effects = play(fresh(BUSY, 0, drafts_at_once=1), *three)
     assert effects == [WakeAt(at=5 + LATE_S)]
     state, effects = play(state, Ended(chat="a", at=6))
     assert effects == [WakeAt(at=6.01)]
@@ -157,8 +156,8 @@ def test_as_many_calls_are_under_way_as_may_arrive_at_once() -> None:
 
 def test_while_calls_pile_up_drafts_wait_and_finals_do_not() -> None:
     """Whatever is slow, a call is better spent on an answer than on its beginning (P6)."""
-    for limits in (BUSY, replace(FREE, drafts_at_once=1)):
-        state, _ = play(fresh(limits, 0), Wanted(request=final("a"), at=5))
+    for limits in (BUSY, FREE):
+        state, _ = play(fresh(limits, 0, drafts_at_once=1), Wanted(request=final("a"), at=5))
         state, effects = play(state, Wanted(request=draft("d", chat="other"), at=5))
         assert effects == [WakeAt(at=5 + LATE_S)]
         state, effects = play(state, Wanted(request=final("b", chat="b"), at=5))
@@ -170,7 +169,7 @@ def test_while_calls_pile_up_drafts_wait_and_finals_do_not() -> None:
 def test_a_call_that_hangs_holds_up_other_chats_for_a_moment_only() -> None:
     """Its late end is charged to nobody a second time (P9)."""
     late = 5 + LATE_S
-    limits = Limits(chat=Budget(), account=Budget(per_s=100, burst=1))
+    limits = limited(account=Budget(per_s=100, burst=1))
     two = [Wanted(request=final(name, chat=name), at=5) for name in ("a", "b")]
     state, _ = play(fresh(limits, 0), *two)
     state, effects = play(state, Ticked(at=late))

@@ -16,6 +16,7 @@ from hypothesis.stateful import (
 )
 
 from tests.fakes.mutant import mutant
+from tests.unit.delivery.pacing_play import limited
 from zeroclaw.channel import Budget
 from zeroclaw.delivery import pacing
 from zeroclaw.delivery.pacing import (
@@ -25,7 +26,6 @@ from zeroclaw.delivery.pacing import (
     Ended,
     Event,
     Grant,
-    Limits,
     Pacing,
     Rank,
     Refused,
@@ -80,7 +80,7 @@ class World(RuleBasedStateMachine):
         edits=st.sampled_from([Budget(), Budget(per_s=0.7, burst=2)]),
     )
     def begin(self, chat: Budget, edits: Budget) -> None:
-        self.limits = Limits(
+        self.limits = limited(
             chat=chat,
             account=Budget(per_s=1.2, burst=3),
             edits=edits,
@@ -123,12 +123,12 @@ class World(RuleBasedStateMachine):
         for at in touched:
             assert (
                 request.rank is Rank.FINAL and self.has_budget(request)
-            ) or self.at - at >= self.limits.edit_interval_s - SLACK_S, (
+            ) or self.at - at >= self.limits.min_edit_interval_s - SLACK_S, (
                 "the interval is kept, by finals where nothing else is known"
             )
         since_refusal = self.refused.get(request.chat)
         if since_refusal is not None and touched:
-            assert self.at - touched[-1] >= 2 * self.limits.edit_interval_s - SLACK_S, (
+            assert self.at - touched[-1] >= 2 * self.limits.min_edit_interval_s - SLACK_S, (
                 "a refusal lengthens it"
             )
         finals = [
@@ -153,15 +153,15 @@ class World(RuleBasedStateMachine):
 
         A call may reach the platform at its very end, and then as late counts as the worst.
         """
-        edits = self.limits.edits
+        edits = self.limits.edit_budget
         in_chat = [
             at
             for at, one in self.granted
             if one.chat == request.chat and not (one.message and edits.per_s)
         ]
-        chat = GROUP_BUDGET if request.in_group else self.limits.chat
+        chat = GROUP_BUDGET if request.in_group else self.limits.chat_budget
         on_their_way = [min(self.at, granted + LATE_S) for granted, _ in self.open]
-        books = [(sorted([*self.ends, *on_their_way]), self.limits.account)]
+        books = [(sorted([*self.ends, *on_their_way]), self.limits.account_budget)]
         if is_paid_as_edit(request):
             books.append(([at for at, one in self.granted if is_paid_as_edit(one)], edits))
         if not (request.message and edits.per_s):
@@ -179,7 +179,7 @@ class World(RuleBasedStateMachine):
         )
 
     def has_budget(self, request: Request) -> bool:
-        return request.chat == GROUP or self.limits.chat.per_s > 0
+        return request.chat == GROUP or self.limits.chat_budget.per_s > 0
 
     def check_final(self, request: Request) -> None:
         """A final that waits is held by a budget, a stated wait or a refusal, and by nothing else."""
@@ -265,7 +265,7 @@ MUTANTS = [
         id="lets a refusal shorten the interval",
     ),
     pytest.param(
-        "account = _spend(state.account, state.limits.account, at)",
+        "account = _spend(state.account, state.limits.account_budget, at)",
         "account = state.account",
         id="does not charge the account",
     ),
@@ -273,7 +273,7 @@ MUTANTS = [
         "lane = _spend(lane, _budget(state, chat), at)", "pass", id="does not charge the chat"
     ),
     pytest.param(
-        "edits = _spend(edits, state.limits.edits, at)", "pass", id="does not charge edits"
+        "edits = _spend(edits, state.limits.edit_budget, at)", "pass", id="does not charge edits"
     ),
     pytest.param(
         "if request.message or request.rank is Rank.DRAFT:",
@@ -291,8 +291,8 @@ MUTANTS = [
         id="lets finals edit without end",
     ),
     pytest.param(
-        "return group if group is not None and chat in state.groups else state.limits.chat",
-        "return state.limits.chat",
+        "return group if group is not None and chat in state.groups else state.limits.chat_budget",
+        "return state.limits.chat_budget",
         id="takes a group for a private chat",
     ),
     pytest.param(
@@ -329,8 +329,8 @@ MUTANTS = [
         id="has finals leave a call too",
     ),
     pytest.param(
-        "interval_s = 0.0 if is_free else state.limits.edit_interval_s",
-        "interval_s = state.limits.edit_interval_s",
+        "interval_s = 0.0 if is_free else state.limits.min_edit_interval_s",
+        "interval_s = state.limits.min_edit_interval_s",
         id="holds finals by the interval",
     ),
 ]
