@@ -39,13 +39,14 @@ from zeroclaw.inbound.commands.registry import Commands, menu_of
 from zeroclaw.inbound.commands.status import StatusOf
 from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.conversations import Conversations
-from zeroclaw.inbound.deadlines import CardHooks, Deadlines
+from zeroclaw.inbound.deadlines import Deadlines
 from zeroclaw.inbound.identity import LANGUAGE_CHOICES, PEOPLE
 from zeroclaw.inbound.ingress import Ingress
 from zeroclaw.inbound.limiter import RateLimiter
 from zeroclaw.inbound.live_config import LivePolicy, learn_stored, people_of
 from zeroclaw.inbound.mailbox import Mailboxes
 from zeroclaw.inbound.operators import Notices, Operators
+from zeroclaw.inbound.outbox_hooks import OutboxHooks
 from zeroclaw.inbound.planner import Planner
 from zeroclaw.inbound.reassembly import Debounce, Reassembly
 from zeroclaw.inbound.receipts import Receipts
@@ -64,7 +65,6 @@ from zeroclaw.store import Delete, Put, RowKind, Write
 from zeroclaw.text import catalogue
 from zeroclaw.tools import attachments, loading, results
 from zeroclaw.turn.context import TurnServices
-from zeroclaw.turn.deliveries import Deliveries
 from zeroclaw.turn.results import Results
 from zeroclaw.turn.runner import TurnRunner
 from zeroclaw.turn.session import Leases, SessionCache
@@ -119,7 +119,7 @@ class Services:
             clock=clock,
             group=group,
             fence_of=self._leases.fence_of,
-            hooks=CardHooks(Deliveries(lambda: self._turns), self.requests, self.deadlines),
+            hooks=OutboxHooks(context, self.requests, self.deadlines, self.notices),
             jitter=foundation.jitter,
             drafts=lambda: open_drafts(store),
         )
@@ -276,7 +276,6 @@ class Services:
             ids=foundation.ids,
             log=log,
             budget=self.budget,
-            each_approver=self.operators.each_approver,
             failed=self.notices.line,
             halted=self.policy.ended_by,
             known=self.people.by_now,

@@ -13,8 +13,7 @@ from datetime import timedelta
 from functools import partial
 
 from zeroclaw.conversation.message_text import span
-from zeroclaw.delivery.rows import OUTBOX, Ask, Item
-from zeroclaw.envelope import MessageRef
+from zeroclaw.delivery.rows import OUTBOX, Ask
 from zeroclaw.errors import AlreadyClaimed, Conflict
 from zeroclaw.gate import approval as approvals
 from zeroclaw.gate.approval import APPROVALS, Approval
@@ -22,9 +21,8 @@ from zeroclaw.inbound import pairing
 from zeroclaw.inbound.approvals import Approvals
 from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.pairing import STRANGERS
-from zeroclaw.store import Claim, DurablePoint, Put, Reads, Row, RowKind, Write, scan
+from zeroclaw.store import Claim, DurablePoint, Put, Reads, RowKind, Write, scan
 from zeroclaw.text import catalogue
-from zeroclaw.turn.deliveries import Deliveries
 from zeroclaw.value import Struct, field
 
 LEAST_S = 10.0
@@ -162,28 +160,6 @@ class Deadlines(Struct, eq=False):
         """Return how long before a deadline its approvers are reminded, in seconds, by now."""
         settings = self.context.settings.config.approvals
         return settings.timeout_s * settings.remind_share
-
-
-class CardHooks(Struct, eq=False):
-    """The outbox's hooks: cards of every kind are known here, all else by the turn's hooks."""
-
-    turns: Deliveries
-    requests: Approvals
-    deadlines: Deadlines
-
-    async def asked(self, row: Row, item: Ask, ref: MessageRef) -> tuple[Write, ...]:
-        """See `outbox.Hooks`; a card that is shown is watched, one that ended meanwhile is settled."""
-        if row.conversation is not None:
-            self.deadlines.shown(item)
-        return await self.requests.shown(item.approvals, ref)
-
-    async def pressed(self, row: Row, item: Ask) -> MessageRef | None:  # noqa: ARG002
-        """See `outbox.Hooks`."""
-        return await self.requests.stands(item.approvals, item.address)
-
-    async def refused(self, row: Row, item: Item, why: str) -> tuple[Write, ...]:
-        """See `outbox.Hooks`."""
-        return await self.turns.refused(row, item, why)
 
 
 def _named(one: Approval, place: str) -> str:

@@ -7,9 +7,10 @@ only if its question is on record, and every card that is known shows how it end
 from collections.abc import Iterable
 from datetime import datetime
 
+from zeroclaw.clock import Ids
 from zeroclaw.conversation.inbox import Item, item_put
 from zeroclaw.delivery.rows import Ask, Settle, Text, outbox_row
-from zeroclaw.envelope import Address, ApprovalId, ConversationId, Reader
+from zeroclaw.envelope import ApprovalId, ConversationId, Reader
 from zeroclaw.gate import approval as approvals
 from zeroclaw.gate import audit, wording
 from zeroclaw.gate.approval import APPROVALS, Approval
@@ -46,11 +47,10 @@ class ApprovalRequests:
             here: The chat that asked; it gets a note when it is none of them.
         """
         numbered, counters = await self._services.numbers.give(asked, readers, self._conversation)
-        places = [one.address for one in readers]
         writes: list[Write] = [approvals.to_put(one, expect=0) for one in numbered]
         writes += counters
-        writes += self._cards(numbered, places)
-        if here.address.key() in {place.key() for place in places}:
+        writes += card_rows(numbered, readers, self._conversation, self._services.ids)
+        if here.address.key() in {one.address.key() for one in readers}:
             return tuple(writes)
         tools = ", ".join(dict.fromkeys(f"`{one.tool}`" for one in numbered))
         who = approvals.who(numbered[0].approvers, here.language)
@@ -58,34 +58,7 @@ class ApprovalRequests:
         note = Text(address=here.address, text=waiting, language=here.language)
         return (*writes, self._row(note))
 
-    async def put_again(self, keys: Iterable[ApprovalId], refused: Address) -> tuple[Write, ...]:
-        """Return the rows that put a card to each approver, since their common chat refused it.
-
-        None where its questions have ended, or where no other approver can be asked.
-        """
-        found = [await self.read(key) for key in keys]
-        versions = {one.id: version for one, version in found if one is not None}
-        card = tuple(one for one, _ in found if one is not None)
-        if all(one.state != "pending" for one in card):
-            return ()
-        readers = tuple(
-            one
-            for one in self._services.each_approver(card[0].requester, refused)
-            if all(not approvals.number_of(shown, one.address.key()) for shown in card)
-        )
-        numbered, counters = await self._services.numbers.give(card, readers, self._conversation)
-        puts = (approvals.to_put(one, expect=versions[one.id]) for one in numbered)
-        cards = self._cards(numbered, [one.address for one in readers])
-        return (*puts, *counters, *cards) if cards else ()
-
-    def _cards(self, numbered: tuple[Approval, ...], places: list[Address]) -> tuple[Put, ...]:
-        asked = tuple(one.id for one in numbered)
-        cards = [(place, approvals.card_of(numbered, place.key())) for place in places]
-        return tuple(
-            self._row(Ask(address=place, card=card, approvals=asked)) for place, card in cards
-        )
-
-    def _row(self, item: Ask | Settle | Text) -> Put:
+    def _row(self, item: Settle | Text) -> Put:
         return outbox_row(self._services.ids.ulid(), item, self._conversation)
 
     # --- answers -------------------------------------------------------------------------------
@@ -200,6 +173,18 @@ class ApprovalRequests:
                 ended.append(approvals.stop(one, by=by, at=now))
                 writes.append(approvals.to_put(ended[-1], expect=version))
         return (*writes, *await self.settled(*ended))
+
+
+def card_rows(
+    asked: tuple[Approval, ...], readers: Iterable[Reader], conversation: ConversationId, ids: Ids
+) -> list[Put]:
+    """Return the rows that show the questions of one card in each of these chats."""
+    keys = tuple(one.id for one in asked)
+    cards = [(one.address, approvals.card_of(asked, one.address.key())) for one in readers]
+    return [
+        outbox_row(ids.ulid(), Ask(address=place, card=card, approvals=keys), conversation)
+        for place, card in cards
+    ]
 
 
 async def on_cards(

@@ -15,7 +15,7 @@ from zeroclaw.conversation.turn_row import TurnRow
 from zeroclaw.delivery.live import Live
 from zeroclaw.delivery.outbox import Outbox
 from zeroclaw.delivery.rows import Text, notice_row, outbox_row
-from zeroclaw.envelope import ActionId, Address, ConversationId, Principal, Reader
+from zeroclaw.envelope import ActionId, Address, ConversationId, Principal
 from zeroclaw.events import Event, Happening
 from zeroclaw.gate.action import Frozen
 from zeroclaw.gate.decide import Gate
@@ -53,8 +53,6 @@ class TurnServices(Value):
     model and who hears of events those of requests, and the keys are with the results.
 
     Attributes:
-        each_approver: As `Gate.approvers`, but without the chat that is configured for all
-            questions.
         failed: Returns what to write with a message that fails, so that operators are told.
         sources: What requests to the model are made of.
         halted: Who ended by a halt a turn that a restart cut off, and that began then, or one that
@@ -79,7 +77,6 @@ class TurnServices(Value):
     ids: Ids
     log: ChannelLog
     budget: Budget
-    each_approver: Callable[[Principal, Address], tuple[Reader, ...]]
     failed: Callable[[Failure], tuple[Put, ...]]
     halted: Callable[[datetime | None], str]
     known: Callable[[Principal], Principal]

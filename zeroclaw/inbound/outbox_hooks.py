@@ -1,0 +1,102 @@
+"""What belongs into the commit that ends a row of the outbox: who learns of it, and what follows."""
+
+from zeroclaw.conversation.inbox import INBOX, item_put
+from zeroclaw.conversation.turn_row import TURNS
+from zeroclaw.delivery.rows import Ask, File, Item, Settle, Text, address_of
+from zeroclaw.envelope import MessageRef
+from zeroclaw.gate import approval as approvals
+from zeroclaw.gate.approval import Approval
+from zeroclaw.inbound.approvals import Approvals, requests_of
+from zeroclaw.inbound.context import InboundContext
+from zeroclaw.inbound.deadlines import Deadlines
+from zeroclaw.inbound.operators import Notices
+from zeroclaw.store import Row, Write
+from zeroclaw.text import catalogue
+from zeroclaw.text.language import Localized
+from zeroclaw.turn.approvals import card_rows
+from zeroclaw.turn.context import Failure
+from zeroclaw.value import Struct
+
+
+class OutboxHooks(Struct, eq=False):
+    """The outbox's hooks, see `outbox.Hooks`."""
+
+    context: InboundContext
+    requests: Approvals
+    deadlines: Deadlines
+    notices: Notices
+
+    async def asked(self, row: Row, item: Ask, ref: MessageRef) -> tuple[Write, ...]:
+        """Watch a card that is shown; one that ended meanwhile is settled."""
+        if row.conversation is not None:
+            self.deadlines.shown(item)
+        return await self.requests.shown(item.approvals, ref)
+
+    async def pressed(self, row: Row, item: Ask) -> MessageRef | None:  # noqa: ARG002
+        """Return where the card stands, if a press told."""
+        return await self.requests.stands(item.approvals, item.address)
+
+    async def refused(self, row: Row, item: Item, why: str) -> tuple[Write, ...]:
+        """Record that an answer failed, and tell the operators."""
+        writes: list[Write] = []
+        what: Localized = catalogue.A_MESSAGE
+        is_asked_again = False
+        if isinstance(item, Text) and item.turn is not None:
+            what = catalogue.AN_ANSWER
+            turn = await TURNS.get(self.context.store, item.turn)
+            if turn is not None:
+                what = catalogue.AN_ANSWER_TO.about(who=turn.item.principal.label)
+                taken, version = await INBOX.read(self.context.store, turn.item.id)
+                if taken is not None:
+                    writes.append(item_put(taken, "failed", expect=version))
+        elif isinstance(item, Ask):
+            what = catalogue.A_CARD
+            again = await self._asked_again(row, item)
+            is_asked_again = bool(again)
+            writes += again
+        elif isinstance(item, File):
+            what = catalogue.A_FILE
+            if not item.uncertainty.may_stand:
+                # An answer may speak of it.
+                note = catalogue.FILE_NOT_SENT.to(item.language, name=item.name, why=why)
+                writes.append(
+                    self.context.note(
+                        note,
+                        item.address,
+                        row.conversation,
+                        language=item.language,
+                        quiet=True,
+                        reply_to=item.reply_to,
+                    )
+                )
+        where = address_of(item).channel
+        says = catalogue.PLATFORM_REFUSED.about(what=what, where=where, why=why)
+        if not isinstance(item, Settle) and item.uncertainty.may_stand:
+            says = catalogue.MAY_HAVE_ARRIVED.about(what=what, where=where, why=why)
+        if is_asked_again:
+            says = catalogue.ASKED_IN_PRIVATE.about(where=where, why=why)
+        told = Failure(id=row.key, why=f"{where}: {why}", says=says, place=row.place)
+        return (*writes, *self.notices.line(told))
+
+    async def _asked_again(self, row: Row, item: Ask) -> tuple[Write, ...]:
+        """Put a card to each approver that the chat of all of them refused.
+
+        None where its questions have ended, or where no other approver can be asked.
+        """
+        here = row.conversation
+        if here is None or item.address.direct:
+            return ()
+        found = await requests_of(self.context.store, item.approvals)
+        card = tuple(one for one, _ in found if isinstance(one, Approval))
+        if all(one.state != "pending" for one in card):
+            return ()
+        readers = tuple(
+            one
+            for one in self.notices.operators.each_approver(card[0].requester, item.address)
+            if all(not approvals.number_of(shown, one.address.key()) for shown in card)
+        )
+        numbered, counters = await self.requests.numbers.give(card, readers, here)
+        pairs = zip(numbered, found, strict=True)
+        puts = (approvals.to_put(one, expect=version) for one, (_, version) in pairs)
+        cards = card_rows(numbered, readers, here, self.context.ids)
+        return (*puts, *counters, *cards) if cards else ()
