@@ -11,7 +11,6 @@ from zeroclaw.daemon.config_check import CheckedConfig
 from zeroclaw.daemon.foundation import Foundation, Start, warn_of
 from zeroclaw.errors import ConfigError, Refused
 from zeroclaw.host.answers import Reloaded
-from zeroclaw.inbound.live_config import allowed_of
 from zeroclaw.inbound.revocation import Revocation
 from zeroclaw.value import Struct, field
 
@@ -76,11 +75,7 @@ class Reloader(Struct):
         settings.statements = fresh.checked.statements
         if fresh.places.skills == start.places.skills:
             settings.skills = fresh.checked.skills
-        context.people.configured(
-            settings.config.people,
-            allowed=allowed_of(settings.config),
-            language=settings.config.language,
-        )
+        context.people.configured(settings.config)
         context.policy.configured()
         self.revocation.begin()
         self.waiting = (*others, *(key for key in secrets if key not in others))

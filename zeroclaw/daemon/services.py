@@ -40,10 +40,10 @@ from zeroclaw.inbound.commands.status import StatusOf
 from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.conversations import Conversations
 from zeroclaw.inbound.deadlines import Deadlines
-from zeroclaw.inbound.identity import LANGUAGE_CHOICES, PEOPLE
+from zeroclaw.inbound.identity import LANGUAGE_CHOICES, PEOPLE, People
 from zeroclaw.inbound.ingress import Ingress
 from zeroclaw.inbound.limiter import RateLimiter
-from zeroclaw.inbound.live_config import LivePolicy, learn_stored, people_of
+from zeroclaw.inbound.live_config import LivePolicy, learn_stored
 from zeroclaw.inbound.mailbox import Mailboxes
 from zeroclaw.inbound.operators import Notices, Operators
 from zeroclaw.inbound.outbox_hooks import OutboxHooks
@@ -87,7 +87,7 @@ class Services:
         checked = foundation.start.checked
         self.channels = ChannelHost(foundation, group)
         self.policy = LivePolicy(settings)
-        self.people = people_of(
+        self.people = People(
             foundation.start.config, {part.name: part.manifest for part in checked.channels}
         )
         self.operators = Operators(self.people, self.channels.channel_of, settings=settings)

@@ -9,12 +9,13 @@ language each person chose:
     (nobody) ──▶ admitted ◀──▶ revoked
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Literal
 
-from zeroclaw.config.model import PersonSettings
+from zeroclaw.config.model import Config
 from zeroclaw.envelope import Principal, Sender
+from zeroclaw.manifest import ChannelManifest
 from zeroclaw.store import Delete, Put, RowKind, Write
 from zeroclaw.table import Column, Stays, Table, Words, json_codec
 from zeroclaw.text import catalogue
@@ -112,49 +113,38 @@ class People:
         version: Grows with each change of who may come in.
     """
 
-    def __init__(
-        self,
-        people: tuple[PersonSettings, ...],
-        *,
-        allowed: Mapping[str, tuple[str, ...]],
-        local: tuple[str, ...],
-        language: Language = "en",
-        spelled: Callable[[str, str], str] = lambda _, sender: sender,
-    ) -> None:
-        """Index them.
-
-        Args:
-            people: As configured.
-            allowed: The sender ids that each channel admits; `*` admits every sender.
-            local: The channels whose every sender is the operator, best one first.
-            language: What those read who neither chose one nor were given one.
-            spelled: Returns the id of a sender of a channel as its platform writes it, however
-                somebody typed it; empty for nobody's.
-        """
-        self._local = local
-        self.spelled = spelled
+    def __init__(self, config: Config, channels: Mapping[str, ChannelManifest]) -> None:
+        """Index those of a configuration, whose channels are what their manifests say."""
+        self._channels = channels
+        local = [name for name, manifest in channels.items() if manifest.local_operator]
+        # The page keeps what was said while nobody looked, so it comes before the terminal.
+        self._local = tuple(sorted(local, key=lambda name: config.kind_of(name) != "web"))
         self._chosen: dict[str, Language] = {}
         self._stored: dict[str, Known] = {}
         self._revoked: dict[str, Known] | None = None
         self.version = 0
-        self.configured(people, allowed=allowed, language=language)
+        self.configured(config)
 
-    def configured(
-        self,
-        people: tuple[PersonSettings, ...],
-        *,
-        allowed: Mapping[str, tuple[str, ...]],
-        language: Language,
-    ) -> None:
-        """Take in a configuration, see `__init__`; what is stored stays."""
+    def configured(self, config: Config) -> None:
+        """Take in a configuration of the same channels; what is stored stays."""
         self.version += 1
-        self.language: Language = language
+        self.language: Language = config.language
+        self._people = config.people
         self._given: dict[str, Language] = {
-            f"person:{person.name}": person.language for person in people if person.language
+            f"person:{person.name}": person.language for person in self._people if person.language
         }
-        self._known = {identity: person for person in people for identity in person.ids}
-        self._people = people
-        self._allowed = {name: frozenset(ids) for name, ids in allowed.items()}
+        self._known = {identity: person for person in self._people for identity in person.ids}
+        self._allowed = {
+            name: frozenset(settings.allowed_users) for name, settings in config.channels.items()
+        }
+
+    def spelled(self, channel: str, sender: str) -> str:
+        """Return the id of a sender as its platform writes it, however somebody typed it.
+
+        Empty for nobody's.
+        """
+        manifest = self._channels.get(channel)
+        return sender if manifest is None else manifest.spelled(sender)
 
     def learn(self, known: Known) -> None:
         """Take in what is stored about a person."""

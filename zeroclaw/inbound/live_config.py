@@ -4,7 +4,6 @@ Both are replaced whole, in one step without an await, so that nobody sees half 
 configuration. Rooms are handed a way to ask, and ask each time.
 """
 
-from collections.abc import Mapping
 from datetime import datetime
 
 from zeroclaw.config.model import Config
@@ -12,7 +11,6 @@ from zeroclaw.gate.policy import PolicySet, Statement
 from zeroclaw.gate.shipped import assemble, halt_statement
 from zeroclaw.inbound.commands.halt import NEVER, Halt
 from zeroclaw.inbound.identity import PEOPLE, People
-from zeroclaw.manifest import ChannelManifest
 from zeroclaw.store import Rows
 from zeroclaw.tools.loading.skill import Skill
 from zeroclaw.value import Struct
@@ -95,26 +93,3 @@ async def learn_stored(rows: Rows, people: People) -> None:
     """Take up who was let in and revoked since."""
     async for known in PEOPLE.all(rows):
         people.learn(known)
-
-
-def people_of(config: Config, channels: Mapping[str, ChannelManifest]) -> People:
-    """Return the people of a configuration, whose channels are what their manifests say."""
-    local = [name for name, manifest in channels.items() if manifest.local_operator]
-
-    def spelled(channel: str, sender: str) -> str:
-        manifest = channels.get(channel)
-        return sender if manifest is None else manifest.spelled(sender)
-
-    return People(
-        config.people,
-        allowed=allowed_of(config),
-        # The page keeps what was said while nobody looked, so it comes before the terminal.
-        local=tuple(sorted(local, key=lambda name: config.kind_of(name) != "web")),
-        language=config.language,
-        spelled=spelled,
-    )
-
-
-def allowed_of(config: Config) -> dict[str, tuple[str, ...]]:
-    """Return the sender ids that each channel lets in."""
-    return {name: settings.allowed_users for name, settings in config.channels.items()}

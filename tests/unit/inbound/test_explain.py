@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests.fakes.counting_ids import CountingIds
 from tests.fakes.manual_clock import ManualClock
+from tests.fakes.people import local
 from tests.unit.gate.gate_house import CONTEXT, KEY, SETTING
 from zeroclaw.config.model import ApprovalSettings, Config
 from zeroclaw.config.validate import parse
@@ -100,8 +101,7 @@ statements = st.lists(
 
 
 def people() -> People:
-    allowed = {name: one.allowed_users for name, one in CONFIG.channels.items()}
-    made = People(CONFIG.people, allowed=allowed, local=("web",))
+    made = People(CONFIG, local("web"))
     made.learn(Known(id="chat:3", display="", state="revoked", by="Ada", at=CLOCK.now()))
     made.learn(Known(id="chat:4", display="", state="admitted", by="Ada", at=CLOCK.now()))
     return made
@@ -234,5 +234,5 @@ def test_nobody_is_called_so(who: str) -> None:
 
 def test_the_operator_needs_a_channel_of_their_own() -> None:
     """Where none is local, nobody can be the operator by name alone."""
-    nobody = People((), allowed={}, local=())
+    nobody = People(Config(), {})
     assert asker_of(CONFIG, nobody, "operator").out.startswith("no channel of the configuration")

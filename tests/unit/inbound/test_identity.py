@@ -5,6 +5,7 @@ from typing import Literal
 
 import pytest
 
+from tests.fakes.people import configured, local
 from zeroclaw.config.model import PersonSettings
 from zeroclaw.envelope import Principal, Sender
 from zeroclaw.inbound.identity import PEOPLE, Contact, Known, People, known_put
@@ -28,12 +29,8 @@ def known(
 
 def people(*stored: Known, allowed: tuple[str, ...] = ("ada", "ben", "cleo")) -> People:
     """Ada and Ben have names, Cleo has none; the page is local."""
-    made = People(
-        (ADA, BEN),
-        allowed={"chat": allowed, "mail": ("ada@x",), "web": ()},
-        local=("web",),
-        spelled=lambda channel, sender: sender if channel != "mail" else MAIL.spelled(sender),
-    )
+    config = configured(ADA, BEN, allowed={"chat": allowed, "mail": ("ada@x",), "web": ()})
+    made = People(config, {**local("web"), "mail": MAIL})
     for one in stored:
         made.learn(one)
     return made
@@ -253,7 +250,7 @@ def test_who_was_revoked_by_name_comes_back_under_no_other(
 ) -> None:
     """A configuration that calls them otherwise, or by no name, was not meant to let them in (P4)."""
     made = people(replace(known("person:ben", "revoked"), ids=BEN.ids))
-    made.configured(named, allowed={"chat": ("ben", "cleo"), "web": ()}, language="en")
+    made.configured(configured(*named, allowed={"chat": ("ben", "cleo"), "web": ()}))
     assert admitted(made, "ben") is None
     assert admitted(made, "cleo") == ("chat:cleo", [])
     assert made.revoked_as("chat:ben") == "person:ben"
@@ -264,7 +261,8 @@ def test_another_configuration_leaves_what_is_stored() -> None:
     """Ben is out of it, Dora was let in by an operator, and Cleo has a name by now."""
     made = people(known("chat:dora"), known("chat:eve", "revoked"))
     cleo = PersonSettings(name="cleo", ids=("chat:cleo",), roles=("operator",))
-    made.configured((cleo,), allowed={"chat": ("cleo", "eve"), "web": ()}, language="de")
+    allowed = {"chat": ("cleo", "eve"), "web": ()}
+    made.configured(configured(cleo, allowed=allowed, language="de"))
     assert {who: admitted(made, who) for who in ("ben", "cleo", "dora", "eve")} == {
         "ben": None,
         "cleo": ("person:cleo", ["operator"]),

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.house import World
+from tests.fakes.people import people_of
 from zeroclaw.config.model import PersonSettings
 from zeroclaw.envelope import Principal, Sender
 from zeroclaw.inbound.identity import Chosen, People
@@ -17,7 +18,7 @@ ALLOWED = {"chat": ("1", "2", "3"), "mail": ("*",), "web": ()}
 
 def people(*, default: str = "en") -> People:
     language = "de" if default == "de" else "en"
-    return People((ANN, BEA), allowed=ALLOWED, local=("web",), language=language)
+    return people_of(ANN, BEA, allowed=ALLOWED, language=language)
 
 
 def reads(house: People, channel: str, sender: str) -> str:

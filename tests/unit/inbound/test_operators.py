@@ -8,6 +8,7 @@ import pytest
 from tests.fakes.house import World
 from tests.fakes.house_parts import CAPABILITIES, CHAT
 from tests.fakes.manual_clock import ManualClock
+from tests.fakes.people import people_of
 from tests.fakes.scripted_channel import ScriptedChannel
 from zeroclaw.channel import Channel
 from zeroclaw.config.model import ApprovalSettings, ChannelSettings, Config, PersonSettings
@@ -23,7 +24,7 @@ from zeroclaw.value import replace
 ADA = PersonSettings(name="ada", ids=("chat:1", "mail:ada@x"), roles=("operator",))
 BEN = PersonSettings(name="ben", ids=("chat:2",), roles=("admin",))
 ALLOWED = {"chat": ("1", "2"), "mail": ("*",), "web": (), "terminal": ()}
-PEOPLE = People((ADA, BEN), allowed=ALLOWED, local=("web", "terminal"))
+PEOPLE = people_of(ADA, BEN, allowed=ALLOWED)
 
 
 class Rude(ScriptedChannel):
@@ -116,7 +117,7 @@ def test_a_requester_is_passed_over_on_every_channel() -> None:
     others = operators(*ALL, requester_may_answer=False)
     assert places(others.approvers(who("mail", "ada@x"), at("mail", "ada@x"))) == ["web:operator"]
     assert others.approvers(who("web", "operator"), at("web", "operator")) != ()
-    alone = People((), allowed=ALLOWED, local=("web", "terminal"))
+    alone = people_of(allowed=ALLOWED)
     nobody = operators(*ALL, requester_may_answer=False, people=alone)
     assert nobody.approvers(who("web", "operator"), at("web", "operator")) == ()
 
@@ -162,7 +163,7 @@ def test_people_are_known_by_the_platforms_word() -> None:
 def test_a_person_at_this_machine_is_the_operator_by_name() -> None:
     """A local id may belong to a person of the configuration."""
     dora = PersonSettings(name="dora", ids=("web:operator",))
-    people = People((dora,), allowed={"web": ()}, local=("web",))
+    people = people_of(dora, allowed={"web": ()})
     found = people.admit("web", Sender(id="operator", verified=True, display="D"))
     assert found == Principal(
         id="person:dora",
@@ -175,7 +176,7 @@ def test_a_person_at_this_machine_is_the_operator_by_name() -> None:
         Contact(person="person:operator", channel="web", sender="operator"),
     )
     named = PersonSettings(name="dora", ids=("web:operator",), roles=("operator",))
-    once = People((named,), allowed={"web": ()}, local=("web",)).operators()
+    once = people_of(named, allowed={"web": ()}).operators()
     assert once == (Contact(person="person:dora", channel="web", sender="operator"),)
 
 

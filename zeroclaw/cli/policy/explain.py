@@ -18,7 +18,7 @@ from zeroclaw.host.clock import SystemClock
 from zeroclaw.inbound.commands.explain import Explainer
 from zeroclaw.inbound.commands.halt import last_halt
 from zeroclaw.inbound.identity import People
-from zeroclaw.inbound.live_config import LiveConfig, LivePolicy, learn_stored, people_of
+from zeroclaw.inbound.live_config import LiveConfig, LivePolicy, learn_stored
 from zeroclaw.stores.sqlite import open_store
 from zeroclaw.stores.sqlite.files import FILE_NAME
 from zeroclaw.stores.sqlite.reader import open_for_looking
@@ -92,4 +92,4 @@ def _people(config: Config) -> People:
         for name, settings in config.channels.items()
         if settings.enabled and (kind := config.kind_of(name)) in kinds
     }
-    return people_of(config, channels)
+    return People(config, channels)
