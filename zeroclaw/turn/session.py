@@ -124,46 +124,37 @@ Tell = Callable[[Transition], Awaitable[None]]
 """Hands a transition to the turn that it happens to; may wait while the turn is busy."""
 
 
-class ConversationSession:
-    """One conversation, held by one task.
+class ConversationSession(Struct, eq=False):
+    """One conversation, held by one task; see `open_session`.
 
     Attributes:
         fence: Proof of holding; others that write for this conversation need it.
         history: What its journal comes to, with what waits for the next commit.
-        verdicts: The receipts of the history that were checked so far, by their text.
-        recorded: Those of them that only the audit has told of.
+        first: The journal's first number, if it has one.
         audit_is_longer: The audit knows more receipts than the history, of what left the journal or
             is summarised; cleared by who has read them there.
         journal_bytes: Of the entries that the history was made of.
+        verdicts: The receipts of the history that were checked so far, by their text.
+        recorded: Those of them that only the audit has told of.
         requests: What is known of its requests to the model.
         was_left: It was left tidy before, with all that came before it answered.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        fence: Fence,
-        history: History,
-        audit_head: str,
-        first: int | None = None,
-        *,
-        audit_is_longer: bool = False,
-        journal_bytes: int = 0,
-    ) -> None:
-        """Take over what `open_session` read; `first` is the journal's first number, if it has one."""
-        self._store = store
-        self.fence = fence
-        self._lock = asyncio.Lock()
-        self._waiting = NOTHING
-        self._audit_head = audit_head
-        self._first = first
-        self.history = history
-        self.verdicts: dict[str, CheckedReceipt | None] = {}
-        self.recorded: set[str] = set()
-        self.audit_is_longer = audit_is_longer
-        self.journal_bytes = journal_bytes
-        self.requests = RequestRecord()
-        self.was_left = False
+    store: Store
+    fence: Fence
+    history: History
+    audit_head: str
+    first: int | None = None
+    audit_is_longer: bool = False
+    journal_bytes: int = 0
+    verdicts: dict[str, CheckedReceipt | None] = field(
+        default_factory=dict[str, CheckedReceipt | None]
+    )
+    recorded: set[str] = field(default_factory=set[str])
+    requests: RequestRecord = field(default_factory=RequestRecord)
+    was_left: bool = False
+    _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _waiting: Transition = NOTHING
 
     @property
     def conversation(self) -> ConversationId:
@@ -172,7 +163,7 @@ class ConversationSession:
 
     async def is_whole(self) -> bool:
         """Tell whether the journal begins where it began: retention takes the oldest of it."""
-        return self._first == _number(await _first(self._store, self.conversation))
+        return self.first == _number(await _first(self.store, self.conversation))
 
     async def commit(self, happened: Transition) -> None:
         """Make everything durable that goes with events, then let the history have its entries.
@@ -192,7 +183,7 @@ class ConversationSession:
                 self._waiting = whole
                 self._extend(happened)
                 return
-            head = self._audit_head
+            head = self.audit_head
             bodies = [entries.encode(entry) for entry in whole.journal]
             appended: list[Write] = [
                 Append(log=LogKind.JOURNAL, stream=self.conversation, body=body) for body in bodies
@@ -200,7 +191,7 @@ class ConversationSession:
             for entry in whole.audited:
                 body, head = audit.link(head, entry)
                 appended.append(Append(log=LogKind.AUDIT, stream=self.conversation, body=body))
-            await self._store.commit(
+            await self.store.commit(
                 Commit(
                     point=happened.point,
                     conversation=self.conversation,
@@ -209,10 +200,10 @@ class ConversationSession:
                 )
             )
             self._waiting = NOTHING
-            self._audit_head = head
+            self.audit_head = head
             self.journal_bytes += sum(map(len, bodies))
-            if bodies and self._first is None:
-                self._first = 1
+            if bodies and self.first is None:
+                self.first = 1
             self._extend(happened)
 
     def _extend(self, happened: Transition) -> None:
