@@ -6,6 +6,8 @@ import struct
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
+from tests.fakes.tcp_server import serving
+
 
 @asynccontextmanager
 async def saying(said: bytes, *, after: bytes = b"", resets: bool = False) -> AsyncGenerator[str]:
@@ -24,10 +26,9 @@ async def saying(said: bytes, *, after: bytes = b"", resets: bool = False) -> As
         if resets:
             raw = writer.get_extra_info("socket")
             raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        writer.close()
 
-    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
-        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    async with serving(serve) as port:
+        yield f"http://127.0.0.1:{port}"
 
 
 @asynccontextmanager
@@ -38,7 +39,6 @@ async def heard(said: bytes) -> AsyncGenerator[tuple[str, list[bytes]]]:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         heads.append(await reader.readuntil(b"\r\n\r\n"))
         writer.write(said)
-        writer.close()
 
-    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
-        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", heads
+    async with serving(serve) as port:
+        yield f"http://127.0.0.1:{port}", heads

@@ -9,12 +9,13 @@ import asyncio
 import re
 import struct
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
 from aiosmtplib import SMTP
 
 from channels.email.emulator.servers import AUTHSERV_ID, Servers
+from tests.fakes.tcp_server import serving
 
 _ADDS, _CHANGES = 0x01, 0x10
 _SKIPPED = 0x02 | 0x08 | 0x10 | 0x100 | 0x200  # HELO, RCPT, the body, unknown commands, DATA
@@ -53,17 +54,13 @@ Packets = list[tuple[bytes, bytes]]
 async def _serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     seen = _Seen()
     command = b""
-    try:
+    with suppress(asyncio.IncompleteReadError):
         while command != b"Q":
             (length,) = struct.unpack(">I", await reader.readexactly(4))
             packet = await reader.readexactly(length)
             command = packet[:1]
             for kind, more in _answers(seen, command, packet[1:]):
                 writer.write(struct.pack(">I", 1 + len(more)) + kind + more)
-    except asyncio.IncompleteReadError:
-        pass
-    finally:
-        writer.close()
 
 
 def _answers(seen: _Seen, command: bytes, said: bytes) -> Packets:
@@ -101,5 +98,5 @@ async def handed_over(mail: Servers, to: str, letter: bytes, *, sender: str) -> 
 @asynccontextmanager
 async def milter(port: int) -> AsyncGenerator[None]:
     """Open it where postfix asks."""
-    async with await asyncio.start_server(_serve, "127.0.0.1", port):
+    async with serving(_serve, port):
         yield

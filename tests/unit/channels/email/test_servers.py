@@ -30,6 +30,7 @@ from tests.contract.email_harness import (
 from tests.emulators.mail.milter import handed_over, milter
 from tests.emulators.mail.relay import relayed
 from tests.fakes.manual_clock import ManualClock
+from tests.fakes.tcp_server import serving
 from zeroclaw import (
     Address,
     Answered,
@@ -622,12 +623,11 @@ async def smtp_server(
             is_full = command == "MAIL" and taken == most
             said = "421 enough" if is_full else (usual | answers).get(command, "")
             is_data = said.startswith("354")
-        writer.close()
 
     tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     tls.load_cert_chain(place.mail.home / "cert.pem", place.mail.home / "key.pem")
-    async with await asyncio.start_server(serve, "127.0.0.1", 0, ssl=tls) as server:
-        yield server.sockets[0].getsockname()[1]
+    async with serving(serve, tls=tls) as port:
+        yield port
 
 
 async def until_ended(heard: asyncio.Queue[str], connections: int) -> list[str]:
@@ -719,10 +719,8 @@ async def test_a_server_without_starttls_gets_no_password(place: EmailPlace) -> 
         while line := await reader.readline():
             said.append(line)
             writer.write(b"250 here\r\n" if line.startswith(b"EHLO") else b"502 no\r\n")
-        writer.close()
 
-    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
-        port = server.sockets[0].getsockname()[1]
+    async with serving(serve) as port:
         channel = channel_of(place, smtp_port=port)
         with pytest.raises(ChannelUnauthorized, match="STARTTLS"):
             await channel.send(chat_of(place), outgoing(channel, "4"))
