@@ -14,7 +14,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from telegram import Bot, Update
 from telegram.request import BaseRequest, RequestData
 
-from tests.bench.floor_model import asking, by_httpx, open_session
+from tests.bench.floor_model import by_aiohttp, by_httpx
 from tests.bench.floor_parts import CONNECTIONS, Ask, Floor
 
 POLL_S = 25
@@ -62,6 +62,8 @@ async def _on_httpx(url: str, token: str, model: str) -> AsyncGenerator[tuple[Bo
 
 @asynccontextmanager
 async def _on_aiohttp(url: str, token: str, model: str) -> AsyncGenerator[tuple[Bot, Ask]]:
+    import aiohttp
+
     class Request(BaseRequest):
         @property
         def read_timeout(self) -> float | None:
@@ -85,11 +87,11 @@ async def _on_aiohttp(url: str, token: str, model: str) -> AsyncGenerator[tuple[
             async with session.request(method, url, data=data) as came:
                 return came.status, await came.read()
 
-    async with open_session() as session:
+    async with aiohttp.ClientSession() as session, by_aiohttp(model) as ask:
         request = Request()
         bot = Bot(token, base_url=f"{url}/bot", request=request, get_updates_request=request)
         async with bot:
-            yield bot, asking(session, model)
+            yield bot, ask
 
 
 Open = Callable[[str, str, str], AbstractAsyncContextManager[tuple[Bot, Ask]]]

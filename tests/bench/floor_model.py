@@ -2,12 +2,8 @@
 
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import TYPE_CHECKING
 
 from tests.bench.floor_parts import CONNECTIONS, Ask
-
-if TYPE_CHECKING:
-    import aiohttp
 
 
 @asynccontextmanager
@@ -28,31 +24,20 @@ async def by_httpx(model: str) -> AsyncGenerator[Ask]:
 @asynccontextmanager
 async def by_aiohttp(model: str) -> AsyncGenerator[Ask]:
     """Open aiohttp, which the daemon uses."""
-    async with open_session() as session:
-        yield asking(session, model)
+    import aiohttp
+
+    async def ask(body: Mapping[str, object]) -> AsyncGenerator[str]:
+        async with client.post(f"{model}/chat/completions", json=body) as came:
+            async for line in came.content:
+                yield line.decode().rstrip("\n")
+
+    connector = aiohttp.TCPConnector(limit=CONNECTIONS)
+    timeout = aiohttp.ClientTimeout(total=None, sock_read=60)
+    async with aiohttp.ClientSession(connector=connector, timeout=timeout) as client:
+        yield ask
 
 
 CLIENTS: Mapping[str, Callable[[str], AbstractAsyncContextManager[Ask]]] = {
     "httpx": by_httpx,
     "aiohttp": by_aiohttp,
 }
-
-
-def open_session() -> "aiohttp.ClientSession":
-    """Return aiohttp's client with as many connections as floors use."""
-    import aiohttp
-
-    connector = aiohttp.TCPConnector(limit=CONNECTIONS + 1)
-    timeout = aiohttp.ClientTimeout(total=None, sock_read=60)
-    return aiohttp.ClientSession(connector=connector, timeout=timeout)
-
-
-def asking(session: "aiohttp.ClientSession", model: str) -> Ask:
-    """Return what asks the model by aiohttp."""
-
-    async def ask(body: Mapping[str, object]) -> AsyncGenerator[str]:
-        async with session.post(f"{model}/chat/completions", json=body) as came:
-            async for line in came.content:
-                yield line.decode().rstrip("\n")
-
-    return ask
