@@ -1,1 +1,1 @@
-"""What the platforms that are reached over the internet have in common; each stands beside it."""
+"""Code shared by the channels of platforms that are reached over the internet."""

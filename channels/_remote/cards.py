@@ -1,4 +1,4 @@
-"""Say what every card says, before a platform marks it up; pure."""
+"""The text of approval cards, before a platform's markup; pure."""
 
 import re
 from collections.abc import Mapping
@@ -17,9 +17,9 @@ from zeroclaw import (
 )
 
 FILE_NAME = "calls.txt"
-"""Of the calls of a card that is too long for a message."""
+"""The file that lists the calls of a card that is too long for a message."""
 MOST_BY, MOST_REASON = 160, 200
-"""Units of a name and of a reason as they are shown."""
+"""Longest name and reason shown, in UTF-16 units."""
 _SIGNS: Mapping[str, str] = {"approved": "✅", "denied": "⛔", "expired": "⌛", "stopped": "⏹"}
 CODES: Mapping[Choice, str] = {"once": "o", "for_a_time": "t", "deny": "d", "deny_with_reason": "r"}
 _CHOICES: Mapping[str, Choice] = {code: choice for choice, code in CODES.items()}
@@ -28,13 +28,13 @@ CODE = re.compile("`([^`\n]+)`")
 
 
 def head(card: Card, most_by: int = MOST_BY) -> str:
-    """Return who asked, and until when there is time."""
+    """Return the line that names the asker and the deadline."""
     asked_by = cut(escape_invisible(card.asked_by), most_by)
     return CardWords(card.language).head(asked_by, moment(card.deadline_at))
 
 
 def ended(words: CardWords, ending: Ending, most_reason: int = MOST_REASON) -> str:
-    """Return how a call's question ended, by whom, and why."""
+    """Return how the approval request of a call ended, by whom, and why."""
     by = cut(escape_invisible(ending.by), MOST_BY)
     said = f"{_SIGNS[ending.how]} {words.ended(ending, by)}, {moment(ending.at)}"
     reason = cut(escape_invisible(ending.reason), most_reason)
@@ -42,7 +42,7 @@ def ended(words: CardWords, ending: Ending, most_reason: int = MOST_REASON) -> s
 
 
 def label(card: Card, call: CardCall, choice: Choice) -> str:
-    """Return what a button says; where there are several calls, of which it is."""
+    """Return a button's label; it includes the call's number if the card has several calls."""
     words = CardWords(card.language)
     return words.label(choice) if len(card.calls) == 1 else words.short_label(choice, call.number)
 
@@ -62,29 +62,29 @@ def listed(card: Card) -> str:
 
 
 def carried(approval: ApprovalId, choice: Choice) -> str:
-    """Return what a button carries."""
+    """Return the data that a button sends when it is pressed."""
     return f"{CODES[choice]}:{approval}"
 
 
 def read_carried(found: str) -> tuple[ApprovalId, Choice] | None:
-    """Return what a pressed button says, None for one that is not ours."""
+    """Parse the data of a pressed button; None if the button is not ours."""
     code, colon, approval = found.partition(":")
     choice = _CHOICES.get(code)
     return (ApprovalId(approval), choice) if choice and colon and approval else None
 
 
 def pieces(text: str) -> list[str]:
-    """Return a line of the runtime's in pieces; each second one is what it marks as code."""
+    """Split a line of the runtime's; every second piece is marked as code."""
     return CODE.split(escape_invisible(text))
 
 
 def unmarked(text: str) -> str:
-    """Return a line of the runtime's without its marks, for places that know no styles."""
+    """Return a line of the runtime's without its code marks, for places without styles."""
     return "".join(pieces(text))
 
 
 def receipt_line(receipt: CheckedReceipt) -> str:
-    """Return what stands for a receipt."""
+    """Return the line that shows a receipt."""
     return f"{'🕓' if receipt.earlier else '✅'} {receipt.line()}"
 
 

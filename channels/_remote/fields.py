@@ -1,4 +1,4 @@
-"""Read fields of parsed JSON that may have any shape: what is missing or odd reads as nothing."""
+"""Reads fields of untrusted JSON; a missing field or one of the wrong type reads as empty."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -7,11 +7,11 @@ from typing import cast
 Json = Mapping[str, object]
 
 _NOTHING: Json = {}
-_MOST = 2**63  # what platforms number fits 64 bits
+_MOST = 2**63  # platforms' ids fit 64 bits
 
 
 def parsed(body: bytes) -> object:
-    """Return what JSON says, None for what is none."""
+    """Parse JSON; None if it is invalid."""
     try:
         return cast("object", json.loads(body))
     except (ValueError, RecursionError):
@@ -19,7 +19,7 @@ def parsed(body: bytes) -> object:
 
 
 def inner(value: object, *keys: str) -> Json:
-    """Return the object that stands at a path of keys, an empty one for anything else."""
+    """Return the object at a path of keys, an empty one if there is none."""
     found = as_object(value)
     for key in keys:
         if not found:
@@ -31,7 +31,8 @@ def inner(value: object, *keys: str) -> Json:
 def as_object(value: object) -> Json:
     """Return an object, an empty one for anything else."""
     if isinstance(value, dict):
-        # A cast is a call, and an update is asked this some fifty times; its keys are texts.
+        # No `cast`: it is a function call, and this runs some fifty times an update. JSON keys are
+        # always strings.
         return value  # pyright: ignore[reportUnknownVariableType]
     return _NOTHING
 
@@ -43,12 +44,12 @@ def array(value: Json, key: str) -> Sequence[object]:
 
 
 def objects(value: Json, key: str) -> Sequence[Json]:
-    """Return the objects of an array, none for anything else."""
+    """Return an array's items as objects, nothing for anything else."""
     return [as_object(one) for one in array(value, key)]
 
 
 def text(value: Json, key: str) -> str:
-    """Return a text that can be stored, empty for anything else."""
+    """Return a string that can be stored as UTF-8, an empty one for anything else."""
     found = value.get(key)
     return storable(found) if isinstance(found, str) else ""
 
@@ -68,12 +69,12 @@ def number(value: Json, key: str) -> float | None:
 
 
 def flag(value: Json, key: str) -> bool:
-    """Return whether it says true."""
+    """Whether the value is `true`."""
     return value.get(key) is True
 
 
 def storable(found: str) -> str:
-    """Return a text without halves of characters, which JSON can hold and UTF-8 can't."""
+    """Replace lone surrogates, which JSON can contain and UTF-8 can't."""
     if found.isascii():
         return found
     return found.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -1,4 +1,4 @@
-"""Speak HTTP with a platform: one pool of connections, answers within bounds, and what came of a call."""
+"""HTTP with a platform: one connection pool, bounded answers, and errors by what may have arrived."""
 
 import asyncio
 import json
@@ -16,11 +16,11 @@ from zeroclaw import ChannelRejected, ChannelUnavailable, DeliveryUnknown, Netwo
 
 CONNECT_S, READ_S = 10.0, 20.0
 SLOWEST_BYTES_PER_S = 100_000
-"""A body that is sent more slowly counts as stuck."""
+"""An upload that is slower than this counts as stuck."""
 MOST_ANSWER_BYTES = 16 * 1024 * 1024
 MOST_CONNECTIONS = 64
 BROKEN: tuple[type[Exception], ...] = (aiohttp.ClientError, OSError, TimeoutError)
-"""What a connection raises that has ended."""
+"""What a broken connection raises."""
 Websocket = aiohttp.ClientWebSocketResponse
 Form = aiohttp.FormData
 NOTHING: Mapping[str, str] = {}
@@ -39,7 +39,7 @@ _BEFORE_SENDING: tuple[type[Exception], ...] = (
 
 
 class Answer(Value):
-    """What came back; of the body no more than a bound and a little."""
+    """A response; the body may be cut off a little beyond the limit of the call."""
 
     status: int
     content: bytes
@@ -50,8 +50,8 @@ class Http:
     """One account's connections; safe to use concurrently.
 
     Attributes:
-        name: The channel's, for errors.
-        closed: Set once no call is made any more.
+        name: The channel's name, for errors.
+        closed: Set by `aclose`; no calls are made after that.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Http:
         agent: str = "zeroclaw",
         tls: ssl.SSLContext | None = None,
     ) -> None:
-        """Open nothing yet; errors name the platform, and `tls` says whom to trust."""
+        """Open nothing yet; `platform` is for errors, `tls` replaces the default trust settings."""
         self.name = name
         self.closed = asyncio.Event()
         self._platform = platform
@@ -71,7 +71,7 @@ class Http:
         self._session: aiohttp.ClientSession | None = None
 
     async def aclose(self) -> None:
-        """Close every connection, for good; safe twice."""
+        """Close every connection for good; safe to call twice."""
         self.closed.set()
         session, self._session = self._session, None
         if session is not None:
@@ -90,10 +90,10 @@ class Http:
         return self._session
 
     def _way(self, url: str) -> tuple[str | None, ssl.SSLContext | bool]:
-        """Return the proxy to a server, and who vouches for it.
+        """Return the proxy for a server, if any, and the TLS context to verify the server with.
 
         Raises:
-            ChannelUnavailable: There is none.
+            ChannelUnavailable: The proxy settings give no usable route.
         """
         try:
             proxy = self._network.proxy_for(url)
@@ -112,18 +112,18 @@ class Http:
         more_s: float = 0.0,
         most: int = MOST_ANSWER_BYTES,
     ) -> Answer:
-        """Make one request, and read its answer up to `most` bytes.
+        """Make one request and read the answer, up to about `most` bytes.
 
         Args:
-            method: Of HTTP.
-            url: Whole; it is not told, for some of them hold a secret.
-            headers: Likewise.
+            method: The HTTP method.
+            url: The whole URL; never logged or put into errors, since it may contain a secret.
+            headers: Kept out of logs and errors too.
             data: The body.
-            more_s: Seconds beyond `READ_S` after which an answer is late.
-            most: See above.
+            more_s: Seconds to wait for the answer in addition to `READ_S`.
+            most: Stop reading the body at this size, in bytes.
 
         Raises:
-            ChannelUnavailable: Nothing arrived.
+            ChannelUnavailable: The request did not arrive.
             DeliveryUnknown: It may have arrived.
         """
         times = aiohttp.ClientTimeout(total=None, connect=CONNECT_S, sock_read=READ_S + more_s)
@@ -157,10 +157,10 @@ class Http:
     async def download(
         self, url: str, *, max_bytes: int, headers: Mapping[str, str] = NOTHING
     ) -> bytes:
-        """Get a file.
+        """Download a file.
 
         Raises:
-            ChannelRejected: It is larger than `max_bytes`, gone, or not to be read.
+            ChannelRejected: It is larger than `max_bytes`, gone, or may not be read.
             ChannelUnavailable: It can't be read now.
         """
         if not is_safe(url):
@@ -185,13 +185,13 @@ class Http:
         """Open a websocket.
 
         Args:
-            url: Where.
-            most: Bytes of one frame.
-            heartbeat_s: Between two pings of ours, None for none.
-            autoclose: Answer the other side's end.
+            url: The server's URL.
+            most: Largest message accepted, in bytes.
+            heartbeat_s: Seconds between our pings, None to send none.
+            autoclose: Answer the server's close frame automatically.
 
         Raises:
-            ChannelUnavailable: It does not stand.
+            ChannelUnavailable: The connection could not be established.
         """
         ends = aiohttp.ClientWSTimeout(ws_close=CONNECT_S)  # pyright: ignore[reportCallIssue]  of attrs
         proxy, trusted = self._way(url)
@@ -212,14 +212,14 @@ class Http:
 
 
 class Line:
-    """One connection by which events come."""
+    """One websocket connection that delivers events as JSON objects."""
 
     def __init__(self, socket: Websocket) -> None:
-        """Take one that stands."""
+        """Use an open websocket."""
         self._socket = socket
 
     async def next(self) -> Json | None:
-        """Return the next thing that is said, None at the end of the connection."""
+        """Return the next message, None when the connection has ended."""
         while True:
             frame = await self._socket.receive()
             if frame.type is aiohttp.WSMsgType.TEXT:
@@ -228,7 +228,7 @@ class Line:
                 return None
 
     async def say(self, said: Mapping[str, object]) -> bool:
-        """Say something; False where the connection has ended."""
+        """Send a message; return False if the connection has ended."""
         try:
             await self._socket.send_str(json.dumps(said))
         except (aiohttp.ClientError, ConnectionError):
@@ -236,16 +236,16 @@ class Line:
         return True
 
     async def aclose(self) -> None:
-        """End the connection."""
+        """Close the connection."""
         await self._socket.close()
 
 
 @contextmanager
 def repeatable() -> Generator[None]:
-    """Let calls that change nothing, or nothing more the second time, be made again when one is lost.
+    """Report idempotent calls as safe to retry: turn `DeliveryUnknown` into `ChannelUnavailable`.
 
     Raises:
-        ChannelUnavailable: Where what came of a call is not known.
+        ChannelUnavailable: The outcome of a call is unknown.
     """
     try:
         yield
@@ -254,10 +254,10 @@ def repeatable() -> Generator[None]:
 
 
 def with_file(fields: Mapping[str, object], part: str, name: str, content: bytes) -> Form:
-    """Return a form of texts, of JSON for all else, and of a file in a part of its own.
+    """Return a form with the fields (strings as they are, all else as JSON) and one file part.
 
-    What would end the file's name is escaped as browsers do it: WHATWG HTML, "multipart form data",
-    read 2026-11. The part says no type; Telegram goes by the name (tdlib, MessageContent.cpp, 2026-11).
+    The file name is escaped as browsers do it: WHATWG HTML, "multipart form data", read 2026-11.
+    The part has no specific type; Telegram goes by the name (tdlib, MessageContent.cpp, 2026-11).
     """
     form = Form(quote_fields=False)
     for key, value in fields.items():
@@ -268,11 +268,11 @@ def with_file(fields: Mapping[str, object], part: str, name: str, content: bytes
 
 
 def _why(error: Exception) -> str:
-    """Say why a connection failed in the system's words; where it has none, by the error's kind."""
+    """Say why a connection failed, in the system's words if it has any, else by the error's type."""
     match error:
         case TimeoutError():
             return "no answer in time"
-        # Errors of TLS have a number of their own, which is none of the system's.
+        # TLS errors have numbers of their own, so they must come before `OSError`.
         case aiohttp.ClientConnectorCertificateError(
             certificate_error=ssl.SSLCertVerificationError(verify_message=said)
         ):
@@ -288,7 +288,7 @@ def _why(error: Exception) -> str:
         case aiohttp.ClientResponseError():
             return "it does not speak HTTP"
         case OSError(errno=int(number), strerror=str(said)):
-            # asyncio's own text is about its calls; the number of an unknown name is below 0
+            # asyncio's text describes its own call; an unknown host name has an errno below 0
             return (os.strerror(number) if number > 0 else said).lower()
         case aiohttp.ClientConnectionError() | aiohttp.ClientPayloadError():
             return "the connection was closed too early"

@@ -1,4 +1,4 @@
-"""Hand a platform's events to ingress, and send the short answers to them."""
+"""Hands a platform's events to ingress and sends the short answers to them."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -6,11 +6,11 @@ from collections.abc import Awaitable, Callable
 from zeroclaw import Admission, Admit, ChannelLog, Envelope, ZeroclawError
 
 MOST_ANSWERS = 64
-"""Short answers sent at the same time; one more is dropped, but never the effect it tells of."""
+"""Short answers sent concurrently; further ones are dropped, but never the effects they report."""
 
 
 async def admitted(admit: Admit, envelope: Envelope, log: ChannelLog) -> Admission | None:
-    """Return what ingress says of an event; None if it could not be stored, and must come again."""
+    """Return the admission of an event; None if it was not stored and must be delivered again."""
     try:
         return await admit(envelope)
     except ZeroclawError as error:
@@ -19,15 +19,15 @@ async def admitted(admit: Admit, envelope: Envelope, log: ChannelLog) -> Admissi
 
 
 class ShortAnswers:
-    """Sends toasts and the like, for which no event waits; one that fails is logged and lost."""
+    """Sends toasts and the like in the background; a failed one is logged and not retried."""
 
     def __init__(self, log: ChannelLog, event: str, most: int = MOST_ANSWERS) -> None:
-        """Log one that fails as `event`, and send no more than `most` at the same time."""
+        """Log failures as `event`, and send at most `most` concurrently."""
         self._log, self._event = log, event
         self._under_way = asyncio.Semaphore(most)
 
     def begin(self, group: asyncio.TaskGroup, send: Callable[[], Awaitable[None]]) -> None:
-        """Begin to send one, unless too many are under way; never waits."""
+        """Start to send an answer, or drop it if too many are being sent; never waits."""
         if not self._under_way.locked():
             group.create_task(self._sent(send))
 

@@ -1,4 +1,4 @@
-"""Keep a connection by which a platform tells its events: lost, it is made anew, with growing waits."""
+"""Keeps an event connection to a platform open: reconnects with growing waits."""
 
 from collections.abc import Awaitable, Callable, Sequence
 
@@ -6,7 +6,7 @@ from channels._remote.http import Http
 from zeroclaw import ChannelLog, ChannelUnavailable, Clock, RateLimited, Value
 
 WAITS_S: Sequence[float] = (0.0, 1.0, 2.0, 4.0, 8.0)
-"""After each connection that did not stand; after the last one the channel is down, and seen to be."""
+"""Wait after each failed connection in a row; after the last the channel is reported as down."""
 
 
 class Ended(Value):
@@ -14,9 +14,9 @@ class Ended(Value):
 
     Attributes:
         why: For the log.
-        was_up: Events could come by it.
-        is_planned: The platform had said that it would end it.
-        wait_s: How long it wants to be left alone at least.
+        was_up: It got far enough to receive events.
+        is_planned: The platform had announced the end.
+        wait_s: Shortest wait that the platform asks for before the next connection.
     """
 
     why: str
@@ -26,15 +26,15 @@ class Ended(Value):
 
 
 Hear = Callable[[], Awaitable[Ended]]
-"""Makes one connection and hears by it until it ends."""
+"""Opens one connection and receives events until it ends."""
 
 
 async def keep_connected(hear: Hear, http: Http, clock: Clock, log: ChannelLog) -> None:
-    """Hear until cancelled.
+    """Receive events until cancelled, reconnecting as needed.
 
     Raises:
-        ChannelUnavailable: No connection stands, however often it was tried; or all are closed.
-        ChannelUnauthorized: The platform lets nobody hear.
+        ChannelUnavailable: Every attempt to connect failed, or `http` was closed.
+        ChannelUnauthorized: The platform refuses this account.
     """
     tries = 0
     while True:
@@ -42,7 +42,7 @@ async def keep_connected(hear: Hear, http: Http, clock: Clock, log: ChannelLog) 
             end = await hear()
         except ChannelUnavailable as error:
             if http.closed.is_set() or isinstance(error, RateLimited):
-                raise  # a long wait is to be seen: the channel is not up while it lasts
+                raise  # a long wait must be visible: the channel is not up meanwhile
             end = Ended(why=str(error))
         tries = 0 if end.was_up else tries + 1
         if http.closed.is_set() or tries >= len(WAITS_S):
@@ -51,5 +51,5 @@ async def keep_connected(hear: Hear, http: Http, clock: Clock, log: ChannelLog) 
             raise ChannelUnavailable(message)
         if not end.is_planned:
             log("gateway_lost", why=end.why)
-        # The first one after a loss is made at once.
+        # Reconnect at once after a connection that worked.
         await clock.sleep(max(end.wait_s, WAITS_S[max(tries - 1, 0)]))

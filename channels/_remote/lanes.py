@@ -1,13 +1,13 @@
-"""Show the events of each chat one after another, and first what was written while the daemon was away.
+"""Delivers the events of each chat in order, after the messages missed while the daemon was away.
 
-A platform that tells events as they happen, and keeps none for who was away, leaves two tasks: what
-stands in a chat since the last one that was taken is read before the next one is shown, and what
-comes meanwhile waits. Both are done here, for any platform whose chats can be read from a position.
+Some platforms push live events and keep none for a client that is offline. After a gap, the chat's
+history since the last taken event has to be read first, while live events wait. This module does
+both for any platform whose history can be read from a position.
 
-Each chat has a lane, which exists while there is something in it. A lane holds so many events and no
-more; what comes while it is full is let go, and read back from the chat itself. So memory is bounded,
-and a chat whose history can't be read, or whose events can't be stored, holds up no other. What is
-read back may have been shown before, and is known again by its keys.
+Each chat has a lane, which exists while it has work. A lane's queue is bounded: events that arrive
+when it is full are dropped and read back from the chat's history. So memory is bounded, and a chat
+whose history can't be read, or whose events can't be stored, delays no other chat. Events read back
+may be repeats; ingress recognises them by their dedup keys.
 """
 
 import asyncio
@@ -20,19 +20,19 @@ from zeroclaw import ChannelLog, ChannelUnavailable, Clock, RateLimited, Struct,
 E = TypeVar("E")
 
 MOST_WAITING, MOST_IN_ALL = 256, 10_000
-"""Events of one lane, and of all lanes, those included that are being shown."""
+"""Queued events of one lane, and of all lanes, including those in progress."""
 MOST_READING = 2
-"""Chats whose history is read at the same time; what is sent shares the platform's limits with it."""
+"""Histories read concurrently; sending shares the platform's rate limits with it."""
 AGAIN_S = 1.0
-"""Seconds until what could not be stored is shown again, and until a history is read again."""
+"""Seconds before retrying an event that could not be stored; first wait for a failed history."""
 LONGEST_AGAIN_S = 60.0
 
 Take = Callable[[E], Awaitable[bool]]
-"""Takes an event; False when it could not be stored, and is to be shown again."""
+"""Takes an event; returns False if it could not be stored and must be offered again."""
 Read = Callable[[str], Awaitable[Sequence[E]]]
-"""Reads what stands in a chat after the last event that was taken from it, oldest first.
+"""Reads a chat's events after the last one taken, oldest first.
 
-Raises `ChannelUnavailable` where it may be read again; what can't be read at all is nothing.
+Raises `ChannelUnavailable` to be retried; returns nothing for a history that can't be read at all.
 """
 
 
@@ -53,14 +53,14 @@ class Lanes(Generic[E]):
         log: ChannelLog,
         most: int = MOST_IN_ALL,
     ) -> None:
-        """Hold what is needed; nothing happens before `put` or `catch_up`.
+        """Start nothing before `put` or `catch_up`.
 
         Args:
-            take: See the type.
-            read: Likewise.
+            take: See `Take`.
+            read: See `Read`.
             clock: For waits.
-            log: For facts.
-            most: Events of all lanes.
+            log: The channel's log.
+            most: Limit on the queued events of all lanes.
         """
         self._take = take
         self._read = read
@@ -72,7 +72,7 @@ class Lanes(Generic[E]):
         self._held = 0
 
     def put(self, group: asyncio.TaskGroup, chat: str, event: E) -> None:
-        """Let an event wait for those before it; never waits itself."""
+        """Queue an event behind those of its chat; never waits."""
         lane = self._lane(group, chat)
         if len(lane.waiting) < MOST_WAITING and self._held < self._most:
             lane.waiting.append(event)
@@ -83,7 +83,7 @@ class Lanes(Generic[E]):
         lane.is_behind = True
 
     def catch_up(self, group: asyncio.TaskGroup, chat: str) -> None:
-        """Read a chat's history before anything else of it is shown."""
+        """Read a chat's history before delivering more of its queued events."""
         self._lane(group, chat).is_behind = True
 
     def _lane(self, group: asyncio.TaskGroup, chat: str) -> _Lane[E]:

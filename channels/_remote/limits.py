@@ -1,16 +1,16 @@
-"""What platforms state of their limits: sizes of texts and files, and how long they wait; pure.
+"""Platform limits: sizes of texts and files, and waits after a refusal; pure.
 
-They count in UTF-16 units, in which an emoji is two, and say their waits in one way or another.
+Platforms count text in UTF-16 units, of which an emoji takes two.
 """
 
 from zeroclaw import ChannelRejected, OutgoingFile
 
 LONGEST_WAIT_S = 24 * 3600.0
-"""What a server asks for beyond a day is no wait, but a fault of it."""
+"""Longest wait accepted from a server; anything beyond a day is a fault of the server."""
 UNSTATED_WAIT_S = 1.0
-"""What is waited where a server refuses a call as one too many, and does not say for how long."""
+"""Wait after a rate-limit refusal that states no time."""
 FIRST_FAILURE, FAILED, NO_TIME, TOO_MANY = 300, 500, 408, 429
-"""Statuses of answers."""
+"""HTTP statuses."""
 
 
 def units(text: str) -> int:
@@ -19,7 +19,7 @@ def units(text: str) -> int:
 
 
 def cut(text: str, most: int) -> str:
-    """Return as much of a text as fits so many units, with a sign that some is missing."""
+    """Shorten a text to at most `most` units; a shortened one ends with an ellipsis."""
     if units(text) <= most:
         return text
     short = text[: max(most - 1, 0)]
@@ -29,7 +29,7 @@ def cut(text: str, most: int) -> str:
 
 
 def wait_s(stated: object) -> float:
-    """Return a wait in seconds, of a number or of what a header says."""
+    """Return a wait in seconds from a number or the text of a header."""
     try:
         found = float(stated) if isinstance(stated, str | int | float) else 0.0
     except (ValueError, OverflowError):
@@ -38,10 +38,10 @@ def wait_s(stated: object) -> float:
 
 
 def check_size(channel: str, file: OutgoingFile, most: int) -> None:
-    """See that a file is no larger than a channel takes, in bytes.
+    """Check a file's size against the channel's limit in bytes.
 
     Raises:
-        ChannelRejected: It is.
+        ChannelRejected: The file is larger.
     """
     if len(file.content) > most:
         message = f"`{channel}`: {len(file.content):,} bytes are more than {most:,}"

@@ -1,4 +1,4 @@
-"""Read what people write, and name whose it is, as every platform does; pure."""
+"""Text and names of incoming messages, the same for every platform; pure."""
 
 from channels._remote.fields import Json, text, whole
 from zeroclaw import Attachment, Value
@@ -8,19 +8,19 @@ MOST_NAME_CHARS = 64
 
 
 class Passed(Value):
-    """What a bot has no use for, and why in a word or two."""
+    """An event that is of no use to the bot, with the reason in a few words."""
 
     why: str
 
 
 def plain_name(name: str) -> str:
-    """Return a name as one short line without brackets, so that it passes for nothing else."""
+    """Return a name as one short line without square brackets, which mark the runtime's own notes."""
     shown = " ".join(name.split()).translate(str.maketrans("[]", "()"))
     return shown if len(shown) <= MOST_NAME_CHARS else f"{shown[: MOST_NAME_CHARS - 1]}…"
 
 
 def quoted(words: str, whose: str) -> str:
-    """Return what a message answers, to stand before its own words; empty for nothing."""
+    """Return the quote of a replied-to message, to put before the reply; empty for no words."""
     if not words.strip():
         return ""
     cut = f"{words[:MOST_QUOTED_CHARS]}…" if len(words) > MOST_QUOTED_CHARS else words
@@ -29,7 +29,7 @@ def quoted(words: str, whose: str) -> str:
 
 
 def attached(file: Json, reference: str, *, name: str, kind: str) -> Attachment:
-    """Return a file that came with a message; `name` and `kind` are the keys that tell them."""
+    """Return a message's file; `name` and `kind` are the JSON keys of its name and media type."""
     return Attachment(
         reference=reference,
         name=text(file, name) or "file",

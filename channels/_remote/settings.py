@@ -1,4 +1,4 @@
-"""The keys that the tables of all platforms on the internet have."""
+"""Configuration keys shared by all platforms on the internet."""
 
 from ipaddress import ip_address
 from typing import Literal
@@ -9,18 +9,18 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from zeroclaw import Budget, Capabilities, replace
 
 FASTEST_EDIT_S = 0.05
-"""Where no limits are kept: as often as an eye can follow."""
+"""Edit interval with `limits = "off"`: as often as the eye can follow."""
 
 
 def is_safe(url: str) -> bool:
-    """Whether a secret may go with a call to an address."""
+    """Whether a secret may be sent to an address: by https, or by http to a near host."""
     parts = urlsplit(url)
     host = parts.hostname or ""
     return bool(host) and (parts.scheme == "https" or (parts.scheme == "http" and is_near(host)))
 
 
 def is_near(host: str) -> bool:
-    """Whether a host is this machine or stands in its own network, where plain HTTP will do."""
+    """Whether a host is this machine or in its private network, where plain HTTP will do."""
     try:
         return ip_address(host).is_private
     except ValueError:
@@ -28,19 +28,19 @@ def is_near(host: str) -> bool:
 
 
 class RemoteSettings(BaseModel):
-    """The keys of a platform's table beside the common ones and its own."""
+    """The keys of a platform's table, in addition to the common ones and its own."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     link_previews: bool = False
-    """Whether the platform shows what links in answers lead to; it fetches each link for that."""
+    """Whether the platform shows previews of links in answers; it fetches each link for that."""
     uncertain: Literal["lookup", "resend", "hold"] = "lookup"
-    """What follows a message whose answer was lost: it is looked for in the chat; or sent again and
-    marked as a possible repeat; or neither, and the operator is told."""
+    """What to do about a send with unknown outcome: look the message up in the chat; or send it
+    again, marked as a possible repeat; or neither, and tell the operator."""
     api_base_url: str = Field(default="", max_length=200)
-    """Where the API answers; another one for a server of your own."""
+    """Base URL of the API; change it for a server of your own."""
     limits: Literal["published", "off"] = "published"
-    """Which limits are kept; `off` only for a server of your own that has none."""
+    """Which rate limits to respect; use `off` only for a server of your own that has none."""
 
     def within(
         self,
@@ -52,7 +52,7 @@ class RemoteSettings(BaseModel):
         group: Budget | None = None,
         edits: Budget = Budget(),  # noqa: B008  a frozen value
     ) -> Capabilities:
-        """Return what an account can do, within the limits that are kept."""
+        """Return the account's capabilities under these settings."""
         looks = self.uncertain not in {"resend", "hold"}
         can = replace(can, can_lookup=looks, may_repeat=self.uncertain != "hold")
         if self.limits == "off":
@@ -69,7 +69,7 @@ class RemoteSettings(BaseModel):
     @field_validator("api_base_url")
     @classmethod
     def _is_safe(cls, url: str) -> str:
-        """Refuse plain HTTP to the internet: a token goes with each call."""
+        """Reject plain HTTP to the internet, because every call carries a token."""
         parts = urlsplit(url)
         if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query:
             message = f"must be an address such as {cls.model_fields['api_base_url'].default}"

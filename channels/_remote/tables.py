@@ -1,6 +1,6 @@
-"""Draw tables of Markdown with letters alone, for platforms that show none; pure.
+"""Draws Markdown tables as aligned plain text, for platforms without tables; pure.
 
-Each line is looked at once, by patterns without nested repetition, so the time is that of the length.
+Each line is scanned once, by patterns without nested repetition, so the time is linear.
 """
 
 import re
@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from unicodedata import east_asian_width
 
 MOST_ROWS, MOST_CELLS, MOST_CELL_CHARS = 200, 20, 60
-"""A larger table is left as it was written."""
+"""A larger table is left as it is."""
 _ROW = re.compile(r"[ \t]{0,3}\|.*")
 _RULE = re.compile(r"[ \t]{0,3}\|?[ \t:|-]*-[ \t:|-]*")
 
 
 def table_end(lines: Sequence[str], at: int) -> int:
-    """Return the line after a table that begins here; the same line where there is none."""
+    """Return the index after a table that begins at `at`; `at` itself if there is none."""
     if at + 1 >= len(lines) or not _ROW.fullmatch(lines[at]) or not _RULE.fullmatch(lines[at + 1]):
         return at
     end = at + 2
@@ -24,7 +24,7 @@ def table_end(lines: Sequence[str], at: int) -> int:
 
 
 def drawn(lines: Sequence[str]) -> list[str]:
-    """Return a table whose columns stand below each other, nothing for one that is too large."""
+    """Return a table's lines with aligned columns; empty if the table is too large."""
     if len(lines) > MOST_ROWS:
         return []
     head, _, *rows = (_cells(line) for line in lines)
@@ -48,5 +48,5 @@ def _padded(cell: str, width: int) -> str:
 
 
 def _width(cell: str) -> int:
-    """Return how many columns a cell takes; ideographs and most emoji take two."""
+    """Return a cell's width in columns; ideographs and most emoji take two."""
     return len(cell) if cell.isascii() else sum(1 + (east_asian_width(one) in "WF") for one in cell)
