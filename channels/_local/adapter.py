@@ -1,8 +1,8 @@
-"""The half of an adapter that is the same for every local chat.
+"""The part of the adapter that is the same for every local chat.
 
-What goes out is fanned out to all open views, what comes in is admitted. Nothing is kept here. A
-message's id is its key, so that sending twice shows one message; a reader that comes later reads
-the store's transcript, so that sending while no view is open succeeds.
+Outgoing messages are published to all open views; incoming events are admitted. The adapter stores
+nothing. A message's id is its key, so sending it twice shows one message. Sending succeeds while no
+view is open, because a view that opens later reads the transcript from the store.
 """
 
 from collections.abc import Generator, Mapping
@@ -38,34 +38,34 @@ from zeroclaw import (
 
 
 class Snapshot(Value):
-    """All that stood in the chat when it was read.
+    """The chat's items when the transcript was read.
 
     Attributes:
         items: By id, in order.
-        number: Of the newest event then.
+        number: The number of the newest live event at that time.
     """
 
     items: Mapping[str, TranscriptItem]
     number: int
 
     def lacks(self, one: Numbered) -> bool:
-        """Tell whether an event came later, or came meanwhile and is not in it yet."""
+        """Whether an event is newer than the snapshot, or was missed by it."""
         return one.number > self.number or render.is_news(one.event, self.items)
 
 
 class LocalChannel:
-    """One person's chat on this machine, for a channel that says how it is served and shown.
+    """One person's chat on this machine; a subclass serves and displays it.
 
     Attributes:
-        context: All that the channel was handed.
+        context: The channel's context.
         name: The name in the configuration.
-        capabilities: What its readers can show.
-        feed: Where live events go.
-        here: The one chat.
+        capabilities: What its views can show.
+        feed: Delivers live events to the views.
+        here: The address of the one chat.
     """
 
     def __init__(self, context: ChannelContext, capabilities: Capabilities = CAPABILITIES) -> None:
-        """Open nothing before `receive`; the interval of edits is the settings'."""
+        """Open nothing before `receive`; the edit interval comes from the settings."""
         interval = context.settings_as(LocalSettings).draft_interval_s
         self.context = context
         self.name = context.name
@@ -76,7 +76,7 @@ class LocalChannel:
 
     @contextmanager
     def serving(self, admit: Admit) -> Generator[None]:
-        """Let events in, and readers follow, while the block runs."""
+        """Admit events and accept readers while the block runs."""
         self._admit = admit
         self.feed.open()
         try:
@@ -88,11 +88,11 @@ class LocalChannel:
     async def take(
         self, kind: str, posted: decode.Message | decode.Press | Refused
     ) -> Received | Refused:
-        """Admit an event, tell all readers of it, and return what its sender is told (P1).
+        """Admit an event, publish it to all readers, and return the reply to its sender (P1).
 
         Args:
             kind: As in `decode.envelope`.
-            posted: What was sent; what could not be read is refused as it is.
+            posted: The event; one that could not be parsed is a `Refused` and returned as it is.
         """
         if isinstance(posted, Refused):
             return posted
@@ -116,7 +116,7 @@ class LocalChannel:
         return Received(id=posted.id, toast=toast)
 
     async def snapshot(self, after: str = "") -> Snapshot | None:
-        """Read what stands after a cursor; None where it can't be read."""
+        """Read the items after a cursor; None if the store can't be read."""
         try:
             items = await self.context.transcript(self.here, after)
         except ZeroclawError as error:
@@ -126,7 +126,7 @@ class LocalChannel:
         return Snapshot(items=render.standing(shown), number=self.feed.number)
 
     def shown(self, text: str) -> str:
-        """Return a text of the store as a live event shows it."""
+        """Return a stored text in the form that live events use."""
         return text
 
     def measure(self, rendered: Rendered) -> int:
@@ -140,7 +140,7 @@ class LocalChannel:
         return ref
 
     def mark(self, to: Address) -> str:
-        """Refuse: a reader shows a message once, however often it is sent."""
+        """Refuse: sends are idempotent, so a lookup is never needed."""
         self.known(to)
         self.refuse("looks for no messages")
 
@@ -158,7 +158,7 @@ class LocalChannel:
         self._show(ref, outgoing)
 
     async def delete(self, ref: MessageRef) -> None:
-        """Tell every reader that the message no longer stands."""
+        """Remove the message from every view."""
         self.known(ref.address)
         self.feed.publish(render.Gone(id=ref.message))
 
@@ -169,17 +169,17 @@ class LocalChannel:
         return ref
 
     async def settle(self, ref: MessageRef, outcome: Outcome) -> None:
-        """Show on the card how its calls ended."""
+        """Show on the card how its approval requests ended."""
         self.known(ref.address)
         self.feed.publish(render.card(ref.message, outcome, self.context.clock.now()))
 
     async def typing(self, to: Address, doing: tuple[ToolProgress, ...] = ()) -> None:  # noqa: ARG002
-        """Show that the bot is at work, until a message comes."""
+        """Show that the bot is working, until it sends a message."""
         self.known(to)
         self.feed.publish(render.Typing())
 
     async def preview(self, to: Address, outgoing: Outgoing) -> None:  # noqa: ARG002  the contract's
-        """Refuse: here a message is edited as it grows."""
+        """Refuse: a growing answer is shown by editing its message."""
         self.refuse("shows nothing that is not sent")
 
     def direct_address(self, sender: str) -> Address | None:
@@ -187,14 +187,14 @@ class LocalChannel:
         return self.here if sender == decode.CHAT else None
 
     async def aclose(self) -> None:
-        """End what every reader follows."""
+        """End every reader's subscription."""
         self.feed.close()
 
     def known(self, place: Address) -> Address:
-        """Return the one chat.
+        """Return the address of the one chat, after checking that `place` is that chat.
 
         Raises:
-            NotSupported: It is a thread.
+            NotSupported: The place is a thread.
             ChannelRejected: It is another chat.
         """
         if place.thread is not None:
@@ -205,7 +205,7 @@ class LocalChannel:
         return self.here
 
     def refuse(self, why: str) -> NoReturn:
-        """Raise for what the capabilities do not say."""
+        """Raise `NotSupported` for a call that the capabilities rule out."""
         message = f"`{self.name}` {why}"
         raise NotSupported(message)
 

@@ -1,4 +1,4 @@
-"""Turn what a person does at a local chat into envelopes."""
+"""Turns the events of a local chat into envelopes."""
 
 from collections.abc import Mapping
 from typing import Annotated, TypeVar
@@ -22,7 +22,7 @@ from zeroclaw import (
 
 ACCOUNT = "local"
 CHAT = "operator"
-"""The one chat and the one person of such a channel."""
+"""The id of the one chat, and of the one person, of a local channel."""
 
 MOST_ID_CHARS = 64
 Key = Annotated[str, Field(pattern=r"^[0-9A-Za-z_-]{8,64}$")]
@@ -30,14 +30,14 @@ P = TypeVar("P", bound=BaseModel)
 
 
 class Received(Value):
-    """An event is stored; `toast` is for its sender alone."""
+    """The event was stored; `toast` is shown only to its sender."""
 
     id: str
     toast: str = ""
 
 
 class Refused(Value):
-    """An event is not stored; `id` is empty where it has none, `again` says that it may be later."""
+    """The event was not stored; `id` is empty if unknown, `again` means that a retry may succeed."""
 
     id: str
     why: str
@@ -45,7 +45,7 @@ class Refused(Value):
 
 
 class Posted(BaseModel):
-    """An event; `id` is made where it happens, and stays the same when it is sent again."""
+    """An event; `id` is made by the client, and stays the same when the event is sent again."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -53,17 +53,17 @@ class Posted(BaseModel):
 
 
 class Message(Posted):
-    """What a person writes; a text that begins with `/word` is a command."""
+    """A message; a text that begins with `/word` is a command."""
 
     text: str
 
     def attachments(self) -> tuple[Attachment, ...]:
-        """Return the files that come with it."""
+        """Return the files attached to it."""
         return ()
 
 
 class Press(Posted):
-    """An answer to an approval."""
+    """An answer to an approval request."""
 
     approval: Annotated[str, Field(min_length=1, max_length=200)]
     choice: Choice
@@ -72,12 +72,12 @@ class Press(Posted):
 
 
 def address(channel: str) -> Address:
-    """Return the one chat of a channel."""
+    """Return the address of a channel's one chat."""
     return Address(channel=channel, account=ACCOUNT, chat=CHAT, direct=True)
 
 
 def read(model: type[P], sent: bytes | Mapping[str, object]) -> P | Refused:
-    """Return what was sent, as JSON or parsed already, checked against its model."""
+    """Validate an event, given as JSON or already parsed, against its model."""
     try:
         if isinstance(sent, bytes):
             return model.model_validate_json(sent)
@@ -90,7 +90,7 @@ def read(model: type[P], sent: bytes | Mapping[str, object]) -> P | Refused:
 
 
 def id_of(sent: Mapping[str, object]) -> str:
-    """Return the id that something carries, whatever else it is; empty for none."""
+    """Return the id of an event that may be invalid otherwise; empty for none."""
     found = sent.get("id")
     return found[:MOST_ID_CHARS] if isinstance(found, str) else ""
 
@@ -100,7 +100,7 @@ def envelope(channel: str, kind: str, posted: Message | Press) -> Envelope | Ref
 
     Args:
         channel: The channel's name.
-        kind: Under which keys of this kind are remembered; stored, so it stays what it is.
+        kind: Prefix of the dedup key. It is stored, so it must never change.
         posted: The event.
     """
     here = address(channel)

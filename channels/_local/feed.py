@@ -1,8 +1,8 @@
-"""Hand live events to every reader, a page or a client; a slow one holds up neither others nor the sender.
+"""Delivers live events to every reader (a page or a client); a slow one delays nobody else.
 
-Events wait for each reader apart, one a thing in the chat: a newer one takes the older one's place,
-so that a reader that is slow skips frames of a draft. A reader that lets too many wait is cut,
-comes back, and begins with a snapshot.
+Each reader has a queue of its own with one entry per item of the chat. A newer event replaces the
+older one, so a slow reader skips frames of a draft. A reader whose queue is full is disconnected;
+it reconnects and begins with a snapshot.
 """
 
 import asyncio
@@ -17,14 +17,14 @@ MOST_WAITING = 256
 
 
 class Numbered(Value):
-    """An event and its place in the order of all of them."""
+    """An event and its sequence number."""
 
     event: Event
     number: int
 
 
 class Subscription:
-    """What waits for one reader."""
+    """The queue of one reader."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, Numbered] = {}
@@ -32,7 +32,7 @@ class Subscription:
         self._over = asyncio.Event()
 
     async def take(self) -> tuple[Numbered, ...] | None:
-        """Wait for events; empty when the connection should be tried, None at the end."""
+        """Wait for events; returns an empty tuple to ask for a ping, None at the end."""
         await self._wake.wait()
         self._wake.clear()
         if self._over.is_set():
@@ -42,7 +42,7 @@ class Subscription:
         return taken
 
     def put(self, event: Numbered) -> None:
-        """Add an event, or cut the reader."""
+        """Queue an event, or end the subscription if the queue is full."""
         waiting_for = slot(event.event)
         if waiting_for not in self._waiting and len(self._waiting) >= MOST_WAITING:
             self.end()
@@ -51,17 +51,17 @@ class Subscription:
             self._wake.set()
 
     def nudge(self) -> None:
-        """Let `take` return even if nothing waits."""
+        """Make `take` return even if no event waits."""
         self._wake.set()
 
     def end(self) -> None:
-        """Let `take` return None, and `over` return; what waits is dropped."""
+        """Drop queued events; make `take` return None and `over` return."""
         self._waiting.clear()
         self._over.set()
         self._wake.set()
 
     async def over(self) -> None:
-        """Wait until the reader is cut or gone, or the channel closes."""
+        """Wait until the subscription ends: by either side, or because the channel closes."""
         await self._over.wait()
 
 
@@ -69,7 +69,7 @@ class Feed:
     """All readers of one channel.
 
     Attributes:
-        number: Of the newest event.
+        number: The number of the newest event.
     """
 
     def __init__(self) -> None:
@@ -78,23 +78,23 @@ class Feed:
         self.number = 0
 
     def has_room(self) -> bool:
-        """Tell whether another reader may be served."""
+        """Whether another reader may subscribe."""
         return not self._closed and len(self._open) < MOST_READERS
 
     def publish(self, event: Happening) -> None:
-        """Hand an event to every reader; never waits."""
+        """Queue an event for every reader; never waits."""
         self.number += 1
         for subscription in self._open:
             subscription.put(Numbered(event=event, number=self.number))
 
     def ping(self) -> None:
-        """Have every connection tried."""
+        """Make every reader send a ping."""
         for subscription in self._open:
             subscription.nudge()
 
     @contextmanager
     def subscribe(self) -> Generator[Subscription]:
-        """Collect events for one reader while the block runs."""
+        """Queue events for one reader while the block runs."""
         subscription = Subscription()
         if self._closed:
             subscription.end()
@@ -105,11 +105,11 @@ class Feed:
             self._open.discard(subscription)
 
     def open(self) -> None:
-        """Serve readers again after `close`."""
+        """Accept readers again after `close`."""
         self._closed = False
 
     def close(self) -> None:
-        """End every reader's subscription, now and from now on; safe twice."""
+        """End every subscription, and all new ones at once until `open`; safe to call twice."""
         self._closed = True
         for subscription in self._open:
             subscription.end()

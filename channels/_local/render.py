@@ -1,8 +1,8 @@
-"""What stands in a local chat: its items, which of them are news, and a card as plain data.
+"""The items of a local chat, the events about them, and their form as plain data.
 
-An item is always sent whole and replaces the one of the same id, so that an event can be repeated,
-or skipped for a newer one. In a card all that can't be seen is spelled out, so that what is
-approved is what was read; its fixed words and its endings come in the card's language.
+An item is always sent whole and replaces the one with the same id, so events may be repeated, or
+skipped for a newer one. Invisible characters in a card are escaped, so that people approve what
+they read. A card's fixed words and endings are in the card's language.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -25,23 +25,23 @@ from zeroclaw import (
 
 
 class Gone(Value):
-    """A message that no longer stands."""
+    """A message was deleted."""
 
     id: str
 
 
 class Typing(Value):
-    """The bot is at work."""
+    """The bot is working."""
 
 
 Happening = TranscriptItem | Gone | Typing
-"""What all readers are told."""
+"""Events for all readers."""
 Event = Happening | Received | Refused
-"""What one of them is told."""
+"""Events for one reader, which include the replies to its own."""
 
 
 def person(message: str, text: str, at: datetime, files: tuple[str, ...] = ()) -> TranscriptItem:
-    """Return an own message."""
+    """Return a message of the person's."""
     return TranscriptItem(kind="person", ref=message, text=text, at=at, files=files)
 
 
@@ -70,17 +70,17 @@ def card(message: str, outcome: Outcome, at: datetime) -> TranscriptItem:
 
 
 def id_of(item: TranscriptItem) -> str:
-    """Return the id that an item has live and in a snapshot alike.
+    """Return an item's id, which is the same live and in a snapshot.
 
-    Own messages carry `person/` before the id that they were sent with; all else is what the
-    channel answered as the message's id.
+    For a person's message it is `person/` and the id made by the client; for all others it is the
+    id that the channel returned.
     """
     known = item.ref or item.key or item.cursor
     return f"person/{known}" if item.kind == "person" else known
 
 
 def standing(items: Iterable[TranscriptItem]) -> dict[str, TranscriptItem]:
-    """Return what stands, by id, in order; of one message its end counts, not its draft."""
+    """Return the items by id, in order; a finished message wins over its draft."""
     found: dict[str, TranscriptItem] = {}
     for item in items:
         if not (item.draft and id_of(item) in found):
@@ -89,7 +89,7 @@ def standing(items: Iterable[TranscriptItem]) -> dict[str, TranscriptItem]:
 
 
 def slot(event: Event) -> str:
-    """Return what an event is about: of two that wait for a slow reader, only the newer counts."""
+    """Return what an event is about; of two queued events with the same slot the newer one wins."""
     match event:
         case TranscriptItem():
             return f"item/{id_of(event)}"
@@ -104,10 +104,10 @@ def slot(event: Event) -> str:
 
 
 def is_news(event: Event, snapshot: Mapping[str, TranscriptItem]) -> bool:
-    """Tell whether a snapshot, read while events already came, lacks this event.
+    """Whether an event adds to a snapshot that was read while events were already arriving.
 
-    What is stored is ahead of what is sent, never behind: an ended message stays ended, a draft
-    only grows, an ending stays.
+    The store is always ahead of the live events: a finished message stays finished, a draft only
+    grows, and an ending never disappears.
     """
     if not isinstance(event, TranscriptItem) or (known := snapshot.get(id_of(event))) is None:
         return True
@@ -123,11 +123,11 @@ def is_news(event: Event, snapshot: Mapping[str, TranscriptItem]) -> bool:
 def told(
     event: Event, arguments: Callable[[str], str] = escape_invisible
 ) -> tuple[str, dict[str, object]]:
-    """Return an event's name and what every reader is sent of it.
+    """Return an event's name and its data for readers.
 
     Args:
         event: The event.
-        arguments: Makes the arguments of a card's call what is shown of them.
+        arguments: Turns the arguments of a card's call into their displayed form.
     """
     match event:
         case TranscriptItem():

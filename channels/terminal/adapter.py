@@ -1,4 +1,4 @@
-"""The terminal as a channel: the chat of the daemon's own user."""
+"""The adapter of the terminal chat, for the user that the daemon runs as."""
 
 import asyncio
 from collections.abc import Callable
@@ -9,11 +9,11 @@ from channels.terminal import decode, render
 from zeroclaw import Address, Admit, Attachment, LineStream, MessageRef, OutgoingFile, Rendered
 
 STREAM = "chat"
-"""What a connection of the control socket opens with."""
+"""The name with which a client opens its control-socket connection."""
 
 
 class TerminalChannel(LocalChannel):
-    """Clients on the control socket, each with a connection of its own."""
+    """Serves clients on the control socket, one connection each."""
 
     async def receive(self, admit: Admit, ready: Callable[[], None]) -> None:
         """Serve clients until cancelled; see `Channel.receive`."""
@@ -23,15 +23,15 @@ class TerminalChannel(LocalChannel):
             await asyncio.Event().wait()
 
     def render(self, markdown: str) -> Rendered:
-        """Return the text, with nothing in it that a terminal would obey."""
+        """Return the text with terminal control characters made visible."""
         return render.markdown(markdown)
 
     def shown(self, text: str) -> str:
-        """Return a text with nothing in it that a terminal would obey."""
+        """Return a stored text with terminal control characters made visible."""
         return render.visible(text)
 
     async def send_file(self, to: Address, file: OutgoingFile) -> MessageRef:
-        """Refuse: a terminal shows text."""
+        """Refuse: a terminal only shows text."""
         self.known(to)
         self.refuse(f"takes no files, so `{file.name}` can't be sent there")
 
@@ -42,7 +42,7 @@ class TerminalChannel(LocalChannel):
     # --- one client ------------------------------------------------------------------------------
 
     async def _attend(self, stream: LineStream) -> None:
-        """Serve one client until it goes or is cut; reading and writing never wait for each other."""
+        """Serve one client until either side ends it; reading and writing run independently."""
         if not self.feed.has_room():
             why = "too many clients are attached, or it is closing"
             await stream.send({"type": "trouble", "why": why})
@@ -67,7 +67,7 @@ class TerminalChannel(LocalChannel):
                     if not greeted.done():  # a second hello changes nothing
                         greeted.set_result(after)
                 case posted:
-                    # Only when the event was admitted is it told to be received (P1).
+                    # Confirm the event only after it was admitted (P1).
                     answer = await self.take(str(written.get("type")), posted)
                     subscription.put(Numbered(event=answer, number=self.feed.number))
         subscription.end()
@@ -75,7 +75,7 @@ class TerminalChannel(LocalChannel):
     async def _write(
         self, stream: LineStream, subscription: Subscription, greeted: asyncio.Future[str]
     ) -> None:
-        """Write the snapshot, then what it lacks of what came meanwhile, then what comes."""
+        """Write the snapshot, then the events that it lacks, then live events."""
         try:
             stood = await self.snapshot(await greeted)
             if stood is None:

@@ -1,11 +1,11 @@
-"""Turn the lines that a client writes into events.
+"""Parses the lines that a client writes.
 
-    {"type": "hello", "after": "<cursor>"}                      everything that stands after it
+    {"type": "hello", "after": "<cursor>"}                      asks for the items after the cursor
     {"type": "say", "id": "<made by the client>", "text": "…"}
     {"type": "press", "id": "…", "approval": "…", "choice": "once", "reason": "", "card": "…"}
 
-The first line is a hello. A client keeps an id until it was told `received`, and writes the same
-line again after a lost connection; what was stored already is then answered the same.
+The first line is a hello. After a lost connection a client repeats each line that was not answered
+with `received`, with the same id. An event that was already stored gets the same answer.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from channels._local.decode import Message, Press, Refused, id_of, read
 
 
 class Hello(BaseModel):
-    """A client wants what stands after a cursor; empty for the newest."""
+    """A client asks for the items after a cursor; empty for the newest items."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -32,7 +32,7 @@ _LINES: Mapping[str, type[Hello | Message | Press]] = {
 
 
 def line(written: Mapping[str, object]) -> Hello | Message | Press | Refused:
-    """Read one line."""
+    """Parse one line."""
     fields = dict(written)
     model = _LINES.get(str(fields.pop("type", "")))
     if model is None:

@@ -1,25 +1,25 @@
-r"""Turn what stands in the chat into the lines that a client reads.
+r"""Turns the chat's items and events into the lines that a client reads.
 
-    {"type": "snapshot", "number": n}   what stands follows, one `item` a line, in order
+    {"type": "snapshot", "number": n}   the current items follow, one `item` a line, in order
     {"type": "item", "number": n, "id": "…", "kind": "person|bot|card", "text": "…",
      "at": "…", "draft": false, "cursor": "…", "card": {…}, "receipts": ["…"]}
-    {"type": "live", "number": n}       the snapshot is whole; from here on things happen now
+    {"type": "live", "number": n}       the snapshot is complete; live events follow
     {"type": "gone", "number": n, "id": "…"}
     {"type": "typing", "number": n}
     {"type": "received", "number": n, "id": "…", "toast": "…"}   the event is stored
     {"type": "refused", "number": n, "id": "…", "why": "…", "again": true}   not stored; `again`:
-                                        say it again
+                                        send it again
     {"type": "trouble", "why": "…"}     there is no snapshot; the connection ends
 
-An item comes whole and replaces the one of the same id: of two, the one with the higher number is
-newer. Numbers grow as long as the daemon runs. `cursor` is empty for what happens now. A card is
+An item is sent whole and replaces the one with the same id; of two, the one with the higher number
+is newer. Numbers grow while the daemon runs. `cursor` is empty in live events. A card is
 `{language, words, asked_by, deadline_at, choices, calls: [{approval, number, tool, summary,
 arguments, why, scope, hash8, ending: null | {how, said, at, reason}}]}`; all of it is in the card's
-language, `words` are its fixed words by name.
+language, and `words` has its fixed words by name.
 
-Text stays Markdown, which reads well as it is. What a terminal would obey instead of showing
-(escape sequences, and signs that turn the reading direction round) is made visible: a model or a
-tool must not be able to paint over a card. In a card all that can't be seen is spelled out.
+Text stays Markdown, which reads well as it is. Characters that a terminal would obey instead of
+showing (escape sequences, changes of the reading direction) are made visible, so that a model or a
+tool can't paint over a card. In a card all invisible characters are escaped.
 """
 
 import re
@@ -32,25 +32,26 @@ from zeroclaw import Rendered, TranscriptItem, escape_invisible
 Line = Mapping[str, object]
 
 MOST_CHARS = 70_000
-"""Of a text, or of the arguments of a card's calls together: escaped as JSON in the worst way (12
-bytes a character) they fit a line of 1 MiB. More than a message may have."""
+"""Limit on a text, or on the arguments of all calls of a card: at 12 bytes a character, the worst
+case of JSON escapes, they fit a line of 1 MiB. Higher than the limit of a message."""
 
-_CONTROL_PICTURES = 0x2400  # Unicode's pictures of the control characters, in their order
+_CONTROL_PICTURES = 0x2400  # start of Unicode's pictures of the control characters
 _DELETE, _DELETE_PICTURE = 0x7F, "\u2421"
-# Controls but tab and line feed; C1 controls; bidirectional marks, embeddings and isolates.
+# Controls except tab and line feed; C1 controls; bidirectional marks, embeddings and isolates;
+# surrogates.
 _OBEYED = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 
 
 def markdown(text: str) -> Rendered:
-    """Return a text as a terminal may show it."""
+    """Return a text that is safe to show in a terminal."""
     shown = visible(text)
     return Rendered(body=shown, plain=shown)
 
 
 def visible(text: str) -> str:
-    """Return a text in which nothing is left that a terminal obeys; twice changes nothing."""
+    """Make every character that a terminal would obey visible; idempotent."""
     return _OBEYED.sub(_picture, text.replace("\r\n", "\n"))
 
 
@@ -62,10 +63,10 @@ def _picture(found: re.Match[str]) -> str:
 
 
 def line(event: Event, number: int) -> Line:
-    """Return the line that tells an event."""
+    """Return the line for an event."""
     outcome = event.outcome if isinstance(event, TranscriptItem) else None
     calls = () if outcome is None else outcome.card.calls
-    # The gate asks about nothing larger; only a row of an earlier release can be.
+    # The gate creates no larger cards, but rows of an earlier release may have one.
     is_whole = sum(len(call.arguments) for call in calls) <= MOST_CHARS
     most_chars = MOST_CHARS if is_whole else MOST_CHARS // len(calls)
     name, fields = told(event, partial(_capped, most_chars, escape_invisible))
@@ -79,7 +80,7 @@ def line(event: Event, number: int) -> Line:
 
 
 def _capped(most_chars: int, made: Callable[[str], str], text: str) -> str:
-    """Return what fits of a text, made visible, and say that some of it is missing."""
+    """Return a text made visible; if it is too long, cut it and say so."""
     shown = made(text[:most_chars])
     if len(text) <= most_chars and len(shown) <= most_chars:
         return shown

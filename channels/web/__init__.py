@@ -9,17 +9,17 @@ from zeroclaw import ChannelManifest, replace
 CAPABILITIES = replace(
     LOCAL,
     has_buttons=True,
-    max_file_bytes=50_000_000,  # a page only links to it; a browser has no limit that is near
+    max_file_bytes=50_000_000,  # the page only links to files; a browser's own limit is far higher
 )
 
 
 class WebSettings(LocalSettings):
-    """The keys of `[channels.web]` beside the common ones."""
+    """The keys of `[channels.web]`, in addition to the common ones."""
 
     title: str = Field(default="zeroclaw", min_length=1, max_length=80)
-    """Stands over the page."""
+    """Title of the page."""
     max_file_bytes: int = Field(default=10_000_000, ge=1_000, le=16_000_000)
-    """Bytes of a file that is sent with a message."""
+    """Largest file that can be sent with a message, in bytes."""
 
 
 MANIFEST = ChannelManifest(

@@ -1,4 +1,4 @@
-"""The web chat as a channel: its page on the local listener, and the doors that the page knocks at."""
+"""The adapter of the web chat: its page on the local listener, and the routes that the page calls."""
 
 import asyncio
 import itertools
@@ -32,14 +32,14 @@ from zeroclaw import (
 
 PING_S = 15.0
 PINGS_A_SWEEP = 40
-"""Old files are looked for every ten minutes."""
-# The machine's own table of kinds is read from files, and differs from machine to machine.
+"""Old uploads are removed every ten minutes."""
+# Not `mimetypes`: it reads the machine's own tables, which differ from machine to machine.
 KINDS = {"html": "text/html", "js": "text/javascript", "css": "text/css", "svg": "image/svg+xml"}
 MAX_MESSAGE_BYTES = 4 * 1024 * 1024
-"""A pasted log of a million characters fits, escaped as JSON in the worst way but one."""
+"""Fits a pasted log of a million characters at four bytes each, as JSON."""
 NOT_NOW = 503
 TOO_LARGE = 413
-UNHEARD = 499  # as other servers call it in their logs; it is never sent
+UNHEARD = 499  # "client closed request" in nginx's logs; never sent
 UNREADABLE = 422
 
 
@@ -69,11 +69,11 @@ class WebChannel(LocalChannel):
                 self.feed.ping()
 
     def render(self, markdown: str) -> Rendered:
-        """Return the text as it is: the page shows Markdown."""
+        """Return the text as it is, because the page renders Markdown itself."""
         return render.markdown(markdown)
 
     async def send_file(self, to: Address, file: OutgoingFile) -> MessageRef:
-        """Show a link to a file; its id is its key, and the store keeps its bytes."""
+        """Show a link to a file; its message id is its key, and the store has its bytes."""
         ref = MessageRef(address=self.known(to), message=file.key)
         if len(file.content) > CAPABILITIES.max_file_bytes:
             message = f"{len(file.content):,} bytes are more than {CAPABILITIES.max_file_bytes:,}"
@@ -82,7 +82,7 @@ class WebChannel(LocalChannel):
         return ref
 
     async def fetch(self, attachment: Attachment, *, max_bytes: int) -> bytes:
-        """Return what a page uploaded."""
+        """Return a file that a page uploaded."""
         body = await self._uploads.content(attachment.reference, max_bytes)
         if body is None:
             message = "the page's upload is not here any more, so it has to be sent again"
@@ -92,10 +92,10 @@ class WebChannel(LocalChannel):
             raise ChannelRejected(message)
         return body
 
-    # --- the doors -------------------------------------------------------------------------------
+    # --- the routes ------------------------------------------------------------------------------
 
     def application(self) -> Starlette:
-        """Return what answers the pages' requests."""
+        """Return the ASGI application that serves the pages."""
         return Starlette(
             routes=[
                 Route("/", self._give_page),
@@ -127,7 +127,7 @@ class WebChannel(LocalChannel):
         return await self._take_event(request, "answer", Press)
 
     async def _take_file(self, request: Request) -> Response:
-        """Keep a file under the id that its page made, before the message that names it."""
+        """Store a file under the id made by its page; the message that names it comes later."""
         try:
             size = await self._uploads.take(str(request.path_params["id"]), request.stream())
         except uploads.Refused as refused:
@@ -135,11 +135,11 @@ class WebChannel(LocalChannel):
         return JSONResponse({"status": "accepted", "size": size})
 
     async def _give_file(self, request: Request) -> Response:
-        """Hand out a file of the bot's: to be kept, never to be shown as a page of ours."""
+        """Serve a file of the bot's as a download, so that it is never shown as a page of ours."""
         file = await self.context.sent_file(self.here, str(request.path_params["key"]))
         if file is None:
             return PlainTextResponse("this file is no longer kept\n", status_code=404)
-        # The listener forbids browsers to guess what it is.
+        # The listener sends `nosniff`, so browsers don't guess the type.
         named = f"attachment; filename*=UTF-8''{quote(file.name, safe='')}"
         return Response(
             file.content,
@@ -148,7 +148,7 @@ class WebChannel(LocalChannel):
         )
 
     async def _is_off_the_record(self) -> bool:
-        """Tell whether nothing may reach the disk; of what can't be told nothing does."""
+        """Whether nothing may reach the disk; True also if the store can't be read."""
         try:
             return await self.context.is_off_the_record(self.here)
         except ZeroclawError as error:
@@ -169,13 +169,13 @@ class WebChannel(LocalChannel):
             status = NOT_NOW if taken.again else UNREADABLE
             return JSONResponse({"error": taken.why}, status_code=status)
         if isinstance(posted, decode.Message):
-            # It may have left the record, and files that were uploaded before it with it.
+            # The message may have gone off the record, and with it the files uploaded before it.
             await self._uploads.sweep(one.id for one in posted.files)
         return JSONResponse({"status": "accepted", "toast": taken.toast})
 
 
 def _load_page() -> Mapping[str, bytes]:
-    """Read the page's files, by name; blocks."""
+    """Read the page's files, by name; blocking."""
     folder = files("channels.web") / "page"
     return {file.name: file.read_bytes() for file in folder.iterdir() if _kind(file.name)}
 
@@ -185,12 +185,12 @@ def _kind(name: str) -> str | None:
 
 
 async def _gone(_request: Request, _error: Exception) -> Response:
-    """Answer a page that was closed while it sent; it is not heard, and nothing has failed."""
+    """Handle a page that was closed while it sent a request: no error, and nobody to answer."""
     return Response(status_code=UNHEARD)
 
 
 class _Events(StreamingResponse):
-    """One page's stream; its subscription ends with it, however it ends."""
+    """One page's event stream; the subscription always ends with the stream."""
 
     def __init__(self, channel: WebChannel, title: str) -> None:
         super().__init__((), media_type="text/event-stream")
@@ -204,7 +204,7 @@ class _Events(StreamingResponse):
                 await super().__call__(scope, receive, send)
 
     async def _frames(self, subscription: Subscription) -> AsyncGenerator[bytes]:
-        """Yield the snapshot, then what it lacks of what came meanwhile, then what comes."""
+        """Yield the snapshot, then the events that it lacks, then live events."""
         stood = await self._channel.snapshot()
         if stood is None:
             yield render.trouble_frame("the conversation can't be read right now")

@@ -1,4 +1,4 @@
-"""Read the message that a page posts, which may name files."""
+"""Parses the messages that a page posts, which may name files."""
 
 from typing import Annotated
 
@@ -9,7 +9,7 @@ from zeroclaw import Attachment
 
 
 class _File(BaseModel):
-    """A file that was uploaded under this id before the message."""
+    """A file that was uploaded under `id` before the message."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -25,7 +25,7 @@ class Message(decode.Message):
     files: Annotated[tuple[_File, ...], Field(max_length=100)] = ()
 
     def attachments(self) -> tuple[Attachment, ...]:
-        """Return the files as the daemon will fetch them."""
+        """Return the files as attachments for the daemon to fetch."""
         return tuple(
             Attachment(reference=one.id, name=one.name, media_type=one.type, size_bytes=one.size)
             for one in self.files

@@ -1,12 +1,13 @@
-"""Keeps files that a page has uploaded until the daemon fetches them, across a restart too.
+"""Keeps a page's uploads until the daemon fetches them, across a restart too.
 
-A file is uploaded before the message that names it. One that is not fetched goes after a day, one
-that was fetched a little later: by then it stands in the store, or is asked for once more.
+A file is uploaded before the message that names it. It is removed after a day, or shortly after it
+was fetched: by then it is in the store, unless the fetch is repeated.
 
-    on record ──► disk ── the record is left before a message names it ──┐
-    off the record ──────────────────────────────────────────────────────┴──► memory
+    on record ──► disk ── chat goes off the record before a message names it ──┐
+    off the record ────────────────────────────────────────────────────────────┴──► memory
 
-One that a message on record has named is read-only from then on: that outlasts a kill, as the message does.
+A file that an on-record message has named is made read-only; that mark survives a kill, as the
+message does.
 """
 
 import asyncio
@@ -22,17 +23,17 @@ from zeroclaw import Clock
 KEPT = timedelta(days=1)
 KEPT_AFTER = timedelta(minutes=10)
 MOST_BYTES = 100_000_000
-"""Of all files that wait, and of all that are on their way; a page that uploads more is told to wait."""
+"""Limit on all kept files, and on all running uploads; beyond it a page is asked to wait."""
 NAMED = 0o400
-"""The mode of a file that a message on record has named."""
+"""The mode of a file that an on-record message has named."""
 _ID = re.compile(r"[0-9A-Za-z_-]{8,64}")
 
 
 class Refused(Exception):
-    """A file that is not taken.
+    """A refused upload.
 
     Attributes:
-        status: Of HTTP.
+        status: The HTTP status of the answer.
     """
 
     def __init__(self, why: str, status: int) -> None:
@@ -41,12 +42,12 @@ class Refused(Exception):
 
 
 async def never() -> bool:
-    """Tell that the chat is on record."""
+    """Return False: the chat is on record."""
     return False
 
 
 class Uploads:
-    """The files of one channel; without a directory it takes none."""
+    """The uploads of one channel; without a directory all are refused."""
 
     def __init__(
         self,
@@ -55,18 +56,18 @@ class Uploads:
         most_bytes: int,
         is_off_the_record: Callable[[], Awaitable[bool]] = never,
     ) -> None:
-        """Keep them there, each of at most `most_bytes`; off the record in memory."""
+        """Keep files of up to `most_bytes` each in the directory, or in memory off the record."""
         self._is_off_the_record = is_off_the_record
         self._held: dict[str, tuple[datetime, bytes]] = {}
         self._directory = directory
         self._clock = clock
         self._most_bytes = most_bytes
         self._coming_bytes = 0
-        # A file that another thread renames or removes may be gone once it was listed.
+        # One thread at a time, or a listed file might be gone before it is looked at.
         self._disk = asyncio.Lock()
 
     async def take(self, name: str, chunks: AsyncIterator[bytes]) -> int:
-        """Keep a file under an id that its page made; once more replaces it.
+        """Store a file under the id made by its page; a repeated upload replaces it.
 
         Returns:
             Its size in bytes.
@@ -99,7 +100,7 @@ class Uploads:
         return len(body)
 
     def _refuse_too_much(self, size_bytes: int) -> None:
-        """Raise when a file, or all together, have come to more than may be held in memory."""
+        """Raise if a file, or all running uploads together, exceed their limit in memory."""
         if size_bytes > self._most_bytes:
             why = f"it is larger than {self._most_bytes:,} bytes"
             raise Refused(why, 413)
@@ -108,7 +109,7 @@ class Uploads:
             raise Refused(why, 503)
 
     async def content(self, name: str, max_bytes: int) -> bytes | None:
-        """Return a file's bytes, and one more where it has more than `max_bytes`; None for none."""
+        """Return up to `max_bytes` + 1 bytes of a file, so that excess shows; None if there is none."""
         path = self._path(name)
         if path is None:
             return None
@@ -116,10 +117,11 @@ class Uploads:
             return await asyncio.to_thread(self._read, path, max_bytes)
 
     async def sweep(self, named: Iterable[str] = ()) -> None:
-        """Remove what was kept long enough, and from the disk what is off the record by now.
+        """Remove old files, and move files that are off the record by now from disk to memory.
 
         Args:
-            named: By a message that was admitted; on record they stay, for it may wait across a restart.
+            named: Files that an admitted message names. On record they stay on disk, since the
+                message may have to wait across a restart.
         """
         async with self._disk:
             is_off = await self._is_off_the_record()
@@ -137,7 +139,7 @@ class Uploads:
         with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:  # noqa: PTH123  pathlib sets no mode
             file.write(body)
             file.flush()
-            os.fsync(file.fileno())  # the message that names it is stored as surely
+            os.fsync(file.fileno())  # as durable as the message that names it
         self._date(new, timedelta())
         new.replace(path)
         self._held.pop(path.name, None)
@@ -184,7 +186,7 @@ class Uploads:
             path.unlink()
 
     def _date(self, path: Path, age: timedelta) -> None:
-        """Let a file count as this old; one that is gone meanwhile is asked for in vain."""
+        """Set a file's age; does nothing if it no longer exists."""
         at = (self._clock.now() - age).timestamp()
         if path.exists():
             os.utime(path, (at, at))

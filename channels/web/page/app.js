@@ -1,4 +1,4 @@
-/* The chat page: wires the stream, the list, the composer and the lines that say how things are. */
+/* The chat page: connects the event stream, the list of items, the composer and the status lines. */
 
 import { countDown } from "./cards.js";
 import { Items } from "./items.js";
@@ -53,7 +53,8 @@ function echo(message) {
 
 /* --- the stream -------------------------------------------------------------------------------- */
 
-/* Frames come faster than a screen draws: the newest of each item is drawn, once a frame. */
+/* Events arrive faster than the screen refreshes, so only the newest of each item is drawn, once per
+   animation frame. */
 const undrawn = new Map();
 
 function draw() {
@@ -94,7 +95,7 @@ function heard(name, data) {
   }
 }
 
-/* A hidden page draws no frames, but its items must be there when it is looked at. */
+/* A hidden page gets no animation frames, but must be up to date when it is shown again. */
 function whenDrawing(act) {
   if (document.hidden) setTimeout(act, 0);
   else requestAnimationFrame(act);
@@ -123,20 +124,20 @@ function state(name) {
   showWork();
 }
 
-/* --- small signs ------------------------------------------------------------------------------- */
+/* --- indicators -------------------------------------------------------------------------------- */
 
-/* The daemon said that it is at work. */
+/* Note that the daemon reported that it is working, or that this is over. */
 function typing(isOn) {
   clearTimeout(timers.typing);
   timers.typing = isOn ? setTimeout(() => typing(false), TYPING_MS) : 0;
   showWork();
 }
 
-/* The newest card is decided, and nothing came after that. */
+/* The newest card is decided, and nothing has come since. */
 let decided = false;
 
-/* Show that the bot is at work, as far as this page knows: it said so, or it owes an answer, or it
-   writes one. */
+/* Show whether the bot is working, as far as this page knows: it reported so, or owes an answer, or
+   is writing one. */
 function showWork() {
   const last = by("log").lastElementChild;
   const isWritten = Boolean(last?.classList.contains("draft"));
@@ -169,7 +170,7 @@ document.addEventListener("visibilitychange", () => {
   if (!document.hidden) document.title = document.title.replace(/^● /, "");
 });
 
-/* --- scrolling: stay at the newest, unless somebody reads further up ----------------------------- */
+/* --- scrolling: follow the newest item, unless the person reads further up ----------------------- */
 
 function isNear() {
   return scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < NEAR_PX;
@@ -187,7 +188,7 @@ scroller.addEventListener("scroll", () => {
   isAtEnd = isNear();
   by("latest").hidden = isAtEnd;
 }, { passive: true });
-// The window is turned, or a phone's keyboard comes up.
+// For example when a phone is rotated, or its keyboard opens.
 new ResizeObserver(() => {
   if (isAtEnd) scroller.scrollTop = scroller.scrollHeight;
 }).observe(scroller);
@@ -248,7 +249,7 @@ text.addEventListener("input", () => {
   showWork();
 });
 text.addEventListener("keydown", (event) => {
-  // While a word is being composed (Japanese, for example) Enter ends the word.
+  // While an input method composes a word (Japanese, for example), Enter ends the word.
   if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
   event.preventDefault();
   submit();

@@ -1,17 +1,17 @@
-/* Show an approval card: the whole call, why it needs a person, the buttons, and how it ended. */
+/* Shows an approval card: the whole calls, why they need approval, the buttons, and the endings. */
 
 import { element, inline, coded } from "./markdown.js";
 
-/* Fill a card's own words in: they come with it, in the language that is read here. */
+/* Fill in a sentence of the card, which comes in the reader's language. */
 function filled(words, facts) {
   return words.replace(/\{(\w+)\}/g, (_, name) => facts[name]);
 }
 
-/* Draw a card into its list item; `answer(approval, choice, reason, card)` is awaited by buttons. */
+/* Draw a card into its list item; the buttons await `answer(approval, choice, reason, card)`. */
 export function drawCard(node, item, answer) {
   const card = item.card;
   const open = card.calls.filter((call) => !call.ending);
-  // What a person has begun to write must survive the ending of another call of the card.
+  // A half-written reason must survive a redraw after another call of the card has ended.
   const written = new Map([...node.querySelectorAll("section")].map((one) =>
     [one.dataset.approval, one.querySelector("input")]));
   node.dataset.open = String(open.length);
@@ -47,7 +47,7 @@ function askedBy(card) {
   return filled(card.words.asked_by, { who: card.asked_by });
 }
 
-/* Keep every open deadline's line true; called once a second. */
+/* Update the countdown of every open deadline; called once a second. */
 export function countDown(...lines) {
   const found = lines.length ? lines : document.querySelectorAll("time[data-deadline]");
   for (const line of found) {
@@ -79,7 +79,7 @@ function section(call, card, id, answer, written) {
   return made;
 }
 
-/* How a call ended, with the whole call folded away behind it. */
+/* How a call ended, as a line that expands to the whole call. */
 function ending(ended, card, whole) {
   const at = new Date(ended.at).toLocaleTimeString(card.language, { hour: "2-digit", minute: "2-digit" });
   const line = element("summary", { className: "ending" }, element("strong", {}, ended.said),
@@ -149,7 +149,7 @@ function all(open, card, id, answer) {
   return element("footer", {}, row, trouble);
 }
 
-/* Hold the controls until the answer has arrived; the card's own ending takes them away. */
+/* Disable the controls until the answer is stored; the redrawn card then removes them. */
 async function pressed(holders, trouble, act) {
   const controls = holders.flatMap((one) => [...one.querySelectorAll("button, input")]);
   controls.forEach((one) => { one.disabled = true; });

@@ -1,4 +1,4 @@
-/* Files that go with the next message: chosen, dropped or pasted, and uploaded at once. */
+/* The files of the next message: chosen, dropped or pasted, and uploaded at once. */
 
 import { upload } from "./line.js";
 import { element } from "./markdown.js";
@@ -10,12 +10,12 @@ export class Chosen {
     this.files = [];
   }
 
-  /* Whether no file has arrived that a message could carry. */
+  /* Whether no file has been uploaded for the next message. */
   get isEmpty() {
     return !this.files.some((one) => one.state === "ready");
   }
 
-  /* Whether a file is on its way; a message waits for it. */
+  /* Whether an upload is running; the message has to wait for it. */
   get isBusy() {
     return this.files.some((one) => one.state === "sending");
   }
@@ -29,7 +29,7 @@ export class Chosen {
     this.show();
   }
 
-  /* Take what has arrived for a message; what was refused stays, with its reason. */
+  /* Take the uploaded files for a message; refused ones stay in the list with the reason. */
   take() {
     const ready = this.files.filter((one) => one.state === "ready");
     this.files = this.files.filter((one) => one.state !== "ready");

@@ -1,9 +1,9 @@
-/* Show what stands in the chat: one list item for each, updated in place by its id. */
+/* Shows the chat's items: one list element each, updated in place by id. */
 
 import { block, blocks, element } from "./markdown.js";
 import { drawCard } from "./cards.js";
 
-/* Commands that are done at once; what they have to say comes as a message or not at all. */
+/* Commands that start no turn; they reply with a message or not at all. */
 const QUIET = /^\s*\/(?!(?:tool|retry)\b)[a-z][\w-]*(?:\s|$)/i;
 const WORDS = { valid: "receipt checked", earlier: "receipt of an earlier run" };
 
@@ -18,7 +18,7 @@ export class Items {
     return this.nodes.size === 0;
   }
 
-  /* Show exactly these, in this order; `kept` are ids that stay although they are not among them. */
+  /* Show exactly these items, in this order, and leave those with an id in `kept`. */
   reset(items, kept) {
     const standing = new Set([...items.map((item) => item.id), ...kept]);
     for (const id of [...this.nodes.keys()]) if (!standing.has(id)) this.remove(id);
@@ -39,19 +39,19 @@ export class Items {
     return this.log.querySelector(":scope > .draft") !== null;
   }
 
-  /* Whether a question of the bot is open. */
+  /* Whether an approval card is open. */
   isAsking() {
     return this.log.querySelector(':scope > .card:not([data-open="0"])') !== null;
   }
 
-  /* Whether the chat ends with something that is answered by a turn. */
+  /* Whether the last item is a message that a turn will answer. */
   owesAnswer() {
     const last = this.log.lastElementChild;
     return Boolean(last) && last.matches(".person:not([data-sending=waiting], [data-sending=refused])") &&
       !QUIET.test(last.querySelector(".body").textContent);
   }
 
-  /* Add an item, or replace what the one of its id shows. */
+  /* Add an item, or update the one with the same id. */
   show(item) {
     let node = this.nodes.get(item.id);
     if (!node) {
@@ -69,8 +69,7 @@ export class Items {
     }
   }
 
-  /* An answer that goes on after its card was answered goes on below it; while it waits for the
-     answer it stands above. */
+  /* Place a growing answer: below cards that are decided, above cards that are still open. */
   place(node) {
     const after = [...this.log.children].slice([...this.log.children].indexOf(node) + 1);
     after.findLast((one) => one.matches('.card[data-open="0"]'))?.after(node);
@@ -84,7 +83,7 @@ export class Items {
     this.nodes.delete(id);
   }
 
-  /* Say how the sending of an own message stands; "" when it has arrived. */
+  /* Show the sending state of one of the person's messages; "" once the daemon has it. */
   mark(id, state, why = "") {
     const node = this.nodes.get(id);
     if (!node) return;
@@ -94,7 +93,7 @@ export class Items {
   }
 }
 
-/* Tells whether the text is another than before. */
+/* Draw an item's text; returns whether it changed. */
 function drawText(node, item) {
   let body = node.querySelector(":scope > .body");
   if (!body) {
@@ -104,7 +103,7 @@ function drawText(node, item) {
     body.sources = [];
   }
   node.classList.toggle("draft", Boolean(item.draft));
-  // A screen reader reads a draft once, when it has ended.
+  // Screen readers should read a draft once, when it is complete.
   node.setAttribute("aria-busy", String(Boolean(item.draft)));
   if (item.kind === "person") {
     if (body.textContent !== item.text) body.textContent = item.text;
@@ -134,7 +133,7 @@ function drawText(node, item) {
   return same >= 0;
 }
 
-/* Names only: what a file holds the bot reads, and this page never shows. */
+/* List the names of a message's files; the page never shows their content. */
 function drawFiles(node, names) {
   node.querySelector(":scope > .files")?.remove();
   if (!names.length) return;
@@ -142,7 +141,7 @@ function drawFiles(node, names) {
   node.querySelector(":scope > .body").after(element("ul", { className: "files" }, ...shown));
 }
 
-/* A link that saves a file of the bot's; nothing of it is shown here. */
+/* Show a download link for a file of the bot's; the page never shows its content. */
 function drawSent(node, item) {
   if (node.querySelector(":scope > .files")) return;
   const link = element("a", { href: `sent/${encodeURIComponent(item.id)}`, download: item.sent.name },
@@ -162,7 +161,7 @@ function stamp(at) {
   return element("time", { dateTime: at, title: time.toLocaleString() }, shown);
 }
 
-/* What an answer proves stands below its text, where no text can stand. */
+/* List an answer's receipts below its text, in an element that no answer's text can imitate. */
 function drawReceipts(node, receipts) {
   node.querySelector(":scope > .receipts")?.remove();
   if (!receipts.length) return;

@@ -1,4 +1,4 @@
-/* Talk to the daemon: post until it is acknowledged, and follow the stream of events. */
+/* Talks to the daemon: posts until acknowledged, and follows the event stream. */
 
 const WAITS_MS = [500, 1000, 2000, 4000, 8000];
 const KEPT = "zeroclaw-unsent";
@@ -10,7 +10,7 @@ export class LoggedOut extends Refused {
   }
 }
 
-/* Post once. Throws `Refused` when repeating it changes nothing, another error when it may help. */
+/* Post once. Throws `Refused` if a retry is pointless, another error if one may help. */
 async function post(path, body) {
   const answer = await fetch(path, {
     method: "POST",
@@ -25,7 +25,7 @@ async function post(path, body) {
   throw new Error(why || `not now (${answer.status})`);
 }
 
-/* Upload a file under an id of the page's making; tried again for a while, with the same id. */
+/* Upload a file under an id made by the page; retries for a while with the same id. */
 export async function upload(id, file) {
   for (const wait of WAITS_MS) {
     try {
@@ -43,7 +43,7 @@ export async function upload(id, file) {
   throw new Error("no connection");
 }
 
-/* Post an answer to an approval; tried again for a while, with the same id. */
+/* Post an answer to an approval request; retries for a while with the same id. */
 export async function postAnswer(answer) {
   const body = { id: crypto.randomUUID(), ...answer };
   for (const wait of WAITS_MS) {
@@ -57,9 +57,8 @@ export async function postAnswer(answer) {
   throw new Error("no connection; nothing was answered yet");
 }
 
-/* Messages on their way, one at a time and in order, until each is acknowledged. They outlive a
-   reload of the page and the end of a login, and their ids stay, so that the daemon takes each
-   once. */
+/* Unacknowledged messages, sent in order and one at a time. They survive a reload of the page and the
+   end of the login. Their ids never change, so the daemon takes each message once. */
 export class Outbox {
   constructor({ acknowledged, refused, waiting, loggedOut }) {
     this.told = { acknowledged, refused, waiting, loggedOut };
@@ -76,7 +75,7 @@ export class Outbox {
     return message;
   }
 
-  /* The connection stands again: don't wait any longer. */
+  /* Retry at once, because the connection is back. */
   hurry() {
     this.wake();
     void this.run();
@@ -123,7 +122,7 @@ export class Outbox {
     try {
       sessionStorage.setItem(KEPT, JSON.stringify(this.messages));
     } catch {
-      // Too large for the browser's store: then a reload loses what was not acknowledged.
+      // Too large for the session storage: a reload loses the unacknowledged messages.
       sessionStorage.removeItem(KEPT);
     }
   }
@@ -137,7 +136,7 @@ function stored() {
   }
 }
 
-/* Follow the stream for as long as the page is open; each connection begins with a snapshot. */
+/* Follow the event stream while the page is open; each connection begins with a snapshot. */
 export async function follow({ heard, state }) {
   let tries = 0;
   for (;;) {
@@ -159,7 +158,7 @@ export async function follow({ heard, state }) {
   }
 }
 
-/* One connection; ends when it ends. The browser's own retries can't tell a lost login. */
+/* Resolve when one connection ends. The browser's own retries could not detect a lost login. */
 function connection(heard) {
   return new Promise((resolve) => {
     const source = new EventSource("events");
@@ -173,7 +172,7 @@ function connection(heard) {
   });
 }
 
-/* Somebody comes back to this page, maybe from the tab that a login link opened. */
+/* Resolve when the person returns to this page, maybe from the tab of a new login link. */
 function lookedAt() {
   return new Promise((resolve) => {
     window.addEventListener("focus", resolve, { once: true });

@@ -1,6 +1,6 @@
-/* Show Markdown: text in, DOM nodes out, by textContent alone, so that no text is ever markup.
+/* Renders Markdown: text in, DOM nodes out, built with textContent only, so text never becomes markup.
 
-   `blocks` cuts a text into top-level blocks; `block` builds one. A caller that keeps the nodes of
+   `blocks` splits a text into top-level blocks; `block` builds one. A caller that keeps the nodes of
    unchanged blocks can redraw a growing text cheaply, and a selection in it survives. */
 
 const FENCE = /^ {0,3}(`{3,}|~{3,})\s*([^\s`]*)[^`]*$/;
@@ -11,10 +11,10 @@ const ITEM = /^( *)([-*+]|\d{1,9}[.)])(?:\s+(.*))?$/;
 const ROW = /\|/;
 const ROW_RULE = /^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$/;
 const DEEPEST = 8;
-/* Some of these take time that grows with the square of a line; a longer line is plain text. */
+/* Some patterns take quadratic time in the length of a line; a longer line is shown as plain text. */
 const LONGEST_MARKED = 1000;
 
-/* Cut into blocks: `{kind, ...}`, each with the `source` that it came from. */
+/* Split a text into blocks: `{kind, ...}`, each with its `source`. */
 export function blocks(text) {
   const lines = text.replace(/\r\n?/g, "\n").split("\n");
   const found = [];
@@ -134,7 +134,7 @@ export function block(made, depth = 0) {
       return figure;
     }
     case "heading":
-      // The page has one h1 already.
+      // The page already has an h1.
       return element(`h${Math.min(made.level + 1, 6)}`, {}, ...inline(made.text));
     case "rule":
       return element("hr");
@@ -186,7 +186,7 @@ const INLINE = new RegExp(
   "g",
 );
 
-/* Build what stands within a line. */
+/* Build the nodes of inline text. */
 export function inline(text, depth = 0) {
   const nodes = [];
   let at = 0;
@@ -220,7 +220,7 @@ function bareLink(text) {
   return [...linked(trimmed, [trimmed], trimmed), text.slice(trimmed.length)];
 }
 
-/* Only these schemes: anything else could run, or tell where this page is. */
+/* Link only to these schemes; others could run code or reveal the address of this page. */
 function linked(target, label, source) {
   let url;
   try {
@@ -240,15 +240,15 @@ function broken(text) {
   });
 }
 
-/* Show what stands in backticks as code, and all else of a line as it is. An odd backtick belongs to
-   nobody: then none is taken away. */
+/* Show backticked parts of a line as code, the rest as it is. With an unpaired backtick the line is
+   left unchanged. */
 export function coded(text) {
   const parts = text.split("`");
   if (parts.length % 2 === 0) return [text];
   return parts.map((part, index) => (index % 2 ? element("code", {}, part) : part));
 }
 
-/* Make an element; children are nodes or strings, and a string is text. */
+/* Make an element; children are nodes, or strings that become text. */
 export function element(name, properties = {}, ...children) {
   const made = document.createElement(name);
   Object.assign(made, properties);
