@@ -1,6 +1,6 @@
 """Slack: one app in one workspace, received by Socket Mode or by the Events API.
 
-Nothing of the libraries of the extra `slack` is imported before it is known to be there.
+Importing this module needs none of the libraries of the extra `slack`.
 """
 
 from typing import Literal
@@ -11,8 +11,8 @@ from channels._remote.settings import RemoteSettings
 from zeroclaw import HOOK_PATH, Budget, Capabilities, ChannelManifest, SecretReference
 
 CAPABILITIES = Capabilities(
-    # docs.slack.dev, "Markdown block": 12,000 characters in all such blocks of a message, read 2026-11.
-    # Held in UTF-16 units, the strictest count.
+    # 12,000 characters in all such blocks of a message (docs.slack.dev, "Markdown block", read
+    # 2026-11). Counted in UTF-16 units, the strictest measure.
     max_length=12_000,
     can_edit=True,
     can_delete=True,
@@ -20,13 +20,14 @@ CAPABILITIES = Capabilities(
     has_threads=True,
     has_typing=True,
     names_tools=True,
-    max_file_bytes=50_000_000,  # Slack takes 1 GB ("Working with files", read 2026-11); all of it is held
+    # Slack takes 1 GB ("Working with files", read 2026-11), but a file is held in memory.
+    max_file_bytes=50_000_000,
 )
-"""Without limits; those below are added where `limits` says so."""
+"""Without rate limits; the ones below are added unless `limits` is `off`."""
 
-# "Rate limits", read 2026-11, each for one method: about one message a second in a channel, short
-# bursts pass; several hundred a minute in a workspace. `chat.update` is of tier 3, 50 a minute for all
-# channels, with sporadic bursts; of those this leaves room for edits that arrive late.
+# "Rate limits", read 2026-11, per method: about one message a second in a channel, with short bursts;
+# several hundred a minute in a workspace. `chat.update` is tier 3: 50 a minute for all channels, with
+# sporadic bursts. This stays below that, so that late edits still fit.
 EDIT_INTERVAL_S = 3.0
 CHAT = Budget(per_s=0.9, burst=3)
 ACCOUNT = Budget(per_s=4, burst=20)
@@ -35,32 +36,32 @@ API = "https://slack.com/api"
 
 
 class SlackSettings(RemoteSettings):
-    """The keys of `[channels.slack]` beside the common ones."""
+    """The keys of `[channels.slack]`, in addition to the common ones."""
 
     bot_token: SecretReference
-    """Of the app in the workspace, `xoxb-…`."""
+    """The bot token of the app in the workspace, `xoxb-…`."""
     receive: Literal["socket_mode", "webhook"] = "socket_mode"
-    """How events come: on a connection that is opened to Slack, or Slack calls the public listener
+    """How events arrive: over a connection opened to Slack, or by Slack calling the public listener
     (its Events API)."""
     app_token: SecretReference | None = None
-    """Of the app itself, `xapp-…`, by which that connection is opened; for `socket_mode`."""
+    """The app-level token, `xapp-…`, which opens that connection; for `socket_mode`."""
     signing_secret: SecretReference | None = None
-    """Of the app, by which Slack proves that it is who calls; for `webhook`."""
+    """The app's signing secret, with which Slack signs its calls; for `webhook`."""
     webhook_path: str = Field(default="/slack", max_length=200)
-    """Which path of the public listener Slack calls; for `webhook`."""
+    """The path of the public listener that Slack calls; for `webhook`."""
     channels: Literal["off", "mentioned", "all"] = "mentioned"
-    """What is taken in channels: nothing, what mentions the bot or follows in its threads, or every
-    message of the channels that it is in."""
+    """Which messages in channels are taken: none; mentions of the bot and messages in its threads; or
+    all messages of the channels that it is in."""
     prompts: tuple[str, ...] = Field(default=(), max_length=4)
-    """What Slack offers to ask where somebody opens the app's assistant; at most four."""
+    """Suggested prompts when a person opens the app's assistant; at most four."""
     drafts: Literal["streamed", "edited"] = "streamed"
-    """What an answer in a thread is while it is written: one of Slack's streams, where it takes them,
-    or a message that is edited, as it is everywhere else."""
+    """How a growing answer in a thread is shown: as one of Slack's streams if Slack allows it, or as
+    a message that is edited, as everywhere else."""
     api_base_url: str = Field(default=API, max_length=200)
-    """Where the Web API answers; another one for a server of your own."""
+    """Base URL of the Web API; change it for a server of your own."""
 
     def capabilities(self) -> Capabilities:
-        """Return what an account can do, within the limits that are kept."""
+        """Return the account's capabilities under these settings."""
         return self.within(
             CAPABILITIES, edit_interval_s=EDIT_INTERVAL_S, chat=CHAT, account=ACCOUNT, edits=EDITS
         )
@@ -75,7 +76,7 @@ class SlackSettings(RemoteSettings):
 
     @model_validator(mode="after")
     def _comes_one_way(self) -> "SlackSettings":
-        """Refuse a way in without its secret, and a secret of the other one, which nobody would use."""
+        """Require the secret of the chosen `receive`; reject the other one's, which would be unused."""
         wanted, idle = ("app_token", "signing_secret")
         if self.receive == "webhook":
             wanted, idle = idle, wanted
@@ -89,7 +90,7 @@ class SlackSettings(RemoteSettings):
 
 
 def is_public(settings: BaseModel) -> bool:
-    """Whether Slack calls the public listener; asked with the settings of one channel."""
+    """Whether Slack calls the public listener for a channel with these settings."""
     return isinstance(settings, SlackSettings) and settings.receive == "webhook"
 
 

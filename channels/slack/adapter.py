@@ -1,4 +1,4 @@
-"""One Slack app as a channel: what goes out, and what follows what comes in."""
+"""The Slack adapter: connects incoming events to ingress, and sends messages, cards and files."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -52,30 +52,30 @@ from zeroclaw import (
 )
 
 MOST_KNOWN = 10_000
-"""Chats and people that are remembered, each; those seen last."""
+"""Entries of each cache of chats or people; the oldest are dropped."""
 MOST_MISSED = 1_000
-"""Messages of one chat that are read back after a time away, the newest."""
+"""Messages read back from a chat or thread after an absence, about."""
 PAGE = 200
 MOST_PAGES = 10
-"""Of one lookup: what stands further on can't be told."""
+"""Pages that one lookup reads before it gives up."""
 MOST_PROMPT, MOST_TITLE, MOST_STATUS = 75, 100, 100
-"""Characters of a prompt's button, of a thread's name and of its status; Slack states no bounds."""
+"""Characters of a prompt's button, a thread's title and its status; Slack documents no limits."""
 MARK_SLACK_S = 600.0
-"""By how much the clock here may run before Slack's."""
+"""How far the local clock may be ahead of Slack's."""
 _KEY_EVENT = "zeroclaw_message"
 _AT_WORK = "assistant.threads.setStatus"
 _AS_IT_IS: Mapping[str, object] = {"parse": "none", "link_names": False}
-"""Slack makes no mention and no link of what is none."""
+"""Keeps Slack from turning plain text into mentions and links."""
 
 
 class Event(Value):
-    """What waits in a lane.
+    """An event in a lane.
 
     Attributes:
-        told: What is confirmed once it is stored, None for what was read back.
-        data: The event of a message.
-        event_id: Of it, empty for none.
-        taken: What it is, where that is known before its turn.
+        told: The envelope to confirm once the event is stored; None if it came from a history.
+        data: The message event, to be decoded when its turn comes.
+        event_id: Its id, empty for none.
+        taken: The decoded event, if it was decoded on arrival.
     """
 
     told: Told | None = None
@@ -91,7 +91,7 @@ class SlackChannel:
         """Open nothing yet.
 
         Raises:
-            ChannelUnauthorized: A token has another form than Slack's.
+            ChannelUnauthorized: A token is not of the expected kind.
         """
         settings = context.settings_as(SlackSettings)
         self.name = context.name
@@ -114,10 +114,10 @@ class SlackChannel:
         for scope, cursor in context.positions.items():
             self._reading[scope] = decode.read_cursor(cursor)
 
-    # --- inward ----------------------------------------------------------------------------------
+    # --- receiving -------------------------------------------------------------------------------
 
     async def receive(self, admit: Admit, ready: Callable[[], None]) -> None:
-        """Hear Slack until cancelled or closed; see `Channel.receive`."""
+        """Receive events until cancelled or closed; see `Channel.receive`."""
         me = await self._calls.me()
         self._meet(me)
         is_told = False
@@ -148,11 +148,11 @@ class SlackChannel:
                 group.create_task(self._streams.keep())
                 await hearing.run()
         except* ChannelUnavailable:
-            if not self._calls.http.closed.is_set():  # closing cuts the connection that stands
+            if not self._calls.http.closed.is_set():  # `aclose` cuts the open connection
                 raise
 
     def _hearing(self, on_up: OnUp, on_envelope: OnEnvelope) -> SocketMode | EventsApi:
-        """Return the way in that the settings choose."""
+        """Return the receiver chosen by the settings."""
         context = self._context
         settings = context.settings_as(SlackSettings)
         if settings.receive == "socket_mode":
@@ -178,7 +178,7 @@ class SlackChannel:
         self._me = replace(self._me, account=me.account, user=me.user, bot=me.bot)
 
     def _routed(self, told: Told) -> tuple[str, Event]:
-        """Return the lane of an envelope, and what waits there."""
+        """Return the lane of an envelope, and the event to queue there."""
         payload = told.payload
         if decode.is_elsewhere(payload, self._me):
             return "", Event(told=told)
@@ -196,14 +196,14 @@ class SlackChannel:
             found = decode.slash(payload, self._me)
         if isinstance(found, Passed):
             return "", Event(told=told)
-        # What a person presses waits for no messages of its chat.
+        # Presses do not wait for the messages of their chat.
         person = found.envelope.sender.id
         return f"press/{person}", Event(told=told, taken=found)
 
     async def _take(
         self, event: Event, admit: Admit, hearing: SocketMode | EventsApi, group: asyncio.TaskGroup
     ) -> bool:
-        """Show an event to ingress; False when it could not be stored, and must be shown again."""
+        """Hand an event to ingress; return False if it was not stored and must be offered again."""
         taken: Taken | Passed | None = event.taken
         chat = decode.chat_of(event.data)
         if taken is None:
@@ -226,7 +226,7 @@ class SlackChannel:
         return True
 
     def _took(self, taken: Taken, admission: Admission, channel: str) -> None:
-        """Take note of how far a chat was read, where it is one that somebody is known in."""
+        """Remember the chat's reading position and ids; the position only if ingress took the event."""
         address = taken.envelope.address
         if taken.ts and not isinstance(admission, Ignored):
             before = self._reading.get(address.chat, Reading())
@@ -237,7 +237,7 @@ class SlackChannel:
             self._direct[address.chat] = channel
 
     async def _answer(self, taken: Taken, admission: Accepted | Answered) -> None:
-        """Show a person what came of what they did, or ask for their reason."""
+        """Show a person the result of their press or command, or ask for their reason."""
         if isinstance(admission, Accepted):
             await self._assist(taken.envelope)
             return
@@ -259,7 +259,7 @@ class SlackChannel:
         await self._calls.call("chat.postEphemeral", told)
 
     async def _assist(self, envelope: Envelope) -> None:
-        """Offer what to ask where somebody opened the assistant, and name the thread by its question."""
+        """Suggest prompts in a newly opened assistant thread, and title it by its first message."""
         address, body = envelope.address, envelope.body
         if isinstance(body, Membership):
             self._assisted[_thread_of(address)] = True
@@ -274,10 +274,10 @@ class SlackChannel:
             await self._calls.call(f"assistant.threads.{method}", {**place, **shown})
 
     async def _missed(self, chat: str) -> Sequence[Event]:
-        """Read what stands in a chat, and in its threads, after the last that was taken there."""
+        """Read the messages of a chat and its threads after the reading position."""
         reading = self._reading.get(chat, Reading())
         place = Address(channel=self.name, account=self._me.account, chat=chat)
-        # With an assistant all is said in threads, and the chat itself holds their roots alone.
+        # With the assistant all messages are in threads; the chat's history has only their roots.
         top = reading.top or max(reading.threads, key=order, default="")
         missed: list[Json] = []
         channel, threads = "", {"": top, **reading.threads}
@@ -291,7 +291,7 @@ class SlackChannel:
                     roots = [text(one, "ts") for one in found if whole(one, "reply_count")]
                     threads |= {one: one for one in roots if one not in threads}
                 missed += found
-            except ChannelRejected as error:  # a thread that is gone costs its chat nothing
+            except ChannelRejected as error:  # a deleted thread must not cost the others
                 self._context.log("history_refused", why=str(error), level="warning")
         if missed:
             self._context.log("history_read", messages=len(missed))
@@ -300,7 +300,7 @@ class SlackChannel:
         return tuple(sorted(events, key=lambda one: order(text(one.data, "ts"))))
 
     async def _since(self, after: str, channel: str, thread: str) -> list[Json]:
-        """Read a chat from its newest message back, or a thread from its oldest on."""
+        """Read a chat's newer messages, newest page first, or a thread's, oldest page first."""
         found: list[Json] = []
         asked = {"channel": channel, "oldest": after, "limit": PAGE, "ts": thread or None}
         method = "conversations.replies" if thread else "conversations.history"
@@ -313,25 +313,25 @@ class SlackChannel:
             self._context.log("history_cut", read=len(found), level="warning")
         return found
 
-    # --- outward ---------------------------------------------------------------------------------
+    # --- sending ---------------------------------------------------------------------------------
 
     def render(self, markdown: str) -> Rendered:
-        """Return a text as Slack takes it."""
+        """Turn Markdown into text for Slack."""
         return render.markdown(markdown)
 
     def measure(self, rendered: Rendered) -> int:
-        """Return the length in characters."""
+        """Return the length in UTF-16 units."""
         return render.measure(rendered)
 
     async def send(self, to: Address, outgoing: Outgoing) -> MessageRef:
-        """Post a message, or begin to stream it."""
+        """Post a message, or begin a stream."""
         if ts := await self._streamed(to, outgoing):
             self._newest[to.chat] = ts
             return MessageRef(address=to, message=ts)
         return await self._post(to, self._texted(outgoing), key=outgoing.key)
 
     async def _streamed(self, to: Address, outgoing: Outgoing) -> str:
-        """Begin to stream a draft in its thread, for who began it; empty where that can't be."""
+        """Begin a stream for a draft in a thread and return its id; empty if it can't be streamed."""
         person = (
             to.chat.removeprefix(DIRECT) if to.direct else self._writers.get(_thread_of(to), "")
         )
@@ -347,9 +347,9 @@ class SlackChannel:
         return await self._streams.begin(place, outgoing.rendered.body)
 
     async def send_file(self, to: Address, file: OutgoingFile) -> MessageRef:
-        """Post a message with a link to a file that was handed over before; the link shows it.
+        """Upload a file and post a message with its link, which shows the file.
 
-        So the message is one like any other, and carries its key.
+        So it is an ordinary message, which carries its key.
         """
         check_size(self.name, file, CAPABILITIES.max_file_bytes)
         link = await self._calls.upload(file.name, file.content, self._context.clock)
@@ -358,7 +358,7 @@ class SlackChannel:
         return await self._post(to, body, key=file.key)
 
     def mark(self, to: Address) -> str:
-        """Return the newest message of a chat that is known, or a time before all that is sent now."""
+        """Return the newest known message of a chat, or a timestamp before any message sent now."""
         self._needs_lookup()
         if newest := self._newest.get(self._ours(to).chat):
             return newest
@@ -367,10 +367,10 @@ class SlackChannel:
     async def lookup(
         self, to: Address, content: Postable, *, since: str, apart: frozenset[str], before: str = ""
     ) -> LookupResult:
-        """Read one page of the chat, in which each message of ours carries its key.
+        """Read one page of the chat and look for our message by the key that it carries.
 
-        What is found may be the beginning of what was to stand there, under the same key; then the
-        next call writes the whole.
+        The message found may be an earlier draft of the content with the same key; then the next
+        call edits it.
         """
         self._needs_lookup()
         mark, _, more = since.partition("/")
@@ -379,7 +379,7 @@ class SlackChannel:
         if not is_ts(mark) or looked >= MOST_PAGES:
             message = f"`{self.name}`: it is not known where to look"
             raise DeliveryUnknown(message)
-        # A file and a card are whole or not there; a text may have been a draft.
+        # A file or a card is posted whole or not at all; a text may have been a draft.
         body = self._texted(content) if isinstance(content, Outgoing) else None
         if is_ts(pages):
             ref = MessageRef(address=to, message=pages)
@@ -392,7 +392,7 @@ class SlackChannel:
             if ts in apart or (before and order(ts) >= order(before)):
                 continue
             key = text(inner(one, "metadata", "event_payload"), "key")
-            # What is streamed has none before its end; all else of ours in a thread has.
+            # A stream has no key before its end; all our other messages in a thread have one.
             is_streamed = body is not None and bool(to.thread) and not key
             if key == wanted or (is_streamed and text(one, "user") == self._me.user):
                 self._context.log("lost_message_found", pages=looked + 1)
@@ -405,7 +405,7 @@ class SlackChannel:
         return LookupResult(since=mark)
 
     async def _looked(self, to: Address, between: Mapping[str, str]) -> Json:
-        """Read a page of a chat's history with what its messages carry."""
+        """Read a page of a chat's or thread's history, including metadata."""
         asked: dict[str, object] = {key: value or None for key, value in between.items()}
         asked |= {"limit": PAGE, "include_all_metadata": True, "inclusive": True}
         asked["channel"] = await self._channel_of(self._ours(to))
@@ -419,20 +419,20 @@ class SlackChannel:
             raise DeliveryUnknown(message) from error
 
     async def edit(self, ref: MessageRef, outgoing: Outgoing) -> None:
-        """Replace a message's text, or what stands with a file."""
+        """Replace a message's text or a file's caption."""
         body = self._texted(outgoing)
         if not outgoing.plain:
             said, proofs = outgoing.rendered.body, render.blocks("", outgoing.receipts, plain=False)
             last = {"metadata": _metadata(outgoing.key), "blocks": proofs or None}
             if await self._streams.grow(ref.message, said, None if outgoing.draft else last):
                 return
-        # What stands with a file is always plain, and little else is.
+        # A caption is always plain, and few other messages are; so only these cost a lookup.
         if outgoing.plain and (link := await self._linked(ref)):
             body["blocks"] = render.filed(outgoing.rendered.plain, link)
         await self._change(ref, body)
 
     async def delete(self, ref: MessageRef) -> None:
-        """Remove a message."""
+        """Delete a message; one that no longer exists is no error."""
         with suppress(_Gone):
             await self._of_message("chat.delete", ref, {})
 
@@ -444,25 +444,25 @@ class SlackChannel:
         return await self._post(to, body, key=card.key)
 
     async def settle(self, ref: MessageRef, outcome: Outcome) -> None:
-        """Show on the card how its calls ended."""
+        """Show on the card how its approval requests ended."""
         card, link = outcome.card, ""
         if cards.is_file(card):
             link = await self._linked(ref)
-            # No button stands without all of what it approves.
+            # Never show buttons without the whole calls that they approve.
             if not link and len(outcome.endings) < len(card.calls):
                 link = await self._calls_of(card)
         await self._change(ref, _card(outcome, link))
 
     async def _calls_of(self, card: Card) -> str:
-        """Hand over a file of a card's calls, whole; return the link that shows it."""
+        """Upload a file with a card's whole calls; return its link."""
         calls = cards.listed(card).encode()
         return await self._calls.upload(FILE_NAME, calls, self._context.clock)
 
     async def _linked(self, ref: MessageRef) -> str:
-        """Read which file a message shows, for what replaces its text has to name it again."""
+        """Return the link of a message's file, since an edit has to repeat it; empty for none."""
         try:
             page = await self._looked(ref.address, {"oldest": ref.message, "latest": ref.message})
-        except DeliveryUnknown:  # it may not be read; then the text is shown without it
+        except DeliveryUnknown:  # the history may not be read; show the text without the file
             return ""
         blocks = [
             block
@@ -473,14 +473,14 @@ class SlackChannel:
         return render.linked(blocks)
 
     async def preview(self, to: Address, outgoing: Outgoing) -> None:  # noqa: ARG002  the contract's
-        """Refuse: Slack shows nothing that is not sent."""
+        """Refuse: Slack can't show unsent text."""
         message = f"`{self.name}` shows nothing that is not sent"
         raise NotSupported(message)
 
     async def typing(self, to: Address, doing: tuple[ToolProgress, ...] = ()) -> None:
-        """Show in a thread that the bot is at work; its next message there ends that, or two minutes.
+        """Show in a thread that the bot is working, until its next message there or for two minutes.
 
-        What tools do stands in the answer where it is streamed, and else beside it.
+        Tool progress is shown in the answer's stream if there is one, else in the thread's status.
         """
         thread = self._ours(to).thread
         if thread is None:
@@ -500,14 +500,14 @@ class SlackChannel:
             await self._calls.read(_AT_WORK, {**shown, "status": ""})
 
     def direct_address(self, sender: str) -> Address | None:
-        """Return a person's direct chat, which the bot can open."""
+        """Return a person's direct chat, which the bot can open by itself."""
         if not is_id(sender) or not self._me.account:
             return None
         chat = f"{DIRECT}{sender}"
         return Address(channel=self.name, account=self._me.account, chat=chat, direct=True)
 
     async def fetch(self, attachment: Attachment, *, max_bytes: int) -> bytes:
-        """Get an attachment's bytes, by an address that is asked for anew."""
+        """Download an attachment; asks Slack for its current URL each time."""
         if not is_id(attachment.reference):
             error = f"`{self.name}` has no file `{attachment.reference[:50]}`"
             raise ChannelRejected(error)
@@ -516,11 +516,11 @@ class SlackChannel:
         return await self._calls.download(url, max_bytes=max_bytes)
 
     async def aclose(self) -> None:
-        """Close every connection, and end `receive`."""
+        """Close every connection; this ends `receive`."""
         await self._streams.aclose()
         await self._calls.http.aclose()
 
-    # --- messages as the API takes them ----------------------------------------------------------
+    # --- API calls -------------------------------------------------------------------------------
 
     def _texted(self, outgoing: Outgoing) -> dict[str, object]:
         rendered = outgoing.rendered
@@ -531,7 +531,7 @@ class SlackChannel:
         }
 
     async def _post(self, to: Address, body: Mapping[str, object], *, key: str) -> MessageRef:
-        """Post a message that carries its key, by which it is found where its answer is lost."""
+        """Post a message with its key, so that `lookup` can find it if the answer is lost."""
         channel = await self._channel_of(self._ours(to))
         message = {
             "channel": channel,
@@ -568,7 +568,7 @@ class SlackChannel:
         except ChannelRejected as error:
             raise (_Gone(str(error), gone=True) if error.gone else error) from error
 
-    # --- where it stands -------------------------------------------------------------------------
+    # --- addresses -------------------------------------------------------------------------------
 
     def _needs_lookup(self) -> None:
         if not self.capabilities.can_lookup:
@@ -583,13 +583,13 @@ class SlackChannel:
         return place
 
     async def _channel_of(self, place: Address) -> str:
-        """Return the id of a chat's channel; the one of a direct chat is opened where need be."""
+        """Return the id of a chat's channel; opens a direct chat if necessary."""
         if not place.chat.startswith(DIRECT):
             return place.chat
         if known := self._direct.get(place.chat):
             return known
         person = place.chat.removeprefix(DIRECT)
-        # Opening one that is open returns it (conversations.open, read 2026-11).
+        # Opening an open chat returns it (conversations.open, read 2026-11).
         opened = await self._calls.read("conversations.open", {"users": person})
         channel = text(inner(opened, "channel"), "id")
         if not is_id(channel):
@@ -600,7 +600,7 @@ class SlackChannel:
 
 
 class _Gone(ChannelRejected):
-    """Raised when a message is not there any more."""
+    """Raised when a message no longer exists."""
 
 
 def _card(outcome: Outcome, link: str) -> dict[str, object]:
@@ -616,5 +616,5 @@ def _thread_of(place: Address) -> str:
 
 
 def _digest(key: str) -> str:
-    """Return what a message carries in place of its key."""
+    """Return the digest that a message carries in place of its key."""
     return blake2b(key.encode("utf-8", "replace"), digest_size=16).hexdigest()

@@ -1,8 +1,8 @@
-"""Speak to Slack: calls of its Web API, files, and the line that events come by.
+"""Calls to Slack: its Web API, files, and the connection that delivers events.
 
-One call is one request, and what came of it is told. Not the library's client: it makes a call again by
-itself where a connection fails (`AsyncConnectionErrorRetryHandler`, slack-sdk 3.47), so that nobody would
-know that it may have arrived twice.
+One call is one request, and its outcome is reported. It does not use the library's client, which
+repeats a call by itself when a connection fails (`AsyncConnectionErrorRetryHandler`, slack-sdk 3.47),
+so a call could arrive twice unnoticed.
 """
 
 import json
@@ -27,10 +27,10 @@ from zeroclaw import (
 )
 
 QUIET_S = 60.0
-"""Seconds without a word after which a connection is dead: Slack pings it every few seconds."""
+"""Seconds of silence after which a connection is dead; Slack pings every few seconds."""
 MOST_FRAME_BYTES = 8 * 1024 * 1024
 LOOK_S, MOST_LOOKS = 0.5, 10
-"""How often Slack is asked whether it has looked into a file."""
+"""Interval and number of checks whether Slack has processed an upload."""
 _DONE, FAILED = 200, 500
 _JSON, _FORM = "application/json; charset=utf-8", "application/x-www-form-urlencoded"
 _WORD = re.compile(r"[A-Za-z0-9_:.,]{1,100}")
@@ -48,12 +48,12 @@ _LIMITED = frozenset({"ratelimited", "rate_limited", "message_limit_exceeded"})
 
 
 class Identity(Value):
-    """Who the bot is.
+    """The bot's identity.
 
     Attributes:
-        user: Its user id, which mentions of it hold.
-        bot: Its bot id, which its messages carry.
-        name: What it is called.
+        user: Its user id, as in mentions of it.
+        bot: Its bot id, as in its messages.
+        name: Its name.
     """
 
     team: str
@@ -64,23 +64,23 @@ class Identity(Value):
 
     @property
     def account(self) -> str:
-        """The account in one word."""
+        """The account as one word."""
         return f"{self.team}-{self.user}"
 
 
 class Calls:
-    """One app's calls; safe to make concurrently.
+    """Makes one app's calls; safe to use concurrently.
 
     Attributes:
-        name: The channel's, for errors.
-        http: Its connections.
+        name: The channel's name, for errors.
+        http: The app's connections.
     """
 
     def __init__(self, name: str, settings: SlackSettings, secrets: Mapping[str, str]) -> None:
         """Open nothing yet.
 
         Raises:
-            ChannelUnauthorized: A token has another form than Slack's.
+            ChannelUnauthorized: A token is not of the expected kind.
         """
         self.name = name
         kinds = [("bot_token", "xoxb-"), ("app_token", "xapp-")]
@@ -92,16 +92,16 @@ class Calls:
         self.http = Http(name, "Slack")
 
     async def call(self, method: str, body: Mapping[str, object]) -> Json:
-        """Make one call that writes, and return what Slack answered.
+        """Make one call that writes, and return Slack's answer.
 
         Args:
-            method: Of the Web API.
-            body: The arguments; those that are None are left out.
+            method: The Web API method.
+            body: The arguments; a None value leaves one out.
 
         Raises:
             RateLimited: Too many calls.
-            ChannelUnavailable: Nothing arrived.
-            ChannelRejected: Slack refuses it.
+            ChannelUnavailable: The call did not arrive.
+            ChannelRejected: Slack refused it.
             DeliveryUnknown: It may have arrived.
         """
         arguments = {key: value for key, value in body.items() if value is not None}
@@ -111,10 +111,10 @@ class Calls:
     async def read(
         self, method: str, body: Mapping[str, object] | None = None, *, of_app: bool = False
     ) -> Json:
-        """Make a call that changes nothing, so that one that is lost may simply be made again.
+        """Make one call that is safe to repeat; a lost one raises `ChannelUnavailable`.
 
-        Its arguments go as a form: methods that read take no JSON ("Web API", docs.slack.dev, read
-        2026-11), and answer as if there had been none.
+        The arguments are sent as a form, because methods that read ignore JSON arguments ("Web API",
+        docs.slack.dev, read 2026-11).
         """
         form = {
             key: str(value).lower() if isinstance(value, bool) else str(value)
@@ -134,20 +134,20 @@ class Calls:
         return said
 
     async def line(self) -> Line:
-        """Open the line that events come by.
+        """Open the connection that delivers events.
 
         Raises:
-            ChannelUnauthorized: The app's token is not accepted.
-            ChannelUnavailable: It does not stand.
+            ChannelUnauthorized: The app-level token is not accepted.
+            ChannelUnavailable: The connection could not be established.
         """
         url = await self.socket_url()
         return Line(await self.http.websocket(url, most=MOST_FRAME_BYTES, heartbeat_s=QUIET_S / 2))
 
     async def download(self, url: str, *, max_bytes: int) -> bytes:
-        """Get a file that somebody sent; the token goes to Slack's own hosts and nowhere else.
+        """Download a person's file; the token is sent only to Slack's own hosts.
 
         Raises:
-            ChannelRejected: It is larger than `max_bytes`, gone, or stands elsewhere.
+            ChannelRejected: It is larger than `max_bytes`, gone, or on another host.
             ChannelUnavailable: It can't be read now.
         """
         if not _is_theirs(url, self._base):
@@ -157,17 +157,17 @@ class Calls:
         return await self.http.download(url, headers=headers, max_bytes=max_bytes)
 
     async def upload(self, name: str, content: bytes, clock: Clock) -> str:
-        """Hand Slack a file that nobody else sees yet, and return its permanent link.
+        """Upload a file that is not visible to anybody yet, and return its permanent link.
 
-        Whoever reads a message of the bot's with that link sees the file from then on
-        (slackapi/bolt-python#1018, 2024-01). Before, nothing of it shows, so all of it is done again
-        where an answer is lost. Slack looks into a file before it shows it, and knows its type from
-        then on (slackapi/node-slack-sdk#2040, 2024-09); this is waited for, a while.
+        A message of the bot's with that link shows the file to its readers
+        (slackapi/bolt-python#1018, 2024-01). Nothing is visible before that, so the whole upload is
+        safe to repeat. Slack processes a file before it shows it, and then knows its type
+        (slackapi/node-slack-sdk#2040, 2024-09); this waits for that for a while.
 
         Raises:
             RateLimited: Too many calls.
-            ChannelRejected: Slack refuses it.
-            ChannelUnavailable: It can't be handed over now.
+            ChannelRejected: Slack refused it.
+            ChannelUnavailable: It can't be uploaded now.
         """
         about = {"filename": name, "length": len(content)}
         asked = await self.read("files.getUploadURLExternal", about)
@@ -194,11 +194,11 @@ class Calls:
         return link
 
     async def file(self, number: str) -> Json:
-        """Return what is known of a file, nothing of one that is not there."""
+        """Return Slack's record of a file, empty if the answer has none."""
         return inner(await self.read("files.info", {"file": number}), "file")
 
     async def me(self) -> Identity:
-        """Return who the bot's token is of.
+        """Return the bot that the bot token belongs to.
 
         Raises:
             ChannelUnauthorized: The token is not accepted.
@@ -217,7 +217,7 @@ class Calls:
         return me
 
     async def socket_url(self) -> str:
-        """Return where events come from; good for one connection, soon.
+        """Return the URL of the event connection; valid for one connection, for a short time.
 
         Raises:
             ChannelUnauthorized: The token is not accepted.
@@ -241,9 +241,9 @@ class Calls:
             raise ChannelUnauthorized(message) from None
 
     def _refused(self, method: str, status: int, said: Json, wait: str | None) -> ZeroclawError:
-        """Return what to raise for an answer that is no success.
+        """Return the error to raise for a failed call.
 
-        Nothing else of it is told: Slack repeats arguments in some of them.
+        It names only the error code, because some of Slack's answers repeat the arguments.
         """
         code = text(said, "error")
         if status == TOO_MANY or code in _LIMITED:
@@ -262,11 +262,11 @@ class Calls:
 
 
 class Streaming(ChannelRejected):
-    """Raised when a message may not be changed or deleted now, perhaps because it is streamed."""
+    """Raised when a message can't be changed or deleted now, perhaps because it is being streamed."""
 
 
 class _Unauthorized(ChannelRejected):
-    """Raised when a call is refused for its token; of one method it is not the account's end."""
+    """Raised when a call is refused for its token; one such call does not mean the account is lost."""
 
     def __init__(self, message: str, *, code: str) -> None:
         super().__init__(message)
@@ -281,7 +281,7 @@ def _token(name: str, key: str, token: str, begins: str) -> str:
 
 
 def _is_theirs(url: str, api: str) -> bool:
-    """Whether an address is on a host of Slack's, or where the Web API is."""
+    """Whether a URL is on one of Slack's hosts, or on the server of the Web API."""
     try:
         parts, own = urlsplit(url), urlsplit(api)
         place, home = (
@@ -296,12 +296,12 @@ def _is_theirs(url: str, api: str) -> bool:
 
 
 def messages_of(found: Json) -> list[Json]:
-    """Return the messages of a history."""
+    """Return the messages of a history page."""
     return list(objects(found, "messages"))
 
 
 async def check(settings: SlackSettings, secrets: Mapping[str, str]) -> str:
-    """Ask Slack who the bot is, and whether events could come; changes nothing.
+    """Ask Slack who the bot is, and whether it could receive events; changes nothing.
 
     Raises:
         ChannelUnauthorized: A token is not accepted.

@@ -1,8 +1,8 @@
-"""Show an approval card as one message: its calls whole, buttons, and how each call ended; pure.
+"""Shows an approval card as one message: whole calls, buttons, and endings; pure.
 
-Everything that somebody else wrote stands in elements that Slack shows letter by letter. A card that
-is longer than a message may be has a line for each call, and all of them whole in a file. Which of the
-two a card is follows from the card alone, so that it stays what it was.
+All untrusted text goes into elements that Slack shows literally. A card that is too long for a message
+has one line per call, and a file with the whole calls. Which form a card has depends on the card only,
+so it never changes.
 """
 
 from collections.abc import Mapping
@@ -23,23 +23,23 @@ from zeroclaw import (
 )
 
 MOST_CHARS = 11_000
-"""Of all blocks of a card; a little less than Slack takes of any text."""
+"""Limit on the text of all blocks of a card; a little below Slack's own limits."""
 MOST_CALLS = 12
-"""A message takes 50 blocks, a call up to four of them."""
+"""A message may have 50 blocks, and a call takes up to four."""
 MOST_ROWS = 40
-"""Of buttons, where calls stand in a file; calls beyond that are answered by number."""
+"""Rows of buttons on a card with a file; further calls are answered by number."""
 MOST_LABEL, MOST_TITLE, MOST_QUESTION, MOST_REASON = 75, 24, 2_000, 500
-"""Of a button, and of a form's title and label, in characters ("Block Kit", read 2026-11)."""
+"""Characters of a button, and of a form's title, label and input ("Block Kit", read 2026-11)."""
 _STYLES: Mapping[Choice, str] = {"once": "primary", "deny": "danger", "deny_with_reason": "danger"}
 
 
 def is_file(card: Card) -> bool:
-    """Whether a card needs a file to be shown whole."""
+    """Whether a card is too long for a message and needs a file."""
     return len(card.calls) > MOST_CALLS or len(listed(card)) > MOST_CHARS
 
 
 def view(outcome: Outcome, link: str = "") -> list[dict[str, object]]:
-    """Return how a card looks with what has ended of it; `link` leads to its file."""
+    """Return a card's blocks with the endings so far; `link` leads to its file."""
     card, endings = outcome.card, {one.approval: one for one in outcome.endings}
     words = CardWords(card.language)
     if is_file(card):
@@ -62,12 +62,12 @@ def view(outcome: Outcome, link: str = "") -> list[dict[str, object]]:
 
 
 def summary(card: Card) -> str:
-    """Return a card as one text, for notifications and for what can show no blocks."""
+    """Return a card as one text, for notifications and clients without blocks."""
     return render.escaped("\n".join(_lines(card)) if is_file(card) else listed(card))
 
 
 def listed(card: Card) -> str:
-    """Return all of a card as one text, which its file holds."""
+    """Return the whole card as one text, for its file."""
     return f"{head(card)}\n{calls(card)}"
 
 
@@ -75,10 +75,10 @@ def form(asked: str, approval: ApprovalId, card: MessageRef, channel: str) -> ob
     """Return the form that asks for the reason of a denial.
 
     Args:
-        asked: As the runtime asks it, of one line, in the language of whoever is asked.
-        approval: The call that is denied.
-        card: Where it was pressed.
-        channel: Slack's own id of that chat.
+        asked: The runtime's question, one line in the approver's language.
+        approval: The approval of the denied call.
+        card: The card that was pressed.
+        channel: Slack's id of that chat.
     """
     said = unmarked(asked)
     title = said if len(said) <= MOST_TITLE else f"{said[: MOST_TITLE - 1]}…"
@@ -104,7 +104,7 @@ def form(asked: str, approval: ApprovalId, card: MessageRef, channel: str) -> ob
 
 
 def _lines(card: Card) -> list[str]:
-    """Return a line a call; each has the same share of what a message may have."""
+    """Return one line per call, each cut to an equal share of the message's limit."""
     words, room = CardWords(card.language), MOST_CHARS // (2 * len(card.calls))
     lines = [head(card), words.in_file()]
     for place, call in enumerate(card.calls):

@@ -1,11 +1,11 @@
-"""Turn what Slack tells into envelopes, or into the reason why it is passed over; pure.
+"""Turns Slack's events into envelopes, or into the reason why one is ignored; pure.
 
-The same whether it came as an event or stands in a history that is read back. In a channel each thread
-is a conversation: a message that mentions the bot begins one, the answer stands below it, and what
-people write there belongs to it without another mention.
+Live events and messages read from a history are treated alike. In a channel each thread is a
+conversation: a message that mentions the bot begins one, the bot answers in its thread, and messages
+there belong to the conversation without another mention.
 
-How far a chat was read is one cursor: its newest message, and the newest of each thread that was
-last alive, because a history tells nothing of what was written in threads.
+A chat's reading position is one cursor: its newest message, and the newest message of each recently
+active thread, because a chat's history leaves out the messages in threads.
 """
 
 import json
@@ -36,9 +36,9 @@ from zeroclaw import (
 )
 
 DIRECT = "@"
-"""Before a person's id: their direct chat, whose own id need not be known."""
+"""Prefix of a person's id: names their direct chat, whose own id need not be known."""
 MOST_THREADS = 20
-"""Of one chat that are read back; those that were last alive."""
+"""Threads of one chat in its cursor; the most recently active ones."""
 MOST_FILES = 20
 
 _TS = re.compile(r"[0-9]{1,12}\.[0-9]{1,9}")
@@ -47,7 +47,7 @@ _TAG = re.compile(r"<([^<>\n]{1,3000})>")
 _MENTION = re.compile(r"@([A-Z0-9]{2,30})(?:\|[^<>|]*)?")
 _NAMED = re.compile(r"[#!]([^|]*)(?:\|(.*))?")
 _TAKEN = frozenset({"", "file_share", "thread_broadcast", "me_message"})
-"""Subtypes of messages that people write ("Message events", docs.slack.dev, read 2026-11)."""
+"""Subtypes of people's messages ("Message events", docs.slack.dev, read 2026-11)."""
 _CHOICES: Mapping[str, Choice] = {
     "zc-once": "once",
     "zc-time": "for_a_time",
@@ -59,11 +59,11 @@ FORM, FIELD = "zc-reason", "reason"
 
 
 class Me(Value):
-    """Who reads.
+    """The account that receives the events.
 
     Attributes:
         channel: The name in the configuration.
-        account: The account in one word.
+        account: The account as one word.
         user: The bot's user id.
         bot: Its bot id.
         channels: As in the settings.
@@ -77,18 +77,18 @@ class Me(Value):
 
 
 class Reading(Value):
-    """How far a chat was read.
+    """The reading position of a chat.
 
     Attributes:
         top: The newest message of the chat itself, empty before the first.
-        threads: The newest message of each thread, by the thread, the one last alive last.
+        threads: The newest message of each thread, by thread, the most recently active one last.
     """
 
     top: str = ""
     threads: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def after(self, ts: str, thread: str) -> "Reading":
-        """Return it once a message has been taken; `thread` is the one that it belongs to, if any."""
+        """Return the position after a message; `thread` is the message's thread, empty for none."""
         top = max(self.top, ts, key=order) if thread in {"", ts} else self.top
         threads = dict(self.threads)
         if thread:
@@ -98,12 +98,12 @@ class Reading(Value):
         return Reading(top=top, threads=threads)
 
     def text(self) -> str:
-        """Return it as a cursor."""
+        """Return the position as a cursor."""
         return " ".join((self.top or "-", *(f"{one}:{ts}" for one, ts in self.threads.items())))
 
 
 def read_cursor(cursor: str) -> Reading:
-    """Return how far a chat was read; nothing of what is odd about a cursor."""
+    """Parse a cursor, leaving out its invalid parts."""
     top, *threads = cursor.split(" ")
     pairs = (one.partition(":") for one in threads[-MOST_THREADS:])
     return Reading(
@@ -123,18 +123,18 @@ def is_id(found: str) -> bool:
 
 
 def order(ts: str) -> tuple[int, str]:
-    """Return what a message's id is sorted by."""
+    """Return the sort key of a message's id."""
     seconds, _, rest = ts.partition(".")
     return (int(seconds), rest.ljust(9, "0")) if is_ts(ts) else (0, "")
 
 
 class Taken(Value):
-    """What somebody did.
+    """An event for the runtime.
 
     Attributes:
-        envelope: For the runtime.
-        ts: The message that was written, empty for anything else.
-        trigger: By which a form can be opened for the person who pressed, for 3 s.
+        envelope: The event's envelope.
+        ts: The id of a new message, empty for other events.
+        trigger: The trigger id of a press, which can open a form for that person within 3 s.
     """
 
     envelope: Envelope
@@ -143,10 +143,10 @@ class Taken(Value):
 
 
 def is_elsewhere(payload: Json, me: Me) -> bool:
-    """Whether it happened in another workspace than the bot's, where the ids are other people's.
+    """Whether an event is from another workspace, where the same ids mean other people.
 
-    An event of a channel that two workspaces share names the one by which the app hears it
-    ("Using the Slack Conversations API", docs.slack.dev, read 2026-11).
+    An event of a channel that two workspaces share names the workspace through which the app receives
+    it ("Using the Slack Conversations API", docs.slack.dev, read 2026-11).
     """
     team = (
         text(payload, "context_team_id")
@@ -160,7 +160,7 @@ def is_elsewhere(payload: Json, me: Me) -> bool:
 
 
 def chat_of(event: Json) -> str:
-    """Return the chat of a message event; empty where it has none."""
+    """Return the chat of a message event, empty for none."""
     channel = text(event, "channel")
     if not is_id(channel):
         return ""
@@ -172,13 +172,13 @@ def chat_of(event: Json) -> str:
 
 
 def message(event: Json, me: Me, reading: Reading, *, event_id: str = "") -> Taken | Passed:
-    """Return what a message event means.
+    """Decode a message event.
 
     Args:
-        event: As Slack tells it, or as it stands in a history, with its channel.
-        me: Who reads.
-        reading: How far its chat was read before it.
-        event_id: Of the event, empty for one from a history.
+        event: A live event, or a message from a history with its channel added.
+        me: The receiving account.
+        reading: The reading position of its chat before this event.
+        event_id: The event's id, empty for a message from a history.
     """
     chat = chat_of(event)
     if not chat:
@@ -222,7 +222,7 @@ def message(event: Json, me: Me, reading: Reading, *, event_id: str = "") -> Tak
 
 
 def _said(event: Json, me: Me) -> Body:
-    """Return what a message says; what it shares of others stands below its writer's own words."""
+    """Return a message's text; messages that it shares are quoted below the sender's own words."""
     words, quoted = unmarked(text(event, "text"), me), _quoted(event)
     if command := command_of(words):
         return command
@@ -238,7 +238,7 @@ def _is_person(event: Json, me: Me) -> bool:
 
 
 def _changed(event: Json, me: Me) -> Taken | Passed:
-    """Return an edit; Slack also tells so that a link was unfurled, or a thread has grown."""
+    """Decode an edit; Slack sends the same event when a link is unfurled or a thread grows."""
     now, before = inner(event, "message"), inner(event, "previous_message")
     edited = text(inner(now, "edited"), "ts")
     if not _is_person(now, me) or not is_ts(edited) or text(now, "text") == text(before, "text"):
@@ -281,7 +281,7 @@ def _address(me: Me, chat: str, thread: str) -> Address:
 
 
 def _quoted(event: Json) -> str:
-    """Return the words of messages that are shared with this one; somebody else's."""
+    """Return the text of shared messages as a quote; it was written by other people."""
     shared = [text(one, "text") for one in objects(event, "attachments") if one.get("is_share")]
     lines = [line for one in shared for line in one[:4_000].splitlines()]
     return "\n".join(f"> {line}" for line in lines)
@@ -295,7 +295,7 @@ def _files(event: Json) -> tuple[Attachment, ...]:
 
 
 def unmarked(said: str, me: Me) -> str:
-    """Return a message's words as they were typed, without the mention that calls the bot.
+    """Return a message's text as it was typed, without the mention of the bot.
 
     Slack escapes three signs and writes mentions and links in angle brackets ("Formatting text",
     docs.slack.dev, read 2026-11).
@@ -323,7 +323,7 @@ def unmarked(said: str, me: Me) -> str:
 
 
 def pressed(payload: Json, me: Me) -> Taken | Passed:
-    """Return what a press of a button means, or a form that was sent."""
+    """Decode a press of a button or a submitted form."""
     user = text(inner(payload, "user"), "id")
     if not is_id(user):
         return Passed(why="nobody")
@@ -375,13 +375,13 @@ def _answered(
 
 
 def form_data(approval: ApprovalId, card: MessageRef, channel: str) -> str:
-    """Return what a form carries until it is sent."""
+    """Return the data that a form carries until it is submitted."""
     said = {"approval": approval, "channel": channel, "ts": card.message}
     return json.dumps({**said, "thread": card.address.thread or ""})
 
 
 def opened(event: Json, me: Me, event_id: str) -> Taken | Passed:
-    """Return that somebody opened the assistant, which begins a thread of their direct chat."""
+    """Decode that a person opened the assistant, which begins a thread in their direct chat."""
     about = inner(event, "assistant_thread")
     user, thread = text(about, "user_id"), text(about, "thread_ts")
     if not is_id(user) or not is_ts(thread):
@@ -396,7 +396,7 @@ def opened(event: Json, me: Me, event_id: str) -> Taken | Passed:
 
 
 def slash(payload: Json, me: Me) -> Taken | Passed:
-    """Return what a slash command means: `/zeroclaw stop` is the bot's `/stop`, else it is asked."""
+    """Decode a slash command: `/zeroclaw stop` is the bot's `/stop`; without a word it is `/help`."""
     user, channel, trigger = (text(payload, key) for key in ("user_id", "channel_id", "trigger_id"))
     if not is_id(user) or not is_id(channel) or not trigger:
         return Passed(why="no slash command of a person's")

@@ -1,12 +1,12 @@
-"""Hear Slack by the Events API: it posts each event to the public listener, and signs what it posts.
+"""Receives Slack's events by the Events API: Slack posts signed events to the public listener.
 
-The same face as Socket Mode (`socket_mode.py`), and the same envelopes. A post is answered when its event
-is stored. One that is not answered within 3 s Slack posts again at once, after a minute and after five
-("Events API", read 2026-11), under the same event id; presses and slash commands it posts once, and
-tells the person that they failed.
+It has the same interface as Socket Mode (`socket_mode.py`) and the same envelopes. A post is answered
+when its event is stored. Slack repeats a post that is not answered within 3 s, with the same event id:
+at once, after a minute and after five ("Events API", read 2026-11). It posts presses and slash commands
+only once, and tells the person that they failed.
 
-Nothing is read of a post before its signature holds ("Verifying requests from Slack", read 2026-11). Who
-repeats a signed one within the five minutes that it is good for shows an event that is known.
+A post is parsed only after its signature was verified ("Verifying requests from Slack", read 2026-11).
+A signature is valid for five minutes; replaying a post meanwhile only repeats a known event.
 """
 
 import asyncio
@@ -23,18 +23,18 @@ AGAIN_S = 1
 MOST_FIELDS = 100
 MOST_CHALLENGE = 200
 LATE_RETRIES = frozenset({"2", "3"})
-"""Those after a minute or more: so long nothing was stored, and more may be lost than comes again."""
+"""Numbers of the retries after a minute or more, a sign that other events may have been lost."""
 CATCH_UP_S = 300.0
-"""Between two times that chats are read because of them, for they come with each event."""
+"""Shortest time between two catch-ups, since every event may come as a late retry."""
 _SIGNATURE = "x-slack-signature"
 _RETRY = "x-slack-retry-num"
 
 
 class EventsApi:
-    """Hears for one app.
+    """Receives the events of one app.
 
     Attributes:
-        refused: Posts that were not Slack's, by the reason.
+        refused: Counts posts that were not from Slack, by reason.
     """
 
     def __init__(
@@ -49,17 +49,17 @@ class EventsApi:
         clock: Clock,
         log: ChannelLog,
     ) -> None:
-        """Hold what is needed.
+        """Mount nothing yet.
 
         Args:
-            calls: The app's; hearing ends when they are closed.
-            mount: Has the public listener.
-            path: Of it, where Slack posts to.
-            signing_secret: Of the app.
-            on_up: See Socket Mode.
-            on_envelope: Likewise.
+            calls: The app's calls; receiving ends when they are closed.
+            mount: Offers the public listener.
+            path: The path of the public listener that Slack calls.
+            signing_secret: The app's signing secret.
+            on_up: See `SocketMode`.
+            on_envelope: See `SocketMode`.
             clock: For the age of signatures.
-            log: For facts.
+            log: The channel's log.
         """
         self._calls = calls
         self._mount = mount
@@ -75,10 +75,10 @@ class EventsApi:
         self.refused = Refusals(log, "webhook_refused", level="warning")
 
     async def run(self) -> None:
-        """Hear until cancelled.
+        """Receive events until cancelled.
 
         Raises:
-            ConfigError: Another channel is called at the same path.
+            ConfigError: Another channel uses the same path.
             ChannelUnavailable: The channel was closed.
         """
         with self._mount.public(self._path, self.answer):
@@ -92,7 +92,7 @@ class EventsApi:
         raise ChannelUnavailable(message)
 
     async def confirm(self, envelope: Envelope) -> None:
-        """Tell Slack that an event is stored; it may be lost, and then the event comes again."""
+        """Tell Slack that an event is stored; if the confirmation is lost, Slack resends the event."""
         stored = self._waiting.get(envelope.id)
         if stored is None or stored.done():
             self._log("confirmation_lost", level="debug")
@@ -100,9 +100,9 @@ class EventsApi:
             stored.set_result(True)
 
     async def answer(self, request: HookRequest) -> HookAnswer:
-        """Take one post; 200 says that its event is stored, or of no use."""
+        """Handle one post; status 200 means that its event was stored or ignored."""
         headers = request.headers
-        is_claimed = _SIGNATURE in headers  # else nothing that was sent is read
+        is_claimed = _SIGNATURE in headers  # without a signature the body is not read
         body = await request.body() if is_claimed else b""
         if not is_claimed or not self._is_signed(body, headers):
             self.refused.note("a wrong or old signature" if is_claimed else "no signature")
@@ -118,7 +118,7 @@ class EventsApi:
     def _is_signed(self, body: bytes, headers: Mapping[str, str]) -> bool:
         try:
             return self._is_valid(body, dict(headers))
-        except (ValueError, TypeError):  # a time that is no number; bytes that are no text
+        except (ValueError, TypeError):  # the timestamp is no number, or the body no text
             return False
 
     def _catch_up(self) -> None:
@@ -140,9 +140,9 @@ class EventsApi:
 
 
 def posted(content_type: str, body: bytes) -> tuple[str, Json]:
-    """Return what a post holds, as an envelope of Socket Mode would: its kind and its payload.
+    """Return the kind and payload of a post, the same as in a Socket Mode envelope.
 
-    Events are JSON; what people press, and slash commands, come as forms. All else is of no kind.
+    Events come as JSON, presses and slash commands as forms. The kind is empty for anything else.
     """
     match content_type.partition(";")[0].strip().lower():
         case "application/json":
@@ -159,18 +159,18 @@ def posted(content_type: str, body: bytes) -> tuple[str, Json]:
 def _form(body: bytes) -> Mapping[str, str]:
     try:
         found = parse_qs(body.decode(), max_num_fields=MOST_FIELDS, errors="replace")
-    except ValueError:  # too many fields, or no text
+    except ValueError:  # too many fields, or not text
         return {}
     return {name: values[0] for name, values in found.items()}
 
 
 def _signatures(secret: str, clock: Clock) -> Callable[[bytes, dict[str, str]], bool]:
-    """Return what checks signatures; loaded here, for Socket Mode has none."""
+    """Return a function that checks signatures; imports here, since Socket Mode needs none of it."""
     from slack_sdk.signature import Clock as SignatureClock
     from slack_sdk.signature import SignatureVerifier
 
     class Wall(SignatureClock):
-        """Our clock, as the library asks for the time."""
+        """Adapts our clock to the library's."""
 
         def now(self) -> float:
             return clock.now().timestamp()

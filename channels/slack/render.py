@@ -1,10 +1,10 @@
-"""Turn Markdown into what Slack's `markdown` block takes; pure.
+"""Turns Markdown into text for Slack's `markdown` block; pure.
 
-The block reads most of Markdown itself. What it must not read are Slack's own marks: `<!channel>` in a
-text of the model's pings everybody, in a `markdown` block as well, and `<https://…|name>` is a link in
-disguise. So no `<` is left. What was screened must be what is read, and how much of Markdown Slack
-takes is not written down: of links the plain form alone stays one, and no entity is left to be read.
-In code too, for where that ends is Slack's to say.
+Slack renders most of Markdown itself. But its own markup must not get through: `<!channel>` pings
+everybody even in a `markdown` block, and `<https://…|name>` is a disguised link. So every `<` is
+escaped. People must also read exactly what was screened, and Slack does not document which Markdown
+it supports. So only the simplest form of links stays a link, and entities are escaped. All of this
+applies to code as well, because only Slack knows where it sees the end of the code.
 """
 
 import re
@@ -15,13 +15,13 @@ from channels._remote.limits import units
 from zeroclaw import CheckedReceipt, Rendered, without_markup
 
 MOST_RECEIPTS = 10
-"""Context blocks take ten elements ("Context block", docs.slack.dev, read 2026-11)."""
+"""Limit on elements of a context block ("Context block", docs.slack.dev, read 2026-11)."""
 MOST_RECEIPT_CHARS = 200
 FILE_BLOCK = "zc-file"
 _SHOWN = re.compile(r"<(https?://[^\s<>|]{1,1000})\|")
 
 _DROPPED = re.compile("[\x00-\x08\x0b-\x1f\x7f\u2028\u2029]")
-# Links with a title, an odd target, or one that stands elsewhere: `without_markup` does not know them.
+# Links with a title or an odd target, and link definitions: `without_markup` does not handle them.
 _OTHER_LINK = re.compile(r"\](?=\((?:[\s<]|[^\s()<>]*(?:[(\\]|\s+[\"'(])))")
 _DEFINED = re.compile(r"^([ \t>*+-]*)\[(?=(?:[^\[\]\\]|\\.){0,999}\]:)", re.MULTILINE | re.DOTALL)
 _ENTITY = re.compile(r"&(?=#?\w{1,40};)")
@@ -29,7 +29,7 @@ _IMAGE = re.compile(r"!(?=\[[^\]\n]{0,200}\]\(https?://)")
 
 
 def markdown(said: str) -> Rendered:
-    """Return a text as Slack takes it; the plain form has its words alone."""
+    """Return a text as Markdown for Slack, and without markup as its plain form."""
     clean = _DROPPED.sub("", said.replace("\r\n", "\n"))
     words = _OTHER_LINK.sub(r"]\\", _DEFINED.sub(r"\1\\[", _IMAGE.sub("", clean)))
     body = _ENTITY.sub("&amp;", words).replace("<", "&lt;").strip()
@@ -37,19 +37,19 @@ def markdown(said: str) -> Rendered:
 
 
 def measure(rendered: Rendered) -> int:
-    """Return the length in UTF-16 units, of the longer form."""
+    """Return the length of the longer form in UTF-16 units."""
     return max(units(rendered.body), units(rendered.plain))
 
 
 def escaped(said: str) -> str:
-    """Return a text in which Slack finds no mention and no link of its own."""
+    """Escape a text so that Slack finds no markup in it."""
     return said.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def blocks(
     body: str, receipts: Sequence[CheckedReceipt], *, plain: bool
 ) -> list[dict[str, object]]:
-    """Return the blocks of a message: its text, and receipts in a form that no text can have."""
+    """Return the blocks of a message: its text, and its receipts in a form that no text can imitate."""
     shown: list[dict[str, object]] = []
     if body:
         shown.append(text_block(body) if plain else {"type": "markdown", "text": body})
@@ -62,33 +62,33 @@ def blocks(
 
 
 def filed(caption: str, link: str) -> list[dict[str, object]]:
-    """Return the blocks of a message that shows a file: its caption letter by letter, and its link.
+    """Return the blocks of a message with a file: its caption as literal text, and the file's link.
 
-    No link of the caption's is one, so that Slack fetches none for a preview.
+    Links in the caption are not clickable, so that Slack fetches none for a preview.
     """
     return [*([text_block(caption)] if caption else []), file_link(link)]
 
 
 def file_link(link: str) -> dict[str, object]:
-    """Return the block that shows a file."""
+    """Return the block that shows a file by its link."""
     shown = {"type": "mrkdwn", "text": f"<{link}|📎>"}
     return {"type": "context", "block_id": FILE_BLOCK, "elements": [shown]}
 
 
 def linked(blocks: Sequence[Mapping[str, object]]) -> str:
-    """Return the link of a message that shows a file, empty where it shows none."""
+    """Return the link of the file that a message shows, empty for none."""
     shown = "".join(str(one.get("elements")) for one in blocks if one.get("block_id") == FILE_BLOCK)
     found = _SHOWN.search(shown)
     return "" if found is None else found[1]
 
 
 def plain_text(said: str) -> dict[str, object]:
-    """Return a text that Slack shows letter by letter."""
+    """Return a text object that Slack shows literally."""
     return {"type": "plain_text", "text": said, "emoji": False}
 
 
 def text_block(said: str, *, code: bool = False) -> dict[str, object]:
-    """Return a block whose text Slack shows letter by letter, however long."""
+    """Return a block with literal text of any length."""
     kind = "rich_text_preformatted" if code else "rich_text_section"
     element = {"type": kind, "elements": [{"type": "text", "text": said or " "}]}
     return {"type": "rich_text", "elements": [element]}

@@ -1,12 +1,12 @@
-"""Hear Slack by Socket Mode: one websocket, on which each event is a numbered envelope.
+"""Receives Slack's events by Socket Mode: one websocket, each event in an envelope with an id.
 
-Not the library's own client (`slack_sdk.socket_mode.aiohttp`, slack-sdk 3.47): it starts a loose task
-for each envelope, which loses their order, keeps them in a queue without bound, swallows every error,
-and tries to connect for ever without telling anybody.
+It does not use the library's client (`slack_sdk.socket_mode.aiohttp`, slack-sdk 3.47). That starts an
+unsupervised task for each envelope, which loses their order, has an unbounded queue, swallows every
+error, and retries the connection forever without reporting it.
 
-What is not confirmed Slack sends again, at once, after a minute and after five ("Events API", read
-2026-11); so an envelope is confirmed when its event is stored, and the connection that brought it may
-have gone by then, which loses nothing.
+Slack resends an unconfirmed event at once, after a minute and after five ("Events API", read 2026-11).
+So an envelope is confirmed when its event is stored. If the connection has ended by then, nothing is
+lost.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from zeroclaw import ChannelLog, ChannelUnavailable, Clock, Value
 
 
 class Envelope(Value):
-    """One thing that Slack tells, to be confirmed by its id."""
+    """One event from Slack, to be confirmed by its id."""
 
     id: str
     kind: str
@@ -33,19 +33,19 @@ OnUp = Callable[[bool], None]
 
 
 class SocketMode:
-    """Hears for one app."""
+    """Receives the events of one app."""
 
     def __init__(
         self, calls: Calls, *, on_up: OnUp, on_envelope: OnEnvelope, clock: Clock, log: ChannelLog
     ) -> None:
-        """Hold what is needed.
+        """Connect to nothing yet.
 
         Args:
-            calls: The app's.
-            on_up: Told of each connection that stands; whether something may have been missed.
-            on_envelope: Takes each envelope; never waits, never raises.
+            calls: The app's calls.
+            on_up: Called for each new connection with whether events may have been missed.
+            on_envelope: Called with each envelope; must not wait or raise.
             clock: For waits.
-            log: For facts.
+            log: The channel's log.
         """
         self._calls = calls
         self._on_up = on_up
@@ -56,7 +56,7 @@ class SocketMode:
         self._is_planned = False
 
     async def run(self) -> None:
-        """Hear until cancelled; see `keep_connected`."""
+        """Receive events until cancelled; see `keep_connected`."""
         await keep_connected(self._connect, self._calls.http, self._clock, self._log)
 
     async def _connect(self) -> Ended:
@@ -72,15 +72,15 @@ class SocketMode:
         return Ended(why="closed", was_up=True, is_planned=self._is_planned)
 
     async def confirm(self, envelope: Envelope) -> None:
-        """Tell Slack that an event is stored; it may be lost, and then the event comes again."""
+        """Tell Slack that an event is stored; if the confirmation is lost, Slack resends the event."""
         if self._line is None or not await self._line.say({"envelope_id": envelope.id}):
             self._log("confirmation_lost", level="debug")
 
     async def _greeted(self, line: Line) -> None:
-        """Wait for the first word.
+        """Wait for the greeting.
 
         Raises:
-            ChannelUnavailable: It is another one, or does not come.
+            ChannelUnavailable: It did not come, or the first message was another one.
         """
         said: Json | None = None
         with suppress(TimeoutError):
@@ -91,11 +91,11 @@ class SocketMode:
             raise ChannelUnavailable(message)
 
     async def _hear(self, line: Line) -> bool:
-        """Hear until the connection ends; whether Slack said before that it would."""
+        """Receive events until the connection ends; return whether Slack had announced the end."""
         while (said := await line.next()) is not None:
             kind, number = text(said, "type"), text(said, "envelope_id")
             if kind == "disconnect":
-                # Every few hours, to move connections; what comes meanwhile is kept for the next.
+                # Slack moves connections every few hours, and keeps events for the next one.
                 self._log("gateway_moves", why=text(said, "reason")[:50], level="debug")
                 return True
             if number:

@@ -1,11 +1,11 @@
-"""Show a growing answer as one of Slack's streams, for as long as it can be one.
+"""Shows growing answers as Slack streams.
 
-A stream is a message of a thread to which chunks are added, words and what tools do ("chat.startStream"
-and what follows it, docs.slack.dev, read 2026-11). One that has begun with chunks takes nothing else. A
-workspace may not allow it, and a kind of chat may not. Slack ends a stream that was silent for half a
-minute, or is five minutes old, and marks its message as failed (slackapi/python-slack-sdk#1859,
-slackapi/node-slack-sdk#2702, 2026); so each is ended before that. What was a stream is a message like
-any other, and is edited from then on.
+A stream is a message in a thread to which chunks of text and tool progress are appended
+("chat.startStream" and its sequels, docs.slack.dev, read 2026-11). A stream begun with chunks accepts
+nothing else. Some workspaces and kinds of chat don't allow streams. Slack ends a stream that is silent
+for half a minute or five minutes old, and marks its message as failed (slackapi/python-slack-sdk#1859,
+slackapi/node-slack-sdk#2702, 2026), so each stream is ended before that. After its end the message is
+an ordinary one and is edited.
 """
 
 import asyncio
@@ -30,12 +30,12 @@ from zeroclaw import (
 )
 
 IDLE_S, LIFE_S = 20.0, 240.0
-"""Seconds of silence, and of life, after which a stream is ended."""
+"""Seconds of silence, and maximum age in seconds, after which a stream is ended."""
 LOOK_S = 5.0
 STILL_S = 10.0
-"""After so much silence a tool is shown to run still, so that its stream stays open."""
+"""Seconds of silence after which running tools are reported again, to keep their stream open."""
 MOST_STARTS, STARTS_S = 20, 60.0
-"""Of streams that begin in so many seconds: "chat.startStream" is of tier 2."""
+"""Streams that may begin per period, in seconds; "chat.startStream" is tier 2."""
 CLOSE_S = 2.0
 _MOST_REFUSED = 1_000
 _STATES: Mapping[str, str] = {"running": "in_progress", "ok": "complete", "failed": "error"}
@@ -43,11 +43,11 @@ Chunk = Mapping[str, object]
 
 
 class _Stream(Struct, kw_only=True):
-    """One that is open.
+    """An open stream.
 
     Attributes:
-        is_busy: More words are under way; it is not known whether it stays open.
-        tasks: What it shows of calls, by their keys: a tool, and how it stands.
+        is_busy: A call is appending text; until it succeeds, the stream may have ended.
+        tasks: The tool calls that it shows, by key: the tool and its status.
     """
 
     channel: str
@@ -60,10 +60,10 @@ class _Stream(Struct, kw_only=True):
 
 
 class Streams:
-    """Those of one app that are open."""
+    """The open streams of one app."""
 
     def __init__(self, calls: Calls, clock: Clock, log: ChannelLog, *, has_limits: bool) -> None:
-        """Begin without any."""
+        """Begin without open streams; `has_limits` says whether to respect the rate limit."""
         self._calls = calls
         self._clock = clock
         self._log = log
@@ -74,15 +74,15 @@ class Streams:
         self._refused: Recent[str, bool] = Recent(_MOST_REFUSED)
 
     async def begin(self, place: Mapping[str, object], said: str) -> str:
-        """Begin one, and return its message; empty where none can be, and nothing was sent.
+        """Begin a stream and return its message's id; empty if it is not allowed and nothing was sent.
 
         Args:
-            place: Where, and for whom: the arguments of the call.
-            said: The first words.
+            place: The chat, thread and recipient, as arguments of the call.
+            said: The first text.
 
         Raises:
-            DeliveryUnknown: It may stand.
-            ChannelUnavailable: It does not.
+            DeliveryUnknown: The message may have been posted.
+            ChannelUnavailable: It was not posted.
         """
         at, channel = self._clock.monotonic(), str(place["channel"])
         is_full = len(self._starts) == MOST_STARTS and at - self._starts[0] < STARTS_S
@@ -91,7 +91,7 @@ class Streams:
         self._starts.append(at)
         try:
             begun = await self._calls.call("chat.startStream", {**place, "chunks": _words(said)})
-        except RateLimited:  # of this method alone; a message may be posted
+        except RateLimited:  # of this method only; an ordinary message may still be posted
             return ""
         except ChannelRejected as error:
             self._log("stream_refused", why=str(error), level="debug")
@@ -107,12 +107,12 @@ class Streams:
         return ts
 
     async def grow(self, ts: str, said: str, last: Mapping[str, object] | None = None) -> bool:
-        """Let a stream say all of a text; False where its message has to be edited for that.
+        """Extend a stream to a text; return False if its message has to be edited instead.
 
         Args:
-            ts: Its message.
+            ts: The id of its message.
             said: The whole text.
-            last: What is shown with it at the end; None while more is to come.
+            last: Arguments that end the stream; None while more text is to come.
         """
         stream = self._open.get(ts)
         if stream is None or stream.is_busy:
@@ -127,7 +127,7 @@ class Streams:
         if last is not None:
             chunks += _cut_short(stream)
         more = {"chunks": chunks or None, **(last or {})}
-        # Whatever does not succeed leaves it open what stands there: then it is edited, as a whole.
+        # If the call fails, the message's text is unknown, so the caller edits it as a whole.
         stream.is_busy, stays = True, False
         try:
             await self._calls.call(method, {"channel": stream.channel, "ts": ts, **more})
@@ -141,9 +141,9 @@ class Streams:
         return True
 
     async def work(self, channel: str, thread: str, doing: Sequence[ToolProgress]) -> bool:
-        """Show what tools do, and that some still run; False where no stream is open there.
+        """Show tool progress in a thread's stream; return False if no stream is open there.
 
-        What can't be shown is no harm to the text.
+        A failure does not affect the streamed text.
         """
         place = channel, thread
         here = [(ts, one) for ts, one in self._open.items() if (one.channel, one.thread) == place]
@@ -164,13 +164,13 @@ class Streams:
         return True
 
     async def stop(self, channel: str, ts: str) -> None:
-        """End a stream with what it says; one that has ended is no error."""
+        """End a stream with its current text; one that has ended already is no error."""
         self._open.pop(ts, None)
         with suppress(ChannelRejected):
             await self._calls.call("chat.stopStream", {"channel": channel, "ts": ts})
 
     async def keep(self) -> None:
-        """End each stream in time, until cancelled."""
+        """Until cancelled, end each stream before Slack does."""
         while True:
             await self._begun.wait()
             await self._clock.sleep(LOOK_S)
@@ -178,13 +178,13 @@ class Streams:
             for ts, stream in tuple(self._open.items()):
                 is_old = stream.told_at + IDLE_S <= at or stream.begun_at + LIFE_S <= at
                 if is_old and not stream.is_busy:
-                    with suppress(ZeroclawError):  # then Slack ends it
+                    with suppress(ZeroclawError):  # Slack ends it then
                         await self.stop(stream.channel, ts)
             if not self._open:
                 self._begun.clear()
 
     async def aclose(self) -> None:
-        """End those that are open, or leave them to Slack where it takes long."""
+        """End the open streams; after `CLOSE_S` leave the rest to Slack."""
         open_ones = [(one.channel, ts) for ts, one in self._open.items()]
         with suppress(TimeoutError, ZeroclawError):
             async with asyncio.timeout(CLOSE_S):
@@ -201,6 +201,6 @@ def _task(key: str, tool: str, status: str) -> Chunk:
 
 
 def _cut_short(stream: _Stream) -> list[Chunk]:
-    """Return what ends the tasks that a stream shows as going on: nobody saw how they ended."""
+    """Return chunks that mark a stream's unfinished tasks as failed; their results are unknown."""
     open_ones = [(key, tool) for key, (tool, at) in stream.tasks.items() if at == "in_progress"]
     return [_task(key, tool, _STATES["failed"]) for key, tool in open_ones]
