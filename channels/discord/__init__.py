@@ -1,6 +1,6 @@
-"""Discord: one bot account, received by the gateway.
+"""Discord: one bot account, received over the gateway.
 
-Nothing of the library of the extra `discord` is imported before it is known to be there.
+Importing this module does not need the library of the extra `discord`.
 """
 
 import base64
@@ -25,16 +25,17 @@ CAPABILITIES = Capabilities(
     can_delete=True,
     has_buttons=True,
     has_typing=True,
-    # Each send carries a nonce that Discord enforces "in the past few minutes" (Create Message,
-    # `enforce_nonce`, read 2026-11). A kill may last longer, so what is uncertain is looked up.
+    # Each send carries a nonce that Discord checks against "the past few minutes" (Create Message,
+    # `enforce_nonce`, read 2026-11). The daemon may be down for longer, so sends with an unknown
+    # outcome are looked up.
     can_lookup=True,
     max_file_bytes=10 * 1024 * 1024,  # "Uploading Files", the default for a bot, read 2026-11
 )
-"""Without limits; those below are added where `limits` says so."""
+"""Without rate limits; the ones below are added unless `limits` is `off`."""
 
-# Discord names its limits only in the headers of answers, and says not to write them down ("Rate
-# Limits", read 2026-11): as seen there, 5 messages in 5 s in a channel, 5 edits likewise, and 50 calls
-# a second in all, which are published. Edits and sends share one budget here, a little short.
+# Discord states most limits only in response headers, and says not to hard-code them ("Rate Limits",
+# read 2026-11). Seen there: 5 messages in 5 s in a channel, and the same for edits. Published: 50 calls
+# a second in all. Here edits and sends share one budget, slightly below these.
 EDIT_INTERVAL_S = 1.1
 CHAT = Budget(per_s=0.9, burst=4)
 ACCOUNT = Budget(per_s=40, burst=30)
@@ -42,36 +43,36 @@ API = "https://discord.com/api/v10"
 
 
 class DiscordSettings(RemoteSettings):
-    """The keys of `[channels.discord]` beside the common ones."""
+    """The keys of `[channels.discord]`, in addition to the common ones."""
 
     token: SecretReference
-    """Of the bot, from the developer portal."""
+    """The bot's token, from the developer portal."""
     servers: Literal["off", "mentioned", "all"] = "mentioned"
-    """What is taken in servers: nothing, what mentions the bot or answers it, or every message."""
+    """Which messages in servers are taken: none, mentions of the bot and replies to it, or all."""
     channels: tuple[str, ...] = ()
-    """Ids of channels in which every message is taken, in their threads too, though elsewhere only
-    mentions are."""
+    """Ids of channels in which every message is taken, including their threads, even if `servers` is
+    `mentioned`."""
     threads: bool = False
-    """Whether a message that is taken in a channel opens a thread, in which its conversation stands
-    and nothing needs a mention."""
+    """Whether a message that is taken in a channel opens a thread for its conversation, in which no
+    mentions are needed."""
     api_base_url: str = Field(default=API, max_length=200)
-    """Where the API answers; another one for a server of your own."""
+    """Base URL of the API; change it for a server of your own."""
 
     def capabilities(self) -> Capabilities:
-        """Return what an account can do, within the limits that are kept."""
+        """Return the account's capabilities under these settings."""
         can = replace(CAPABILITIES, has_threads=self.threads)
         return self.within(can, edit_interval_s=EDIT_INTERVAL_S, chat=CHAT, account=ACCOUNT)
 
     @property
     def reads_everything(self) -> bool:
-        """Whether words are needed that neither mention the bot nor stand in a direct chat."""
+        """Whether the bot needs the content of messages in servers that don't mention it."""
         is_more = bool(self.channels) or self.threads
         return self.servers == "all" or (self.servers == "mentioned" and is_more)
 
     @field_validator("channels")
     @classmethod
     def _are_ids(cls, channels: tuple[str, ...]) -> tuple[str, ...]:
-        """Refuse names: they change, and Discord's events carry ids."""
+        """Reject channel names: they change, and Discord's events contain ids."""
         for one in channels:
             if not (one.isascii() and one.isdecimal()):
                 message = f"`{one}` is no channel's id; turn on developer mode and copy the id"
@@ -80,13 +81,13 @@ class DiscordSettings(RemoteSettings):
 
 
 def account_of(name: str, token: str) -> str:
-    """Return the account's id, which the first part of its token is.
+    """Return the account's id, which is the first part of its token.
 
     Raises:
-        ChannelUnauthorized: The token has another form than Discord's.
+        ChannelUnauthorized: The token is not in Discord's format.
     """
     first, dot, _ = token.partition(".")
-    with suppress(ValueError):  # of what is no Base64, or no text, too
+    with suppress(ValueError):  # includes the errors of invalid Base64 and of invalid ASCII
         id_ = base64.urlsafe_b64decode(first + "=" * (-len(first) % 4)).decode("ascii")
         if dot and id_.isdecimal():
             return id_

@@ -1,4 +1,4 @@
-"""One Discord bot account as a channel: what goes out, and what follows what comes in."""
+"""The Discord adapter: connects incoming events to ingress, and sends messages, cards and files."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -47,23 +47,23 @@ from zeroclaw import (
 )
 
 MOST_KNOWN = 10_000
-"""Chats, threads and messages that are remembered, each; those seen last."""
+"""Entries of each cache of chats, threads or messages; the oldest are dropped."""
 MOST_MISSED = 1_000
-"""Messages of one chat that are read back after a time away, the newest."""
+"""Newest messages read back from a chat after an absence, about."""
 PAGE = 100
 """Get Channel Messages, `limit`, read 2026-11."""
 MOST_NAME, DAY_MIN = 100, 1440
-"""Characters of a thread's name, and minutes of silence after which it is put away, read 2026-11."""
+"""Characters of a thread's name; minutes of silence before it is archived; read 2026-11."""
 MARK_SLACK_S = 600.0
-"""By how much the clock here may run before Discord's."""
+"""How far the local clock may be ahead of Discord's."""
 _NOBODY: Mapping[str, object] = {"parse": []}
-"""Allowed Mentions, read 2026-11: whatever a text says, it pings nobody."""
+"""Allowed Mentions, read 2026-11: no text pings anybody."""
 _NO_EMBEDS = 1 << 2
 """Message Flags, SUPPRESS_EMBEDS, read 2026-11."""
 
 
 class Event(NamedTuple):
-    """One event of a lane, by its name."""
+    """An event in a lane: its gateway name and data."""
 
     name: str
     data: Json
@@ -76,7 +76,7 @@ class DiscordChannel:
         """Open nothing yet.
 
         Raises:
-            ChannelUnauthorized: The token has another form than Discord's.
+            ChannelUnauthorized: The token is not in Discord's format.
         """
         settings = context.settings_as(DiscordSettings)
         self.name = context.name
@@ -92,7 +92,7 @@ class DiscordChannel:
             threads=settings.threads,
         )
         self._flags = 0 if settings.link_previews else _NO_EMBEDS
-        # All that is remembered can be learned anew, so what was not used for long may go.
+        # Caches only: everything in them can be learned again.
         self._read: Recent[str, int] = Recent(MOST_KNOWN)
         self._newest: Recent[str, int] = Recent(MOST_KNOWN)
         self._latest: Recent[str, int] = Recent(MOST_KNOWN)
@@ -105,10 +105,10 @@ class DiscordChannel:
                 self._saw(scope, *found)
                 self._read[scope] = found[1]
 
-    # --- inward ----------------------------------------------------------------------------------
+    # --- receiving -------------------------------------------------------------------------------
 
     async def receive(self, admit: Admit, ready: Callable[[], None]) -> None:
-        """Hear the gateway until cancelled or closed; see `Channel.receive`."""
+        """Receive events until cancelled or closed; see `Channel.receive`."""
         await self._rest.me()
         is_told = False
 
@@ -129,7 +129,7 @@ class DiscordChannel:
                         if not is_told:
                             is_told = True
                             application = text(inner(data, "application"), "id")
-                            # Nobody waits for it: without a menu everything else works.
+                            # In the background: everything else works without the menu.
                             group.create_task(menus.offer(self._rest, application, self._context))
                             ready()
                     elif name != "INTERACTION_CREATE":
@@ -143,11 +143,11 @@ class DiscordChannel:
                 gateway = Gateway(self._rest, wanted, on_event)
                 await keep_connected(gateway.hear, self._rest.http, clock, log)
         except* ChannelUnavailable:
-            if not self._rest.http.closed.is_set():  # closing cuts the connection that stands
+            if not self._rest.http.closed.is_set():  # `aclose` cuts the open connection
                 raise
 
     def _hear(self, lanes: Lanes[Event], group: asyncio.TaskGroup, name: str, data: Json) -> None:
-        """Put an event where it waits for its turn; never waits, never raises."""
+        """Queue an event in its chat's lane, and learn from it; never waits, never raises."""
         match name:
             case "GUILD_CREATE" | "THREAD_LIST_SYNC":
                 self._meet(lanes, group, data)
@@ -159,7 +159,7 @@ class DiscordChannel:
                 if chat and number:
                     self._saw(chat, snowflake(data, "channel_id"), int(number))
                 if chat and number and author != self._me.id:
-                    # Now, for a deletion may come before the message is taken.
+                    # At once, because a deletion may arrive before the message is taken.
                     self._writers[number] = author
                     lanes.put(group, chat, Event(name=name, data=data))
             case "MESSAGE_DELETE" | "MESSAGE_DELETE_BULK":
@@ -169,13 +169,13 @@ class DiscordChannel:
                 pass
 
     def _hear_deletion(self, lanes: Lanes[Event], group: asyncio.TaskGroup, data: Json) -> None:
-        # Discord does not say whose it was; who wrote what was taken is remembered for a while.
+        # Discord does not say who the author was, so recent authors are remembered.
         writer = self._writers.get(snowflake(data, "id"))
         if writer and (chat := place_of(data, writer)):
             lanes.put(group, chat, Event(name="MESSAGE_DELETE", data=data))
 
     def _chat_of(self, data: Json, author: str) -> str:
-        """Return the chat of a message; our own ones in direct chats are found by the channel."""
+        """Return the chat of a message; for our own in a direct chat the channel tells the person."""
         person = (
             self._people.get(snowflake(data, "channel_id"), "") if author == self._me.id else author
         )
@@ -191,8 +191,8 @@ class DiscordChannel:
             self._parents[id_] = parent
 
     def _meet(self, lanes: Lanes[Event], group: asyncio.TaskGroup, server: Json) -> None:
-        """Learn what a server has; a thread of the bot's own is read from its begin."""
-        # Only a server itself has roles, or what is no thread.
+        """Learn a server's channels, roles and threads; read unknown threads of the bot's in full."""
+        # `THREAD_LIST_SYNC` has threads only.
         self._me = replace(self._me, roles=self._me.roles | decode.own_role(server, self._me))
         threads = objects(server, "threads")
         for one in (*objects(server, "channels"), *threads):
@@ -204,15 +204,15 @@ class DiscordChannel:
                 lanes.catch_up(group, id_)
 
     def _saw(self, chat: str, channel: str, number: int) -> None:
-        """Take note of a message of anybody's."""
-        self._latest.pop(channel, None)  # what was told of the channel before is out of date
+        """Remember the newest message of a chat, and the channel of a direct chat."""
+        self._latest.pop(channel, None)  # the channel's reported last message is out of date
         self._newest[chat] = max(number, self._newest.get(chat, 0))
         if chat.startswith(DIRECT):
             self._direct[chat] = channel
             self._people[channel] = chat.removeprefix(DIRECT)
 
     async def _take(self, event: Event, admit: Admit) -> bool:
-        """Show an event to ingress; False when it could not be stored, and must be shown again."""
+        """Hand an event to ingress; return False if it was not stored and must be offered again."""
         data, me = event.data, self._me
         match event.name:
             case "MESSAGE_CREATE":
@@ -227,7 +227,7 @@ class DiscordChannel:
             if admission is None:
                 return False
             if event.name == "MESSAGE_CREATE" and not isinstance(admission, Ignored):
-                # A chat in which nobody is known is none to read back.
+                # Only chats with a known person are read back.
                 self._read.setdefault(place_of(data, author_of(data)), 0)
                 await self._begin(taken.envelope)
         else:
@@ -238,7 +238,7 @@ class DiscordChannel:
         return True
 
     async def _begin(self, envelope: Envelope) -> None:
-        """Open the thread of a message that begins one; what is sent there opens it as well."""
+        """Open a thread for a message that begins one; if this fails, the first send opens it."""
         address, body = envelope.address, envelope.body
         if address.thread and address.thread == envelope.message:
             named = " ".join(body.text.split()) if isinstance(body, Said) else ""
@@ -246,7 +246,7 @@ class DiscordChannel:
                 await self._thread_of(address, named)
 
     async def _missed(self, chat: str) -> Sequence[Event]:
-        """Read what stands in a chat after the last message that was taken there."""
+        """Read the messages of a chat after the reading position."""
         last = self._read.get(chat, 0)
         channel = self._direct.get(chat, "") if chat.startswith(DIRECT) else chat
         latest = self._latest.pop(channel, None)
@@ -260,7 +260,7 @@ class DiscordChannel:
                 found = await self._rest.read(f"/channels/{channel}/messages?limit={PAGE}{more}")
                 page = objects({"found": found}, "found")
                 newer = [one for one in page if int(snowflake(one, "id") or 0) > last]
-                # Discord does not repeat there in which server a channel is.
+                # Messages of a history lack the server's id. Decoding only checks that there is one.
                 server = {} if chat.startswith(DIRECT) else {"guild_id": channel}
                 missed += [Event(name="MESSAGE_CREATE", data={**one, **server}) for one in newer]
                 if len(page) < PAGE or len(newer) < len(page):
@@ -273,14 +273,14 @@ class DiscordChannel:
             return ()
         if missed:
             self._context.log("history_read", messages=len(missed))
-        # In a direct chat our own stand between theirs.
+        # The history includes our own messages.
         theirs = [one for one in missed if author_of(one.data) != self._me.id]
         for one in theirs:
             self._writers[snowflake(one.data, "id")] = author_of(one.data)
         return sorted(theirs, key=lambda one: int(snowflake(one.data, "id")))
 
     def _done(self, data: Json) -> Interaction | None:
-        """Return what somebody pressed, sent or called, None for what is not ours."""
+        """Decode a press, form or slash command; None if it is not ours."""
         found = decode.interaction(data, self._me, self._parents)
         if found is None:
             self._context.log("event_passed_over", why="not our interaction", level="debug")
@@ -288,10 +288,10 @@ class DiscordChannel:
             self._saw(found.envelope.address.chat, snowflake(data, "channel_id"), int(found.id))
         return found
 
-    # --- outward ---------------------------------------------------------------------------------
+    # --- sending ---------------------------------------------------------------------------------
 
     def render(self, markdown: str) -> Rendered:
-        """Return a text as Discord takes it."""
+        """Turn Markdown into text for Discord."""
         return render.markdown(markdown)
 
     def measure(self, rendered: Rendered) -> int:
@@ -299,19 +299,19 @@ class DiscordChannel:
         return render.measure(rendered)
 
     async def send(self, to: Address, outgoing: Outgoing) -> MessageRef:
-        """Post a message; in a server it shows what it answers."""
+        """Post a message; in a server it is a reply to the message that it answers."""
         body = self._texted(outgoing)
         return await self._post(to, body, key=outgoing.key, reply_to=outgoing.reply_to or "")
 
     async def send_file(self, to: Address, file: OutgoingFile) -> MessageRef:
-        """Post a file; in a server it shows what it answers."""
+        """Post a file; in a server it is a reply to the message that it answers."""
         check_size(self.name, file, CAPABILITIES.max_file_bytes)
         body = {"content": render.plainly(file.caption)}
         sent = (file.name, file.content)
         return await self._post(to, body, key=file.key, reply_to=file.reply_to or "", file=sent)
 
     def mark(self, to: Address) -> str:
-        """Return the newest message that is known of a chat, or the time as Discord writes it."""
+        """Return the newest known message of a chat, or an id before any message sent now."""
         self._needs_lookup()
         newest = self._newest.get(_where(self._ours(to)))
         return str(newest or snowflake_at(self._context.clock.now(), MARK_SLACK_S))
@@ -331,17 +331,17 @@ class DiscordChannel:
             try:
                 await self.edit(seen.ref, content)
             except (ChannelRejected, DeliveryUnknown) as error:
-                # What is gone is not seen again.
+                # If the message is gone, another lookup will not find it, and can go on.
                 is_open = isinstance(error, DeliveryUnknown) or error.gone
                 raise (ChannelUnavailable if is_open else DeliveryUnknown)(str(error)) from error
         return seen
 
     async def edit(self, ref: MessageRef, outgoing: Outgoing) -> None:
-        """Replace a message's text, or what stands with a file."""
+        """Replace a message's text or a file's caption."""
         await self._change(ref, self._texted(outgoing))
 
     async def delete(self, ref: MessageRef) -> None:
-        """Remove a message."""
+        """Delete a message; one that no longer exists is no error."""
         with suppress(NotThere):
             await self._rest.call("DELETE", await self._path_of(ref))
 
@@ -353,28 +353,28 @@ class DiscordChannel:
         return await self._post(to, body, key=card.key, file=file)
 
     async def settle(self, ref: MessageRef, outcome: Outcome) -> None:
-        """Show on the card how its calls ended."""
+        """Show on the card how its approval requests ended."""
         shown = cards.view(outcome)
         await self._change(ref, {"content": shown.content, "components": shown.components})
 
     async def preview(self, to: Address, outgoing: Outgoing) -> None:  # noqa: ARG002
-        """Refuse: Discord shows nothing that is not sent."""
+        """Refuse: Discord can't show unsent text."""
         message = f"`{self.name}` shows nothing that is not sent"
         raise NotSupported(message)
 
     async def typing(self, to: Address, doing: tuple[ToolProgress, ...] = ()) -> None:  # noqa: ARG002
-        """Show that the bot is at work, for ten seconds; Discord takes no word of what it does."""
+        """Show that the bot is working, for ten seconds; Discord can't show tool progress."""
         await self._rest.call("POST", f"/channels/{await self._channel_of(self._ours(to))}/typing")
 
     def direct_address(self, sender: str) -> Address | None:
-        """Return a person's direct chat, which the bot can open."""
+        """Return a person's direct chat, which the bot can open by itself."""
         if not is_snowflake(sender):
             return None
         chat = f"{DIRECT}{sender}"
         return Address(channel=self.name, account=self._me.id, chat=chat, direct=True)
 
     async def fetch(self, attachment: Attachment, *, max_bytes: int) -> bytes:
-        """Get an attachment's bytes, by an address that is asked for anew: each ends after a day."""
+        """Download an attachment; asks for its current URL each time, since they expire after a day."""
         channel, _, rest = attachment.reference.partition("/")
         message, _, file = rest.partition("/")
         if not all(map(is_snowflake, (channel, message, file))):
@@ -388,10 +388,10 @@ class DiscordChannel:
         raise ChannelRejected(error)
 
     async def aclose(self) -> None:
-        """Close every connection, and end `receive`."""
+        """Close every connection; this ends `receive`."""
         await self._rest.http.aclose()
 
-    # --- messages as the API takes them ----------------------------------------------------------
+    # --- API calls -------------------------------------------------------------------------------
 
     def _texted(self, outgoing: Outgoing) -> dict[str, object]:
         rendered = outgoing.rendered
@@ -399,7 +399,7 @@ class DiscordChannel:
         return {"content": content, "components": cards.receipts(outgoing.receipts)}
 
     def _sent(self, content: Postable) -> Sent:
-        """Return by what a message is known in a history."""
+        """Return what identifies a message in a history."""
         match content:
             case Outgoing():
                 return Sent(content=str(self._texted(content)["content"]), is_whole=False)
@@ -418,9 +418,9 @@ class DiscordChannel:
         reply_to: str = "",
         file: tuple[str, bytes] | None = None,
     ) -> MessageRef:
-        """Post a message, once however often the same one is tried within minutes."""
+        """Post a message; repeats within minutes have the same nonce and post nothing new."""
         channel = await self._channel_of(self._ours(to))
-        # The same key may stand for another text later, which is then another message.
+        # Include the content, since another text with the same key is another message.
         seed = f"{key}\x00{body['content']}"
         nonce = blake2b(seed.encode("utf-8", "replace"), digest_size=12).hexdigest()
         message = {
@@ -446,7 +446,7 @@ class DiscordChannel:
         changed = {**body, "allowed_mentions": _NOBODY, "flags": self._flags}
         await self._rest.call("PATCH", await self._path_of(ref), changed)
 
-    # --- where it stands -------------------------------------------------------------------------
+    # --- addresses -------------------------------------------------------------------------------
 
     def _needs_lookup(self) -> None:
         if not self.capabilities.can_lookup:
@@ -465,7 +465,7 @@ class DiscordChannel:
         return place
 
     async def _channel_of(self, place: Address) -> str:
-        """Return the id of a chat's channel; a direct chat and a thread are opened where need be."""
+        """Return the id of a chat's channel; opens a direct chat or a thread if necessary."""
         if place.thread is not None:
             return await self._thread_of(place)
         if not place.chat.startswith(DIRECT):
@@ -473,7 +473,7 @@ class DiscordChannel:
         if known := self._direct.get(place.chat):
             return known
         person = place.chat.removeprefix(DIRECT)
-        # Opening one that is open returns it (Create DM, read 2026-11), so nothing can come twice.
+        # Opening an open chat returns it (Create DM, read 2026-11), so this is safe to repeat.
         opened = as_object(
             await self._rest.call("POST", "/users/@me/channels", {"recipient_id": person})
         )
@@ -486,7 +486,7 @@ class DiscordChannel:
         return channel
 
     async def _thread_of(self, place: Address, named: str = "") -> str:
-        """Return a thread's channel, which has its message's id; its parent where none may be opened."""
+        """Return a thread's channel id, which is its first message's id; the parent if it can't open."""
         chat, thread = place.chat, place.thread or ""
         if thread not in self._parents:
             body = {"name": named[:MOST_NAME] or "zeroclaw", "auto_archive_duration": DAY_MIN}

@@ -1,12 +1,12 @@
-"""Show an approval card as one message: its calls whole, buttons, and how each call ended.
+"""Shows an approval card as one message: whole calls, buttons, and endings; pure.
 
-A card that is too long for a message, or whose calls would break out of their code block, carries
-them in a file with the same buttons, so that everything that is approved arrives whole or not at
-all. Which of the two a card is follows from the card alone, so that it stays what it was.
+If a card is too long for a message, or a call would break out of its code block, the calls go into a
+file of the same message. So people get the whole calls together with the buttons, or nothing. Which
+form a card has depends on the card only, so it never changes.
 
-Nothing about a card is remembered: what its buttons carry says all that is needed after a restart
-(Discord keeps components without end, unlike the views of a library in memory). An approval's id is
-opaque and unguessable, and who presses is checked by the runtime.
+Cards need no state in memory. The data of their buttons is enough after a restart, since Discord keeps
+components forever, unlike a library's in-memory views. An approval's id is opaque and unguessable, and
+the runtime checks who presses.
 """
 
 import re
@@ -29,17 +29,17 @@ from zeroclaw import (
 )
 
 MOST_ROWS = 5
-"""Action rows of a message, read 2026-11. A call has one; calls beyond that are numbered."""
+"""Action rows of a message, read 2026-11. Each call has one; further calls are answered by number."""
 MOST_CUSTOM_ID = 100
-"""Of a component's `custom_id`, in characters, read 2026-11."""
+"""Longest `custom_id` of a component, in characters, read 2026-11."""
 MOST_LABEL, MOST_TITLE = 80, 45
-"""Of a button and of a form, in characters, read 2026-11."""
+"""Longest label of a button and title of a form, in characters, read 2026-11."""
 MOST_REASON = 500
 MOST_RECEIPTS = 25
 """Buttons of one message: five rows of five (Component Reference, read 2026-11)."""
 
 _HEAD_UNITS = 300
-_ENDING_UNITS = 450  # kept free for how a call ended
+_ENDING_UNITS = 450  # room reserved for each call's ending
 _ROW, _BUTTON, _FIELD = 1, 2, 4  # Component Types
 _STYLES: Mapping[Choice, int] = {"once": 3, "for_a_time": 2, "deny": 4, "deny_with_reason": 4}
 
@@ -51,10 +51,10 @@ class Shown(Value):
     """A card as a message.
 
     Attributes:
-        content: Its text.
-        components: Its rows of buttons, as the API takes them.
-        file: The calls, where the text has no room for them; empty for none.
-        carried: What the buttons carry.
+        content: The message's text.
+        components: The rows of buttons, in the API's form.
+        file: The whole calls, if the text has no room for them; empty for none.
+        carried: The data of the buttons.
     """
 
     content: str
@@ -64,7 +64,7 @@ class Shown(Value):
 
 
 def view(outcome: Outcome) -> Shown:
-    """Return how a card looks with what has ended of it."""
+    """Return a card as a message, with the endings so far."""
     card, endings = outcome.card, {one.approval: one for one in outcome.endings}
     whole = _whole(card, {})
     is_long = units(whole) + _ENDING_UNITS * len(card.calls) > MOST_UNITS
@@ -86,7 +86,7 @@ def view(outcome: Outcome) -> Shown:
 
 
 def line(text: str) -> str:
-    """Return a line of the runtime's, what it marks as code in that style, and nothing else marked."""
+    """Return a line of the runtime's as Markdown: its code marks as code, all else escaped."""
     found = enumerate(shared.pieces(text))
     return "".join(f"`{one}`" if at % 2 else escaped(one) for at, one in found)
 
@@ -110,7 +110,7 @@ def _whole(card: Card, endings: Mapping[ApprovalId, Ending]) -> str:
 
 
 def _caption(card: Card, endings: Mapping[ApprovalId, Ending]) -> str:
-    """Return a line a call; each has the same share of what a message may have."""
+    """Return one line per call, each cut to an equal share of the message's limit."""
     room = (MOST_UNITS - _HEAD_UNITS) // len(card.calls) - 1
     words = CardWords(card.language)
     lines = [f"**{escaped(shared.head(card, shared.MOST_BY // 2))}**", escaped(words.in_file())]
@@ -122,7 +122,7 @@ def _caption(card: Card, endings: Mapping[ApprovalId, Ending]) -> str:
         )
         ended = cut(ended, room // 2)
         said = escape_invisible(f"{call.number}. {call.tool}: {call.summary} · {call.hash8}")
-        # An escape takes a unit as well, so half as much is sure to have room.
+        # Escaping at most doubles the length, so half of the room is always enough.
         shown = escaped(said) if units(escaped(said)) <= room - units(ended) else ""
         lines.append(f"{shown or escaped(cut(said, (room - units(ended)) // 2))}{ended}")
     return cut("\n".join(lines), MOST_UNITS)
@@ -145,9 +145,9 @@ def _rows(card: Card, endings: Mapping[ApprovalId, Ending]) -> list[dict[str, ob
 
 
 def receipts(shown: tuple[CheckedReceipt, ...]) -> list[dict[str, object]]:
-    """Return the buttons that stand for receipts; a press shows the receipt to its presser.
+    """Return a button for each receipt; a press shows the receipt to the person who pressed.
 
-    No text of the model's can draw a button.
+    The model's text can't imitate a button.
     """
     buttons = [
         _button(shared.receipt_line(one), f"{_RECEIPT}{one.token}", 2)
@@ -161,9 +161,9 @@ def form(asked: str, reason: str, approval: ApprovalId) -> dict[str, object]:
     """Return the form that asks for the reason of a denial.
 
     Args:
-        asked: As the runtime asks it, of one line.
-        reason: What the field is called.
-        approval: The call that is denied.
+        asked: The runtime's question, one line.
+        reason: The label of the field.
+        approval: The approval of the denied call.
     """
     field = {
         "type": _FIELD,
@@ -192,28 +192,28 @@ def _has_buttons(card: Card, call: CardCall) -> bool:
     return call in card.calls[:MOST_ROWS] and bool(data(call.approval, "deny"))
 
 
-# --- what they carry -----------------------------------------------------------------------------
+# --- the data of buttons and forms ---------------------------------------------------------------
 
 
 def data(approval: ApprovalId, choice: Choice) -> str:
-    """Return what a button carries, empty when it would be more than a button can."""
+    """Return a button's data; empty if it is too long for a button."""
     custom_id = f"{_PRESS}{shared.carried(approval, choice)}"
     return custom_id if len(custom_id) <= MOST_CUSTOM_ID else ""
 
 
 def read(custom_id: str) -> tuple[ApprovalId, Choice] | None:
-    """Return what a pressed button says, None for one that is not ours."""
+    """Parse the data of a pressed button; None if it is not an approval button."""
     is_press = custom_id.startswith(_PRESS)
     return shared.read_carried(custom_id.removeprefix(_PRESS)) if is_press else None
 
 
 def read_form(carried: str) -> ApprovalId | None:
-    """Return the call whose denial a form gives the reason for, None for another form."""
+    """Return the approval that a form gives a denial's reason for, None for another form."""
     approval = carried.removeprefix(_FORM)
     return ApprovalId(approval) if carried.startswith(_FORM) and approval else None
 
 
 def read_receipt(carried: str) -> str:
-    """Return the receipt that a button stands for, empty for another button."""
+    """Return the receipt of a pressed button, empty for another button."""
     token = carried.removeprefix(_RECEIPT)
     return token if carried.startswith(_RECEIPT) and _TOKEN.fullmatch(token) else ""

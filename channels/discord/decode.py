@@ -1,8 +1,9 @@
-"""Turn the gateway's events into envelopes; whatever the JSON holds, nothing here raises.
+"""Turns the gateway's events into envelopes; never raises, whatever the JSON contains.
 
 Fields are those of API v10 (docs.discord.com, "Message", "Interactions" and "Gateway Events", read
-2026-11). A thread is a channel of its own to Discord, so it is a chat of its own here. A direct chat
-is named after the person, `@<user id>`, for the id of its channel is known only once it was opened.
+2026-11). For Discord a thread is a channel of its own, so it is a chat of its own here, unless the
+`threads` setting makes it a thread of its parent's chat. A direct chat is named after the person,
+`@<user id>`, because its channel id is known only after it was opened.
 """
 
 import re
@@ -39,34 +40,34 @@ Servers = Literal["off", "mentioned", "all"]
 Kind = Literal["press", "form", "command"]
 
 DIRECT = "@"
-"""What the name of a direct chat begins with; the person's id follows."""
+"""Prefix of a direct chat's name; the person's id follows."""
 ASK = "ask"
-"""The slash command that puts a question to the bot."""
+"""The slash command that asks the bot a question."""
 QUESTION, ARGUMENTS = "question", "arguments"
 """The options of slash commands."""
 
 _NONE: Container[str] = ()
 _MENTION = re.compile(r"<@[!&]?(\d{1,20})>")
-# Message types, read 2026-11: an ordinary one, and a reply. All others are made by Discord.
+# Message types, read 2026-11: ordinary messages and replies. Discord itself makes all others.
 WRITTEN = frozenset({0, 19})
 _FORWARD = 1  # Message Reference Types
 _COMMAND_USED, _BUTTON_PRESSED, _FORM_SENT = 2, 3, 5  # Interaction Types
-# Interaction Context Types, read 2026-11: PRIVATE_CHANNEL, a chat of other people in which the bot is
-# not. Somebody who installed the app for themselves can use its commands there.
+# Interaction Context Types, read 2026-11: PRIVATE_CHANNEL, a chat between other people without the
+# bot. A person who installed the app for themselves can use its commands there.
 _BETWEEN_OTHERS = 2
 _TYPED_IN = 1  # Application Command Types: CHAT_INPUT
 
 
 class Me(Value):
-    """The bot's account, as decoding needs to know it.
+    """The receiving account and its settings.
 
     Attributes:
         channel: The name in the configuration.
         id: The account's user id.
-        servers: What is taken in servers: nothing, what is meant for the bot, or everything.
-        channels: Channels of servers in which everything is taken, threads within them included.
-        threads: What is taken in a channel opens a thread.
-        roles: Its own roles, one a server, which Discord offers beside its name when it is typed.
+        servers: As in the settings.
+        channels: As in the settings.
+        threads: As in the settings.
+        roles: The bot's own role of each server; people may mention it instead of the bot.
     """
 
     channel: str
@@ -78,23 +79,23 @@ class Me(Value):
 
 
 class Taken(Value):
-    """An event that ingress is shown."""
+    """An event for ingress."""
 
     envelope: Envelope
 
 
 class Interaction(Value):
-    """A press, a form or a slash command, to which Discord wants an answer within 3 s.
+    """A press, a form or a slash command; Discord expects an answer within 3 s.
 
     Attributes:
-        id: Its own id.
-        token: What answers it, for 15 minutes; never logged.
-        application: Whose it is.
-        kind: What was done.
-        language: Of the person's app.
-        envelope: What ingress is shown; None for a button that only shows something.
-        shows: What such a button shows to its presser alone.
-        echo: What everybody may read of a question that was asked by a slash command.
+        id: The interaction's id.
+        token: Authorizes answers for 15 minutes; never logged.
+        application: The application's id.
+        kind: What the person did.
+        language: The language of the person's app.
+        envelope: For ingress; None for a button that only shows a text.
+        shows: The text that such a button shows only to the person who pressed it.
+        echo: The question of a slash command, to repeat for everybody in the chat; empty for none.
     """
 
     id: str
@@ -108,7 +109,7 @@ class Interaction(Value):
 
 
 def place_of(event: Json, user: str) -> str:
-    """Return the chat of an event: the channel of a server, or the person's own."""
+    """Return the chat of an event: a server's channel, or the direct chat with a person."""
     channel = snowflake(event, "channel_id")
     if not channel or snowflake(event, "guild_id"):
         return channel
@@ -116,17 +117,17 @@ def place_of(event: Json, user: str) -> str:
 
 
 def author_of(message: Json) -> str:
-    """Return who wrote a message, empty for nobody."""
+    """Return the user id of a message's author, empty for none."""
     return snowflake(inner(message, "author"), "id")
 
 
 def cursor(channel: str, message: str) -> str:
-    """Return what is stored of how far a chat was read: its channel, and a message."""
+    """Return a chat's reading position as a cursor: its channel and its newest message."""
     return f"{channel}/{message}"
 
 
 def read_cursor(written: str) -> tuple[str, int] | None:
-    """Return what `cursor` wrote, None for anything else."""
+    """Parse a cursor; None if it is invalid."""
     channel, slash, message = written.partition("/")
     if not slash or not is_snowflake(channel) or not is_snowflake(message):
         return None
@@ -139,13 +140,13 @@ def read_cursor(written: str) -> tuple[str, int] | None:
 def message(
     event: Json, me: Me, parents: Mapping[str, str], heard: Container[str] = _NONE
 ) -> Taken | Passed:
-    """Return what a message says.
+    """Decode a new message.
 
     Args:
         event: The message.
-        me: Who reads.
-        parents: The channel that a thread is part of, by thread.
-        heard: Chats in which something was taken before; in a thread of them no mention is needed.
+        me: The receiving account.
+        parents: The parent channel of each thread.
+        heard: Chats in which a message was taken before; no mention is needed in threads among them.
     """
     sender, number = _sender(inner(event, "author")), snowflake(event, "id")
     channel = snowflake(event, "channel_id")
@@ -177,7 +178,7 @@ def message(
 
 
 def edited(event: Json, me: Me, parents: Mapping[str, str]) -> Taken | Passed:
-    """Pass on every edit of words; ingress knows which messages it took."""
+    """Decode an edit of any message's text; ingress knows which messages it took."""
     sender, number = _sender(inner(event, "author")), snowflake(event, "id")
     version, channel = text(event, "edited_timestamp"), snowflake(event, "channel_id")
     if sender is None or not number or not channel or not version:
@@ -197,12 +198,12 @@ def edited(event: Json, me: Me, parents: Mapping[str, str]) -> Taken | Passed:
 
 
 def deleted(event: Json, me: Me, writer: str, parents: Mapping[str, str]) -> Taken | Passed:
-    """Return that a message was withdrawn; Discord does not say whose it was.
+    """Decode the deletion of a message; Discord does not say who the author was.
 
     Args:
-        event: What was deleted.
-        me: Who reads.
-        writer: The user whose message it was, empty where that is not known.
+        event: The deletion.
+        me: The receiving account.
+        writer: The user id of the message's author, empty if unknown.
         parents: As for `message`.
     """
     number, channel = snowflake(event, "id"), snowflake(event, "channel_id")
@@ -218,7 +219,7 @@ def deleted(event: Json, me: Me, writer: str, parents: Mapping[str, str]) -> Tak
 
 
 def _said(event: Json, said: str, forwarded: str, me: Me) -> Said:
-    """Return a message with what it answers or passes on; only the rest is its sender's own."""
+    """Return a text with its quote or forwarded part; only the rest is the sender's own words."""
     if forwarded:
         return Said(text=f"{forwarded}\n{said}".rstrip(), own=said)
     before = _quoted(event, me)
@@ -226,7 +227,7 @@ def _said(event: Json, said: str, forwarded: str, me: Me) -> Said:
 
 
 def _words(event: Json, me: Me) -> str:
-    """Return what was written, with names in place of ids, without the call of the bot before it."""
+    """Return a message's text with names in place of ids, without a leading mention of the bot."""
     said = text(event, "content")
     if "<@" in said:
         names = {snowflake(one, "id"): name_of(one) for one in objects(event, "mentions")}
@@ -240,7 +241,7 @@ def _words(event: Json, me: Me) -> str:
 
 
 def own_role(server: Json, me: Me) -> frozenset[str]:
-    """Return the role that Discord made for the bot in a server; of other roles it is one of many."""
+    """Return the role that Discord made for the bot in a server; other roles are shared with others."""
     return frozenset(
         snowflake(one, "id")
         for one in objects(server, "roles")
@@ -249,7 +250,7 @@ def own_role(server: Json, me: Me) -> frozenset[str]:
 
 
 def _unasked(event: Json, me: Me, channel: str, parents: Mapping[str, str]) -> str:
-    """Return why a message in a server is not for the bot, empty when it is."""
+    """Return why a message in a server is not for the bot, empty if it is."""
     if me.servers == "off":
         return "in a server"
     is_open = me.servers == "all" or bool({channel, parents.get(channel, "")} & me.channels)
@@ -261,7 +262,7 @@ def _unasked(event: Json, me: Me, channel: str, parents: Mapping[str, str]) -> s
 
 
 def _forwarded(event: Json) -> str:
-    """Return the words that a message passes on, empty for any other message."""
+    """Return the forwarded text of a message, empty if it forwards none."""
     if whole(inner(event, "message_reference"), "type") != _FORWARD:
         return ""
     parts = [text(inner(one, "message"), "content") for one in objects(event, "message_snapshots")]
@@ -276,7 +277,7 @@ def _quoted(event: Json, me: Me) -> str:
 
 
 def _attachments(event: Json, channel: str, number: str) -> tuple[Attachment, ...]:
-    """Return the files of a message; their addresses end after a day, so where they stand is kept."""
+    """Return a message's files; refers to them by ids, since their URLs expire after a day."""
     files = [(snowflake(one, "id"), one) for one in objects(event, "attachments")]
     return tuple(
         attached(one, f"{channel}/{number}/{id_}", name="filename", kind="content_type")
@@ -289,7 +290,7 @@ def _attachments(event: Json, channel: str, number: str) -> tuple[Attachment, ..
 
 
 def interaction(event: Json, me: Me, parents: Mapping[str, str]) -> Interaction | None:
-    """Return what somebody pressed, sent or called, None for what is not ours."""
+    """Decode a press, form or slash command; None if it is not ours."""
     id_, token, kind = snowflake(event, "id"), text(event, "token"), whole(event, "type")
     sender = _sender(inner(event, "member", "user") or inner(event, "user"))
     if not id_ or not token or sender is None or not snowflake(event, "channel_id"):
@@ -332,7 +333,7 @@ def _answer(
 
 
 def _used(data: Json) -> Body | None:
-    """Return a slash command: a question to the bot, or a command with what follows it."""
+    """Decode a slash command: a question to the bot, or one of the bot's commands."""
     name = text(data, "name")
     if not name or whole(data, "type") not in {None, _TYPED_IN}:
         return None
@@ -344,7 +345,7 @@ def _used(data: Json) -> Body | None:
 
 
 def _typed(data: Json) -> str:
-    """Return what was typed into a form of one field, however deep Discord lays it."""
+    """Return the text typed into a form with one field, at either depth that Discord may use."""
     for row in objects(data, "components"):
         for one in (inner(row, "component"), *objects(row, "components")):
             if typed := text(one, "value").strip():
@@ -358,7 +359,7 @@ def _typed(data: Json) -> str:
 def _address(
     event: Json, me: Me, user: str, parents: Mapping[str, str], *, opens: str = ""
 ) -> Address:
-    """Return where something was done; `opens` is a message that may have a thread of its own."""
+    """Return the address of an event; `opens` is a message that may have a thread of its own."""
     chat = place_of(event, user)
     direct, thread = chat.startswith(DIRECT), ""
     if me.threads and not direct:
@@ -370,7 +371,7 @@ def _address(
 
 
 def _sender(user: Json) -> Sender | None:
-    """Return who did it, None for bots; Discord vouches for the id, and the name is anybody's."""
+    """Return a user as sender, None for bots; Discord vouches for the id, but not for the name."""
     number = snowflake(user, "id")
     if not number or user.get("bot") is True or user.get("system") is True:
         return None
@@ -378,7 +379,7 @@ def _sender(user: Json) -> Sender | None:
 
 
 def name_of(user: Json) -> str:
-    """Return how somebody is called, as one short line without brackets."""
+    """Return a user's name as one short line without square brackets."""
     name = plain_name(text(user, "global_name") or text(user, "username"))
     return name or snowflake(user, "id") or "somebody"
 

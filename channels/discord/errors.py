@@ -1,7 +1,7 @@
-"""Say what the API refused, by who acts next, in this house's errors; pure.
+"""Translates the API's refusals into our errors, by who must act next; pure.
 
-The codes are those of "Opcodes and Status Codes" (docs.discord.com, read 2026-11). What Discord says
-of a refusal is told; what stands in an address is not, for some of them hold an interaction's token.
+The codes are those of "Opcodes and Status Codes" (docs.discord.com, read 2026-11). Errors include
+Discord's message, but never the URL, which may contain an interaction's token.
 """
 
 from collections.abc import Mapping
@@ -22,29 +22,29 @@ UNAUTHORIZED = 401
 
 UNKNOWN_MESSAGE, NOT_OURS, ARCHIVED, THREAD_EXISTS = 10008, 50005, 50083, 160004
 _GONE = frozenset({UNKNOWN_MESSAGE, NOT_OURS, ARCHIVED})
-"""What can't be edited any more, where a new message may do: a thread opens again by one."""
+"""Errors of edits after which a new message may work; in an archived thread it reopens the thread."""
 
 
 class TokenRefused(ChannelUnavailable):
-    """Raised when one call was not accepted; what that means for the token the gateway says."""
+    """Raised when one call was unauthorized; whether the token is invalid shows at the gateway."""
 
 
 class NotThere(ChannelRejected):
-    """Raised when what a call names does not exist."""
+    """Raised when the target of a call does not exist."""
 
 
 class ThreadExists(ChannelRejected):
-    """Raised when a message has its thread already."""
+    """Raised when a message already has a thread."""
 
 
 def refused(name: str, status: int, body: bytes, headers: Mapping[str, str]) -> ZeroclawError:
-    """Return what to raise for an answer that is no success.
+    """Return the error to raise for a failed call.
 
     Args:
-        name: The channel's.
-        status: 300 or more.
-        body: As it came; anything may stand in it.
-        headers: Of the answer, by name in any case.
+        name: The channel's name.
+        status: The HTTP status, 300 or more.
+        body: The answer's body; untrusted.
+        headers: The answer's headers; names are case-insensitive.
     """
     said = as_object(parsed(body))
     if status == TOO_MANY:
@@ -53,10 +53,10 @@ def refused(name: str, status: int, body: bytes, headers: Mapping[str, str]) -> 
         waited = wait_s(headers.get("Retry-After") if stated is None else stated)
         return RateLimited(f"`{name}`: too many calls", retry_after_s=waited)
     if status >= FAILED or status == NO_TIME:
-        # The proxy before Discord answers so too; whether the server behind it did its work is open.
+        # The proxy in front of Discord answers like this too, so the call may have been carried out.
         return DeliveryUnknown(f"`{name}`: Discord failed ({status})", late=status == NO_TIME)
     if not said:
-        # None of Discord's: the proxy before it has lost its way.
+        # Not Discord's JSON: the answer is from a proxy in front of it.
         return ChannelUnavailable(f"`{name}`: something before Discord answers in its place")
     if status == UNAUTHORIZED:
         return TokenRefused(f"`{name}`: Discord did not accept the token for one call")
@@ -69,7 +69,7 @@ def refused(name: str, status: int, body: bytes, headers: Mapping[str, str]) -> 
 
 
 def about_the_token(name: str) -> ChannelUnauthorized:
-    """Return what to raise where Discord does not know the token."""
+    """Return the error to raise if Discord rejects the token."""
     message = (
         f"`{name}`: Discord does not accept the token; get a valid one at "
         "https://discord.com/developers under Bot, Reset Token"
@@ -77,12 +77,12 @@ def about_the_token(name: str) -> ChannelUnauthorized:
     return ChannelUnauthorized(message)
 
 
-# Gateway Close Event Codes, those after which nothing is gained by trying again; read 2026-11.
+# Gateway Close Event Codes after which reconnecting is pointless; read 2026-11.
 _BAD_TOKEN, _BAD_INTENTS, _FORBIDDEN_INTENTS, _SHARDING = 4004, 4013, 4014, 4011
 
 
 def closed(name: str, code: int | None) -> ZeroclawError:
-    """Return what to raise where the gateway closed the connection for good."""
+    """Return the error to raise after the gateway closed the connection for good."""
     if code == _BAD_TOKEN:
         return about_the_token(name)
     why = {_SHARDING: "the bot is in too many servers for one connection"}.get(code or 0, "")

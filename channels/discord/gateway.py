@@ -1,12 +1,13 @@
-"""Hear Discord's gateway, by the library's own connection and nothing around it.
+"""Receives events from Discord's gateway, with only the connection class of the library.
 
-The library's client runs each handler as a loose task, which loses the order of events, and keeps
-members, users and messages in memory. Its connection alone does what is wanted of it: heartbeats,
-close codes, and the session by which it resumes (`discord.gateway`, discord.py 2.7.1). Each event is
-handed over as it came, at once and in order.
+The library's client runs each handler as an unsupervised task, which loses the order of events, and
+keeps members, users and messages in memory. Its connection class alone does what is needed:
+heartbeats, close codes, and session resumption (`discord.gateway`, discord.py 2.7.1). Each event is
+passed on unchanged, at once and in order.
 
-A session that is cut is resumed, and the gateway tells again what was missed. One that can't be
-resumed begins anew, and nothing is told again: then the histories are read (`lanes.py`).
+After a lost connection the session is resumed, and the gateway replays the missed events. If it can't
+be resumed, a new session begins without a replay, and the chats' histories are read instead
+(`lanes.py`).
 """
 
 import asyncio
@@ -26,37 +27,38 @@ from channels.discord.errors import closed
 from channels.discord.rest import Rest
 
 OPEN_S = 3 * CONNECT_S
-"""Seconds until a connection stands and Discord has greeted."""
+"""Time limit in seconds for the greeting on a new connection."""
 MOST_FRAME_BYTES = 32 * 1024 * 1024
-"""Of one event; a large server's first is several MiB."""
+"""Largest event accepted; the first one of a large server is several MiB."""
 QUIET_S = 60.0
-"""Seconds without a word after which a connection is dead: heartbeats are answered each 41 s."""
+"""Seconds of silence after which a connection is dead; heartbeats are answered every 41 s."""
 UNRESUMED_S = 2.0
-"""Before a session that can't be resumed begins anew: 1 to 5 ("Resuming", read 2026-11)."""
+"""Wait before a new session replaces one that can't be resumed: 1 to 5 ("Resuming", read 2026-11)."""
 
-# Gateway Intents, read 2026-11: servers and their channels; messages in them, and in direct chats.
-# What is said in servers to others is privileged, and is asked for only where it is used.
+# Gateway Intents, read 2026-11: servers and their channels; messages in servers; direct messages; and
+# the content of messages in servers that don't mention the bot. The last one is privileged, and is
+# requested only if it is used.
 _SERVERS, _SERVER_MESSAGES, _DIRECT_MESSAGES, _CONTENT = 1 << 0, 1 << 9, 1 << 12, 1 << 15
 
 HEARD = frozenset(
     {"READY", "MESSAGE_CREATE", "MESSAGE_UPDATE", "MESSAGE_DELETE", "MESSAGE_DELETE_BULK"}
     | {"INTERACTION_CREATE", "GUILD_CREATE", "THREAD_CREATE", "THREAD_UPDATE", "THREAD_LIST_SYNC"}
 )
-"""Events that are handed over."""
+"""Events that are passed on."""
 
 UNREADABLE = (ValueError, KeyError, TypeError, AttributeError)
-"""What the library raises of a frame that is none of Discord's; the connection is made anew."""
+"""What the library raises for a malformed frame; the connection is then replaced."""
 
 OnEvent = Callable[[str, Json], None]
 
 
 def intents(*, servers: bool, content: bool) -> int:
-    """Return the fewest intents that serve."""
+    """Return the smallest set of intents for what the bot has to receive."""
     return _DIRECT_MESSAGES | (_SERVERS | _SERVER_MESSAGES) * servers | _CONTENT * content
 
 
 class _Socket(DiscordWebSocket):
-    """One connection. The library makes these of its client; here they are made without one."""
+    """One connection, created without the library's client."""
 
     def __init__(self, socket: Websocket, *, token: str, intents: int, on_event: OnEvent) -> None:
         super().__init__(socket, loop=asyncio.get_running_loop())
@@ -77,7 +79,7 @@ class _Socket(DiscordWebSocket):
         return hand_over
 
     async def identify(self) -> None:
-        """Begin a session, with what this bot hears and nothing else."""
+        """Begin a session with the bot's own intents."""
         properties = {"os": sys.platform, "browser": "zeroclaw", "device": "zeroclaw"}
         data: Mapping[str, object] = {
             "token": self.token,
@@ -87,10 +89,11 @@ class _Socket(DiscordWebSocket):
         await self.send_as_json({"op": self.IDENTIFY, "d": data})
 
     async def send_heartbeat(self, data: object) -> None:
-        """Beat, or leave a connection that did not answer the last beat ("Heartbeat", read 2026-11).
+        """Send a heartbeat, or close if the last one was not answered ("Heartbeat", read 2026-11).
 
-        The library leaves only after silence: one that still tells of events, and hears nothing,
-        would be kept for ever. Its figure of the last answer shows whether one came.
+        The library closes a connection only if it is silent, so it would keep one forever that still
+        delivers events but no longer hears us. `latency` is set to infinity with each heartbeat and
+        to a number with its answer.
         """
         beats = self._keep_alive
         if beats is not None and beats.latency == inf:
@@ -101,7 +104,7 @@ class _Socket(DiscordWebSocket):
         await super().send_heartbeat(data)
 
     async def end(self, code: int) -> None:
-        """End the connection, and the thread that keeps it alive; safe twice."""
+        """Close the connection and stop its heartbeat thread; safe to call twice."""
         if self._keep_alive is not None:
             self._keep_alive.stop()
             self._keep_alive = None
@@ -110,17 +113,17 @@ class _Socket(DiscordWebSocket):
 
 
 class Gateway:
-    """Hears for one account."""
+    """Receives the events of one account."""
 
     def __init__(self, rest: Rest, intents: int, on_event: OnEvent) -> None:
-        """Hold what is needed; `on_event` never waits and never raises."""
+        """Connect to nothing yet; `on_event` must not wait or raise."""
         self._rest = rest
         self._intents = intents
         self._on_event = on_event
-        self._last: _Socket | None = None  # by whose session the next one goes on
+        self._last: _Socket | None = None  # the next connection resumes its session
 
     async def hear(self) -> Ended:
-        """Make one connection, and hear by it until it ends."""
+        """Open one connection and receive events until it ends."""
         socket: _Socket | None = None
         wait_s = 0.0
         try:
@@ -140,7 +143,7 @@ class Gateway:
 
     @asynccontextmanager
     async def _connected(self, last: _Socket | None) -> AsyncGenerator[_Socket]:
-        """Open a connection that has greeted, and was told who resumes or begins."""
+        """Open a connection, wait for the greeting, and resume the last session or begin one."""
         known = last if last is not None and last.session_id else None
         address = self._rest.checked(str(known.gateway)) if known else await self._rest.gateway()
         url = yarl.URL(address).with_query(v=10, encoding="json")
@@ -148,7 +151,7 @@ class Gateway:
         socket = _Socket(
             opened, token=self._rest.token, intents=self._intents, on_event=self._on_event
         )
-        is_over = True  # by us; Discord then shows the bot as away
+        is_over = True  # ended by us; closing with 1000 makes Discord show the bot as offline
         try:
             async with asyncio.timeout(OPEN_S):
                 socket.gateway = yarl.URL(address)

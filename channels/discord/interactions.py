@@ -1,8 +1,8 @@
-"""Answer presses, forms and slash commands: Discord waits 3 s for the first word, then 15 minutes.
+"""Answers presses, forms and slash commands; Discord waits 3 s for a first response, then 15 minutes.
 
-Ingress is asked first, and what it says is the answer. Where it takes long, Discord is told that an
-answer follows. A stranger's command gets no answer at all, which Discord shows as an application that
-did not respond; a stranger's press in a direct chat is confirmed, and nothing happens.
+The result of admission is the answer. If admission takes long, Discord is told that an answer follows.
+A stranger's command gets no answer, which Discord shows as an application that did not respond. A
+stranger's press is acknowledged without effect.
 
 Types are those of "Interaction Callback Type" (docs.discord.com, read 2026-11).
 """
@@ -32,12 +32,12 @@ from zeroclaw import (
 )
 
 DEFER_S = 1.5
-"""Half of the time that Discord waits for the first word, for the way there and back."""
+"""Half of the time that Discord waits for the first response, to leave time for the round trip."""
 AGAIN_S = 1.0
 GIVEN_UP_S = 60.0
-"""Seconds after which what could not be stored is left: the person saw that, and presses again."""
+"""Seconds after which an event that can't be stored is dropped; the person sees that and retries."""
 MOST_AT_ONCE = 64
-"""Beyond that an interaction is not taken, and Discord tells the person that it failed."""
+"""Interactions in progress; further ones are dropped, and Discord tells the person that it failed."""
 
 _MESSAGE, _MESSAGE_LATER, _NOTHING_CHANGES, _FORM = 4, 5, 6, 9
 _FOR_ONE = 1 << 6  # Message Flags, EPHEMERAL
@@ -46,21 +46,21 @@ MOST_ECHO_CHARS = 1_800
 
 
 class Responder:
-    """Answers for one account."""
+    """Answers the interactions of one account."""
 
     def __init__(self, rest: Rest, admit: Admit, clock: Clock, log: ChannelLog) -> None:
-        """Hold what is the account's."""
+        """Start nothing before `begin`."""
         self._rest = rest
         self._admit = admit
         self._clock = clock
         self._log = log
-        # What one person does is done in the order in which they did it; none of it is read back.
+        # One lane a person keeps their interactions in order; there is no history to read back.
         self._lanes = Lanes(
             take=self._answer, read=_nothing, clock=clock, log=log, most=MOST_AT_ONCE
         )
 
     def begin(self, group: asyncio.TaskGroup, what: Interaction) -> None:
-        """Begin to answer, unless too many wait already; never waits."""
+        """Queue an interaction to be answered, or drop it if too many wait; never waits."""
         person = what.envelope.sender.id if what.envelope is not None else ""
         self._lanes.put(group, person, what)
 
@@ -83,7 +83,7 @@ class Responder:
             is_deferred = True
             try:
                 await self._respond(what, _later(what))
-            except ZeroclawError as error:  # the answer then fails as well
+            except ZeroclawError as error:  # the follow-up will fail as well
                 self._log("interaction_not_answered", why=str(error))
 
         async with asyncio.TaskGroup() as group:
@@ -97,7 +97,7 @@ class Responder:
             await self._respond(what, answer)
 
     async def _admitted(self, envelope: Envelope) -> Admission:
-        """Show it to ingress until it is stored, for as long as its sender may still wait."""
+        """Admit an envelope, retrying until it is stored or `GIVEN_UP_S` have passed."""
         until = self._clock.monotonic() + GIVEN_UP_S
         while (admission := await admitted(self._admit, envelope, self._log)) is None:
             if self._clock.monotonic() >= until:
@@ -110,7 +110,7 @@ class Responder:
         await self._rest.call("POST", path, answer, of_bot=False)
 
     async def _follow_up(self, what: Interaction, admission: Admission) -> None:
-        """Say afterwards what there is to say, and take away that something was to follow."""
+        """Send the deferred answer; if there is none, remove a command's "thinking" placeholder."""
         place = f"/webhooks/{what.application}/{what.token}"
         if isinstance(admission, Answered):
             said = _said(admission.text)
@@ -126,7 +126,7 @@ async def _nothing(_person: str) -> Sequence[Interaction]:
 def _first(
     what: Interaction, envelope: Envelope, admission: Admission
 ) -> Mapping[str, object] | None:
-    """Return the first word to an interaction, None for silence."""
+    """Return the immediate response to an interaction, None to send none."""
     body = envelope.body
     if isinstance(admission, Answered):
         if admission.reply_wanted and isinstance(body, Pressed) and what.kind == "press":
@@ -138,7 +138,7 @@ def _first(
     if not isinstance(admission, Accepted | Duplicate):
         return None
     if what.echo:
-        # Others see that a command was used, and not what was asked.
+        # Discord shows others that the command was used, but not the question.
         quoted = cut(what.echo, MOST_ECHO_CHARS // 2).splitlines()
         content = "\n".join(f"> {render.escaped(line)}" for line in quoted)
         return {"type": _MESSAGE, "data": {"content": content, "allowed_mentions": _NOBODY}}
@@ -152,6 +152,6 @@ def _later(what: Interaction) -> Mapping[str, object]:
 
 
 def _said(text: str) -> Mapping[str, Mapping[str, object] | int]:
-    """Return a line of the runtime's for one person alone."""
+    """Return the response that shows a line of the runtime's only to the person."""
     data = {"content": cards.line(text), "flags": _FOR_ONE, "allowed_mentions": _NOBODY}
     return {"type": _MESSAGE, "data": data}

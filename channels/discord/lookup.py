@@ -1,9 +1,9 @@
-"""Look for a message that may stand, though nobody heard of it: in the history of its chat.
+"""Looks in a chat's history for a message whose send was never confirmed.
 
-A repeated send within minutes is told from the first by its nonce. What is older, or was sent by a
-process that died, is looked up: ids are given in order of time, so all of our own messages after a
-mark are read, and one that is not known to be another is the one. A process that died may have sent it
-with fewer words, for it was a draft; then it is changed.
+Discord recognises a send that is repeated within minutes by its nonce. Older sends, and those of a
+process that died, are looked up. Ids increase with time, so the lookup reads our own messages after a
+mark, and takes one that is not known to be another message. A process that died may have sent an
+earlier draft of the text; then the message is edited.
 """
 
 from datetime import datetime
@@ -26,19 +26,19 @@ from zeroclaw import (
 
 PAGE = 100
 MOST_PAGES = 20
-"""What stands further on can't be told: each page is a call, in the same channel as what is sent."""
-_EPOCH_MS = 1_420_070_400_000  # "Snowflakes", of 2015, read 2026-11
+"""Pages before a lookup gives up: each is a call that shares the channel's limits with sends."""
+_EPOCH_MS = 1_420_070_400_000  # the start of 2015; "Snowflakes", read 2026-11
 _TIME_BITS = 22
 
 
 class Sent(Value):
-    """What a message shows in a history.
+    """What identifies a sent message in a history.
 
     Attributes:
-        content: Its text, as it was sent.
+        content: Its text as sent.
         file: The size of its file in bytes, None for none; Discord may change a file's name.
-        buttons: What the buttons of a card carry, empty for other messages.
-        is_whole: It was whole from the first, and never a draft.
+        buttons: The data of a card's buttons, empty for other messages.
+        is_whole: It was complete when it was sent, not a draft.
     """
 
     content: str
@@ -48,7 +48,7 @@ class Sent(Value):
 
 
 def snowflake_at(at: datetime, slack_s: float) -> int:
-    """Return an id below all that are given from some seconds before a time on."""
+    """Return an id below all that Discord assigns from `slack_s` before a time on."""
     since_epoch_ms = int((at.timestamp() - slack_s) * 1000) - _EPOCH_MS
     return max(since_epoch_ms, 0) << _TIME_BITS
 
@@ -64,7 +64,7 @@ async def look(
     apart: frozenset[str],
     before: str,
 ) -> tuple[LookupResult, bool]:
-    """Read one page; see `Channel.lookup`. Whether what is found shows what was sent follows."""
+    """Read one page; see `Channel.lookup`. Also return whether the message found has the sent text."""
     mark, _, pages = since.partition("/")
     looked = int(pages) if pages.isdecimal() else 0
     if not is_snowflake(mark) or looked >= MOST_PAGES:
@@ -73,7 +73,7 @@ async def look(
     try:
         found = await rest.read(f"/channels/{channel}/messages?limit={PAGE}&after={mark}")
     except NotThere as error:
-        # No chat, so nothing stands in it; what is sent there is refused.
+        # The chat does not exist, so neither does the message; sending there is refused as well.
         log("lookup_refused", why=str(error))
         found = None
     except ChannelRejected as error:
@@ -97,14 +97,14 @@ async def look(
         ref = MessageRef(address=to, message=snowflake(ours[place], "id"))
         return LookupResult(ref=ref), is_same[place]
     if len(page) < PAGE or len(seen) < len(page):
-        # What is sent now stands after all of these, and may be looked for from there.
+        # Messages sent from now on come after all of these, so their lookup can start here.
         return LookupResult(since=snowflake(seen[-1], "id") if seen else mark), False
     since = f"{snowflake(seen[-1], 'id')}/{looked + 1}"
     return LookupResult(since=since, is_over=False), False
 
 
 def _may_be(message: Json, sent: Sent, me: str) -> bool:
-    """Whether a message is ours and of the kind that was sent; answers to commands are neither."""
+    """Whether a message is ours and matches what was sent; replies to slash commands never do."""
     is_ours = snowflake(inner(message, "author"), "id") == me
     if not is_ours or whole(message, "type") not in WRITTEN or message.get("interaction_metadata"):
         return False

@@ -1,4 +1,4 @@
-"""Set the slash commands that Discord offers, where it offers others."""
+"""Registers the bot's slash commands with Discord."""
 
 from collections.abc import Mapping, Sequence
 
@@ -14,7 +14,7 @@ _TEXT = 3  # Application Command Option Type: STRING
 
 
 async def offer(rest: Rest, application: str, context: ChannelContext) -> None:
-    """Set the commands where they differ; what can't be set is told to the log and left."""
+    """Register the commands if they differ from the registered ones; a failure is only logged."""
     menu, log = context.menu, context.log
     if not menu.everyone or not application:
         return
@@ -30,7 +30,7 @@ async def offer(rest: Rest, application: str, context: ChannelContext) -> None:
 
 
 def listed(menu: Menu) -> list[dict[str, object]]:
-    """Return the commands as Discord takes them: the question first, then the bot's own."""
+    """Return the commands in the API's form: `/ask` first, then the bot's own."""
     asked = (
         [_command(ASK, menu.ask, _option(QUESTION, menu.ask, is_required=True))] if menu.ask else []
     )
@@ -57,7 +57,7 @@ def _described(does: Mapping[Language, str]) -> dict[str, object]:
 
 
 def _essence(command: Json) -> tuple[str, ...]:
-    """Return what of a command is compared; Discord adds the rest."""
+    """Return the parts of a command to compare; Discord adds other fields."""
     options: Sequence[Json] = objects(command, "options")
     said = [text(inner(command, "description_localizations"), "de"), text(command, "description")]
     return (text(command, "name"), *said, *(text(one, "name") for one in options))

@@ -1,9 +1,9 @@
-"""Turn Markdown into Discord's, and messages into what the API takes.
+"""Turns Markdown into Discord's dialect; pure.
 
-Discord reads most of Markdown itself (support.discord.com, "Markdown Text 101", read 2026-11). Here
-tables become code blocks, headings below the third become bold, fences of tildes become backticks,
-and `||`, by which a text would hide what stands between, is shown as it is. Each line is looked at
-once, by patterns without nested repetition, so the time is that of the length.
+Discord renders most of Markdown itself (support.discord.com, "Markdown Text 101", read 2026-11). This
+module turns tables into code blocks, headings below level three into bold text and fences of tildes
+into backticks, and escapes `||`, which would hide the text between two of them. Each line is scanned
+once, by patterns without nested repetition, so the time is linear.
 """
 
 import re
@@ -14,25 +14,26 @@ from channels._remote.tables import drawn, table_end
 from zeroclaw import Rendered, without_markup
 
 MOST_UNITS = 2000
-"""Create Message: up to 2000 characters, read 2026-11. Held in UTF-16 units, the strictest count."""
+"""Create Message: up to 2000 characters, read 2026-11; counted in UTF-16 units, the strictest way."""
 _DROPPED = re.compile("[\x00-\x08\x0b-\x1f\x7f\u2028\u2029]")
 _FENCE = re.compile(r"[ \t]{0,3}(`{3,}|~{3,})([^`\n]*)")
 _DEEP_HEADING = re.compile(r" {0,3}#{4,6}[ \t]+(.*)")
 _CODE = re.compile(r"((?<!`)(`{1,3})(?!`).+?(?<!`)\2(?!`))")
 _IMAGE = re.compile(r"!(?=\[[^\]\n]{0,200}\]\(https?://)")
-# Discord hides where a link leads in more ways than one, and what is screened must be what is read: all
-# but the plain form is shown as it was written. In code too, for where that ends is Discord's to say.
+# Discord has several link forms that hide the target, but people must read exactly what was screened.
+# So every form except the plain one is escaped. Code is no exception, because only Discord knows where
+# it sees the end of the code.
 _OTHER_LINK = re.compile(
     r"\]\((?=\s{0,20}<?(?:https?|discord|mailto|tel|sms):)(?!https?://[^\s()<>\\]*\))"
 )
-# A server's own sign may be a picture of nothing.
+# A server's custom emoji, which may be an empty picture.
 _EMOJI = re.compile(r"<a?:\w{2,32}:\d{1,25}>")
 _MARKS = re.compile(r"([\\*_~`|>#\[\]()<@-])")
 _LEFT = re.compile(r"[\\*_~`|>#\[\]<@]")
 
 
 def markdown(text: str) -> Rendered:
-    """Return a text as Discord takes it; the plain form has its words alone."""
+    """Return a text as Markdown for Discord, and without markup as its plain form."""
     clean = _DROPPED.sub("", text.replace("\r\n", "\n"))
     body = _OTHER_LINK.sub("]\\(", "\n".join(_lines(clean.split("\n")))).strip()
     return Rendered(body=body, plain=without_markup(_EMOJI.sub("", body)).strip())
@@ -44,12 +45,12 @@ def measure(rendered: Rendered) -> int:
 
 
 def escaped(text: str) -> str:
-    """Return a text that Discord shows letter by letter."""
+    """Escape a text so that Discord shows it literally."""
     return _MARKS.sub(r"\\\1", text)
 
 
 def plainly(text: str) -> str:
-    """Return a text without markup, as a message takes it, even where the escapes have no room."""
+    """Return a message's content that shows a text literally; if escapes don't fit, drop markup."""
     shown = escaped(text)
     return shown if units(shown) <= MOST_UNITS else cut(_LEFT.sub("", text), MOST_UNITS)
 
@@ -66,7 +67,7 @@ def _lines(lines: Sequence[str]) -> Iterator[str]:
             yield from _block(lines[at + 1 : end], fence[2].strip())
             at = end + 1
         elif (end := table_end(lines, at)) > at:
-            # All of it is passed by, drawn or not: its rows are not looked through once more.
+            # Skip the whole table, drawn or not, so that no row is scanned twice.
             table = drawn(lines[at:end])
             yield from _block(table, "") if table else map(_shown, lines[at:end])
             at = end
@@ -76,7 +77,7 @@ def _lines(lines: Sequence[str]) -> Iterator[str]:
 
 
 def _fence_end(lines: Sequence[str], at: int, mark: str) -> int:
-    """Return the line that closes a fence, or the end of the text."""
+    """Return the index of the line that closes a fence, or of the end of the text."""
     while at < len(lines):
         closing = lines[at].strip()
         if len(closing) >= len(mark) and not closing.strip(mark[0]):
@@ -86,7 +87,7 @@ def _fence_end(lines: Sequence[str], at: int, mark: str) -> int:
 
 
 def _block(lines: Sequence[str], language: str) -> Iterator[str]:
-    """Return a code block; three backticks within would end it, so they are parted."""
+    """Return a code block; splits three backticks inside, which would end it."""
     yield f"```{language}"
     for line in lines:
         yield line.replace("```", "`\u200b`\u200b`")
@@ -94,14 +95,14 @@ def _block(lines: Sequence[str], language: str) -> Iterator[str]:
 
 
 def _shown(line: str) -> str:
-    """Return a line of text."""
+    """Return a line outside of code blocks."""
     if (heading := _DEEP_HEADING.fullmatch(line)) is not None:
         line = f"**{heading[1].rstrip(' #')}**"
     line = _IMAGE.sub("", line)
     if "||" not in line:
         return line
-    # What stands in backticks hides nothing, and an escape would be seen there.
-    pieces = _CODE.split(line)  # of three: what is no code, what is, and its backticks
+    # Inline code needs no escapes: `||` hides nothing there, and a backslash would be shown.
+    pieces = _CODE.split(line)  # in threes: text, code with its backticks, the backticks alone
     shown = (
         pieces[at].replace("|", "\\|") if at % 3 == 0 else pieces[at] for at in range(len(pieces))
     )

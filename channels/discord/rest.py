@@ -1,8 +1,8 @@
-"""Call Discord's API: one call is one request, and what came of it is told.
+"""Calls to Discord's API: one call is one request, and its outcome is reported.
 
-Not the library's own client: it waits out every 429 by itself and makes a failed call up to five
-times (`discord.http.HTTPClient.request`, discord.py 2.7.1), so that the pacing would not see the
-one, and nobody would know of the other that it may have arrived twice.
+It does not use the library's client, which waits out every 429 by itself and repeats a failed call up
+to five times (`discord.http.HTTPClient.request`, discord.py 2.7.1). Our pacing would not see the waits,
+and a call could arrive twice unnoticed.
 """
 
 import json
@@ -20,23 +20,23 @@ from channels.discord.errors import TokenRefused, about_the_token, refused
 from zeroclaw import ChannelRejected, ChannelUnavailable, Clock, RateLimited, Recent
 
 MOST_ROUTES = 10_000
-"""Limits that are remembered; those that were told last."""
+"""Routes whose used-up limit is remembered; the oldest are dropped."""
 _ID = re.compile(r"[0-9]{15,20}")
-# User Agent, "Reference", read 2026-11: without one of this form calls may be refused.
+# User Agent, "Reference", read 2026-11: calls with another form may be refused.
 _AGENT = "DiscordBot (zeroclaw, 0.1)"
 
-# Application Flags, read 2026-11: the intent is granted, or is turned on for a bot in few servers.
+# Application Flags, read 2026-11: the content intent was granted, or is on for a bot in few servers.
 _MAY_READ = 1 << 18 | 1 << 19
 
 
 class Rest:
-    """One account's calls; safe to make concurrently.
+    """Makes one account's calls; safe to use concurrently.
 
     Attributes:
-        name: The channel's, for errors.
+        name: The channel's name, for errors.
         account: The account's user id.
-        token: The bot's, for the gateway.
-        http: Its connections.
+        token: The bot's token, for the gateway.
+        http: The account's connections.
     """
 
     def __init__(
@@ -46,10 +46,10 @@ class Rest:
         secrets: Mapping[str, str],
         clock: Clock | None = None,
     ) -> None:
-        """Open nothing yet; without a clock no limits are remembered.
+        """Open nothing yet; without a clock no rate limits are remembered.
 
         Raises:
-            ChannelUnauthorized: The token has another form than Discord's.
+            ChannelUnauthorized: The token is not in Discord's format.
         """
         self.name = name
         self.token = secrets.get("token", "").strip()
@@ -68,19 +68,19 @@ class Rest:
         file: tuple[str, bytes] | None = None,
         of_bot: bool = True,
     ) -> object:
-        """Make one call and return what Discord answered, None for nothing.
+        """Make one call and return Discord's answer, None for an empty one.
 
         Args:
-            method: Of HTTP.
-            path: Below the API's address, its query included.
-            body: As JSON; None for none.
-            file: A name and the content, sent along.
-            of_bot: It is made with the bot's token, which interactions need not.
+            method: The HTTP method.
+            path: The path below the API's base URL, including the query.
+            body: Sent as JSON; None for none.
+            file: The name and content of a file to upload.
+            of_bot: Send the bot's token; answers to interactions don't need it.
 
         Raises:
-            RateLimited: Too many calls; where Discord has said so before, this one is not made.
-            ChannelUnavailable: Nothing arrived.
-            ChannelRejected: Discord refuses it.
+            RateLimited: Too many calls. If the route's limit is known to be used up, no call is made.
+            ChannelUnavailable: The call did not arrive.
+            ChannelRejected: Discord refused it.
             DeliveryUnknown: It may have arrived.
         """
         route, at = _route(method, path), 0.0 if self._clock is None else self._clock.monotonic()
@@ -99,7 +99,7 @@ class Rest:
         answer = await self.http.call(method, url, headers=headers, data=data, more_s=more_s)
         told = answer.headers
         if self._clock is not None and of_bot and told.get("X-RateLimit-Remaining") == "0":
-            # How many more calls of a kind pass each answer says ("Rate Limits", read 2026-11).
+            # Each answer states how many calls of the route remain ("Rate Limits", read 2026-11).
             free_s = wait_s(told.get("X-RateLimit-Reset-After"))
             self._spent[route] = self._clock.monotonic() + free_s
         if answer.status >= FIRST_FAILURE:
@@ -107,12 +107,12 @@ class Rest:
         return parsed(answer.content)
 
     async def read(self, path: str) -> object:
-        """Make a call that changes nothing, so that one that is lost may simply be made again."""
+        """Make one GET call; a lost one raises `ChannelUnavailable`, since it is safe to repeat."""
         with repeatable():
             return await self.call("GET", path)
 
     async def me(self) -> Json:
-        """Return the bot's user, as the token says it is.
+        """Return the bot's user.
 
         Raises:
             ChannelUnauthorized: The token is not accepted.
@@ -124,11 +124,11 @@ class Rest:
         return found
 
     async def gateway(self) -> str:
-        """Return where events come from.
+        """Return the gateway's URL.
 
         Raises:
-            RateLimited: The bot has begun as often today as Discord lets it; were it to begin once
-                more, Discord would take its token away ("Session Start Limit", read 2026-11).
+            RateLimited: The bot has used up today's session starts; after one more Discord would
+                reset its token ("Session Start Limit", read 2026-11).
         """
         found = await self._about_the_token("/gateway/bot")
         limit = as_object(found.get("session_start_limit"))
@@ -138,10 +138,10 @@ class Rest:
         return self.checked(text(found, "url"))
 
     def checked(self, url: str) -> str:
-        """Return the gateway's address, which the token is sent to.
+        """Return a gateway's URL after checking that the token may be sent there.
 
         Raises:
-            ChannelUnavailable: It is none, or would be sent in clear to the internet.
+            ChannelUnavailable: It is no websocket URL, or would send the token in clear to the internet.
         """
         try:
             parts = urlsplit(url)
@@ -154,7 +154,7 @@ class Rest:
         raise ChannelUnavailable(message)
 
     async def _about_the_token(self, path: str) -> Json:
-        """Make a call that every bot may make, so that a refusal is about its token."""
+        """Make a call that is allowed to every bot, so an unauthorized one means an invalid token."""
         try:
             return as_object(await self.read(path))
         except TokenRefused as error:
@@ -164,13 +164,13 @@ class Rest:
 
 
 def _route(method: str, path: str) -> str:
-    """Return what calls share a limit: of one method on one kind of thing in one channel."""
+    """Return the key of the rate limit that a call counts against: method, top resource, path shape."""
     first, major, *rest = path.partition("?")[0].strip("/").split("/", 2)
     return f"{method} {first}/{major} {_ID.sub('id', ''.join(rest))}"
 
 
 async def check(settings: DiscordSettings, secrets: Mapping[str, str]) -> str:
-    """Ask Discord who the bot is, and what stands in its way; changes nothing.
+    """Ask Discord who the bot is, and whether its settings are a problem; changes nothing.
 
     Raises:
         ChannelUnauthorized: The token is not accepted.

@@ -1,4 +1,4 @@
-"""Ids of Discord's, which are given in order of time; what is none reads as nothing."""
+"""Discord's ids (snowflakes), which increase with time."""
 
 from channels._remote.fields import Json
 
@@ -6,11 +6,11 @@ _MOST_DIGITS = 20  # a snowflake has 64 bits
 
 
 def snowflake(value: Json, key: str) -> str:
-    """Return an id of Discord's, empty for anything else."""
+    """Return the id in a field, empty for anything else."""
     found = value.get(key)
     return found if isinstance(found, str) and is_snowflake(found) else ""
 
 
 def is_snowflake(found: str) -> bool:
-    """Whether a text can be an id of Discord's."""
+    """Whether a text has the form of a Discord id."""
     return found.isascii() and found.isdecimal() and len(found) <= _MOST_DIGITS
