@@ -20,7 +20,9 @@ CAPABILITIES = Capabilities(
     max_file_bytes=10_000_000,  # a third more in base64; Exchange Online takes 35 MB, read 2026-11
 )
 
-_ADDRESS = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~.-]{1,64}@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+")
+ADDRESS = r"[a-z0-9!#$%&'*+/=?^_`{|}~.-]{1,64}@(?!-)[a-z0-9-]{1,63}(?:\.(?!-)[a-z0-9-]{1,63})+"
+"""An address as addresses are compared: lower case, its domain in ASCII."""
+PlusTags = Literal["kept", "dropped"]
 _HOST = re.compile(r"[A-Za-z0-9.-]+|(?=.*:.*:)[0-9A-Fa-f:.]+")
 _PRINTABLE = r"^[ !#-\[\]-~]*$"
 _LINE = r"^[^\x00-\x1f\x7f]*$"
@@ -64,7 +66,7 @@ class EmailSettings(BaseModel):
     authserv_id: str = Field(default="", max_length=253, pattern=r"^[!-~]*$")
     """The name under which the account's own server writes Authentication-Results, such as
     mx.google.com; while it is empty every sender is a stranger."""
-    plus_tags: Literal["kept", "dropped"] = "kept"
+    plus_tags: PlusTags = "kept"
     """Whether ann+x@ is somebody else than ann@."""
     threads: Literal["ids", "subject"] = "ids"
     """What makes a thread: the ids that replies carry, or one person's mails with the same subject."""
@@ -114,10 +116,11 @@ class EmailSettings(BaseModel):
     @field_validator("address")
     @classmethod
     def _is_address(cls, address: str) -> str:
-        if _ADDRESS.fullmatch(address) is None:
+        address = address.lower()
+        if re.fullmatch(ADDRESS, address) is None:
             message = "must be an address such as bot@example.org"
             raise ValueError(message)
-        return address.lower()
+        return address
 
 
 MANIFEST = ChannelManifest(
@@ -126,6 +129,6 @@ MANIFEST = ChannelManifest(
     settings="channels.email:EmailSettings",
     needs=("aioimaplib", "aiosmtplib", "nh3", "markdown_it"),
     check="channels.email.account:check",
-    sender=r"[a-z0-9!#$%&'*+/=?^_`{|}~.-]{1,64}@[a-z0-9-]+(\.[a-z0-9-]+)+",  # `identity.normalised`
+    sender=ADDRESS,
     may_pair=False,  # an answer to whoever is not known goes to an address that may be forged
 )

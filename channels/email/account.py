@@ -12,7 +12,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from channels.email import EmailSettings, imap, mime, smtp
 from channels.email.decode import Fetched, Parent, is_plain_id, own_prefix, parent_of
 from channels.email.identity import author
-from channels.email.imap import Mailbox, Opened
+from channels.email.imap import Mailbox
 from channels.email.logins import Logins
 from zeroclaw import Address, ChannelRejected
 
@@ -37,7 +37,7 @@ class Account:
         self._open: set[Mailbox] = set()
 
     @asynccontextmanager
-    async def mailbox(self) -> AsyncGenerator[tuple[Mailbox, Opened]]:
+    async def mailbox(self) -> AsyncGenerator[Mailbox]:
         """Connect, log in, open the mailbox; and cut the connection at the end."""
         host, port = self._settings.imap_host, self._settings.imap_port
         async with AsyncExitStack() as stack:
@@ -46,21 +46,15 @@ class Account:
                 self._open.add(mailbox)
                 stack.push_async_callback(self._cut, mailbox)
                 await mailbox.login(login)
-            yield mailbox, await mailbox.open(self._settings.mailbox)
+            await mailbox.open(self._settings.mailbox)
+            yield mailbox
 
-    async def tried(self) -> Opened:
-        """Log in at both servers, and return the mailbox as it was opened."""
-        async with self.mailbox() as (_, opened):
-            await self.sender.try_login()
-        return opened
-
-    async def newest(self, to: Address, message: str, *, plus_tags: bool) -> Parent:
+    async def newest(self, to: Address, message: str) -> Parent:
         """Return the newest mail of a person in a thread, an empty one where none is found.
 
         Args:
             to: The person's chat, and the thread.
             message: The one mail that is meant; empty for the newest.
-            plus_tags: As in `author`.
         """
         if message and not is_plain_id(message):
             return Parent()
@@ -72,13 +66,12 @@ class Account:
         if message:
             named = [("Message-ID", f"{message}>")]
         terms = " ".join(f'HEADER {name} "<{value}"' for name, value in named)
-        async with self._looking, self.mailbox() as (mailbox, opened):
+        async with self._looking, self.mailbox() as mailbox:
             found = await mailbox.search(f"{'OR ' * (len(named) - 1)}{terms}")
             for uid in reversed(found[-MOST_LOOKED_AT:]):
-                most = mime.MOST_HEADER_BYTES
-                fetched = await mailbox.fetch(opened.validity, uid, most=most)
+                fetched = await mailbox.fetch(uid, most=mime.MOST_HEADER_BYTES)
                 mail = mime.taken_apart(fetched.raw if fetched else b"")
-                wrote = author(mail.headers.get("from", ()), plus_tags=plus_tags)
+                wrote = author(mail.headers.get("from", ()), self._settings.plus_tags)
                 if wrote is not None and wrote.address == to.chat:
                     return parent_of(mail)
         return Parent()
@@ -89,12 +82,12 @@ class Account:
         Raises:
             ChannelRejected: It is gone.
         """
-        async with self._looking, self.mailbox() as (mailbox, opened):
-            if opened.validity != validity:  # its number is another one's by now
+        async with self._looking, self.mailbox() as mailbox:
+            if mailbox.validity != validity:  # its number is another one's by now
                 named = f'HEADER Message-ID "<{message}>"'
                 uid = next(iter(await mailbox.search(named) if is_plain_id(message) else ()), 0)
             most = self._settings.max_mail_bytes
-            fetched = await mailbox.fetch(opened.validity, uid, most=most) if uid else None
+            fetched = await mailbox.fetch(uid, most=most) if uid else None
         if fetched is None:
             message = f"`{self._channel}`: the mail with the file is gone"
             raise ChannelRejected(message, gone=True)
@@ -118,12 +111,13 @@ async def check(settings: EmailSettings, secrets: Mapping[str, str]) -> str:
         ChannelUnauthorized: A login is not accepted, or there is no such mailbox.
         ChannelUnavailable: A server can't be reached.
     """
-    opened = await Account(Logins("email", settings, secrets)).tried()
+    account = Account(Logins("email", settings, secrets))
+    async with account.mailbox() as mailbox:
+        await account.sender.try_login()
     vouched = (
         f"senders are who `{settings.authserv_id}` says they are"
         if settings.authserv_id
         else "everybody is a stranger until `authserv_id` is set"
     )
-    return (
-        f"{settings.address} reads `{settings.mailbox}` from mail {opened.next_uid:,} on; {vouched}"
-    )
+    newest = f"from mail {mailbox.next_uid:,} on"
+    return f"{settings.address} reads `{settings.mailbox}` {newest}; {vouched}"

@@ -17,7 +17,7 @@ from channels._remote.said import Passed
 from channels.email import CAPABILITIES, EmailSettings, decode, identity, mime, render
 from channels.email.account import Account
 from channels.email.decode import Fetched, Me, Parent, Taken
-from channels.email.imap import Mailbox, Opened
+from channels.email.imap import Mailbox
 from channels.email.kept import Kept, Progress, Read
 from channels.email.logins import Logins
 from channels.email.render import Words
@@ -105,11 +105,8 @@ class EmailChannel:
         context, poll_s = self._context, self._settings.poll_s
         progress = Progress(self._settings.mailbox, context.positions, context.directory)
         try:
-            async with (
-                self._account.mailbox() as (mailbox, opened),
-                asyncio.TaskGroup() as self._group,
-            ):
-                read = await self._begun(mailbox, opened, progress)
+            async with self._account.mailbox() as mailbox, asyncio.TaskGroup() as self._group:
+                read = await self._begun(mailbox, progress)
                 ready()
                 while True:
                     read = await self._read_on(mailbox, read, admit)
@@ -120,25 +117,25 @@ class EmailChannel:
             if not self._is_closed:  # closing cuts the connection
                 raise
 
-    async def _begun(self, mailbox: Mailbox, opened: Opened, progress: Progress) -> Read:
+    async def _begun(self, mailbox: Mailbox, progress: Progress) -> Read:
         """Return how far the mailbox was read before; what was there before the first start is."""
-        known = await progress.known()
-        mine = [one.uid for one in known if one.validity == opened.validity]
+        known, validity = await progress.known(), mailbox.validity
+        mine = [one.uid for one in known if one.validity == validity]
         if mine:
             stored = progress.stored
-            if stored is not None and stored.uid and stored.validity == opened.validity:
+            if stored is not None and stored.uid and stored.validity == validity:
                 await mailbox.flag(stored.uid)  # a kill or a cut may have come before that
-            return Read(validity=opened.validity, uid=max(mine))
-        newest = opened.next_uid - 1
+            return Read(validity=validity, uid=max(mine))
+        newest = mailbox.next_uid - 1
         if newest < 0:  # the server does not say
             newest = max(await mailbox.search("ALL"), default=0)
-        read = Read(validity=opened.validity, uid=newest)
         if known:
             # The numbers mean other mails now. What was answered is known by its Message-ID.
             since = format_datetime(self._context.clock.now() - RENUMBERED)[5:16]
             recent = await mailbox.search(f"SINCE {since.replace(' ', '-')}")
-            read = Read(validity=opened.validity, uid=min(recent, default=newest + 1) - 1)
+            newest = min(recent, default=newest + 1) - 1
             self._context.log("mailbox_renumbered", read_again=len(recent), level="warning")
+        read = Read(validity=validity, uid=newest)
         await progress.note(read)
         return read
 
@@ -149,8 +146,7 @@ class EmailChannel:
         for uid in await mailbox.search(f"UID {read.uid + 1}:*"):
             if uid <= read.uid:
                 continue
-            most = self._settings.max_mail_bytes
-            fetched = await mailbox.fetch(read.validity, uid, most=most)
+            fetched = await mailbox.fetch(uid, most=self._settings.max_mail_bytes)
             while fetched is not None and not await self._take(mailbox, fetched, admit):
                 await self._context.clock.sleep(AGAIN_S)
             read = Read(validity=read.validity, uid=uid)
@@ -320,9 +316,9 @@ class EmailChannel:
 
     def direct_address(self, sender: str) -> Address | None:
         """Return a person's chat, which is no thread; anybody can be written to."""
-        if identity.normalised(sender) != sender or sender == self._me.address:
+        if identity.normalised(sender) != sender or sender == self._settings.address:
             return None
-        return Address(channel=self.name, account=self._me.address, chat=sender, direct=True)
+        return Address(channel=self.name, account=self._settings.address, chat=sender, direct=True)
 
     async def fetch(self, attachment: Attachment, *, max_bytes: int) -> bytes:
         """Get the bytes of a file, from the mail that it came with."""
@@ -352,7 +348,7 @@ class EmailChannel:
         if known is not None and reply_to in {None, "", known.id}:
             return known
         with suppress(ChannelUnavailable):  # an answer matters more than its subject
-            found = await self._account.newest(to, reply_to or "", plus_tags=self._me.has_plus_tags)
+            found = await self._account.newest(to, reply_to or "")
             if found.id:
                 return found
         return _of_thread(to)
@@ -376,7 +372,7 @@ class EmailChannel:
             render.mail,
             words,
             message_id=id_,
-            sender=formataddr((self._settings.name, self._me.address)),
+            sender=formataddr((self._settings.name, self._settings.address)),
             to=to.chat,
             subject=subject or answers,
             parent=parent,

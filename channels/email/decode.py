@@ -93,19 +93,9 @@ class Me(Value):
     key: Hidden[bytes] = b""
 
     @property
-    def address(self) -> str:
-        """The account's own, normalised."""
-        return identity.normalised(self.settings.address)
-
-    @property
-    def has_plus_tags(self) -> bool:
-        """Whether `ann+x@` is somebody else than `ann@`."""
-        return self.settings.plus_tags == "kept"
-
-    @property
     def domain(self) -> str:
         """The domain of the account, under which its Message-IDs are given."""
-        return self.address.rpartition("@")[2]
+        return self.settings.address.rpartition("@")[2]
 
 
 class Fetched(Value):
@@ -168,22 +158,23 @@ def is_quick(raw: bytes) -> bool:
 def decoded(fetched: Fetched, me: Me, known: Sequence[str] = ()) -> Taken | Passed:
     """Return what a mail means; `known` are texts of the bot's that it may repeat."""
     mail = mime.taken_apart(fetched.raw)
-    author = identity.author(mail.headers.get("from", ()), plus_tags=me.has_plus_tags)
+    settings = me.settings
+    author = identity.author(mail.headers.get("from", ()), settings.plus_tags)
     if author is None:
         return Passed(why="no one sender")
-    own = identity.normalised(me.address, plus_tags=me.has_plus_tags)
+    own = identity.normalised(settings.address, settings.plus_tags)
     if why := robots.why_none(mail.headers, kind=mail.kind, sender=author.address, own=own):
         return Passed(why=why)
     parent = parent_of(mail)
     if own_thread(parent.id, me.domain) is not None:
         return Passed(why="it is our own")
     verified = identity.is_vouched_for(
-        author.address, mail.headers.get("authentication-results", ()), me.settings.authserv_id
+        author.address, mail.headers.get("authentication-results", ()), settings.authserv_id
     )
     address = _chat(me, author.address, _thread(parent, me))
     place = f"{fetched.validity}:{fetched.uid}"
     message = parent.id if is_plain_id(parent.id) else f"uid:{place}"
-    keys = [f"uid:{me.settings.mailbox}:{place}"]
+    keys = [f"uid:{settings.mailbox}:{place}"]
     if verified and parent.id:
         keys.append(f"id:{_hash(author.address, parent.id)}")
     is_whole = len(fetched.raw) >= fetched.size_bytes
@@ -202,7 +193,7 @@ def decoded(fetched: Fetched, me: Me, known: Sequence[str] = ()) -> Taken | Pass
         dedup=tuple(keys),
         body=body,
         message=message,
-        position=Position(scope=me.settings.mailbox, cursor=place),
+        position=Position(scope=settings.mailbox, cursor=place),
         attachments=tuple(_files(mail, place, parent.id)) if is_whole else (),
         sent_at=fetched.at,
         alone=True,
@@ -212,7 +203,11 @@ def decoded(fetched: Fetched, me: Me, known: Sequence[str] = ()) -> Taken | Pass
 
 def _chat(me: Me, sender: str, thread: str | None) -> Address:
     return Address(
-        channel=me.channel, account=me.address, chat=sender, thread=thread or None, direct=True
+        channel=me.channel,
+        account=me.settings.address,
+        chat=sender,
+        thread=thread or None,
+        direct=True,
     )
 
 

@@ -15,12 +15,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import idna
 
+from channels.email import ADDRESS, PlusTags
 from zeroclaw import Value
 
 MOST_ADDRESS_CHARS = 254
 """RFC 5321, 4.5.3.1.3, without its angle brackets."""
-_LOCAL = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~.-]{1,64}")
-_LABELS = re.compile(r"(?!-)[a-z0-9-]{1,63}(?:\.(?!-)[a-z0-9-]{1,63})+")
+_ADDRESS = re.compile(ADDRESS, re.ASCII | re.IGNORECASE)
 _OUTSIDE = re.compile(r'"(?P<said>(?:[^"\\]|\\.)*)\\?"?|[()]|[^"()]+', re.DOTALL)
 _COMMENT = re.compile(r"[()]|(?:[^()\\]|\\.)+|\\", re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
@@ -40,12 +40,12 @@ class Author(Value):
     display: str
 
 
-def author(values: tuple[str, ...], *, plus_tags: bool = True) -> Author | None:
+def author(values: tuple[str, ...], plus_tags: PlusTags = "kept") -> Author | None:
     """Return who a mail says that it is from; None where that is not one plain address.
 
     Args:
         values: Every From header of the mail.
-        plus_tags: `ann+x@` is somebody else than `ann@`.
+        plus_tags: Whether `ann+x@` is somebody else than `ann@`.
     """
     if len(values) != 1:
         return None
@@ -58,26 +58,24 @@ def author(values: tuple[str, ...], *, plus_tags: bool = True) -> Author | None:
         return None
     if not bracket and names:
         return None
-    found = normalised(spec if bracket else before, plus_tags=plus_tags)
+    found = normalised(spec if bracket else before, plus_tags)
     name = " ".join((*names, before.strip())).strip() if bracket else ""
     return Author(address=found, display=name) if found else None
 
 
-def normalised(address: str, *, plus_tags: bool = True) -> str:
+def normalised(address: str, plus_tags: PlusTags = "kept") -> str:
     """Return an address as it is compared: lower case, its domain in ASCII; empty for none."""
-    local, at, domain = address.strip().rpartition("@")
-    if not at or len(address) > MOST_ADDRESS_CHARS or _LOCAL.fullmatch(local) is None:
+    local, _, domain = address.strip().rpartition("@")
+    if len(address) > MOST_ADDRESS_CHARS:
         return ""
+    if plus_tags == "dropped":
+        local = local.partition("+")[0] or local
     try:
-        ascii_ = domain if domain.isascii() else idna.encode(domain, uts46=True).decode()
+        domain = domain if domain.isascii() else idna.encode(domain, uts46=True).decode()
     except idna.IDNAError:
         return ""
-    ascii_ = ascii_.lower()
-    if _LABELS.fullmatch(ascii_) is None:
-        return ""
-    if not plus_tags:
-        local = local.partition("+")[0] or local
-    return f"{local.lower()}@{ascii_}"
+    found = f"{local}@{domain}"
+    return found.lower() if _ADDRESS.fullmatch(found) else ""
 
 
 def is_vouched_for(address: str, results: Iterable[str], authserv_id: str) -> bool:

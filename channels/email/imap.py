@@ -22,7 +22,7 @@ from aioimaplib.aioimaplib import Command, IdleCommand, IMAP4ClientProtocol, Res
 
 from channels.email.decode import Fetched
 from channels.email.logins import Login
-from zeroclaw import ChannelUnauthorized, ChannelUnavailable, Value
+from zeroclaw import ChannelUnauthorized, ChannelUnavailable
 
 CALL_S = 60.0
 MAIL_S = 3_600.0
@@ -41,13 +41,6 @@ _REFUSED = re.compile(
 T = TypeVar("T")
 
 logging.getLogger("aioimaplib").setLevel(logging.WARNING)
-
-
-class Opened(Value):
-    """A mailbox as it was opened; `next_uid` is 0 where the server does not tell it."""
-
-    validity: int
-    next_uid: int
 
 
 class Protocol(IMAP4ClientProtocol):
@@ -101,12 +94,18 @@ class _NoQueue:
 
 
 class Mailbox:
-    """One connection, for one user at a time."""
+    """One connection, for one user at a time.
+
+    Attributes:
+        validity: The UIDVALIDITY of what is open.
+        next_uid: The UID of the next mail, 0 where the server does not tell it.
+    """
 
     def __init__(self, protocol: Protocol, channel: str) -> None:
         """Hold a connection that `connected` has made."""
         self._protocol = protocol
         self._channel = channel
+        self.validity = self.next_uid = 0
 
     async def _within(self, call: Awaitable[T], limit_s: float) -> T:
         """Wait for a call, while the connection holds, and no longer than it may take.
@@ -124,11 +123,9 @@ class Mailbox:
                     limits.discard(limit)
         except TimeoutError as error:
             why = "was lost" if lost.is_set() else f"gave no answer within {limit_s:g} s"
-            self.close()
             message = f"`{self._channel}`: the connection to the mailbox {why}"
             raise ChannelUnavailable(message) from error
         except (AioImapException, OSError) as error:
-            self.close()
             message = f"`{self._channel}`: the connection to the mailbox failed"
             raise ChannelUnavailable(message) from error
 
@@ -169,7 +166,7 @@ class Mailbox:
         message = f"`{self._channel}`: the mailbox lets nobody in now ({_words(response)})"
         raise ChannelUnavailable(message)
 
-    async def open(self, mailbox: str) -> Opened:
+    async def open(self, mailbox: str) -> None:
         """Open a mailbox.
 
         Raises:
@@ -179,12 +176,11 @@ class Mailbox:
         if response.result != "OK":
             message = f"`{self._channel}`: there is no mailbox `{mailbox}` ({_words(response)})"
             raise ChannelUnauthorized(message)
-        found = {
-            key: int(value)
-            for line in response.lines
-            for key, value in _OPENED.findall(bytes(line))
-        }
-        return Opened(validity=found.get(b"UIDVALIDITY", 0), next_uid=found.get(b"UIDNEXT", 0))
+        told = dict(one for line in response.lines for one in _OPENED.findall(bytes(line)))
+        self.validity, self.next_uid = (
+            int(told.get(b"UIDVALIDITY", 0)),
+            int(told.get(b"UIDNEXT", 0)),
+        )
 
     async def search(self, *criteria: str) -> list[int]:
         """Return the UIDs that a search finds, in order."""
@@ -194,7 +190,7 @@ class Mailbox:
             {int(one) for line in lines[:-1] for one in bytes(line).split() if one.isdigit()}
         )
 
-    async def fetch(self, validity: int, uid: int, *, most: int) -> Fetched | None:
+    async def fetch(self, uid: int, *, most: int) -> Fetched | None:
         """Return a mail, or as much of it as may be read; None where it is gone.
 
         `BODY.PEEK` sets no flag. With one limit for the whole, a large mail on a slow line would be begun
@@ -211,7 +207,7 @@ class Mailbox:
             return None
         size, date = _SIZE.search(about), _DATE.search(about)
         return Fetched(
-            validity=validity,
+            validity=self.validity,
             uid=uid,
             raw=raw,
             size_bytes=int(size[1]) if size else len(raw),
@@ -251,15 +247,11 @@ class Mailbox:
 
     async def aclose(self) -> None:
         """Cut the connection, and see it gone; safe twice."""
-        self.close()
+        if self._protocol.transport is not None:
+            self._protocol.transport.abort()
         with suppress(TimeoutError):
             async with asyncio.timeout(CLOSE_S):
                 await self._protocol.lost.wait()
-
-    def close(self) -> None:
-        """Cut the connection; safe twice."""
-        if self._protocol.transport is not None:
-            self._protocol.transport.abort()
 
 
 async def connected(channel: str, host: str, port: int, *, tls: ssl.SSLContext) -> Mailbox:

@@ -157,7 +157,7 @@ def card(shown: Card, *, id: str, to: str, me: Me) -> Words:  # noqa: A002  as i
                 label = words.label(choice)
                 code = press_code(call, choice, card=id, to=to, key=me.key)
                 subject = quote(f"{label}: {call.number} {code}", safe="")
-                links.append((label, f"mailto:{quote(me.address)}?subject={subject}"))
+                links.append((label, f"mailto:{quote(me.settings.address)}?subject={subject}"))
         text += ["", called, arguments, *more, *(f"{label}: {link}" for label, link in links)]
         text.append(words.by_number(call.number))
         linked = " · ".join(

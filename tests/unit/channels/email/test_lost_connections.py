@@ -210,7 +210,7 @@ async def fetched(pieces: int, every_s: float) -> decode.Fetched | None:
     said = [begun, *(mail[at : at + 1] for at in range(len(mail))), f")\r\n{tag} OK\r\n".encode()]
     for number, one in enumerate(said):
         loop.call_later(number * every_s, protocol.data_received, one)
-    return await imap.Mailbox(protocol, "email").fetch(1, 7, most=pieces)
+    return await imap.Mailbox(protocol, "email").fetch(7, most=pieces)
 
 
 async def test_a_mailbox_that_does_not_say_what_comes_next_is_not_read_from_its_first_mail() -> (
@@ -222,8 +222,9 @@ async def test_a_mailbox_that_does_not_say_what_comes_next_is_not_read_from_its_
     tag = protocol.new_tag().replace("0", "1")
     told = f"* 3 EXISTS\r\n* OK [UIDVALIDITY 7] it is\r\n{tag} OK open\r\n".encode()
     asyncio.get_running_loop().call_soon(protocol.data_received, told)
-    opened = await imap.Mailbox(protocol, "email").open("INBOX")
-    assert opened == imap.Opened(validity=7, next_uid=0)
+    mailbox = imap.Mailbox(protocol, "email")
+    await mailbox.open("INBOX")
+    assert (mailbox.validity, mailbox.next_uid) == (7, 0)
 
 
 def test_a_large_mail_may_take_long_but_never_stand_still() -> None:
