@@ -1,10 +1,10 @@
 """Telegram: one bot account, received by long polling or by webhook.
 
-Nothing of the library of the extra `telegram` is imported before it is known to be there.
+Importing this module does not need the library of the extra `telegram`.
 
-What an account may do is what Telegram publishes, taken a little short: two clocks lie between a
-call and its count, some calls are not paced, such as a question for a reason, and a call that comes
-too early is refused for seconds.
+The rate limits are slightly below those that Telegram publishes: the two sides count by different
+clocks, some calls are not paced (such as the question for a reason), and one call too many is
+refused for seconds.
 """
 
 from typing import Literal
@@ -33,11 +33,11 @@ CAPABILITIES = Capabilities(
     has_typing=True,
     max_file_bytes=50_000_000,  # Bot API, "Sending files": other files, multipart, read 2026-11
 )
-"""Without limits; those below are added where `limits` says so."""
+"""Without rate limits; the ones below are added unless `limits` is `off`."""
 
 # Bots FAQ, "My bot is hitting limits, how do I avoid this?", read 2026-11: one message a second in
-# a chat, where short bursts pass; 20 a minute in a group; about 30 a second in all. Edits are counted
-# alike, of which the page says nothing.
+# a chat, with short bursts; 20 a minute in a group; about 30 a second in all. The page does not
+# mention edits; here they count like messages.
 EDIT_INTERVAL_S = 1.0
 CHAT = Budget(per_s=1, burst=2)
 GROUP = Budget(per_s=19 / 60, burst=2)
@@ -48,30 +48,30 @@ WEBHOOK_PORTS = frozenset({None, 443, 80, 88, 8443})
 
 
 class TelegramSettings(RemoteSettings):
-    """The keys of `[channels.telegram]` beside the common ones."""
+    """The keys of `[channels.telegram]`, in addition to the common ones."""
 
     token: SecretReference
-    """Of the bot, as BotFather gave it."""
+    """The bot's token from BotFather."""
     receive: Literal["polling", "webhook"] = "polling"
-    """How updates come: they are fetched, or Telegram calls the public listener."""
+    """How updates arrive: fetched by polling, or by Telegram calling the public listener."""
     webhook_url: str = Field(default="", max_length=200)
-    """Where Telegram reaches the public listener, with the path that is served; for `webhook`."""
+    """The URL at which Telegram reaches the public listener, including the path; for `webhook`."""
     groups: Literal["off", "mentioned", "all"] = "mentioned"
-    """What is taken in groups: nothing, what is meant for the bot, or every message."""
+    """Which messages in groups are taken: none, those meant for the bot, or all."""
     drafts: Literal["native", "edited"] = "native"
-    """What an answer in a private chat is while it is written: Telegram's own draft, which is no
-    message, or a message that is edited."""
+    """How a growing answer in a private chat is shown: as Telegram's native draft, which is not a
+    message, or as a message that is edited."""
     rich: bool = True
-    """Whether an answer with a table is a rich message, in which it is one, or shows it in signs.
-    Apps from before the summer of 2026 say in place of a rich message that they can't show it, and
-    nobody is told of that; the server's refusals are seen to."""
+    """Whether an answer with a table is sent as a rich message; if not, the table is drawn as text.
+    Apps from before summer 2026 show a notice instead of a rich message, which the daemon can't
+    detect. If the server refuses rich messages, the ordinary form is sent."""
     uncertain: Literal["probe", "resend", "hold"] = "probe"  # pyright: ignore[reportIncompatibleVariableOverride]  a frozen model's
-    """What follows a message whose answer was lost: it is looked for; or sent again and marked as a
-    possible repeat; or neither, and the operator is told that it may have arrived."""
+    """What to do about a send with unknown outcome: look the message up; or send it again, marked as
+    a possible repeat; or neither, and tell the operator that it may have arrived."""
     api_base_url: str = Field(default=API, max_length=200)
 
     def capabilities(self) -> Capabilities:
-        """Return what an account can do, within the limits that are kept."""
+        """Return the account's capabilities under these settings."""
         can = replace(CAPABILITIES, native_draft=self.drafts == "native")
         return self.within(
             can, edit_interval_s=EDIT_INTERVAL_S, chat=CHAT, account=ACCOUNT, group=GROUP
@@ -79,7 +79,7 @@ class TelegramSettings(RemoteSettings):
 
     @model_validator(mode="after")
     def _can_be_called(self) -> "TelegramSettings":
-        """Refuse an address that Telegram would, that gives what people write away, or is idle."""
+        """Reject a webhook URL that Telegram would refuse, that is not encrypted, or that is unused."""
         if self.webhook_url and "receive" not in self.model_fields_set:
             fault = (
                 '`webhook_url` is used with receive = "webhook" only; set that, or '
@@ -94,12 +94,12 @@ class TelegramSettings(RemoteSettings):
 
 
 def is_public(settings: BaseModel) -> bool:
-    """Whether Telegram calls the public listener; asked with the settings of one channel."""
+    """Whether Telegram calls the public listener for a channel with these settings."""
     return isinstance(settings, TelegramSettings) and settings.receive == "webhook"
 
 
 def _fault_of(url: str, *, is_own_server: bool) -> str:
-    """Return why an address can't be called, empty when it can."""
+    """Return why Telegram can't call a URL, empty if it can."""
     if not url:
         return 'receive = "webhook" needs the key `webhook_url`, such as https://bot.example.org/telegram'
     parts = urlsplit(url)

@@ -1,7 +1,7 @@
-"""One bot account at the Bot API: its calls, who it is, how its updates come, and its files.
+"""One bot account at the Bot API: its calls, identity, updates and files.
 
-One call is one POST, and what came of it is told. Methods and parameters are those of the Bot API 10.1
-of 2026-06-11, https://core.telegram.org/bots/api, read 2026-11.
+One call is one POST, and its outcome is reported. Methods and parameters are those of Bot API 10.1 of
+2026-06-11, https://core.telegram.org/bots/api, read 2026-11.
 """
 
 import json
@@ -27,34 +27,34 @@ from zeroclaw import (
 )
 
 POLL_S = 25
-"""Seconds that Telegram holds a poll open; routers forget connections that are silent for longer."""
+"""Seconds that Telegram holds a poll open; routers may drop connections that are silent for longer."""
 MOST_POSTED = 32
-"""Updates that Telegram posts to us at once; a quarter of what the public listener holds."""
+"""Concurrent posts allowed to Telegram; a quarter of the public listener's limit."""
 _POLL_SLACK_S = 10.0
 LONGEST_POLL_S = POLL_S + 3 * _POLL_SLACK_S
-"""Seconds after which a poll has died that no other time-out has ended: each byte starts those anew."""
+"""Total time limit of a poll in seconds; the other time-outs restart with each received byte."""
 
-# So that a small body does not become a large one.
+# No compression, so that a small body can't expand to a large one.
 _UNPACKED: Mapping[str, str] = {"Accept-Encoding": "identity"}
 _JSON: Mapping[str, str] = {**_UNPACKED, "Content-Type": "application/json"}
 _NOTHING: Json = {}
 
 
 class Account:
-    """One bot account; its calls are safe to make concurrently.
+    """One bot account; safe to use concurrently.
 
     Attributes:
-        name: The channel's, for errors.
-        token: Of the bot.
-        id: The account's, which its token begins with.
-        http: Its connections.
+        name: The channel's name, for errors.
+        token: The bot's token.
+        id: The account's id, which is the first part of the token.
+        http: The account's connections.
     """
 
     def __init__(self, name: str, settings: TelegramSettings, secrets: Mapping[str, str]) -> None:
         """Open nothing yet.
 
         Raises:
-            ChannelUnauthorized: The token has another form than Telegram's.
+            ChannelUnauthorized: The token is not in Telegram's format.
         """
         self.name = name
         self.token = secrets.get("token", "").strip()
@@ -76,15 +76,15 @@ class Account:
         """Make one call and return its result.
 
         Args:
-            method: Of the Bot API.
-            parameters: Those that are None are left out.
-            file: The document that is sent along.
-            more_s: Seconds for which the server may hold the answer back.
+            method: The Bot API method.
+            parameters: The parameters; a None value leaves one out.
+            file: A document to upload.
+            more_s: Seconds for which the server may delay its answer.
 
         Raises:
             RateLimited: Too many calls.
-            ChannelUnavailable: Nothing arrived.
-            ChannelRejected: Telegram refuses it; see `errors.py` for the kinds.
+            ChannelUnavailable: The call did not arrive.
+            ChannelRejected: Telegram refused it; see `errors.py` for the kinds.
             DeliveryUnknown: It may have arrived.
         """
         asked = {key: value for key, value in parameters.items() if value is not None}
@@ -104,7 +104,7 @@ class Account:
     async def posted(
         self, to: Address, method: str, parameters: Json, *, file: File | None = None
     ) -> MessageRef:
-        """Post into a chat, or into the one that it has become."""
+        """Post into a chat, or into the one that it was migrated to."""
         try:
             found = await self.call(method, {"chat_id": int(to.chat), **parameters}, file=file)
         except Moved as moved:
@@ -116,21 +116,21 @@ class Account:
         return MessageRef(address=to, message=str(number))
 
     async def changed(self, method: str, parameters: Json) -> None:
-        """Make a call that changes what stands; the same again is no error."""
+        """Make a call that changes or deletes something; no change is no error."""
         with suppress(AsWanted):
             await self.call(method, parameters)
 
     async def read(
         self, method: str, parameters: Json = _NOTHING, *, more_s: float = 0.0
     ) -> object:
-        """Make a call that changes nothing, or nothing more the second time."""
+        """Make an idempotent call; a lost one raises `ChannelUnavailable`."""
         with repeatable():
             return await self.call(method, parameters, more_s=more_s)
 
     async def _about_the_token(
         self, method: str, parameters: Json = _NOTHING, *, more_s: float = 0.0
     ) -> object:
-        """Read by a method that every server knows, so that a refusal is about the token."""
+        """Call a method that every server has, so that a refusal means an invalid token."""
         try:
             return await self.read(method, parameters, more_s=more_s)
         except (TokenRefused, MethodUnknown) as error:
@@ -146,10 +146,10 @@ class Account:
     def _unreadable(self) -> str:
         return f"`{self.name}`: an answer that can't be read"
 
-    # --- who it is, and its updates --------------------------------------------------------------
+    # --- its identity and updates ----------------------------------------------------------------
 
     async def me(self) -> Json:
-        """Return the bot's User, as the token says it is.
+        """Return the bot's User.
 
         Raises:
             ChannelUnauthorized: The token is not accepted.
@@ -161,19 +161,19 @@ class Account:
         return found
 
     async def webhook(self) -> Json:
-        """Return where updates are sent to, if they are: a WebhookInfo."""
+        """Return the webhook's state, a WebhookInfo."""
         return self._object(await self.read("getWebhookInfo"))
 
     async def set_webhook(self, url: str, *, secret: str) -> None:
-        """Let updates be posted to an address; what waits stays.
+        """Make Telegram post updates to a URL; waiting updates are kept.
 
         Args:
-            url: The address.
-            secret: What Telegram shows with each post.
+            url: The URL.
+            secret: Sent by Telegram with each post.
 
         Raises:
-            ChannelUnavailable: Telegram does not post there, now or at all: it says alike that a
-                name does not exist and that it could not look it up.
+            ChannelUnavailable: Telegram refuses the URL, for now or for good. Its answer does not
+                distinguish a name that does not exist from one that could not be resolved.
         """
         asked = {
             "url": url,
@@ -189,7 +189,7 @@ class Account:
             raise ChannelUnavailable(message) from error
 
     async def forget_webhook(self) -> None:
-        """Let updates be polled for; what waits stays."""
+        """Remove the webhook, so that updates can be polled; waiting updates are kept."""
         await self.read("deleteWebhook", {"drop_pending_updates": False})
 
     async def updates(self, offset: int | None) -> list[object]:
@@ -204,10 +204,10 @@ class Account:
     # --- its files -------------------------------------------------------------------------------
 
     async def download(self, file_id: str, *, max_bytes: int) -> bytes:
-        """Get a file.
+        """Download a file.
 
         Raises:
-            ChannelRejected: It is larger, gone, or no file of this account.
+            ChannelRejected: It is larger than `max_bytes`, gone, or not a file of this account.
         """
         path = text(self._object(await self.read("getFile", {"file_id": file_id})), "file_path")
         if not path or path.startswith("/"):

@@ -1,4 +1,4 @@
-"""One Telegram bot account as a channel: what goes out, and what follows what comes in."""
+"""The Telegram adapter: connects incoming updates to ingress, and sends messages, cards and files."""
 
 import asyncio
 from collections.abc import Callable
@@ -53,7 +53,7 @@ class TelegramChannel:
         """Open nothing yet.
 
         Raises:
-            ChannelUnauthorized: The token has another form than Telegram's.
+            ChannelUnauthorized: The token is not in Telegram's format.
         """
         settings = context.settings_as(TelegramSettings)
         self.name = context.name
@@ -69,15 +69,15 @@ class TelegramChannel:
         )
         self._answers = ShortAnswers(context.log, "press_not_answered")
 
-    # --- inward ----------------------------------------------------------------------------------
+    # --- receiving -------------------------------------------------------------------------------
 
     async def receive(self, admit: Admit, ready: Callable[[], None]) -> None:
-        """Poll, or be called, until cancelled or closed; see `Channel.receive`."""
+        """Receive by polling or webhook until cancelled or closed; see `Channel.receive`."""
         await self._meet()
         account, context = self._account, self._context
         try:
             async with asyncio.TaskGroup() as group:
-                # It may come late: without a menu everything else works.
+                # In the background: everything else works without the menu.
                 group.create_task(menus.offer(account, context.menu, context.log))
 
                 def then(event: Taken | Passed, admission: Admission | None) -> None:
@@ -97,20 +97,20 @@ class TelegramChannel:
                     ready()
                     await poll(account.updates, intake.take, context.clock)
         except* ChannelUnavailable:
-            if not account.http.closed.is_set():  # closing cuts the poll that is under way
+            if not account.http.closed.is_set():  # `aclose` cuts the running poll
                 raise
 
     async def _meet(self) -> None:
-        """Learn who we are, and see that updates come here."""
+        """Learn the bot's user name; remove a webhook that would block polling."""
         user = await self._account.me()
         self._me = replace(self._me, username=text(user, "username"))
         if self._settings.receive == "polling" and text(await self._account.webhook(), "url"):
-            # Polling is what the configuration says; while a webhook is set every poll is refused.
+            # Telegram refuses every poll while a webhook is set.
             await self._account.forget_webhook()
             self._context.log("webhook_removed", level="warning")
 
     async def _answer(self, event: Taken | Passed, admission: Admission | None) -> None:
-        """Show a sender what came of their press, or of their reason."""
+        """Show a person the result of their press or of the reason that they gave."""
         said = unmarked(admission.text) if isinstance(admission, Answered) else ""
         if event.query:
             await self._messages.toast(event.query, said)
@@ -119,15 +119,15 @@ class TelegramChannel:
             return
         if (card := body.card) is not None and admission.reply_wanted:
             asked = cards.question(said, self._me.username, body.approval, card.message)
-            # One whose answer is lost is asked again by another press.
+            # If this question is lost, the person presses again.
             await self._post(card.address, asked, reply_to=card.message)
         elif card is not None and not event.query:
             await self._post(card.address, Styled(text=said))
 
-    # --- outward ---------------------------------------------------------------------------------
+    # --- sending ---------------------------------------------------------------------------------
 
     def render(self, markdown: str) -> Rendered:
-        """Return a text as Telegram takes it."""
+        """Turn Markdown into text and entities for Telegram."""
         return render.markdown(markdown, richly=self._messages.is_rich)
 
     def measure(self, rendered: Rendered) -> int:
@@ -135,33 +135,33 @@ class TelegramChannel:
         return render.measure(rendered)
 
     async def send(self, to: Address, outgoing: Outgoing) -> MessageRef:
-        """Post a message; in a group it shows what it answers."""
+        """Post a message; in a group it is a reply to the message that it answers."""
         reply_to = "" if to.direct else outgoing.reply_to or ""
         return await self._post(to, from_outgoing(outgoing), reply_to=reply_to)
 
     async def send_file(self, to: Address, file: OutgoingFile) -> MessageRef:
-        """Post a file; in a group it shows what it answers."""
+        """Post a file; in a group it is a reply to the message that it answers."""
         check_size(self.name, file, CAPABILITIES.max_file_bytes)
         reply_to = "" if to.direct else file.reply_to or ""
         return await self._post(to, from_outgoing(file), reply_to=reply_to)
 
     def mark(self, to: Address) -> str:
-        """Return the newest number that is known of those that the chat shares."""
+        """Return the newest known id of the chat's counter as a mark."""
         self._needs_look()
-        # That a chat is none of Telegram's is said by the send that follows, as a refusal.
+        # No check of the address here: the send that follows refuses an invalid one.
         return self._lookup.mark(to)
 
     async def lookup(
         self, to: Address, content: Postable, *, since: str, apart: frozenset[str], before: str = ""
     ) -> LookupResult:
-        """Try one number; see `lookup.py`."""
+        """Probe one id; see `lookup.py`."""
         self._needs_look()
         return await self._lookup.lookup(
             self._ours(to), content, since=since, apart=apart, before=before
         )
 
     async def edit(self, ref: MessageRef, outgoing: Outgoing) -> None:
-        """Replace a message's text, or what stands with a file."""
+        """Replace a message's text or a file's caption."""
         shown = from_outgoing(outgoing)
         with suppress(OtherKind):
             if shown.text:
@@ -170,7 +170,7 @@ class TelegramChannel:
         await self._messages.edit(self._known(ref), Styled(text=shown.text), is_caption=True)
 
     async def delete(self, ref: MessageRef) -> None:
-        """Remove a message."""
+        """Delete a message; one that no longer exists is no error."""
         await self._messages.delete(self._known(ref))
 
     async def ask(self, to: Address, card: Card) -> MessageRef:
@@ -178,16 +178,16 @@ class TelegramChannel:
         return await self._post(to, shown_of(card))
 
     async def settle(self, ref: MessageRef, outcome: Outcome) -> None:
-        """Show on the card how its calls ended."""
+        """Show on the card how its approval requests ended."""
         await self._messages.edit(self._known(ref), cards.view(outcome))
 
     async def preview(self, to: Address, outgoing: Outgoing) -> None:
-        """Show a text in a private chat that is not sent; a server may be too old for that."""
+        """Show unsent text in a private chat; a server may be too old for that."""
         if not to.direct or not self.capabilities.native_draft:
             message = f"`{self.name}` shows nothing there that is not sent"
             raise NotSupported(message)
         try:
-            # A draft's number is the same whoever asks; 0 is none.
+            # The same key gives the same draft id in every process; 0 is not allowed.
             draft = crc32(outgoing.key.encode()) % MOST_DRAFTS + 1
             await self._messages.preview(self._ours(to), from_outgoing(outgoing), draft=draft)
         except MethodUnknown as error:
@@ -195,30 +195,30 @@ class TelegramChannel:
             raise NotSupported(str(error)) from error
 
     async def typing(self, to: Address, doing: tuple[ToolProgress, ...] = ()) -> None:  # noqa: ARG002
-        """Show that the bot is at work."""
+        """Show that the bot is working."""
         await self._messages.typing(self._ours(to))
 
     def direct_address(self, sender: str) -> Address | None:
-        """Return a person's private chat, whose id is theirs; they must have opened it."""
+        """Return a person's private chat, which has their id; they must have opened it."""
         if not sender.isdecimal():
             return None
         return Address(channel=self.name, account=self._account.id, chat=sender, direct=True)
 
     async def fetch(self, attachment: Attachment, *, max_bytes: int) -> bytes:
-        """Get an attachment's bytes."""
+        """Download an attachment."""
         return await self._account.download(attachment.reference, max_bytes=max_bytes)
 
     async def aclose(self) -> None:
-        """Close every connection, and end `receive`."""
+        """Close every connection; this ends `receive`."""
         await self._account.http.aclose()
 
     async def _post(self, to: Address, shown: Styled, *, reply_to: str = "") -> MessageRef:
-        """Post a message, and take note of its number."""
+        """Post a message and remember its id."""
         ref = await self._messages.post(self._ours(to), shown, reply_to=reply_to)
         self._numbers.saw(ref.address.chat, int(ref.message))
         return ref
 
-    # --- whose it is -----------------------------------------------------------------------------
+    # --- addresses -------------------------------------------------------------------------------
 
     def _needs_look(self) -> None:
         if not self.capabilities.can_lookup:

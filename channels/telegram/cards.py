@@ -1,12 +1,12 @@
-"""Show an approval card as one message: its calls whole, buttons, and how each call ended.
+"""Shows an approval card as one message: whole calls, buttons, and endings; pure.
 
-A card that is too long for a message becomes a file with a caption and the same buttons, so that
-everything that is approved stands in one message that arrives whole or not at all. Which of the
-two a card is follows from the card alone, so that it stays what it was when it ends.
+A card that is too long for a message becomes a file with a caption and the buttons. So people get
+the whole calls together with the buttons in one message, or nothing. Which form a card has depends on
+the card only, so it never changes.
 
-Nothing about a card is remembered: what its buttons carry, and the link by which a reply finds the
-question that it answers, say all that is needed after a restart. An approval's id is opaque and
-unguessable, and who presses is checked by the runtime, so neither can be forged into an answer.
+Cards need no state in memory. The data of the buttons, and the link in a question for a reason, are
+enough after a restart. An approval's id is opaque and unguessable, and the runtime checks who answers,
+so neither can be used to forge an answer.
 """
 
 from collections.abc import Mapping
@@ -30,11 +30,11 @@ from zeroclaw import (
 
 MOST_UNITS = 4096
 MOST_CAPTION_UNITS = 1024
-"""Bot API, sendMessage and sendDocument: after entities parsing, read 2026-11."""
+"""Bot API, sendMessage and sendDocument: limits after entities parsing, read 2026-11."""
 MOST_WITH_BUTTONS = 25
-"""Calls that get buttons: a message carries 100, a call has up to 4. Others are numbered."""
+"""Calls with buttons: a message has up to 100, a call up to 4. Others are answered by number."""
 
-_ENDING_UNITS = 350  # kept free for how a call ended
+_ENDING_UNITS = 350  # room reserved for each call's ending
 _HEAD_UNITS = 240
 MOST_DATA_BYTES = 64
 """Bot API, InlineKeyboardButton.callback_data: 1-64 bytes, read 2026-11."""
@@ -43,7 +43,7 @@ _QUESTION = "why-"
 
 
 def view(outcome: Outcome) -> Styled:
-    """Return how a card looks with what has ended of it."""
+    """Return a card as a message, with the endings so far."""
     card, endings = outcome.card, {one.approval: one for one in outcome.endings}
     whole = _whole(card, {})
     is_file = units(whole.text) + _ENDING_UNITS * len(card.calls) > MOST_UNITS
@@ -76,7 +76,7 @@ def _whole(card: Card, endings: Mapping[ApprovalId, Ending]) -> Styled:
 
 
 def _caption(card: Card, endings: Mapping[ApprovalId, Ending]) -> Styled:
-    """Return a line a call; each has the same share of what a caption may have."""
+    """Return one line per call, each cut to an equal share of the caption's limit."""
     room = (MOST_CAPTION_UNITS - _HEAD_UNITS) // len(card.calls)
     words, writer = CardWords(card.language), Writer()
     attached = f"\n{words.in_file()}"
@@ -85,7 +85,7 @@ def _caption(card: Card, endings: Mapping[ApprovalId, Ending]) -> Styled:
     for call in card.calls:
         ending = f" {ended(words, endings[call.approval])}" if call.approval in endings else ""
         ending = cut(ending, room // 2)
-        # Where a command begins and ends is seen, or it could go on in the runtime's own words.
+        # Commands keep their code style, or their text could pass for the runtime's own words.
         line = escape_invisible(f"{call.number}. {call.tool}: {call.summary} · {call.hash8}")
         writer.write_line(f"\n{cut(line, room - 1 - units(ending))}")
         writer.write(ending)
@@ -113,25 +113,26 @@ def _has_buttons(card: Card, call: CardCall) -> bool:
     return call in card.calls[:MOST_WITH_BUTTONS] and bool(data(call.approval, "deny"))
 
 
-# --- what they carry -----------------------------------------------------------------------------
+# --- the data of buttons and questions -----------------------------------------------------------
 
 
 def data(approval: ApprovalId, choice: Choice) -> str:
-    """Return what a button carries, empty when it would be more than a button can."""
+    """Return a button's data; empty if it is too long for a button."""
     found = carried(approval, choice)
     return found if len(found.encode()) <= MOST_DATA_BYTES else ""
 
 
 def question(asked: str, username: str, approval: ApprovalId, card: str) -> Styled:
-    """Return what asks for the reason of a denial.
+    """Return the message that asks for the reason of a denial.
 
-    Its link tells whose reason the reply is: to the bot's own chat, where it does nothing.
+    Its text is a link that identifies the approval, so that a reply can be matched to it. The link
+    leads to the bot's own chat and does nothing.
 
     Args:
-        asked: As the runtime asks it, of one line.
-        username: The bot's.
-        approval: The call that is denied.
-        card: The message with the card.
+        asked: The runtime's question, one line.
+        username: The bot's user name.
+        approval: The approval of the denied call.
+        card: The id of the message with the card.
     """
     carried, writer = quote(f"{_QUESTION}{card}-{approval}", safe=""), Writer()
     url = f"https://t.me/{username}?start={carried}"
@@ -140,10 +141,10 @@ def question(asked: str, username: str, approval: ApprovalId, card: str) -> Styl
 
 
 def read_question(username: str, url: str) -> tuple[ApprovalId, str] | None:
-    """Return of which approval and card a link of a question is, None for any other."""
+    """Return the approval and card that a question's link names, None for any other link."""
     try:
         parts = urlsplit(url)
-    except ValueError:  # such as a bracket that nothing closes
+    except ValueError:  # such as an unclosed bracket
         return None
     if (parts.scheme, parts.netloc, parts.path) != ("https", "t.me", f"/{username}"):
         return None

@@ -1,10 +1,10 @@
-"""What a message holds, as the model reads it: its words, what it quotes, what came with it.
+"""The content of a message as the model reads it: its text, quotes, attachments and the like.
 
-And whether it very likely goes on in the next one: long texts that a client cut, and albums. Clients
-cut a text into messages of 4,096 UTF-16 units. The one for Android looks for a place in the last 300
-of them, Telegram Desktop in the second half, and the one for iOS takes the last end of a line or
-sentence (their published sources, read 2026-11). They send all of it at once, so the rest is there
-within a moment; a person can't type that fast. Shorter texts are never waited for.
+It also decides whether a message probably continues in the next one: as a long text that the app split,
+or as an album. Apps split a text into messages of 4,096 UTF-16 units. Android's looks for a place in
+the last 300 units, Telegram Desktop in the second half, and the one for iOS takes the last end of a
+line or sentence (their published sources, read 2026-11). They send all parts at once, so the rest
+arrives sooner than a person could type it. After shorter texts nothing is waited for.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,14 +18,14 @@ FULL = 4096
 NEARLY_FULL = FULL - 300
 HALF = FULL // 2
 FULL_S = 1.5
-"""Seconds for the rest of a text that fills its message; it hardly ever ends there."""
+"""Seconds to wait for the rest of a text that fills its message; it is hardly ever complete."""
 HALF_S = 0.6
-"""Seconds for that of one that fills half of it, which may well be all."""
+"""Seconds to wait after a text that fills half of its message; it may well be complete."""
 ALBUM_S = 1.0
-"""Seconds for one more picture of an album; nothing says which one is the last."""
+"""Seconds to wait for another picture of an album; nothing marks the last one."""
 
 MOST_LEVELS = 40
-"""Telegram allows 16; what lies deeper was not written by Telegram."""
+"""Deepest nesting that is read; Telegram allows 16."""
 _SAID = ("summary", "text", "expression", "caption", "credit")
 _SHOWN = ("text", "expression", "alternative_text")
 
@@ -38,16 +38,16 @@ _FILES: Mapping[str, tuple[str, str]] = {
     "video": ("video.mp4", "video/mp4"),
     "video_note": ("video-note.mp4", "video/mp4"),
 }
-"""How each kind of file is called, and what it is, where Telegram does not say."""
+"""Default name and media type of each kind of file, if Telegram gives none."""
 
 
 def words(message: Json) -> str:
-    """Return what was written: the text, a file's caption, or a rich message's words."""
+    """Return the text of a message, of a file's caption, or of a rich message."""
     return text(message, "text") or text(message, "caption") or rich_words(message)
 
 
 def marks(message: Json) -> tuple[Json, ...]:
-    """Return the entities of what was written."""
+    """Return the entities of a message's text or caption."""
     found = array(message, "entities") or array(message, "caption_entities")
     return tuple(as_object(one) for one in found)
 
@@ -65,26 +65,26 @@ def marked(message: Json, mark: Json) -> str:
 
 
 def name_of(user: Json) -> str:
-    """Return how a user, or a chat, is called; users choose that themselves.
+    """Return the name of a user or a chat, which people choose freely.
 
-    One line without brackets, so that a name can't pass for what we write around it.
+    It is one line without square brackets, so that a name can't pass for our own notes.
     """
     full = f"{text(user, 'first_name')} {text(user, 'last_name')}".strip()
     name = full or text(user, "title") or text(user, "username")
     return plain_name(name) or str(whole(user, "id") or "somebody")
 
 
-# --- around the words ----------------------------------------------------------------------------
+# --- quotes and forwards -------------------------------------------------------------------------
 
 
 def with_context(message: Json, said: str, bot: int) -> str:
-    """Return the words with what they answer or pass on before them."""
+    """Return a text after the notes about its origin and the message that it replies to."""
     before = lead(message, bot)
     return f"{before}{said}" if said else before.rstrip()
 
 
 def lead(message: Json, bot: int) -> str:
-    """Return what stands before the words: whose they are, and what they answer."""
+    """Return the notes before a text: who it was forwarded from, and what it replies to."""
     return f"{_forwarded(message)}{_quoted(message, bot)}"
 
 
@@ -99,7 +99,7 @@ def _forwarded(message: Json) -> str:
 
 def _quoted(message: Json, bot: int) -> str:
     if message.keys().isdisjoint(("reply_to_message", "quote")):
-        return ""  # as most often
+        return ""  # the usual case
     answered = inner(message, "reply_to_message")
     said = text(inner(message, "quote"), "text") or words(answered) or thing(answered)
     author = inner(answered, "from")
@@ -107,11 +107,11 @@ def _quoted(message: Json, bot: int) -> str:
     return quoted(said, whose if author else "somebody")
 
 
-# --- what came with the words --------------------------------------------------------------------
+# --- files and other content ---------------------------------------------------------------------
 
 
 def attachments(message: Json) -> tuple[Attachment, ...]:
-    """Return the file of a message; a message has one at most."""
+    """Return the file of a message; a message has at most one."""
     pictures = [as_object(one) for one in array(message, "photo")]
     if pictures:
         largest = max(
@@ -136,13 +136,13 @@ def _file(found: Json, name: str, media_type: str) -> tuple[Attachment, ...]:
 
 
 def thing(message: Json) -> str:
-    """Return in words what a message holds beside words and files, empty for nothing we know."""
+    """Describe other content of a message, such as a location or a poll; empty for none."""
     kind = next(filter(message.__contains__, _THINGS), "")
     return f"[{_THINGS[kind](inner(message, kind))}]" if kind else ""
 
 
 def is_of_others(message: Json) -> bool:
-    """Whether what a message holds beside words has a text that others may have chosen."""
+    """Whether the other content of a message has text that other people may have written."""
     return not message.keys().isdisjoint(("venue", "contact", "poll"))
 
 
@@ -178,11 +178,11 @@ _THINGS: Mapping[str, Callable[[Json], str]] = {
 
 
 def rich_words(message: Json) -> str:
-    """Return the words of a rich message, which has no text beside its blocks; empty for any other.
+    """Return the text of a rich message, which has only blocks; empty for any other message.
 
-    Each row of a table is a line. Somebody answers one of ours, or passes on another bot's. Shapes of
-    the Bot API's RichBlock and RichText (10.1 of 2026-06-11), read 2026-11. A kind that came later is
-    read as far as it has the same fields.
+    Each row of a table is a line. People reply to our rich messages, or forward those of other bots.
+    The fields are those of RichBlock and RichText (Bot API 10.1 of 2026-06-11, read 2026-11). Newer
+    kinds are read as far as they have the same fields.
     """
     return "\n".join(_lines(array(inner(message, "rich_message"), "blocks"), MOST_LEVELS)).strip()
 
@@ -202,7 +202,7 @@ def _lines(blocks: Sequence[object], levels: int) -> Iterator[str]:
 
 
 def _said(found: object, levels: int) -> str:
-    """Return the words of a RichText: a text, something with a text, or several of them."""
+    """Return the text of a RichText: a string, an object with a text, or a list of these."""
     if isinstance(found, str):
         return storable(found)
     if not levels:
@@ -213,16 +213,16 @@ def _said(found: object, levels: int) -> str:
     return _said(next((styled[key] for key in _SHOWN if key in styled), ""), levels - 1)
 
 
-# --- what goes on --------------------------------------------------------------------------------
+# --- messages in several parts -------------------------------------------------------------------
 
 
 def continues(message: Json, said: str, bot: int) -> Continues | None:
-    """Return how a message goes on, None for one that is whole.
+    """Return how a message may continue in the next one, None if it is complete.
 
     Args:
-        message: As the Bot API writes it.
-        said: What was written in it.
-        bot: Whose words are not quoted as another's.
+        message: The Bot API's Message.
+        said: Its text.
+        bot: The bot's user id, which is quoted as "you".
     """
     group = text(message, "media_group_id")
     if group:
@@ -240,15 +240,15 @@ def continues(message: Json, said: str, bot: int) -> Continues | None:
 
 
 def may_be_rest(message: Json) -> bool:
-    """Whether a message may belong to one before it that named the bot, and itself does not."""
+    """Whether a message without a mention may be a part of an earlier one that mentioned the bot."""
     return bool(text(message, "media_group_id")) or (
         bool(text(message, "text")) and not stands_alone(message)
     )
 
 
 def stands_alone(message: Json) -> bool:
-    """Whether its sender did not write it: they pass it on, or let another bot write it.
+    """Whether a message was not written by its sender, but forwarded or sent via another bot.
 
-    It commands nothing, and is never the rest of what they wrote before.
+    It is never a command, and never a part of an earlier message.
     """
     return not message.keys().isdisjoint(("forward_origin", "via_bot"))

@@ -1,8 +1,8 @@
-"""Turn the Bot API's updates into envelopes; whatever the JSON holds, nothing here raises.
+"""Turns the Bot API's updates into envelopes; never raises, whatever the JSON contains.
 
-Fields are those of Bot API 10.0 (core.telegram.org/bots/api, read 2026-11). What happened is known
-again by itself, never by its update's number: after a week without updates "identifier of the next
-update will be chosen randomly", and so can be one that was used before.
+Fields are those of Bot API 10.0 (core.telegram.org/bots/api, read 2026-11). Dedup keys never use the
+update's id: after a week without updates "identifier of the next update will be chosen randomly", so an
+id may be used twice.
 """
 
 import hashlib
@@ -46,21 +46,21 @@ from zeroclaw import (
 Groups = Literal["off", "mentioned", "all"]
 
 _COMMAND = re.compile(r"/([A-Za-z][A-Za-z0-9_-]*)(?:@([A-Za-z0-9_]+))?(?:\s+(.*))?", re.DOTALL)
-_LAST_SECOND = 253_402_300_799  # of the year 9999; `datetime` ends there
+_LAST_SECOND = 253_402_300_799  # the end of the year 9999, the last that `datetime` supports
 SHARED = "shared"
-"""The scope of the counter that numbers the messages of many chats."""
-_SUPERGROUP = "-100"  # what the ids of supergroups begin with
+"""The scope of the message id counter that many chats share."""
+_SUPERGROUP = "-100"  # prefix of the ids of supergroups
 _PRESENT = frozenset({"creator", "administrator", "member"})
 
 
 class Me(Value):
-    """The bot's account, as decoding needs to know it.
+    """The receiving account and its settings.
 
     Attributes:
         channel: The name in the configuration.
-        id: The account's id, which its token begins with.
-        username: Without the @.
-        groups: What is taken in groups: nothing, what is meant for the bot, or everything.
+        id: The account's id, which is the first part of its token.
+        username: The bot's user name without the @.
+        groups: As in the settings.
     """
 
     channel: str
@@ -70,9 +70,10 @@ class Me(Value):
 
 
 class Taken(Value):
-    """An update that the door is shown.
+    """An update for ingress.
 
     Attributes:
+        envelope: The update's envelope.
         query: The id of the callback query that must be answered, empty for none.
     """
 
@@ -81,10 +82,10 @@ class Taken(Value):
 
 
 class Passed(Value):
-    """An update that a bot has no use for; it is counted and confirmed.
+    """An update that is of no use to the bot; it is logged and confirmed.
 
     Attributes:
-        why: A word or two, for the count.
+        why: The reason in a few words, for the log.
         query: As in `Taken`.
     """
 
@@ -93,12 +94,12 @@ class Passed(Value):
 
 
 def update_id(update: object) -> int | None:
-    """Return an update's number, None for what has none."""
+    """Return an update's id, None for none."""
     return whole(as_object(update), "update_id")
 
 
 def chat_of(update: object) -> str:
-    """Return the chat that an update is about, empty for none; updates of one stay in order."""
+    """Return the chat of an update, empty for none; updates of one chat are taken in order."""
     for kind in ALLOWED_UPDATES:
         if event := inner(update, kind):
             chat = inner(event, "chat") or inner(event, "message", "chat")
@@ -107,24 +108,24 @@ def chat_of(update: object) -> str:
 
 
 def newest_message(update: object) -> tuple[str, int] | None:
-    """Return the chat and the id of the message that an update brings, None for none."""
+    """Return the chat and id of an update's new message, None for none."""
     message = inner(update, "message")
     chat, number = whole(inner(message, "chat"), "id"), whole(message, "message_id")
     return None if chat is None or number is None else (str(chat), number)
 
 
 def counter(chat: str) -> str:
-    """Return the name of the counter that numbers a chat's messages; see `lookup.py`."""
+    """Return the name of a chat's message id counter; see `lookup.py`."""
     return chat if chat.startswith(_SUPERGROUP) else ""
 
 
 def position(chat: str, number: int) -> Position:
-    """Return what is stored with a message of a user's."""
+    """Return the position to store with a person's message."""
     return Position(scope=counter(chat) or SHARED, cursor=str(number))
 
 
 def decoded(update: object, me: Me) -> Taken | Passed:
-    """Return what an update says."""
+    """Decode an update."""
     for kind, read in _KINDS.items():
         if event := inner(update, kind):
             return read(event, me)
@@ -143,7 +144,7 @@ def _message(message: Json, me: Me) -> Taken | Passed:
     migrated = whole(message, "migrate_to_chat_id")
     if migrated is not None:
         to = Address(channel=me.channel, account=str(me.id), chat=str(migrated))
-        # Another bot can have done it, or Telegram itself; the group has moved all the same.
+        # Accept it without a sender too: another bot or Telegram itself may have migrated the group.
         by = sender or Sender(id=address.chat, verified=True)
         return _taken(message, address, by, key, Moved(to=to))
     if sender is None:
@@ -179,14 +180,14 @@ def _message(message: Json, me: Me) -> Taken | Passed:
 
 
 def _edited(message: Json, me: Me) -> Taken | Passed:
-    """Pass on every edit of words; the door knows which messages it took."""
+    """Decode an edit of any message's text; ingress knows which messages it took."""
     address, sender = _place(message, me), _sender(message)
     number, said = whole(message, "message_id"), words(message)
     if address is None or number is None or sender is None:
         return Passed(why="an edit of a bot or of nobody")
     if not said.strip() or (not address.direct and me.groups == "off"):
         return Passed(why="an edit without words")
-    # An edit date counts seconds, and a person can edit twice in one.
+    # Include the text: an edit date is in whole seconds, and a person can edit twice in one.
     digest = hashlib.sha256(said.encode()).hexdigest()[:16]
     key = f"edit/{address.chat}/{number}/{whole(message, 'edit_date')}/{digest}"
     told = _said(message, said, me)
@@ -200,7 +201,7 @@ def _taken(event: Json, address: Address, sender: Sender, key: str, body: Body) 
 
 
 def _said(message: Json, said: str, me: Me) -> Said:
-    """Return a message; of one that its sender did not write nothing is their own."""
+    """Return a message's text; if the sender did not write it, none of it is their own words."""
     whole, own = _composed(message, said, me), _without_call(said, me)
     if stands_alone(message) or (is_of_others(message) and said == thing(message)):
         own = ""
@@ -212,25 +213,25 @@ def _composed(message: Json, said: str, me: Me) -> str:
 
 
 def _without_call(said: str, me: Me) -> str:
-    """Return the words without the bot's name before them, unless nothing else was said."""
+    """Return a text without a leading mention of the bot, unless that is all of it."""
     name, space, rest = said.lstrip().partition(" ")
     is_call = name.rstrip(",:").lower() == f"@{me.username}".lower()
     return rest.lstrip() if is_call and space and rest.strip() else said
 
 
 def _command(said: str, me: Me) -> tuple[Command, str] | None:
-    """Return a command and the lower-case name of the bot it is for, empty for any."""
+    """Decode a command; also return the lower-case name of the bot that it addresses, empty for none."""
     found = _COMMAND.fullmatch(_without_call(said, me).strip())
     if found is None:
         return None
     name = found[1].lower()
-    # What Telegram's own Start button sends; whoever presses it wants to know what this is.
+    # Telegram's Start button sends `/start`; the person who presses it needs an introduction.
     command = Command(name="help") if name == "start" else Command(name=name, rest=found[3] or "")
     return command, (found[2] or "").lower()
 
 
 def _unasked(message: Json, me: Me, *, is_command: bool) -> str:
-    """Return why a message in a group is not for the bot, empty when it is."""
+    """Return why a message in a group is not for the bot, empty if it is."""
     if me.groups == "off":
         return "in a group"
     if me.groups == "all" or is_command or _is_reply_to(message, me) or _is_mentioned(message, me):
@@ -240,7 +241,7 @@ def _unasked(message: Json, me: Me, *, is_command: bool) -> str:
 
 def _is_reply_to(message: Json, me: Me) -> bool:
     answered = inner(message, "reply_to_message")
-    # Each message of a topic says that it answers the one that opened the topic.
+    # Every message in a topic counts as a reply to the one that opened the topic.
     is_topic = bool(inner(answered, "forum_topic_created"))
     return whole(inner(answered, "from"), "id") == me.id and not is_topic
 
@@ -255,7 +256,7 @@ def _is_mentioned(message: Json, me: Me) -> bool:
 
 
 def _reason(message: Json, me: Me, address: Address) -> Pressed | None:
-    """Return the denial that a reply to our question gives the reason for."""
+    """Return the denial if a message is a reply to our question for its reason, None if not."""
     asked, reason = inner(message, "reply_to_message"), text(message, "text").strip()
     if whole(inner(asked, "from"), "id") != me.id or not reason:
         return None
@@ -307,7 +308,7 @@ def _place(event: Json, me: Me) -> Address | None:
     number = whole(chat, "id")
     if number is None or text(chat, "type") not in {"private", "group", "supergroup"}:
         return None
-    # Replies in a group without topics carry a thread too, which is none to write into.
+    # Replies in a group without topics have a thread id too, but it can't be sent to.
     topic = whole(event, "message_thread_id") if flag(event, "is_topic_message") else None
     return Address(
         channel=me.channel,
@@ -319,9 +320,9 @@ def _place(event: Json, me: Me) -> Address | None:
 
 
 def _sender(event: Json) -> Sender | None:
-    """Return who wrote; a chat for those who write in its name, None for bots.
+    """Return the sender, which is a chat if the person writes in its name; None for bots.
 
-    A post of the linked channel is no message to us.
+    Also None for automatic forwards from a linked channel, which are not meant for the bot.
     """
     chat = inner(event, "sender_chat")
     user = chat or inner(event, "from")
@@ -336,7 +337,7 @@ def _at(event: Json) -> datetime | None:
 
 
 def moment(seconds: int | None) -> datetime | None:
-    """Return a time as Telegram writes it, None for none."""
+    """Convert Telegram's Unix time, None for none."""
     if seconds is None or not 0 < seconds <= _LAST_SECOND:
         return None
     return datetime.fromtimestamp(seconds, tz=UTC)
@@ -349,4 +350,4 @@ _KINDS: Mapping[str, Callable[[Json, Me], Taken | Passed]] = {
     "my_chat_member": _membership,
 }
 ALLOWED_UPDATES = tuple(_KINDS)
-"""Asked for by name: what is asked for once holds for a token until something else is."""
+"""Always passed explicitly, since Telegram remembers a token's last choice."""

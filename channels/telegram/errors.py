@@ -1,6 +1,6 @@
-"""Say what the Bot API refused, and whether a call may have arrived, in this house's errors; pure.
+"""Translates the Bot API's refusals into our errors, by who must act next; pure.
 
-What the server says of a refusal is told; what stands in an address is not, for each holds the token.
+Errors include the server's description, but never the URL, which contains the token.
 """
 
 from collections.abc import Mapping
@@ -22,15 +22,15 @@ _MARKUP = ("can't parse", "entity begins", "entity ends", "entity beginning", "e
 
 
 class TokenRefused(ChannelUnavailable):
-    """Raised when one call was not accepted; what that means for the token the next poll says."""
+    """Raised when one call was unauthorized; whether the token is invalid shows at the next poll."""
 
 
 class MethodUnknown(ChannelRejected):
-    """Raised when the server is older than a method, or one that never had it."""
+    """Raised when the server does not have a method, for example because it is too old."""
 
 
 class Moved(ChannelRejected):
-    """Raised when a group has become another one, `chat`: what stood in the old one can't be changed."""
+    """Raised when a group was migrated to `chat`; the old one's messages can't be changed any more."""
 
     def __init__(self, message: str, *, chat: int) -> None:
         super().__init__(message, gone=True)
@@ -38,22 +38,22 @@ class Moved(ChannelRejected):
 
 
 class AsWanted(ChannelRejected):
-    """Raised when things are as the call wanted them already."""
+    """Raised when a change was already in place."""
 
 
 class NotThere(ChannelRejected):
-    """Raised when no message of the chat has the number."""
+    """Raised when the chat has no message with that id."""
 
 
 class NotOurs(ChannelRejected):
-    """Raised when the message of that number is another sender's."""
+    """Raised when the message with that id is from another sender."""
 
 
 class OtherKind(ChannelRejected):
-    """Raised when the message of that number is ours, and has no such thing to edit."""
+    """Raised when the message is ours, but has no text, or no caption, to edit."""
 
 
-# Of Bot API servers, as tdlib words them; read 2026-11 in its error texts.
+# The wording of tdlib, which Bot API servers are built on; from its error texts, read 2026-11.
 _MEANT: Mapping[type[ChannelRejected], tuple[str, ...]] = {
     AsWanted: ("message is not modified", "message to delete not found"),
     NotThere: ("message to edit not found", "message_id_invalid"),
@@ -63,14 +63,14 @@ _MEANT: Mapping[type[ChannelRejected], tuple[str, ...]] = {
 
 
 def refused(name: str, status: int, said: Json) -> ZeroclawError:
-    """Return what to raise for an answer that is no success.
+    """Return the error to raise for a failed call.
 
     Args:
-        name: The channel's.
-        status: Of HTTP.
-        said: The body; anything may stand in it.
+        name: The channel's name.
+        status: The HTTP status.
+        said: The body; untrusted.
     """
-    # What does not say so was not refused by a Bot API server, and nothing of it is told.
+    # Without `"ok": false` the answer is not from a Bot API server; then ignore the body.
     told: Json = said if said.get("ok") is False else {}
     code = status if status >= FIRST_FAILURE else whole(told, "error_code") or 0
     line = " ".join(text(told, "description")[:MOST_CHARS].lower().split())
@@ -82,7 +82,7 @@ def refused(name: str, status: int, said: Json) -> ZeroclawError:
     if code < FIRST_FAILURE:
         return DeliveryUnknown(f"`{name}`: an answer that can't be read")
     if code >= FAILED or code == NO_TIME:
-        # The proxy before the Bot API answers so too; whether the server behind it did its work is open.
+        # The proxy in front of the Bot API answers like this too, so the call may have been carried out.
         return DeliveryUnknown(f"`{name}`: Telegram failed ({words})", late=code == NO_TIME)
     if not told:
         return ChannelUnavailable(f"`{name}`: something before Telegram answers in its place")

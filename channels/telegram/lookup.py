@@ -1,19 +1,18 @@
-"""Look for a message that may stand, though its answer was lost.
+"""Looks for a message whose send was never confirmed, by probing message ids.
 
-Telegram takes no key by which a repeated send is known. But its numbers grow: it numbers the messages
-of private chats and basic groups by one counter of the account, those of a supergroup by its own. A
-number is never given twice by a counter, so one that is known to be somebody's message is nobody
-else's (read 2026-11, in the Bot API's notes on message identifiers). The number of each message that
-is taken in is stored with it, so that a process knows from the first moment above which number
-whatever it sends will stand.
+Telegram has no idempotency keys, but its message ids increase. Private chats and basic groups share
+one counter of the account; each supergroup has its own. A counter never assigns an id twice, so an id
+that is known to be one message can't be another (Bot API, notes on message identifiers, read 2026-11).
+The id of each admitted message is stored, so even a new process knows a lower bound for the ids of
+its sends.
 
-So a message whose answer was lost, or whose sender died, stands above the newest number known when it
-was sent, and editing the same content onto the numbers up there finds it: "not modified", or a
-success, is ours; "can't be edited" is somebody else's; "not found" is nobody's, or of another chat.
-Nothing that a person sees is changed, because our own other messages up there are known.
+So an unconfirmed message has an id above the newest id known when it was sent. The lookup edits the
+same content onto the ids above that. The answer "not modified", or a success, means that it is the
+message; "can't be edited", that it is somebody else's; "not found", that the id is unused or belongs
+to another chat. People see no change, because the ids of our other messages are known and skipped.
 
-What is rested on are documented answers of the Bot API, and numbers that grow within a counter
-(read 2026-11); it has a switch, `uncertain`.
+This relies on documented answers of the Bot API, and on increasing ids (read 2026-11). The setting
+`uncertain` turns it off.
 """
 
 from collections import deque
@@ -42,24 +41,24 @@ from zeroclaw import (
 )
 
 LOOK_AHEAD = 5
-"""Numbers beyond the newest known one that are looked at: others may have written meanwhile."""
+"""Ids to probe beyond the newest known one, because others may have written meanwhile."""
 MOST_LOOKS = 30
-"""Each look is a call, in a group one of 19 a minute; what lies further away can't be told."""
+"""Probes before a lookup gives up; each is a call, and a group allows 19 calls a minute."""
 
 
 KNOWN_OF_ALL = 2048
-"""Numbers that are remembered of the counter that many chats share."""
+"""Known ids to remember of the counter that many chats share."""
 KNOWN_OF_ONE = 128
-"""Numbers that are remembered of one supergroup."""
+"""Known ids to remember of each supergroup."""
 MOST_COUNTERS = 1024
-"""Counters that are remembered: any user may take the bot into a group, and be heard there."""
+"""Counters to remember; bounded, because any user can add the bot to groups."""
 
 
 class Numbers:
-    """All counters of one account."""
+    """The message id counters of one account."""
 
     def __init__(self, positions: Mapping[str, str]) -> None:
-        """Begin with those that were stored, by scope."""
+        """Begin with the stored positions, by scope."""
         self._newest: dict[str, int] = {}
         self._known: dict[str, deque[int]] = {}
         for scope, cursor in positions.items():
@@ -67,34 +66,34 @@ class Numbers:
                 self.saw("" if scope == SHARED else scope, int(cursor))
 
     def saw(self, chat: str, number: int) -> None:
-        """Take note of a message, whoever's it is; an old one may come again."""
+        """Remember a message's id, whoever sent it; ids may come out of order."""
         name = counter(chat)
-        # Behind all others, which are in the order in which they were seen last.
+        # Move it to the end, so that the least recently used counter is first.
         self._newest[name] = max(number, self._newest.pop(name, 0))
         if len(self._newest) > MOST_COUNTERS:
-            oldest = next(filter(None, self._newest))  # not the one that many chats share
+            oldest = next(filter(None, self._newest))  # never the shared counter
             del self._newest[oldest], self._known[oldest]
         most = KNOWN_OF_ONE if name else KNOWN_OF_ALL
         self._known.setdefault(name, deque(maxlen=most)).append(number)
 
     def newest(self, chat: str) -> int:
-        """Return the newest known number of a chat's counter, 0 for none."""
+        """Return the newest known id of a chat's counter, 0 for none."""
         return self._newest.get(counter(chat), 0)
 
     def known(self, chat: str) -> frozenset[int]:
-        """Return the numbers that are known to be messages, those seen last."""
+        """Return the most recent known ids of a chat's counter."""
         return frozenset(self._known.get(counter(chat), ()))
 
 
 class Mark(Value):
-    """How far the numbers of a chat's counter were looked at.
+    """How far a lookup has probed the ids of a chat's counter.
 
     Attributes:
-        at: Up to here nothing is sought.
-        taken: The highest number that is known to be given.
-        looks: Calls that were made since the message was sent.
-        heard: Whether `taken` was heard of after the message was sent. What is given later is of no
-            account: were it, a busy account's numbers would run ahead of the looks without end.
+        at: Ids up to this one are done.
+        taken: The highest id that is known to be assigned.
+        looks: Probes made so far.
+        heard: `taken` was updated from ids seen after the send. This happens only once, or a busy
+            account's ids would stay ahead of the lookup forever.
     """
 
     at: int
@@ -103,12 +102,12 @@ class Mark(Value):
     heard: bool = False
 
     def written(self) -> str:
-        """Return the mark as others keep it."""
+        """Return the mark as text."""
         return f"{self.at}/{self.taken}/{self.looks}/{self.heard:d}"
 
 
 def read(mark: str) -> Mark | None:
-    """Return what `written` wrote, None for anything else."""
+    """Parse the result of `Mark.written`; None if it is invalid."""
     parts = mark.split("/")
     if len(parts) != 4 or not all(part.isdecimal() for part in parts):  # noqa: PLR2004
         return None
@@ -117,10 +116,10 @@ def read(mark: str) -> Mark | None:
 
 
 class Lookup:
-    """Finds what one account has sent."""
+    """Finds messages that one account may have sent."""
 
     def __init__(self, messages: Messages, numbers: Numbers, log: ChannelLog) -> None:
-        """Hold what is the account's."""
+        """Look up nothing yet."""
         self._messages = messages
         self._numbers = numbers
         self._log = log
@@ -143,7 +142,7 @@ class Lookup:
         numbers = self._free(to, mark.at, last, apart)
         if not numbers:
             return self._seen_nothing(replace(mark, at=last), to.chat, is_last=bool(before))
-        # Up to a known number there is nothing to be learned but by all looks together.
+        # With `before` only probing all the ids gives an answer, so don't begin if they are too many.
         if mark.looks + (len(numbers) if before else 1) > MOST_LOOKS:
             why = "it may stand further on than can be looked"
             raise _unknown(to, why)
@@ -155,7 +154,7 @@ class Lookup:
         if whose == "ours":
             self._log("lost_message_found", looks=mark.looks + 1)
             return LookupResult(ref=ref)
-        # Somebody's all the same, the numbers have run at least as far.
+        # Even another's message shows that ids were assigned up to here.
         taken = mark.taken if whose == "nobody's" else max(mark.taken, number)
         left = self._told(replace(mark, at=number, taken=taken, looks=mark.looks + 1), to.chat)
         last = last if before else left.taken + LOOK_AHEAD
@@ -164,10 +163,10 @@ class Lookup:
         return LookupResult(since=left.written(), is_over=False)
 
     def _seen_nothing(self, mark: Mark, chat: str, *, is_last: bool) -> LookupResult:
-        """Return that there is nothing more to look at.
+        """Return the result of a lookup that found nothing and has no ids left to probe.
 
-        What is sent now may be looked for from there as well. Numbers that may not have been given
-        when they were looked at are looked at again.
+        Its mark also serves later sends: ids that may not have been assigned yet when they were
+        probed are probed again.
         """
         if not is_last:
             taken = max(mark.taken, self._numbers.newest(chat))
@@ -175,14 +174,14 @@ class Lookup:
         return LookupResult(since=mark.written())
 
     def _told(self, mark: Mark, chat: str) -> Mark:
-        """Return a mark with the numbers that were heard of since, once."""
+        """Return a mark with `taken` updated from newer ids; happens once per lookup."""
         newest = self._numbers.newest(chat)
         if mark.heard or newest < mark.taken:
             return mark
         return replace(mark, taken=newest, heard=True)
 
     def _free(self, to: Address, at: int, last: int, apart: frozenset[str]) -> tuple[int, ...]:
-        """Return the next numbers that may be the one that is sought, as many as can be looked at."""
+        """Return the next ids to probe, up to one more than the limit; skips those of known messages."""
         others = self._numbers.known(to.chat)
         numbers = range(at + 1, last + 1)
         free = (one for one in numbers if one not in others and str(one) not in apart)
@@ -191,12 +190,12 @@ class Lookup:
     async def _whose(
         self, ref: MessageRef, content: Postable
     ) -> Literal["ours", "of another kind", "another's", "nobody's"]:
-        """Return whose message it is; ours then shows what is sought.
+        """Probe an id by an edit and return whose message it is; if ours, it now shows the content.
 
-        One of another kind was lost as well, so it is left to whoever looks for that one.
+        A message of another kind is another unconfirmed send of ours, which has its own lookup.
         """
         try:
-            # In which form a text was sent is tried out as when it was sent.
+            # The edit tries the rich form first, as the send did.
             with repeatable():
                 await self._messages.edit(ref, shown_of(content))
         except NotThere:
@@ -216,7 +215,7 @@ def _unknown(to: Address, why: str) -> DeliveryUnknown:
 
 
 def shown_of(content: Postable) -> Styled:
-    """Return what is shown of something when it is posted."""
+    """Return the message that is posted for a content."""
     if isinstance(content, Card):
         return cards.view(Outcome(card=content, endings=()))
     return from_outgoing(content)

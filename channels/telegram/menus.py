@@ -1,6 +1,6 @@
-"""Set the menu of commands that Telegram shows in private chats, where it shows another one.
+"""Sets the menu of commands that Telegram shows in private chats.
 
-In groups it shows none: there a command needs the bot's name behind it, and most are for oneself.
+Groups have no menu: a command there needs the bot's name, and most concern only the person.
 """
 
 from collections.abc import Sequence
@@ -14,19 +14,19 @@ MOST_COMMANDS = 100
 MOST_DOES_CHARS = 256
 """Bot API, setMyCommands and BotCommand, read 2026-11."""
 LANGUAGE_CODES: tuple[tuple[str, Language], ...] = (("", "en"), ("de", "de"))
-"""What Telegram calls them; people whose app speaks another language get the first."""
+"""Telegram's language codes; the empty one is the default for all other languages."""
 
 Listed = tuple[tuple[str, str], ...]
-"""A menu as Telegram has it: names, and what each does."""
+"""A menu as Telegram stores it: names and descriptions."""
 
 
 async def offer(account: Account, menu: Menu, log: ChannelLog) -> None:
-    """Set what differs from the menu; what can't be set is told to the log and left.
+    """Set the menus that differ from the registered ones; a failure is only logged.
 
     Args:
-        account: Whose.
-        menu: What is to be shown; nothing is done for an empty one.
-        log: For facts.
+        account: The account.
+        menu: The menu to show; does nothing if it is empty.
+        log: The channel's log.
     """
     if not menu.everyone:
         return
@@ -39,7 +39,7 @@ async def offer(account: Account, menu: Menu, log: ChannelLog) -> None:
 
 
 async def _set(account: Account, chat: str, entries: Sequence[MenuEntry], log: ChannelLog) -> None:
-    """Set the menu of one private chat, or of all where none is named."""
+    """Set the menu of one private chat; an empty `chat` means all of them."""
     scope: Json = {"type": "all_private_chats"}
     if chat:
         scope = {"type": "chat", "chat_id": int(chat)}
@@ -53,19 +53,19 @@ async def _set(account: Account, chat: str, entries: Sequence[MenuEntry], log: C
             await account.read("setMyCommands", {**asked, "commands": commands})
             log("menu_set", chat=chat or "every", language=language)
     except ChannelRejected as refused:
-        # An operator who has not opened the chat yet; the others have theirs.
+        # This operator has not opened the chat yet; go on with the others.
         log("menu_refused", chat=chat or "every", why=str(refused))
 
 
 def listed(entries: Sequence[MenuEntry], language: Language) -> Listed:
-    """Return the entries as Telegram takes them."""
+    """Return the entries in Telegram's form."""
     return tuple(
         (one.name, one.does[language][:MOST_DOES_CHARS]) for one in entries[:MOST_COMMANDS]
     )
 
 
 async def _standing(account: Account, asked: Json) -> Listed:
-    """Return what Telegram shows; nothing where its answer can't be read."""
+    """Return the menu that Telegram shows; empty if its answer can't be read."""
     answer = await account.read("getMyCommands", asked)
     found = (
         [as_object(one) for one in cast("list[object]", answer)] if isinstance(answer, list) else []

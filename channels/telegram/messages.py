@@ -1,14 +1,15 @@
-"""Show what stands in a chat: each message in its rich form where it has one, else in the ordinary.
+"""Posts and edits messages: in their rich form if they have one, else in the ordinary form.
 
-A server may be older than rich messages: the first one then is the last for this process. Or it may
-not take just this one; of a message that still grows it is not asked again. Either way the ordinary
-form follows at once, so that who posts never hears of it. What may have arrived is never repeated.
+A server may be too old for rich messages; after its first refusal this process sends no more of them.
+Or it may refuse one message; if that one is still growing, its rich form is not tried again. In both
+cases the ordinary form is sent at once, and the caller does not notice. A call that may have arrived is
+never repeated.
 
-Rich messages are of Bot API 10.1 (2026-06-11): `sendRichMessage`, `sendRichMessageDraft`, and
-`editMessageText` with `rich_message` in place of `text`; an InputRichMessage has exactly one of
-`html`, `markdown` and `blocks`. Read 2026-11; nothing was tried on the live service. That a draft may
-turn rich while it is written is not said: at worst it is then another one, which is not animated. Nor
-is it said that links in a rich message have previews, or how to turn them off.
+Rich messages came with Bot API 10.1 (2026-06-11): `sendRichMessage`, `sendRichMessageDraft`, and
+`editMessageText` with `rich_message` in place of `text`; an InputRichMessage has exactly one of `html`,
+`markdown` and `blocks`. Read 2026-11; not tried on the live service. Undocumented: whether a draft may
+become rich while it grows (at worst it counts as a new draft, which is not animated), and whether links
+in a rich message have previews and how to turn them off.
 """
 
 from collections import deque
@@ -27,21 +28,21 @@ from zeroclaw import Address, ChannelLog, ChannelRejected, MessageRef
 T = TypeVar("T")
 
 MOST_REFUSED = 128
-"""Messages that are remembered because their rich form was refused."""
+"""Growing messages to remember whose rich form was refused."""
 MOST_TOAST_CHARS = 200
 """Bot API, answerCallbackQuery, read 2026-11."""
 _UNSEEN: Json = {"is_disabled": True}
 
 
 class Messages:
-    """All messages of one account.
+    """Posts and edits the messages of one account.
 
     Attributes:
-        is_rich: Texts are shown in their rich form where they have one.
+        is_rich: Texts are sent in their rich form if they have one.
     """
 
     def __init__(self, account: Account, settings: TelegramSettings, log: ChannelLog) -> None:
-        """Hold what is needed; all of it is the account's."""
+        """Send nothing yet."""
         self.is_rich = settings.rich
         self._account = account
         self._previews: Json = {"is_disabled": not settings.link_previews}
@@ -49,7 +50,7 @@ class Messages:
         self._refused: deque[str] = deque(maxlen=MOST_REFUSED)
 
     async def post(self, to: Address, shown: Styled, *, reply_to: str = "") -> MessageRef:
-        """Post a message, which is sent also where what it answers is gone."""
+        """Post a message, even if the message that it replies to is gone."""
         asked: dict[str, object] = {
             "message_thread_id": _thread(to),
             "reply_markup": {"force_reply": True, "selective": True}
@@ -64,13 +65,13 @@ class Messages:
         if shown.file is not None:
             asked |= _caption(shown) | {"disable_content_type_detection": True}
             return await self._account.posted(to, "sendDocument", asked, file=shown.file)
-        # A question's link leads to the bot itself.
+        # No preview for a question, because its link leads to the bot itself.
         previews = _UNSEEN if shown.asks else self._previews
         make, methods = partial(self._account.posted, to), ("sendRichMessage", "sendMessage")
         return await self._either(make, methods, asked, shown, previews=previews)
 
     async def edit(self, ref: MessageRef, shown: Styled, *, is_caption: bool = False) -> None:
-        """Replace a message, or what stands with a file; the same again is no error."""
+        """Replace a message's text or a file's caption; equal content is no error."""
         chat, number = int(ref.address.chat), int(ref.message)
         asked = {"chat_id": chat, "message_id": number, "reply_markup": _markup(shown)}
         changed, method = self._account.changed, "editMessageText"
@@ -83,24 +84,24 @@ class Messages:
         )
 
     async def delete(self, ref: MessageRef) -> None:
-        """Remove a message; one that is gone is no error."""
+        """Delete a message; one that no longer exists is no error."""
         asked = {"chat_id": int(ref.address.chat), "message_id": int(ref.message)}
         await self._account.changed("deleteMessage", asked)
 
     async def preview(self, to: Address, shown: Styled, *, draft: int) -> None:
-        """Show a text in a private chat that is not sent; `draft` is any number but 0."""
+        """Show unsent text in a private chat; `draft` is its id, any number except 0."""
         chat = int(to.chat)
         asked = {"chat_id": chat, "draft_id": draft, "message_thread_id": _thread(to)}
         methods = "sendRichMessageDraft", "sendMessageDraft"
         await self._either(self._account.changed, methods, asked, shown, grows=f"{chat} {draft}")
 
     async def toast(self, query: str, text: str) -> None:
-        """Answer a press; the text is shown to its sender."""
+        """Answer a press; the text is shown to the person who pressed."""
         short = cut(text, MOST_TOAST_CHARS) or None
         await self._account.call("answerCallbackQuery", {"callback_query_id": query, "text": short})
 
     async def typing(self, to: Address) -> None:
-        """Show that the bot is at work."""
+        """Show that the bot is working."""
         asked = {"chat_id": int(to.chat), "action": "typing", "message_thread_id": _thread(to)}
         await self._account.call("sendChatAction", asked)
 
@@ -116,16 +117,15 @@ class Messages:
         previews: Json | None = None,
         grows: str = "",
     ) -> T:
-        """Make the call that shows a text in one of its forms.
+        """Make the call for a text's rich form, or for its ordinary one.
 
         Args:
             make: Makes a call.
-            methods: That for the rich form, where the text has one and nothing was refused; and
-                that for the ordinary one.
-            asked: What both are asked.
+            methods: The method for the rich form, and the one for the ordinary form.
+            asked: Parameters of both.
             shown: The text.
-            previews: Of links, in the ordinary form.
-            grows: Names what will show more of it soon.
+            previews: Options for link previews in the ordinary form.
+            grows: Identifies a message that may still grow, to remember a refusal; empty for others.
         """
         richly, usually = methods
         if self.is_rich and shown.rich and grows not in self._refused:
@@ -135,7 +135,7 @@ class Messages:
                 self.is_rich = False
                 self._log("rich_messages_not_known", level="warning", why=str(error))
             except ChannelRejected as refused:
-                # What is not about the form: there is no such message, or it is none of ours.
+                # Some refusals are not about the form, such as that the message does not exist.
                 if type(refused) is not ChannelRejected or refused.gone:
                     raise
                 if grows:

@@ -1,11 +1,13 @@
-"""Turn Markdown into text and entities, which Telegram can't fail to parse.
+"""Turns Markdown into text and entities, which Telegram does not have to parse.
 
-telegramify-markdown (of the extra `telegram`, loaded when first used) does the parsing. Four of
-its answers are mended here: it drops raw HTML, text and all, so no `<` is shown to it; it turns
-formulas into signs in time and memory that double with each root in a root, so that a line of them
-would stop everything, and no `$` is shown to it either; nor is a table that it would draw for
-seconds (`rich.py`); and it nests block quotes, which the Bot API does not allow (formatting
-options, read 2026-11).
+telegramify-markdown (of the extra `telegram`, loaded when first used) parses the Markdown. Four of its
+flaws are worked around here:
+
+- It drops raw HTML including the text inside, so `<` is hidden from it.
+- It renders formulas in time and memory that double with each nested root, so one line could stop the
+  daemon. So `$` is hidden from it.
+- Drawing a huge table takes seconds, so such tables are hidden from it (`rich.py`).
+- It nests block quotes, which the Bot API does not allow (formatting options, read 2026-11).
 """
 
 import re
@@ -25,27 +27,27 @@ KINDS = frozenset(
     {"blockquote", "bold", "code", "italic", "pre", "spoiler", "strikethrough", "text_link"}
     | {"underline"}
 )
-"""All styles that are ever sent."""
+"""All styles that may be sent."""
 _HIDDEN = "<$"
 _HIDDEN_IN_RULES = "|"
-_STAND_INS = tuple(map(chr, range(0xE000, 0xF900)))  # for private use, so hardly in a text
+_STAND_INS = tuple(map(chr, range(0xE000, 0xF900)))  # the private use area, so rare in texts
 _LANGUAGE = re.compile(rich.LANGUAGE)
-# Telegram drops these: signs that turn the reading direction round, and controls.
+# Telegram drops these: control characters, and those that change the reading direction.
 _DROPPED = re.compile("[\x00-\x08\x0b-\x1f\x7f\u2028-\u202e]")
-# The library's time grows with the square of the levels, to seconds for a line of nothing else.
+# The library's time is quadratic in the nesting depth: seconds for one line of nothing but markers.
 _DEEP = re.compile(r"^[ \t]*+(?:(?:>|[-*+][ \t]|\d{1,9}[.)][ \t])[ \t]*+){50}", re.MULTILINE)
-# And with the square of what begins a block; no message that people read has so many in a part.
+# It is also quadratic in the number of block starts; no readable message has that many.
 _BLOCK = re.compile(r"^[ \t]*+(?:`{3}|~{3}|#{1,6}[ \t])", re.MULTILINE)
 MOST_BLOCKS = 200
 
 
 def markdown(text: str, *, richly: bool = False) -> Rendered:
-    """Return a text as Telegram takes it; the plain form has the same words.
+    """Render Markdown for Telegram; the plain form has the same words.
 
     Args:
-        text: In Markdown.
-        richly: With its rich form, where it needs one. The length stays that of the other forms, by
-            which a text is cut, so that each can stand in for it.
+        text: The Markdown.
+        richly: Include the rich form if the text needs one. The measured length is that of the
+            ordinary form, so that it can always replace the rich one.
     """
     styled = _styled(text, richly=richly)
     return Rendered(body=to_body(styled), plain=styled.text)
@@ -61,12 +63,12 @@ def _styled(source: str, *, richly: bool) -> Styled:
     if _DEEP.search(clean) or len(_BLOCK.findall(clean)) > MOST_BLOCKS:
         return Styled(text=clean.strip())
     free = (one for one in _STAND_INS if one not in clean)
-    # Where all stand for something already, the first three are read as what they stand for here.
+    # If the text has all stand-ins, the first three are reused and read as the hidden characters.
     hidden = dict(zip(_HIDDEN + _HIDDEN_IN_RULES, chain(free, _STAND_INS), strict=False))
     shown = str.maketrans({stand_in: sign for sign, stand_in in hidden.items()})
 
     def seen(words: str) -> str:
-        # One unit for one unit, so that offsets stay.
+        # Replace one unit by one unit, so that offsets stay valid.
         return _DROPPED.sub("\ufffd", words.translate(shown))
 
     read = clean.translate(str.maketrans({one: hidden[one] for one in _HIDDEN}))
@@ -74,17 +76,17 @@ def _styled(source: str, *, richly: bool) -> Styled:
     text, marks = _parsed(read, seen)
     if not text.strip():
         return Styled(text=clean.strip())
-    # What is too long for a message is only measured.
+    # A text that is too long for a message is only measured, never sent.
     is_rich = richly and units(text) <= MOST_UNITS and rich.may_need(read)
     form = rich.html(read, seen) if is_rich else ""
     return Styled(text=text, marks=tuple(marks), rich=form)
 
 
 def _parsed(source: str, seen: Callable[[str], str]) -> tuple[str, list[Mark]]:
-    """Return a text with the marks that Telegram allows.
+    """Parse Markdown into a text and the marks that Telegram allows.
 
-    Of quotes in a quote the outermost stays. Links to anything but pages go, `tg://user` among them,
-    by which a model would ping people.
+    Of nested quotes only the outermost is kept. Links to anything except web pages are dropped, such
+    as `tg://user`, with which a model could ping people.
     """
     from telegramify_markdown import RenderConfig, convert  # so that only Telegram loads it
 

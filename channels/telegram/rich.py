@@ -1,20 +1,19 @@
-"""Turn Markdown into Telegram's rich HTML, where it has what entities can't show: a table.
+"""Turns Markdown with tables into Telegram's rich HTML, because entities can't show tables.
 
-All else has a form that every app shows, quotes and lets copy, and goes the ordinary way. So does a
-formula: its signs mostly are prices, and what an app does with a hostile one is not known.
+Everything else has an ordinary form, which all apps can show, quote and copy. Formulas stay ordinary
+too: a `$` mostly means a price, and it is unknown what apps do with hostile formulas.
 
-telegramify-markdown (of the extra `telegram`, loaded when first used) makes the HTML, and only what
-is listed here is let through, for the model's text is hostile: no pictures, which an app fetches; no
-emojis, maps or formulas; no link but to pages, as in the ordinary form.
+telegramify-markdown (of the extra `telegram`, loaded when first used) makes the HTML. The model's text
+is untrusted, so only the tags listed here get through: no pictures, which an app would fetch; no
+emojis, maps or formulas; and links only to web pages, as in the ordinary form.
 
-Facts, all of the Bot API's pages as of 10.2 (rich messages came with 10.1, 2026-06-11), "Rich HTML
-style" and "Rich Message Limits", read 2026-11 in the types that public libraries make of them.
-Nothing of it was tried on the live service.
+Sources: Bot API 10.2 (rich messages came with 10.1, 2026-06-11), "Rich HTML style" and "Rich Message
+Limits", read 2026-11 by way of the types in public libraries. Not tried on the live service.
 
-In the ordinary form the library draws each row as wide as the widest cell of every column, and fills
-up rows that have fewer cells. So a few thousand signs, of one long cell above many short rows or of
-many columns above empty ones, become millions, while all others wait. Such a table is kept from the
-library (`without_huge`), and shown as it was written.
+In the ordinary form the library pads every row of a table to the widest cell of each column, and adds
+missing cells. So a few thousand characters (one long cell above many short rows, or many columns above
+empty rows) become millions, and block the event loop. Such a table is hidden from the library
+(`without_huge`) and shown as it is written.
 """
 
 import re
@@ -30,19 +29,19 @@ BLOCKS = frozenset(
     | {"td", "th", "tr", "ul"}
 )
 TAGS = INLINE | BLOCKS
-"""All that is ever sent."""
+"""All tags that may be sent."""
 MOST_BLOCKS, MOST_LEVELS, MOST_COLUMNS = 500, 16, 20
 MOST_BYTES = 32_768
-"""Of the HTML; of the text alone as many characters would be allowed."""
+"""Limit on the HTML; stricter than the Bot API, which allows as many characters of text."""
 MOST_CELLS = 4_000
-"""Of all tables of a text. No message holds as many; one costs some 40 microseconds."""
+"""Cells of all tables of a text, more than fit a message; each costs some 40 microseconds."""
 MOST_DRAWN = 400_000
-"""Characters of all tables of a text; no message holds a hundredth of that."""
+"""Characters of all drawn tables of a text, a hundred times more than fit a message."""
 _AROUND = " \t>"
 
 _VOID = frozenset({"br", "hr"})
 _CELLS = frozenset({"td", "th"})
-# What a block may be headed; the name of a language, and nothing that could be read on below it.
+# The language shown above a code block; too restricted to pass for other text.
 LANGUAGE = r"[A-Za-z+#-]{1,12}[0-9]{0,2}"
 _LANGUAGE_CLASS = re.compile(f"language-{LANGUAGE}")
 _TAG, _CELL = re.compile("<([a-z0-9-]+)"), re.compile("<t[dh][ >]")
@@ -52,25 +51,25 @@ Attributes = Mapping[str, str]
 
 
 def may_need(source: str) -> bool:
-    """Whether a text may have a table: a line as between its head and its rows.
+    """Whether a text may have a table, that is, a line like the rule below a table's head.
 
-    One that looks so in a piece of code is told apart later.
+    Such a line in a code block is a false positive, which is sorted out later.
     """
     return any(map(is_rule, source.split("\n")))
 
 
 def is_rule(line: str) -> bool:
-    """Whether a line looks like the one between a table's head and its rows."""
+    """Whether a line looks like the rule between a table's head and its rows."""
     bare = line.strip(_AROUND)
     return "|" in bare and "-" in bare and not bare.strip("|:- \t")
 
 
 def without_huge(source: str, stand_in: str) -> str:
-    """Return a text in which no table that is too large can be read.
+    """Return a text in which tables that are too large are no longer parsed as tables.
 
     Args:
-        source: Markdown, each of its lines ended by a line feed alone.
-        stand_in: One sign, put in the place of each `|` between such a table's head and its rows.
+        source: Markdown with line feeds as the only line ends.
+        stand_in: The character that replaces each `|` in the rule of such a table.
     """
     lines = source.split("\n")
     cells = drawn = 0
@@ -91,7 +90,7 @@ def without_huge(source: str, stand_in: str) -> str:
 
 
 def _blocks(lines: Sequence[str]) -> Iterator[range]:
-    """Return where lines stand with no blank one between them; no table reaches further."""
+    """Yield the ranges of lines between blank lines; a table never spans several."""
     start = 0
     for at, line in enumerate(lines):
         if not line.strip(_AROUND):
@@ -101,11 +100,11 @@ def _blocks(lines: Sequence[str]) -> Iterator[range]:
 
 
 def html(source: str, shown: Callable[[str], str]) -> str:
-    """Return a text's rich form, empty where it needs none, or Telegram would not take it.
+    """Return a text's rich form; empty if it needs none, or if Telegram would refuse it.
 
     Args:
-        source: Markdown in which no tag and no formula can be read.
-        shown: Puts back what was hidden from the library.
+        source: Markdown with tags and formulas hidden.
+        shown: Restores the characters that were hidden from the library.
     """
     from telegramify_markdown import richify  # so that only Telegram loads it
 
@@ -116,23 +115,23 @@ def html(source: str, shown: Callable[[str], str]) -> str:
 
 
 class Letting(HTMLParser):
-    """Lets what is listed through; of all else only the words."""
+    """Filters HTML: keeps the listed tags, and only the text of all others."""
 
     def __init__(self, shown: Callable[[str], str]) -> None:
         super().__init__(convert_charrefs=True)
         self._shown = shown
         self._out: list[str] = []
-        # What the library opened, and what was written for it, empty for nothing.
+        # The library's open tags, each with the tag written for it, empty for none.
         self._open: list[tuple[str, str]] = []
         self._levels = self._deepest = 0
 
     def written(self) -> str:
-        """Return what was let through, empty without a table, or where it is too much of anything."""
+        """Return the filtered HTML; empty if it has no table or exceeds a limit."""
         while self._open:
             self._close()
         found = "".join(self._out)
-        tags = Counter(_TAG.findall(found))  # in words and addresses each `<` is escaped
-        # The words of an item are a block of their own.
+        tags = Counter(_TAG.findall(found))  # each `<` in text and URLs is escaped
+        # The text of a list item counts as a block of its own.
         blocks = sum(tags[one] for one in BLOCKS - _CELLS) + tags["li"]
         columns = max(len(_CELL.findall(row)) for row in found.split("<tr>"))
         fits = (
@@ -148,7 +147,7 @@ class Letting(HTMLParser):
         """Open a tag."""
         given = {name: value or "" for name, value in attrs}
         if tag == "img":
-            # What it shows instead of an address that an app would fetch.
+            # Show a link instead of a picture that an app would fetch.
             self.handle_starttag("a", [("href", given.get("src", ""))])
             self.handle_data(f"🖼 {given.get('alt', '')}".rstrip())
             self.handle_endtag("a")
@@ -163,13 +162,13 @@ class Letting(HTMLParser):
             self._open.append((tag, written if kept else ""))
 
     def handle_endtag(self, tag: str) -> None:
-        """Close a tag, and what the library left open in it."""
+        """Close a tag, and those that the library left open inside it."""
         if any(name == tag for name, _ in reversed(self._open)):
             while self._close() != tag:
                 pass
 
     def handle_data(self, data: str) -> None:
-        """Write words."""
+        """Write text."""
         self._out.append(escape(self._shown(data), quote=False))
 
     def _close(self) -> str:
@@ -184,10 +183,10 @@ class Letting(HTMLParser):
         self._out.append(f"<{inside}>")
 
     def _kept(self, tag: str, given: Attributes) -> str:
-        """Return a tag with those attributes that it may have, empty for no tag."""
+        """Return a tag with its allowed attributes; empty to drop the tag."""
         match tag:
             case "a" if any(written == "a" for _, written in self._open):
-                return ""  # a picture in a link: the outer one is what was meant
+                return ""  # a picture inside a link: the outer link is the intended one
             case "a":
                 url = self._shown(given.get("href", ""))
                 return f'a href="{escape(url)}"' if url.startswith(LINKS) else ""

@@ -1,4 +1,4 @@
-"""A message as Telegram shows it: a text and its styles, or a file, and what stands below.
+"""A message as Telegram shows it: a text with styles, or a file, and the buttons below.
 
 Offsets and lengths are in UTF-16 units, as the Bot API takes them.
 """
@@ -12,13 +12,13 @@ from channels._remote.limits import cut, units
 from zeroclaw import CheckedReceipt, Outgoing, OutgoingFile, Struct, Value, field, replace
 
 MOST_RECEIPTS = 20
-"""Buttons of one message; the text says below which claim a receipt was meant to stand."""
+"""Receipt buttons of one message; the text itself marks where each receipt was quoted."""
 MOST_LABEL_UNITS = 128
-"""Of a button; apps show as much as their screen is wide. The Bot API gives no limit."""
+"""Longest label of a button; apps cut it to the screen's width, and the Bot API states no limit."""
 
 
 class Mark(TypedDict):
-    """One style of a piece of a text, as the Bot API takes it: a MessageEntity."""
+    """One style of a part of a text: a MessageEntity of the Bot API."""
 
     type: str
     offset: int
@@ -28,7 +28,7 @@ class Mark(TypedDict):
 
 
 class File(Value):
-    """What is sent as a document."""
+    """A file to send as a document."""
 
     name: str
     content: bytes
@@ -38,12 +38,12 @@ class Styled(Value):
     """A message.
 
     Attributes:
-        text: Of a file it is the caption.
+        text: The text, or the caption of a file.
         marks: The styles of the text.
-        rich: The same as rich HTML, where it has what marks can't show; see `rich.py`.
-        rows: The buttons below it, each an InlineKeyboardButton.
-        file: None for a text.
-        asks: What the person writes next becomes a reply to it.
+        rich: The same text as rich HTML, if it needs that; see `rich.py`.
+        rows: The rows of buttons below it, each button an InlineKeyboardButton.
+        file: The file; None for a text message.
+        asks: The app makes the person's next message a reply to it.
     """
 
     text: str
@@ -55,14 +55,14 @@ class Styled(Value):
 
 
 class Writer(Struct, kw_only=True):
-    """Puts a styled text together, piece by piece."""
+    """Builds a styled text piece by piece."""
 
     _pieces: list[str] = field(default_factory=list[str])
     _marks: list[Mark] = field(default_factory=list[Mark])
     _at: int = 0
 
     def write(self, piece: str, kind: str = "", *, url: str = "") -> None:
-        """Add a piece, in one style or in none."""
+        """Add a piece of text, in one style or none."""
         length = units(piece)
         if kind and length:
             mark = Mark(type=kind, offset=self._at, length=length)
@@ -71,24 +71,24 @@ class Writer(Struct, kw_only=True):
         self._at += length
 
     def write_line(self, line: str) -> None:
-        """Add a line of the runtime's, what it marks as code in that style."""
+        """Add a line of the runtime's, with its code marks as code style."""
         for at, piece in enumerate(CODE.split(line)):
             self.write(piece, "code" if at % 2 else "")
 
     def written(self) -> Styled:
-        """Return all of it."""
+        """Return the text built so far."""
         return Styled(text="".join(self._pieces), marks=tuple(self._marks))
 
 
 def to_body(styled: Styled) -> str:
-    """Write a styled text as one string, for `Rendered.body`: text, marks, rich form, NUL between."""
+    """Encode a styled text for `Rendered.body`: text, marks and rich form, separated by NUL."""
     if not styled.marks and not styled.rich:
         return styled.text
     return f"{styled.text}\x00{json.dumps(styled.marks)}\x00{styled.rich}"
 
 
 def from_outgoing(outgoing: Outgoing | OutgoingFile) -> Styled:
-    """Return what a message shows; below it each receipt that it proves, which no text can draw."""
+    """Return a message with its receipts as buttons, which no text can imitate."""
     if isinstance(outgoing, OutgoingFile):
         return Styled(
             text=outgoing.caption, file=File(name=outgoing.name, content=outgoing.content)
@@ -99,13 +99,13 @@ def from_outgoing(outgoing: Outgoing | OutgoingFile) -> Styled:
 
 
 def _receipt(one: CheckedReceipt) -> Json:
-    """Return a button that copies a receipt when it is pressed."""
+    """Return a button that copies a receipt to the clipboard."""
     label = cut(receipt_line(one), MOST_LABEL_UNITS)
     return {"text": label, "copy_text": {"text": one.token}}
 
 
 def from_body(body: str) -> Styled:
-    """Read what `to_body` wrote."""
+    """Decode the result of `to_body`."""
     text, _, more = body.partition("\x00")
     marks, _, rich = more.partition("\x00")
     return Styled(text=text, marks=tuple(cast("list[Mark]", json.loads(marks or "[]"))), rich=rich)

@@ -1,15 +1,15 @@
-"""Take updates, however they come, and fetch them: at least once, for what was not stored comes again.
+"""Takes updates, and polls for them; each is delivered at least once.
 
-Each update is decoded, shown to the ingress, and then begins what its sender is to see, who hears
-nothing before. A webhook takes them the same way (`webhook.py`).
+Each update is decoded and admitted, and only then answered. The webhook uses the same intake
+(`webhook.py`).
 
-Telegram forgets an update when a later poll asks for what comes after it. So a poll is only made
-once everything before it is stored, refused or passed over; updates of one chat are shown one after
-another, those of different chats at once.
+Telegram forgets an update when a poll asks for later ones. So a poll only moves past updates that were
+stored, refused or ignored. Updates of one chat are taken in order, those of different chats
+concurrently.
 
-A poll has an end, whatever the connection does: one that stays open, or brings a byte now and then,
-would look like a quiet night for ever. And one that is answered too early with nothing, as a proxy
-may do, is not made again at once.
+A poll has a total time limit. Without it, a dead connection, or one that delivers a byte now and then,
+would look like a quiet night. A poll that returns empty too early, as through some proxies, is repeated
+only after a wait.
 """
 
 import asyncio
@@ -23,10 +23,10 @@ from channels.telegram.lookup import Numbers
 from zeroclaw import Admission, Admit, ChannelLog, ChannelUnavailable, Clock, RateLimited, Struct
 
 AGAIN_S = 1.0
-"""Seconds until what could not be stored is fetched again, and until a poll after an early one."""
+"""Seconds before refetching an update that could not be stored, and after an empty early poll."""
 
 LONGEST_QUIET_S = 30.0
-"""A wait that Telegram asks for is no failure up to here."""
+"""Longest wait that Telegram may ask for without the channel counting as down."""
 
 Fetch = Callable[[int | None], Awaitable[list[object]]]
 Take = Callable[[object], Awaitable[bool]]
@@ -37,12 +37,12 @@ class Intake(Struct, frozen=True, kw_only=True):
     """Takes the updates of one account.
 
     Attributes:
-        admit: Stores an event.
-        then: Begins what a sender is to see of an event, and never waits; told of each, what was
-            passed over with no admission.
-        me: Who decodes.
-        numbers: Of messages, which each update brings.
-        log: For facts.
+        admit: Admits an event.
+        then: Called for each stored or ignored update to start the answer; must not wait. Its
+            admission is None for an ignored update.
+        me: The receiving account.
+        numbers: Learns the message ids of updates.
+        log: The channel's log.
     """
 
     admit: Admit
@@ -52,7 +52,7 @@ class Intake(Struct, frozen=True, kw_only=True):
     log: ChannelLog
 
     async def take(self, update: object) -> bool:
-        """Admit an update; False when it could not be stored, and must come again."""
+        """Admit an update; return False if it was not stored and must be delivered again."""
         if (newest := newest_message(update)) is not None:
             self.numbers.saw(*newest)
         event = decoded(update, self.me)
@@ -71,15 +71,15 @@ async def poll(fetch: Fetch, take: Take, clock: Clock) -> Never:
     """Receive until cancelled.
 
     Args:
-        fetch: Polls, from an update's number on.
-        take: Takes one update; False when it must come again.
+        fetch: Polls for updates from an update id on.
+        take: Takes one update; returns False if it must be delivered again.
         clock: For waits.
 
     Raises:
-        ChannelUnavailable: Telegram can't be reached, or a poll has died.
+        ChannelUnavailable: Telegram can't be reached, or a poll exceeded its time limit.
         RateLimited: Telegram asks for a long wait.
     """
-    # No offset is kept: without one the server begins with what it was not told to forget.
+    # The offset is not stored: without one the server begins with the oldest unconfirmed update.
     offset: int | None = None
     while True:
         began = clock.monotonic()
@@ -91,7 +91,7 @@ async def poll(fetch: Fetch, take: Take, clock: Clock) -> Never:
             raise ChannelUnavailable(message) from None
         except RateLimited as error:
             if error.retry_after_s > LONGEST_QUIET_S:
-                raise  # so that the wait is seen: the channel is not up while it lasts
+                raise  # a long wait must be visible: the channel is not up meanwhile
             await clock.sleep(max(error.retry_after_s, AGAIN_S))
             continue
         numbers = [number for one in updates if (number := update_id(one)) is not None]
@@ -104,9 +104,9 @@ async def poll(fetch: Fetch, take: Take, clock: Clock) -> Never:
 
 
 async def _not_taken(take: Take, updates: Sequence[object]) -> list[int]:
-    """Show updates to the door; return the numbers of those that must come again.
+    """Take updates; return the ids of those that must be delivered again.
 
-    Those of a chat are shown in their order, and none after one that was not stored.
+    Those of one chat are taken in order, up to the first that was not stored.
     """
     chats: dict[str, list[object]] = {}
     for one in updates:
@@ -120,7 +120,7 @@ async def _not_taken(take: Take, updates: Sequence[object]) -> list[int]:
                     failed.append(number)
                 return
 
-    if len(chats) == 1:  # most often
+    if len(chats) == 1:  # the usual case
         await show(updates)
         return failed
     async with asyncio.TaskGroup() as group:

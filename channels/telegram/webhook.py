@@ -1,13 +1,13 @@
-"""Be called by Telegram with each update, told "received" once it is stored; and see that it calls.
+"""Receives updates by webhook, confirms each once it is stored, and watches the webhook's state.
 
-Telegram keeps a queue for each chat and posts the first of a queue again and again until it is taken,
-those of different chats at once (tdlib/telegram-bot-api, WebhookActor.cpp and `process_new_message_queue`
-in Client.cpp, read 2026-11; presses queue by person). So the order within a chat holds on any number of
-connections. As its documentation promises less, what is posted for a chat while another one of it is
-being stored waits here, and is sent back when that could not be stored.
+Telegram keeps a queue per chat, and posts the first update of a queue until it is accepted; different
+chats are posted concurrently (tdlib/telegram-bot-api, WebhookActor.cpp and `process_new_message_queue`
+in Client.cpp, read 2026-11; presses queue by person). So the order within a chat is kept on any number
+of connections. But the documentation does not promise that. So an update that arrives while another
+one of its chat is being stored waits here, and is rejected if that one could not be stored.
 
-Now and then Telegram is asked where it posts to: a webhook that was moved or removed is set again,
-and what it says of deliveries that failed is logged.
+From time to time Telegram is asked for the webhook's state. A webhook that was changed or removed is
+set again, and failed deliveries are logged.
 """
 
 import asyncio
@@ -36,17 +36,17 @@ from zeroclaw import (
 )
 
 AGAIN_S = 1
-"""Seconds after which Telegram is asked to post again what could not be stored."""
+"""Seconds after which Telegram should retry an update that could not be stored."""
 FIRST_LOOK_S = 20.0
 LOOK_S = 300.0
 MOST_MISSED = 3
-"""Looks that may fail one after another: updates can come while questions are not answered."""
+"""Failed checks in a row before the channel is down; updates may still arrive meanwhile."""
 MOST_CHARS = 200
 _SECRET_HEADER = "x-telegram-bot-api-secret-token"  # noqa: S105  its name; Bot API, setWebhook
 
 
 class _Lane(Struct, kw_only=True):
-    """The updates of one chat that are here now; `failed` counts those that were not stored."""
+    """The updates of one chat that are in progress; `failed` counts those that were not stored."""
 
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     inside: int = 0
@@ -54,23 +54,23 @@ class _Lane(Struct, kw_only=True):
 
 
 class Webhook:
-    """Receives for one account.
+    """Receives the updates of one account.
 
     Attributes:
-        refused: Requests that were not Telegram's.
+        refused: Counts requests that were not from Telegram, by reason.
     """
 
     def __init__(
         self, account: Account, url: str, *, take: Take, clock: Clock, log: ChannelLog
     ) -> None:
-        """Hold what is needed.
+        """Mount nothing yet.
 
         Args:
-            account: Whose; the secret that Telegram shows us is made from its token.
-            url: Where Telegram reaches us.
-            take: Takes one update; False when it must come again.
-            clock: For looks.
-            log: For facts.
+            account: The account; the secret in Telegram's requests is derived from its token.
+            url: The URL at which Telegram reaches us.
+            take: Takes one update; returns False if Telegram must deliver it again.
+            clock: For waits between checks, and for the secret.
+            log: The channel's log.
         """
         self._account = account
         self._url = url
@@ -85,30 +85,30 @@ class Webhook:
         """Receive until cancelled.
 
         Raises:
-            ConfigError: Another channel is called at the same path.
-            ChannelUnavailable: Telegram can't be asked, or is told otherwise by another program.
+            ConfigError: Another channel uses the same path.
+            ChannelUnavailable: Telegram can't be reached, or another program changes the webhook.
         """
-        # Mounted before Telegram is told, so that its first post finds us.
+        # Mount before setting the webhook, so that the first post is answered.
         with mount.public(urlsplit(self._url).path, self.answer):
             await self._account.set_webhook(self._url, secret=self._secret)
             ready()
             await self._watch()
 
-    # --- inward ----------------------------------------------------------------------------------
+    # --- receiving -------------------------------------------------------------------------------
 
     async def answer(self, request: HookRequest) -> HookAnswer:
-        """Take one update; 200 says that it is stored, or of no use."""
+        """Handle one update; status 200 means that it was stored or ignored."""
         shown = request.headers.get(_SECRET_HEADER, "")
         if not hmac.compare_digest(shown.encode(), self._secret.encode()):
             self.refused.note("a wrong secret" if shown else "no secret")
             return HookAnswer(status=401)
-        # What is no JSON is passed over like any odd update.
+        # Invalid JSON is ignored like any unknown update.
         if not await self._in_turn(parsed(await request.body())):
             return HookAnswer(status=503, retry_after_s=AGAIN_S)
         return HookAnswer()
 
     async def _in_turn(self, update: object) -> bool:
-        """Show an update to the door after those of its chat that are here already."""
+        """Take an update after those of its chat that are already in progress."""
         chat = chat_of(update)
         lane = self._lanes.setdefault(chat, _Lane())
         failed = lane.failed
@@ -120,7 +120,7 @@ class Webhook:
                 stored = False
                 try:
                     stored = await self._take(update)
-                finally:  # also when it was given up, or broke: the next one must not overtake it
+                finally:  # also if cancelled or failed, so that later updates don't overtake it
                     lane.failed += not stored
                 return stored
         finally:
@@ -158,12 +158,12 @@ class Webhook:
                 "again and again; stop it, or give this daemon a bot of its own"
             )
             raise ChannelUnavailable(message)
-        to = urlsplit(url).hostname if url else "nowhere"  # a path may hold a secret
+        to = urlsplit(url).hostname if url else "nowhere"  # the path may contain a secret
         self._log("webhook_set_again", it_went=to, level="warning")
         await self._account.set_webhook(self._url, secret=self._secret)
 
     async def _tell(self, found: Json) -> None:
-        """Log why a delivery failed; where the secret is another by now, this sets ours again."""
+        """Log why a delivery failed; if updates wait, set the webhook again with our secret."""
         waiting = whole(found, "pending_update_count") or 0
         self._log(
             "webhook_not_delivered",
@@ -176,17 +176,17 @@ class Webhook:
 
 
 def secret(token: str, url: str, since: datetime) -> str:
-    """Return what Telegram is to show with each post; the token can't be learned from it.
+    """Return the secret that Telegram sends with each post; the token can't be derived from it.
 
-    Another one after each start: a webhook that is set as it was before stays as it is, and what
-    failed while the daemon was away would come only after minutes.
+    It differs at each start, because setting an unchanged webhook has no effect. Updates that failed
+    while the daemon was away would then be retried only after minutes.
     """
     said = f"zeroclaw webhook {url} {since.isoformat()}"
     return hmac.new(token.encode(), said.encode(), sha256).hexdigest()
 
 
 def deliveries(own: TelegramSettings, found: Json) -> list[str]:
-    """Say in a few words where updates go, and what has become of them; of a WebhookInfo."""
+    """Summarize a WebhookInfo: where updates go, the last failure, and how many wait."""
     facts: list[str] = []
     url, why = text(found, "url"), text(found, "last_error_message")[:MOST_CHARS]
     if own.receive == "webhook":
@@ -203,7 +203,7 @@ def deliveries(own: TelegramSettings, found: Json) -> list[str]:
 
 
 async def check(settings: TelegramSettings, secrets: Mapping[str, str]) -> str:
-    """Ask Telegram who the bot is and what it may hear; changes nothing.
+    """Ask Telegram who the bot is and what it may receive; changes nothing.
 
     Raises:
         ChannelUnauthorized: The token is not accepted.
