@@ -10,8 +10,10 @@ from typing import Annotated, Literal, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, model_validator
+from pydantic_core import PydanticCustomError
 
 from zeroclaw.config.references import SecretReference
+from zeroclaw.resource import resource_form
 from zeroclaw.text.language import Language
 
 T = TypeVar("T")
@@ -386,10 +388,60 @@ def _apart(people: tuple[PersonSettings, ...]) -> tuple[PersonSettings, ...]:
     return people
 
 
+_ONE_LINE = r"^[^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+$"
+# What statements name, see `gate/policy.py`.
+_PRINCIPAL = r"^(anyone|[^\s:*]+:[^\s*]+)$"
+_ACTION = r"^(\*|(tool|command|approve):\S+)$"
+_RESOURCE = (
+    r"^(\*|file:[/*][^\x00]*|host:\S+|(sandbox|notes|results|attachment|skill|tools):\S*\*\S*"
+    r"|sandbox:(workspace|none)|notes:(of:[^:\s]+:\S+|in:\S+)|(results|tools):[^:/\s]+"
+    r"|attachment:[^:/\s]+/[1-9][0-9]*|skill:[a-z0-9-]+)$"
+)
+
+
+def _not_empty(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Refuse an empty list, which could mean no person as well as any."""
+    if not names:
+        kind = "too_short"
+        raise PydanticCustomError(kind, "should not be empty")
+    return names
+
+
+_Names = Annotated[tuple[T, ...], AfterValidator(_not_empty)]
+
+
+class StatementSettings(Settings):
+    """`[[policy.statement]]`: one statement, of which the gate checks the conditions."""
+
+    id: str = Field(
+        pattern=r"^[a-z0-9][a-z0-9_-]*$", description="lower-case letters, digits, `-` and `_`"
+    )
+    effect: Literal["allow", "ask", "deny"] = Field(description="`allow`, `ask` and `deny`")
+    principals: _Names[Annotated[str, Field(pattern=_PRINCIPAL)]] = Field(
+        description="`anyone`, `role:<name>`, `person:<name>`, `channel:<name>` and "
+        "`<channel>:<id>`"
+    )
+    actions: _Names[Annotated[str, Field(pattern=_ACTION)]] = Field(
+        description="`tool:<name>`, `command:<name>`, `approve:<tool>` and `*`, with `*` as wildcard"
+    )
+    resources: _Names[Annotated[str, Field(pattern=_RESOURCE), AfterValidator(resource_form)]] = (
+        Field(
+            default=(),
+            description="`file:/<real path>`, `host:<name>:<port>`, `sandbox:workspace`, "
+            "`notes:of:<principal>`, `notes:in:<chat>`, `results:<conversation>`, "
+            "`attachment:<conversation>/<number>`, `skill:<name>` and `tools:<group>`, with `*` as "
+            "wildcard; leave the key out for any",
+        )
+    )
+    when: dict[str, object] = Field(default_factory=dict[str, object])
+    note: str = Field(default="", pattern=_ONE_LINE, description="texts of one line")
+
+
 class PolicySettings(Settings):
-    """`[policy]`: statements in addition to those of `autonomy`; the gate parses them."""
+    """`[policy]`: statements in addition to those of `autonomy`; see `StatementSettings`."""
 
     ask_when_untrusted: Live[bool] = True
+    # Read one by one, so that a fault in one hides none of another.
     statement: Live[tuple[dict[str, object], ...]] = ()
 
 

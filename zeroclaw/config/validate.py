@@ -3,10 +3,11 @@
 Takes text and mappings only; `host/references.py` handles files, the environment and secrets.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import get_args
 
 from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from zeroclaw.config import table_of
@@ -16,6 +17,8 @@ from zeroclaw.errors import ConfigError, meant
 _LISTED = "; `zeroclaw config schema` lists what is allowed"
 _UNKNOWN = frozenset({"extra_forbidden", "unexpected_keyword_argument"})
 _SENTENCES = {
+    "missing": "field required",
+    "too_short": "should not be empty",
     "tuple_type": "should be a list",
     "dict_type": "should be a table",
     "model_type": "should be a table",
@@ -108,31 +111,46 @@ def faults_of(
 def _key_path(places: tuple[int | str, ...], prefix: str) -> str:
     # pydantic appends `[key]` if the key itself is at fault; a fault of the whole table has no path
     path = "".join(
-        f"[{place}]" if isinstance(place, int) else f".{place}"
+        f"[{place}]" if isinstance(place, int) else f".{on_one_line(place)}"
         for place in places
         if place != "[key]"
     )
     return f"{prefix}{path.removeprefix('.')}".removesuffix(".") or "file"
 
 
+def on_one_line(key: str) -> str:
+    """Return a key as it stands in a key path, whatever a person wrote in quotes."""
+    return " ".join(key.split())[:200]
+
+
 def _sentence(fault: ErrorDetails, models: tuple[type[BaseModel], ...]) -> str:
-    if fault["type"] in _UNKNOWN:
-        *tables, key = fault["loc"]
-        known = (name for model in models for name in _model_at(model, tables).model_fields)
-        return f"unknown key{meant(str(key), known) or _LISTED}"
-    form = _FORMS.get(fault.get("ctx", {}).get("pattern", ""))
-    if said := form or _SENTENCES.get(fault["type"]):
+    kind, places = fault["type"], fault["loc"]
+    if kind in _UNKNOWN:
+        known = (name for model in models for name in _way(model, places[:-1])[0].model_fields)
+        return f"unknown key{meant(str(places[-1]), known) or _LISTED}"
+    keys = (_way(model, places)[1] for model in models)
+    about = next((key.description for key in keys if key and key.description), "")
+    said = _SENTENCES.get(kind, "")
+    if about and kind != "value_error":
+        return f"{said and f'{said}; '}allowed are {about}"
+    if said := _FORMS.get(fault.get("ctx", {}).get("pattern", ""), said):
         return said
     text = fault["msg"].removeprefix("Value error, ").removeprefix("Input ")
     return text[:1].lower() + text[1:]
 
 
-def _model_at(model: type[BaseModel], places: Sequence[int | str]) -> type[BaseModel]:
-    """Return the model of a nested table; table names and list indexes in the path are skipped."""
+def _way(
+    model: type[BaseModel], places: Iterable[int | str]
+) -> tuple[type[BaseModel], FieldInfo | None]:
+    """Return the model of a nested table, and the last key on the way there.
+
+    Table names and list indexes in the path are skipped.
+    """
+    key: FieldInfo | None = None
     for place in places:
-        if field := model.model_fields.get(str(place)):
-            model = next(_models_in(field.annotation), model)
-    return model
+        if found := model.model_fields.get(str(place)):
+            key, model = found, next(_models_in(found.annotation), model)
+    return model, key
 
 
 def _models_in(annotation: object) -> Iterator[type[BaseModel]]:

@@ -32,40 +32,27 @@ the language of its reader. What an operator wrote into a statement's note stays
 written; the notes of shipped statements are translated.
 """
 
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
-from typing import Literal, cast, get_args
+from typing import Literal
 
+from msgspec import convert
+from pydantic import ValidationError
+
+from zeroclaw.config.model import StatementSettings
+from zeroclaw.config.validate import faults_of, on_one_line
 from zeroclaw.envelope import Principal
-from zeroclaw.errors import ConfigError
+from zeroclaw.errors import ConfigError, meant
 from zeroclaw.foreign import Raised, call_now
 from zeroclaw.gate.conditions import CONDITIONS, TIMELESS, Condition, Query, Test
 from zeroclaw.gate.taint import Source, in_words
-from zeroclaw.resource import resource_form
+from zeroclaw.json_fields import object_at
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Language, Sentence
 from zeroclaw.tool import BELOW
 from zeroclaw.value import Value, field, replace
 
 StatementEffect = Literal["allow", "ask", "deny"]
-EFFECTS: tuple[StatementEffect, ...] = get_args(StatementEffect)
-
-_ID = re.compile(r"[a-z0-9][a-z0-9_-]*")
-_PRINCIPAL = re.compile(r"anyone|(?!anyone:)[^\s:*]+:[^\s*]+")
-_ACTION = re.compile(r"\*|(tool|command|approve):\S+")
-_RESOURCE = re.compile(
-    r"\*|file:[/*].*|(host|sandbox|notes|results|attachment|skill|tools):.+", re.DOTALL
-)
-# What there is but files and hosts, as tools name it, see the docstring above.
-_OTHERS: Mapping[str, re.Pattern[str]] = {
-    "sandbox": re.compile(r"workspace|none"),
-    "notes": re.compile(r"of:[^:]+:.+|in:.+"),
-    "results": re.compile(r"[^:/]+"),
-    "attachment": re.compile(r"[^:/]+/[1-9][0-9]*"),
-    "skill": re.compile(r"[a-z0-9-]+"),
-    "tools": re.compile(r"[^:/]+"),
-}
 
 
 class Statement(Value):
@@ -90,9 +77,7 @@ class Statement(Value):
     note: str = ""
 
 
-def configured(
-    entries: Sequence[Mapping[str, object]], path: str = "policy.statement"
-) -> tuple[Statement, ...]:
+def configured(entries: Iterable[Mapping[str, object]]) -> tuple[Statement, ...]:
     """Return the statements of a configuration.
 
     Raises:
@@ -102,7 +87,7 @@ def configured(
     faults: list[str] = []
     seen: set[str] = set()
     for number, entry in enumerate(entries):
-        here = f"{path}[{number}]"
+        here = f"policy.statement[{number}]"
         checked = check_statement(entry, here)
         if not isinstance(checked, Statement):
             faults.extend(checked)
@@ -118,116 +103,24 @@ def configured(
 
 def check_statement(entry: Mapping[str, object], path: str) -> Statement | tuple[str, ...]:
     """Return the statement that the entry describes, or all its faults with their key paths."""
-    faults = [
-        f"{path}.{_shown(key)}: unknown key, allowed are {', '.join(_KEYS)}"
-        for key in sorted(set(entry) - set(_KEYS))
-    ]
-    name = _text(entry, "id", path, faults)
-    if name and not _ID.fullmatch(name):
-        faults.append(f"{path}.id: must be lower-case letters, digits, `-` and `_`")
-    effect: StatementEffect | None = next(
-        (known for known in EFFECTS if known == entry.get("effect")), None
-    )
-    if effect is None:
-        faults.append(f"{path}.effect: must be one of {', '.join(EFFECTS)}")
-    note = _text(entry, "note", path, faults) if "note" in entry else ""
-    if len(note.splitlines()) > 1:
-        faults.append(f"{path}.note: must be one line")
-    principals = _patterns(entry, "principals", path, _PRINCIPAL, faults)
-    actions = _patterns(entry, "actions", path, _ACTION, faults)
-    resources: tuple[str, ...] = ()
-    if "resources" in entry:
-        written = _patterns(entry, "resources", path, _RESOURCE, faults)
-        resources = tuple(_resource(one, f"{path}.resources", faults) for one in written)
-    when = _conditions(entry.get("when", {}), f"{path}.when", faults)
-    if faults or effect is None:
-        return tuple(faults)
-    return Statement(
-        id=name,
-        effect=effect,
-        principals=principals,
-        actions=actions,
-        resources=resources,
-        when=when,
-        note=note,
-    )
-
-
-_KEYS = ("id", "effect", "principals", "actions", "resources", "when", "note")
-
-_ALLOWED = {
-    "principals": "`anyone`, `role:<name>`, `person:<name>`, `channel:<name>` or `<channel>:<id>`",
-    "actions": "`tool:<name>`, `command:<name>`, `approve:<tool>` or `*`, with `*` as wildcard",
-    "resources": "`file:/<real path>`, `host:<name>:<port>`, `sandbox:<place>`, `notes:<whose>`, "
-    "`results:<conversation>`, `attachment:<conversation>/<number>`, `skill:<name>` or `tools:<group>`, with `*` as wildcard; leave the key out for any",
-}
-
-
-def _shown(value: object) -> str:
-    """Return what a person wrote so that it stays on one line."""
-    return " ".join(str(value).split())[:200]
-
-
-def _text(entry: Mapping[str, object], key: str, path: str, faults: list[str]) -> str:
-    value = entry.get(key)
-    if isinstance(value, str) and value:
-        return value
-    faults.append(f"{path}.{key}: must be a text that is not empty")
-    return ""
-
-
-def _patterns(
-    entry: Mapping[str, object], key: str, path: str, form: re.Pattern[str], faults: list[str]
-) -> tuple[str, ...]:
-    """Return a list of texts of one form.
-
-    An empty list is a fault: it could mean no person as well as any.
-    """
-    value = entry.get(key)
-    if not isinstance(value, list | tuple) or not value:
-        faults.append(f"{path}.{key}: must be a list of {_ALLOWED[key]}")
-        return ()
-    items = cast("Sequence[object]", value)
-    faults.extend(
-        f"{path}.{key}: `{_shown(item)}` is not one of {_ALLOWED[key]}"
-        for item in items
-        if not isinstance(item, str) or not form.fullmatch(item)
-    )
-    return tuple(str(item) for item in items)
-
-
-def _resource(written: str, path: str, faults: list[str]) -> str:
-    """Return a resource in the form in which tools name it; one that has none is a fault."""
-    kind, _, rest = written.partition(":")
-    known = _OTHERS.get(kind)
+    unfit = tuple(_unfit_conditions(object_at(entry, "when"), f"{path}.when"))
     try:
-        form = resource_form(written)
-    except ValueError as error:
-        faults.append(f"{path}: `{_shown(written)}` {error}")
-        return written
-    if known is not None and "*" not in rest and not known.fullmatch(rest):
-        names = "`sandbox:workspace`, `notes:of:<principal>`, `attachment:<conversation>/<number>`"
-        faults.append(f"{path}: `{_shown(written)}` is nothing that a tool names, such as {names}")
-    return form
+        found = StatementSettings.model_validate(entry)
+    except ValidationError as error:
+        return (*faults_of(error, StatementSettings, prefix=f"{path}."), *unfit)
+    return unfit or convert(found, Statement, from_attributes=True)
 
 
-def _conditions(value: object, path: str, faults: list[str]) -> dict[str, object]:
-    if not isinstance(value, Mapping):
-        faults.append(f"{path}: must be a table of conditions")
-        return {}
-    when = {str(key): item for key, item in cast("Mapping[object, object]", value).items()}
-    for name, item in when.items():
-        condition = CONDITIONS.get(name)
-        if condition is None:
-            faults.append(
-                f"{path}.{_shown(name)}: unknown condition, known are {', '.join(CONDITIONS)}"
-            )
+def _unfit_conditions(when: Mapping[str, object], path: str) -> Iterator[str]:
+    for name, value in when.items():
+        if (condition := CONDITIONS.get(name)) is None:
+            known = meant(name, CONDITIONS) or f", known are {', '.join(CONDITIONS)}"
+            yield f"{path}.{on_one_line(name)}: unknown condition{known}"
             continue
         try:
-            condition(item)
+            condition(value)
         except ValueError as error:
-            faults.append(f"{path}.{name}: {error}")
-    return when
+            yield f"{path}.{name}: {error}"
 
 
 Matcher = Callable[[str], bool]

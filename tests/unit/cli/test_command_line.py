@@ -116,6 +116,8 @@ def test_the_schema_is_json_and_holds_the_channels() -> None:
     assert code == 0
     assert set(schema["properties"]) >= {"provider", "channels", "policy"}
     assert set(schema["x-channel-kinds"]) >= {"web", "terminal"}
+    statement = schema["$defs"]["PolicySettings"]["properties"]["statement"]["items"]
+    assert statement["required"] == ["id", "effect", "principals", "actions"]
 
 
 @pytest.mark.parametrize(

@@ -420,7 +420,7 @@ def test_a_statement_on_what_is_not_there_is_a_fault_with_all_others() -> None:
         f'{STATEMENT}actions = ["tool:Shell"]\n{STATEMENT}actions = ["x"]\n'
     )
     assert [one.partition(":")[0] for one in faults] == [
-        "policy.statement[1].actions",
+        "policy.statement[1].actions[0]",
         "approvals.approvers",
         "policy.statement[0].actions",
     ]

@@ -4,6 +4,7 @@ import asyncio
 import itertools
 from collections.abc import Mapping
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -19,7 +20,7 @@ from zeroclaw.envelope import Address, ConversationId, Principal, Reader, Sender
 from zeroclaw.errors import ConfigError
 from zeroclaw.gate.audit import Kind
 from zeroclaw.gate.decide import Gate
-from zeroclaw.gate.policy import EFFECTS, PolicySet, Statement, StatementEffect
+from zeroclaw.gate.policy import PolicySet, Statement, StatementEffect
 from zeroclaw.gate.protection import Protected
 from zeroclaw.gate.ruling import Explained
 from zeroclaw.gate.shipped import assemble
@@ -195,7 +196,9 @@ def test_an_explanation_is_what_door_and_gate_decide_by_any_statements(
     asyncio.run(agree(tmp_path, assemble("readonly", found), who, call))
 
 
-@pytest.mark.parametrize(("effect", "when"), list(itertools.product(EFFECTS, CONDITIONS)))
+@pytest.mark.parametrize(
+    ("effect", "when"), list(itertools.product(get_args(StatementEffect), CONDITIONS))
+)
 async def test_an_explanation_knows_no_more_of_a_call_than_the_gate(
     tmp_path: Path, effect: StatementEffect, when: Mapping[str, object]
 ) -> None:

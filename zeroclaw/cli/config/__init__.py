@@ -13,7 +13,7 @@ from zeroclaw.cli.invocation import say
 from zeroclaw.cli.options import print_found, with_config, with_places
 from zeroclaw.config import edit
 from zeroclaw.config.diff import changed_keys, is_live
-from zeroclaw.config.model import Config
+from zeroclaw.config.model import Config, StatementSettings
 from zeroclaw.config.validate import channel_settings, parse
 from zeroclaw.errors import ConfigError
 from zeroclaw.host.atomic_file import replace_text
@@ -95,6 +95,8 @@ def schema() -> None:
     `x-channel-kinds`. `config.example.toml` shows the same with a reason for each key.
     """
     whole = Config.model_json_schema()
+    statements = whole["$defs"]["PolicySettings"]["properties"]["statement"]
+    statements["items"] = StatementSettings.model_json_schema()
     whole["x-channel-kinds"] = {
         kind: one.model_json_schema() for kind, one in channel_models().items()
     }
