@@ -62,27 +62,14 @@ class Fields(Value):
     result: str
 
 
-class Receipt(Value):
-    """A receipt as it was issued.
-
-    Attributes:
-        token: `zc-receipt-…`.
-        line: The token as it stands in a result.
-    """
-
-    token: str
-    line: str
+def issue(key: Key, fields: Fields, at: datetime) -> str:
+    """Sign an outcome, and return the token; `at` is aware and counts in whole seconds, rounded down."""
+    return _token(key, fields, int(at.timestamp()))
 
 
-def issue(key: Key, fields: Fields, at: datetime) -> Receipt:
-    """Sign an outcome; `at` is aware and counts in whole seconds, rounded down."""
-    token = _token(key, fields, int(at.timestamp()))
-    return Receipt(token=token, line=f"[receipt: {token}]")
-
-
-def attach(text: str, receipt: Receipt) -> str:
+def attach(text: str, token: str) -> str:
     """Return the result as the model reads it; `text` is what the receipt was issued for."""
-    return f"{text}\n{receipt.line}"
+    return f"{text}\n[receipt: {token}]"
 
 
 def detach(content: str) -> tuple[str, str | None]:
@@ -94,13 +81,8 @@ def detach(content: str) -> tuple[str, str | None]:
     return content, None
 
 
-def verify(keys: Iterable[Key], fields: Fields, token: str) -> bool:
-    """Whether one of the keys issued exactly this token for exactly these fields."""
-    return signer(keys, fields, token) is not None
-
-
 def signer(keys: Iterable[Key], fields: Fields, token: str) -> Key | None:
-    """Return the key that issued this token, None when none did.
+    """Return the key that issued exactly this token for exactly these fields, None for none.
 
     Takes the same time wherever a wrong token differs, and whichever key it was.
     """

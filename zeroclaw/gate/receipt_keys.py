@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from zeroclaw.codec import decode, encode
-from zeroclaw.errors import StoreUnusable
+from zeroclaw.errors import StoreUnusable, refused_as
 from zeroclaw.gate.receipt import Key
 from zeroclaw.value import Value
 
@@ -72,13 +72,11 @@ def read_keys(path: Path) -> tuple[StoredKey, ...]:
     Raises:
         StoreUnusable: It is damaged or can't be read.
     """
-    try:
-        body = path.read_bytes()
-    except FileNotFoundError:
-        return ()
-    except OSError as error:
-        message = f"`{path}` can't be read: {error.strerror}; make zeroclaw's user its owner"
-        raise StoreUnusable(message) from error
+    with refused_as(StoreUnusable, f"`{path}` can't be read", "make zeroclaw's user its owner"):
+        try:
+            body = path.read_bytes()
+        except FileNotFoundError:
+            return ()
     try:
         return decode(StoredKeys, body).keys
     except StoreUnusable as error:
@@ -99,7 +97,7 @@ def _damaged(path: Path) -> StoreUnusable:
 
 def _write(path: Path, keys: StoredKeys) -> None:
     fresh = path.with_suffix(".new")
-    try:
+    with refused_as(StoreUnusable, f"`{path}` can't be written"):
         fresh.unlink(missing_ok=True)
         descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "wb") as file:
@@ -107,6 +105,3 @@ def _write(path: Path, keys: StoredKeys) -> None:
             file.flush()
             os.fsync(file.fileno())
         fresh.replace(path)
-    except OSError as error:
-        message = f"`{path}` can't be written: {error.strerror}"
-        raise StoreUnusable(message) from error

@@ -201,15 +201,15 @@ class Refusals(Struct, eq=False):
             outcome=outcome,
             result=safe,
         )
-        issued = receipt.issue(self.key, fields, at)
+        token = receipt.issue(self.key, fields, at)
         message = ToolMessage(
-            content=receipt.attach(safe, issued),
+            content=receipt.attach(safe, token),
             tool_call_id=one.id,
             tool_name=one.name,
             is_error=True,
             for_people=self._safe(for_people),
         )
-        return message, issued.token
+        return message, token
 
     def _safe(self, text: str) -> str:
         state, safe = self.redactor.feed(Redaction(), text[:_LOOKED_AT_CHARS])

@@ -176,17 +176,15 @@ class Results(Struct, eq=False, kw_only=True):
             outcome=outcome,
             result=harmless,
         )
-        signed = receipt.issue(self.keys.current, fields, at)
+        token = receipt.issue(self.keys.current, fields, at)
         result = ToolMessage(
-            content=receipt.attach(harmless, signed),
+            content=receipt.attach(harmless, token),
             tool_call_id="",
             tool_name=action.tool,
             is_error=outcome != "ok",
             for_people=for_people,
         )
-        ended = CallFinished(
-            action=action.id, result=result, outcome=outcome, at=at, receipt=signed.token
-        )
+        ended = CallFinished(action=action.id, result=result, outcome=outcome, at=at, receipt=token)
         entry = end_entry(ended, action.tool, action_hash(action), detail=detail)
         return Settled(finished=ended, audited=entry, blob=blob, files=files)
 

@@ -126,8 +126,8 @@ async def test_a_refusal_carries_a_receipt_that_verifies() -> None:
         outcome="denied",
         result=denied(batch)[1],
     )
-    assert receipt.verify([KEY], fields, verdict.receipt)
-    assert not receipt.verify([KEY], replace(fields, outcome="ok"), verdict.receipt)
+    assert receipt.signer([KEY], fields, verdict.receipt)
+    assert not receipt.signer([KEY], replace(fields, outcome="ok"), verdict.receipt)
     message = verdict.result
     assert (message.tool_call_id, message.tool_name, message.is_error) == ("call_1", "shell", True)
 

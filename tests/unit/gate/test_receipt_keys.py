@@ -75,7 +75,7 @@ def test_a_damaged_file_is_named_and_left_as_it_is(tmp_path: Path, body: bytes) 
 def test_a_file_that_cannot_be_read_or_written_is_named(tmp_path: Path) -> None:
     """With what stands in the way (P10)."""
     (tmp_path / FILE).mkdir()
-    with pytest.raises(StoreUnusable, match="can't be read: Is a directory"):
+    with pytest.raises(StoreUnusable, match="can't be read: is a directory"):
         opened(tmp_path, "one1")
-    with pytest.raises(StoreUnusable, match="can't be written: No such file or directory"):
+    with pytest.raises(StoreUnusable, match="can't be written: no such file or directory"):
         opened(tmp_path / "missing", "one1")
