@@ -240,13 +240,13 @@ def _made(scene: Scene, known: Weighed, learned: Learned) -> Assembled:
     parts = [one for one in scene.parts if one.text]
     system = [one.text for one in parts if one.place == "system"]
     own = [one.text for one in parts if one.place == "turn"]
-    # Its further lines are set in, so that none looks like one of the prompt's, which it stands in.
-    lines = escape_for_model(scene.summary)[0].splitlines()
-    summary = "\n".join(("\n    ".join(lines), _A_RECORD)) if lines else ""
+    # Some models refuse a second system message, so it joins the prompt (K10). Its further lines are
+    # set in, so that none looks like one of the prompt's.
+    if lines := escape_for_model(scene.summary)[0].splitlines():
+        told = "\n    ".join(lines)
+        system.append(f"[Previous conversation summary: {told}\n{_A_RECORD}]")
     whole = prepare_request_messages(
-        (SystemMessage(content="\n\n".join(system)), *scene.messages),
-        summary=summary,
-        notes="\n\n".join(own),
+        (SystemMessage(content="\n\n".join(system)), *scene.messages), notes="\n\n".join(own)
     )
     on_scale = weighed(known, whole, scene.tools)
     tools = on_scale.tools_tokens

@@ -172,9 +172,9 @@ def told(
         - sum(map(of_text, earlier))
         - of_message(UserMessage(content=""))
     )
-    lines: list[str] = []
+    said, lines = [*_told(gone)], list[str]()
     for most_chars in _CHARS:
-        lines = [*_told(gone, most_chars)]
+        lines = [_line(whose, _short(text, most_chars)) for whose, text in said]
         if sum(map(of_text, lines)) <= left:
             break
     while lines and sum(map(of_text, lines)) > left:
@@ -196,21 +196,19 @@ def _is_runtimes(message: Message | None) -> bool:
     )
 
 
-def _told(messages: Iterable[Message], most_chars: int) -> Iterator[str]:
-    """Yield each message as one line of JSON."""
+def _told(messages: Iterable[Message]) -> Iterator[tuple[str, str]]:
+    """Yield each text of messages, and whose it is before it."""
     for message in messages:
         match message:
             case ToolMessage():
-                text, _ = detach(message.content)
-                yield _line(f"result of {message.tool_name}", _short(text, most_chars))
+                yield f"result of {message.tool_name}", detach(message.content)[0]
             case AssistantMessage():
                 if message.content:
-                    yield _line("assistant", _short(message.content, most_chars))
+                    yield "assistant", message.content
                 for call in message.tool_calls:
-                    yield _line(f"call of {call.name}", _short(call.arguments, most_chars))
+                    yield f"call of {call.name}", call.arguments
             case UserMessage():
-                whose = "the runtime" if message.note else "person"
-                yield _line(whose, _short(message.content, most_chars))
+                yield "the runtime" if message.note else "person", message.content
             case _:
                 pass  # the history holds no system message
 

@@ -4,24 +4,16 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain, compress, repeat
 from operator import attrgetter, is_
 
-from zeroclaw.message import (
-    AssistantMessage,
-    FileKind,
-    FilePart,
-    Message,
-    SystemMessage,
-    UserMessage,
-)
+from zeroclaw.message import AssistantMessage, FileKind, FilePart, Message, UserMessage
 from zeroclaw.value import replace
 
 _FILES, _REASONING = attrgetter("files"), attrgetter("reasoning", "reasoning_details")
 FILES_STAY = 4
 """Messages of people in which files are shown, the newest; S3-08 does so with results."""
-SUMMARY_OPENING = "[Previous conversation summary: "
 
 
 def prepare_request_messages(
-    messages: Iterable[Message], *, summary: str = "", notes: str = ""
+    messages: Iterable[Message], *, notes: str = ""
 ) -> tuple[Message, ...]:
     """Return the messages of a request; the stored ones stay as they are.
 
@@ -31,25 +23,14 @@ def prepare_request_messages(
     writes the wire.
 
     Args:
-        messages: Usually a system message first, then the stored ones.
-        summary: Of what came before them, empty for nothing. It joins the system message, for
-            some models refuse a second one (K10).
+        messages: A system message first, then the stored ones.
         notes: That go along with the newest words of a person, empty for none. They stand there
             and nowhere before, so that what is sent again begins as it did (S2-05, K25).
     """
     prepared = tuple(messages)
     if {*map(_REASONING, _those(prepared, AssistantMessage))} - {("", ())}:
         prepared = tuple(map(_trimmed, prepared))
-    if notes:
-        prepared = _with_notes(prepared, notes)
-    if not summary:
-        return prepared
-    folded = f"{SUMMARY_OPENING}{summary}]"
-    match prepared:
-        case (SystemMessage() as system, *rest):
-            return (SystemMessage(content=f"{system.content}\n\n{folded}"), *rest)
-        case _:
-            return (SystemMessage(content=folded), *prepared)
+    return _with_notes(prepared, notes) if notes else prepared
 
 
 def with_files(

@@ -5,7 +5,6 @@ are told to the composer, by name, without a word of the text.
 """
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
 from zeroclaw.context.assembly import Part, clipped
@@ -19,6 +18,7 @@ from zeroclaw.context_provider import (
     Place,
 )
 from zeroclaw.foreign import Raised, call, call_now
+from zeroclaw.recent import Recent
 from zeroclaw.text.escape import escape_for_model
 from zeroclaw.tools import fenced
 from zeroclaw.value import Value, replace
@@ -78,7 +78,7 @@ class ContextProviders:
         """Hold them; `finds_secret` is the leak guard's judgement of a text."""
         self._providers = tuple((one.spec, one) for one in providers)
         self._finds_secret = finds_secret
-        self._known: OrderedDict[str, bool] = OrderedDict()
+        self._known = Recent[str, bool](MOST_KNOWN)
 
     @property
     def untrusted(self) -> tuple[str, ...]:
@@ -140,16 +140,12 @@ class ContextProviders:
         return framed(one, shown) if shown else ""
 
     async def _holds_secret(self, text: str) -> bool:
-        if text in self._known:
-            self._known.move_to_end(text)
-            return self._known[text]
-        if len(text) <= ON_THE_LOOP_CHARS:
+        found = self._known.get(text)
+        if found is None and len(text) <= ON_THE_LOOP_CHARS:
             found = self._finds_secret(text)
-        else:
+        elif found is None:
             found = await asyncio.to_thread(self._finds_secret, text)
         self._known[text] = found
-        if len(self._known) > MOST_KNOWN:
-            self._known.popitem(last=False)
         return found
 
 

@@ -99,13 +99,13 @@ Condition = Callable[[object], Test]
 
 def effects_within(value: object) -> Test:
     """All that the tool may do is on the list: of `read`, `write`, `network`, `exec`."""
-    allowed = _effects(value)
+    allowed = _choices(value, get_args(Effect))
     return lambda query: _known(query.facts, "tool").effects <= allowed
 
 
 def effects_any_of(value: object) -> Test:
     """The tool may do something on the list: of `read`, `write`, `network`, `exec`."""
-    listed = _effects(value)
+    listed = _choices(value, get_args(Effect))
     return lambda query: bool(_known(query.facts, "tool").effects & listed)
 
 
@@ -131,7 +131,10 @@ def hour_between(value: object) -> Test:
     """The hour in UTC is from the first up to, but not, the second: `[22, 6]` is the night."""
     match _list(value):
         case [int() as start, int() as end] if (
-            start in range(24) and end in range(25) and start != end and not _has_bool(value)
+            start in range(24)
+            and end in range(25)
+            and start != end
+            and bool not in (type(start), type(end))  # which Python takes for 1 and 0
         ):
             pass
         case _:
@@ -233,11 +236,6 @@ def _yes_or_no(value: object) -> bool:
     raise ValueError(message)
 
 
-def _has_bool(value: object) -> bool:
-    """Tell whether a list holds true or false, which Python takes for 1 and 0."""
-    return any(isinstance(item, bool) for item in _list(value))
-
-
 def _list(value: object) -> Sequence[object]:
     return cast("Sequence[object]", value) if isinstance(value, list | tuple) else ()
 
@@ -249,10 +247,6 @@ def _choices(value: object, allowed: Sequence[str]) -> frozenset[str]:
         message = f"must be a list without repeats of {', '.join(allowed)}"
         raise ValueError(message)
     return chosen
-
-
-def _effects(value: object) -> frozenset[str]:
-    return _choices(value, get_args(Effect))
 
 
 def _rank(value: object) -> int:

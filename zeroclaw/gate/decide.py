@@ -15,7 +15,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Literal, TypeVar, assert_never
+from typing import TypeVar, assert_never
 
 from zeroclaw.clock import Clock, Ids
 from zeroclaw.config.model import CurrentConfig
@@ -243,7 +243,7 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
         ready = await self._prepare(case)
         at = self.clock.now()
         if isinstance(ready, str):
-            denied = self._denied(case, case.call.arguments, ready, "failed", at)
+            denied = self._denied(case, ready, at)
             # What is no tool's name is a model's word.
             here, name = case.setting.context.conversation, case.call.name
             tool = "" if is_off_the_record(here) and name not in self.tools else name
@@ -413,24 +413,15 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
         return said if len(said) <= SUMMARY_CHARS else f"{said[:SUMMARY_CHARS]} …"
 
     def _ruled_out(self, case: _Case, action: Action, ruled: Ruling, query: Query) -> Denied:
-        told = self._told(ruled, query, case.setting)
-        return self._denied(
-            case,
-            action.canonical_arguments,
-            f"`{action.tool}` may not run: {ruled.decision.why}",
-            "denied",
-            query.now,
-            for_people=catalogue.CALL_DID_NOT_RUN.to(
-                _language_of(case.setting), tool=action.tool, why=told
-            ),
-        )
+        language, told = _language_of(case.setting), self._told(ruled, query, case.setting)
+        told = catalogue.CALL_DID_NOT_RUN.to(language, tool=action.tool, why=told)
+        why = f"`{action.tool}` may not run: {ruled.decision.why}"
+        return self._denied(case, why, query.now, action, for_people=told)
 
     def _unreachable(self, case: _Case, action: Action, at: datetime) -> Denied:
         """Return the denial of a call whose question no approver can be asked."""
         told = catalogue.CALL_UNREACHABLE.to(_language_of(case.setting), tool=action.tool)
-        said = wording.unreachable(action.tool)
-        arguments = action.canonical_arguments
-        return self._denied(case, arguments, said, "denied", at, for_people=told)
+        return self._denied(case, wording.unreachable(action.tool), at, action, for_people=told)
 
     def _told(self, ruled: Ruling, query: Query, setting: Setting) -> str:
         """Return why a call is not allowed, for a person who called the tool themselves."""
@@ -443,19 +434,20 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
     def _denied(
         self,
         case: _Case,
-        arguments: str,
         why: str,
-        outcome: Literal["denied", "failed"],
         at: datetime,
+        action: Action | None = None,
         *,
         for_people: str = "",
     ) -> Denied:
+        """Return the denial of a call; without an action, of one that failed to become one."""
+        outcome = "failed" if action is None else "denied"
         result, token = self.refusals.refuse(
             case.call,
             why,
             conversation=case.setting.context.conversation,
             action=case.id,
-            arguments=arguments,
+            arguments=case.call.arguments if action is None else action.canonical_arguments,
             outcome=outcome,
             at=at,
             for_people=for_people,

@@ -9,7 +9,6 @@ themselves, which are then said in the same language.
 """
 
 from collections.abc import Mapping
-from string import Formatter
 from typing import Literal, Protocol, get_args
 
 from zeroclaw.value import Value, field
@@ -65,11 +64,6 @@ class Sentence(Value):
     de: str
     one: "Sentence | None" = None
 
-    @property
-    def facts(self) -> frozenset[str]:
-        """The names of its facts."""
-        return facts_of(self.en)
-
     def to(self, language: Language, **facts: Fact) -> str:
         """Return it with its facts, in one language.
 
@@ -99,11 +93,6 @@ class LocalizedMessage(Value):
     def to(self, language: Language) -> str:
         """Return it in one language; see `Localized`."""
         return self.sentence.to(language, **self.facts)
-
-
-def facts_of(template: str) -> frozenset[str]:
-    """Return the names in braces that stand in a text."""
-    return frozenset(name for _, name, _, _ in Formatter().parse(template) if name is not None)
 
 
 def language_of(text: str) -> Language | None:

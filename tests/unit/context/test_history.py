@@ -68,22 +68,6 @@ def test_reasoning_is_one_normalised_text_whatever_it_was_called() -> None:
     assert prepare_request_messages([flat]) == (flat,)
 
 
-def test_a_summary_joins_the_system_message() -> None:
-    """It stands at index 0, after the prompt, so no second system message is sent."""
-    prepared = prepare_request_messages((SYSTEM, USER), summary="They talked of rain.")
-    folded = (
-        "You are a helpful weather assistant.\n\n"
-        "[Previous conversation summary: They talked of rain.]"
-    )
-    assert prepared == (SystemMessage(content=folded), USER)
-
-
-def test_a_summary_without_a_system_message_becomes_one() -> None:
-    """It stands at index 0."""
-    folded = SystemMessage(content="[Previous conversation summary: Rain.]")
-    assert prepare_request_messages((USER,), summary="Rain.") == (folded, USER)
-
-
 def test_notes_go_along_with_the_newest_words_of_a_person() -> None:
     """Before them, so that what was sent before begins the same; what the runtime wrote has none."""
     edited = UserMessage(content="[edited]", note="edited")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from zeroclaw.text.language import Language, Sentence, decimal, facts_of, language_of
+from zeroclaw.text.language import Language, Sentence, decimal, language_of
 
 GREETING = Sentence(en="Hello {name}, {what}.", de="Hallo {name}, {what}.")
 BUSY = Sentence(en="I am busy", de="ich habe zu tun")
@@ -45,11 +45,6 @@ def test_a_fact_is_never_taken_for_a_place_to_fill_in() -> None:
 def test_a_missing_fact_is_a_fault() -> None:
     with pytest.raises(KeyError):
         GREETING.to("en", name="Ann")
-
-
-def test_a_sentence_tells_what_it_needs() -> None:
-    assert GREETING.facts == frozenset({"name", "what"})
-    assert facts_of("a `{{brace}}` and {one}") == frozenset({"one"})
 
 
 @pytest.mark.parametrize(
