@@ -23,6 +23,14 @@ Live = Annotated[T, LIVE_MARK]
 """A key that a reload applies: rooms read it each time they need it (policy, people, limits).
 Unmarked keys are read once, at start: places, sockets, the model, channels and tools."""
 
+_CENTURY_DAYS = 36_500
+Seconds = Annotated[float, Field(gt=0, le=_CENTURY_DAYS * 86_400)]
+"""At most a hundred years: `datetime` ends with the year 9999, and adding a longer time overflows."""
+SecondsOrNone = Annotated[float, Field(ge=0, le=_CENTURY_DAYS * 86_400)]
+Days = Annotated[int, Field(ge=0, le=_CENTURY_DAYS)]
+_LARGEST_BYTES = 2**50
+"""Upper bound of byte limits that are passed to the kernel, which rejects larger numbers."""
+
 # Prefixes of principals in policies, see `gate/policy.py`: on a channel named `role`, a sender with
 # the id `operator` would read `role:operator`.
 _TAKEN = frozenset({"anyone", "channel", "person", "role"})
@@ -63,7 +71,7 @@ class Settings(BaseModel):
     # Validators are built once, for the whole configuration, not for each table: that saves a third
     # of this module's start time. So defaults that are tables use `model_construct`, which needs no
     # validator.
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True, allow_inf_nan=False)
 
 
 def endpoint_url(url: str) -> str:
@@ -97,8 +105,8 @@ class ProviderSettings(Settings):
     max_output_tokens: int | None = Field(default=None, ge=1)
     model_file: str = ""
     script: str = ""
-    connect_s: float = Field(default=10.0, gt=0)
-    stall_s: float = Field(default=120.0, gt=0)
+    connect_s: Seconds = 10.0
+    stall_s: Seconds = 120.0
     attempts: int = Field(default=4, ge=1, le=20)
     options: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
     takes: tuple[Literal["images", "audio", "files"], ...] | None = None
@@ -132,8 +140,8 @@ class RuntimeSettings(Settings):
     model_concurrency: int = Field(default=64, ge=1)
     backlog: Live[int] = Field(default=100, ge=1, le=10_000)
     result_chars: Live[int] = Field(default=20_000, ge=1_000)
-    grace_s: Live[float] = Field(default=10.0, ge=0)
-    call_timeout_s: float = Field(default=30.0, gt=0)
+    grace_s: Live[SecondsOrNone] = 10.0
+    call_timeout_s: Seconds = 30.0
     titles: Live[bool] = False
     prompt: Live[str] = ""
 
@@ -151,9 +159,9 @@ def _place(chat: str) -> str:
 class ApprovalSettings(Settings):
     """`[approvals]`: how people are asked for approval."""
 
-    timeout_s: Live[float] = Field(default=900.0, gt=0)
+    timeout_s: Live[Seconds] = 900.0
     remind_share: Live[float] = Field(default=0.2, ge=0, lt=1)
-    grant_s: Live[float] = Field(default=3600.0, gt=0)
+    grant_s: Live[Seconds] = 3600.0
     requester_may_answer: Live[bool] = True
     approvers: Live[tuple[str, ...]] = ("role:operator",)
     chat: Live[Annotated[str, AfterValidator(_place)]] = ""
@@ -189,16 +197,16 @@ class ReceiptSettings(Settings):
     """`[receipts]`: how long a receipt can be verified."""
 
     # Not live: each process creates a key at start, and then keeps or deletes the older ones.
-    keep_days: int = Field(default=30, ge=0)
+    keep_days: Days = 30
 
 
 class RetentionSettings(Settings):
     """`[retention]`: how long data is kept; 0 days means for ever, 0 MB means no limit."""
 
-    messages_days: Live[int] = Field(default=90, ge=0)
-    approvals_days: Live[int] = Field(default=30, ge=0)
-    blobs_days: Live[int] = Field(default=30, ge=0)
-    audit_days: Live[int] = Field(default=365, ge=0)
+    messages_days: Live[Days] = 90
+    approvals_days: Live[Days] = 30
+    blobs_days: Live[Days] = 30
+    audit_days: Live[Days] = 365
     max_disk_mb: Live[int] = Field(default=2048, ge=0)
 
 
@@ -225,9 +233,9 @@ class RateSettings(Settings):
 class PriceSettings(Settings):
     """One model of `[budget.prices]`: US dollars per million tokens."""
 
-    input: float = Field(ge=0)
-    output: float = Field(ge=0)
-    cached: float | None = Field(default=None, ge=0)
+    input: float = Field(ge=0, le=1_000_000)
+    output: float = Field(ge=0, le=1_000_000)
+    cached: float | None = Field(default=None, ge=0, le=1_000_000)
 
 
 class BudgetSettings(Settings):
@@ -294,8 +302,8 @@ class FilesSettings(Settings):
     """`[tools.files]`: reading and writing in the workspace, and sending files from it."""
 
     enabled: bool = True
-    max_read_bytes: int = Field(default=1_000_000, ge=1_000)
-    max_write_bytes: int = Field(default=1_000_000, ge=1_000)
+    max_read_bytes: int = Field(default=1_000_000, ge=1_000, le=1_000_000_000)
+    max_write_bytes: int = Field(default=1_000_000, ge=1_000, le=1_000_000_000)
     max_send_bytes: int = Field(default=10_000_000, ge=1_000, le=16_777_216)
 
 
@@ -304,9 +312,9 @@ class ShellSettings(Settings):
 
     enabled: bool = True
     network: bool = False
-    timeout_s: float = Field(default=60.0, gt=0)
-    memory_bytes: int = Field(default=2_147_483_648, ge=67_108_864)
-    workspace_bytes: int = Field(default=2_147_483_648, ge=1_000_000)
+    timeout_s: Seconds = 60.0
+    memory_bytes: int = Field(default=2_147_483_648, ge=67_108_864, le=_LARGEST_BYTES)
+    workspace_bytes: int = Field(default=2_147_483_648, ge=1_000_000, le=_LARGEST_BYTES)
     without_sandbox: Literal["off", "ask"] = "off"
 
 
@@ -326,7 +334,7 @@ class FetchSettings(Settings):
 
     enabled: bool = True
     max_bytes: int = Field(default=2_000_000, ge=1_000, le=100_000_000)
-    timeout_s: float = Field(default=20.0, gt=0)
+    timeout_s: Seconds = 20.0
     max_redirects: int = Field(default=5, ge=0, le=50)
     redirects: Literal["same_host", "anywhere"] = "same_host"
     ports: tuple[Annotated[int, Field(ge=1, le=65535)], ...] = (80, 443)
@@ -347,7 +355,7 @@ class AttachmentToolSettings(Settings):
 
     enabled: bool = True
     timeout_s: float = Field(default=20.0, gt=0, le=600)
-    memory_bytes: int = Field(default=536_870_912, ge=268_435_456)
+    memory_bytes: int = Field(default=536_870_912, ge=268_435_456, le=_LARGEST_BYTES)
 
 
 class ResultsSettings(Settings):
@@ -463,7 +471,7 @@ class ChannelSettings(Settings):
     scope: Literal["chat", "person"] = "chat"
     while_busy: Live[WhileBusy] = "queue"
     collect_s: Live[float] = Field(default=2.0, ge=0, le=60)
-    max_age_s: Live[float] = Field(default=86_400.0, ge=0)
+    max_age_s: Live[SecondsOrNone] = 86_400.0
     stream: Live[bool] = True
     rate: RateSettings = RateSettings.model_construct()
 

@@ -76,6 +76,35 @@ def test_people_can_be_told_apart() -> None:
     assert [person.name for person in parse(ann).people] == ["ann"]
 
 
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("approvals.timeout_s", "inf"),
+        ("approvals.timeout_s", "nan"),
+        ("approvals.grant_s", "1e12"),
+        ("budget.prices.m.input", "1e12"),
+        ("channels.web.max_age_s", "inf"),
+        ("receipts.keep_days", "999_999"),
+        ("retention.audit_days", "999_999"),
+        ("runtime.grace_s", "inf"),
+        ("tools.files.max_read_bytes", "1_000_000_000_000"),
+        ("tools.shell.memory_bytes", "9_223_372_036_854_775_808"),
+    ],
+)
+def test_a_number_is_none_that_no_calendar_or_machine_has(key: str, value: str) -> None:
+    """Else the daemon ends with a traceback when it first reckons with it (P10)."""
+    table, _, name = key.rpartition(".")
+    faults = faults_of(f"[{table}]\n{name} = {value}\n")
+    assert any(fault.startswith(f"{key}: should be ") for fault in faults)
+
+
+def test_an_amount_of_money_is_a_number() -> None:
+    """A turn is compared with it in millionths, and infinity has none (P10)."""
+    assert faults_of("[budget]\nturn_usd = inf\n") == (
+        "budget.turn_usd: should be a finite number",
+    )
+
+
 @pytest.mark.parametrize("key", ["cert_file", "key_file"])
 def test_a_certificate_and_its_key_go_together(key: str) -> None:
     """One of them alone would be plain HTTP where TLS was meant (P10)."""
