@@ -1,6 +1,7 @@
 """How the chunks of many dialects become one typed stream."""
 
 import json
+import sys
 
 import pytest
 from hypothesis import given
@@ -16,7 +17,7 @@ from zeroclaw.provider import (
     ToolCallReady,
     UsageReported,
 )
-from zeroclaw.providers.openai.answer import Assembly, error_in
+from zeroclaw.providers.openai.answer import MOST_CALLS, Assembly, error_in
 
 Fields = dict[str, object]
 
@@ -134,6 +135,51 @@ def test_calls_leave_in_order_of_index_and_a_missing_id_is_filled() -> None:
 def test_a_fragment_without_a_name_or_a_beginning_becomes_a_nameless_call() -> None:
     """The runtime then tells the model that there is no such tool."""
     assert calls_of(fragment("{}")) == [call("{}", name="")]
+
+
+def test_an_answer_of_more_calls_than_anybody_asks_for_is_broken() -> None:
+    """Each would be refused by itself, with a receipt and its place in the audit (P9)."""
+    assembly, most = Assembly(), MOST_CALLS
+    assembly.take(delta(tool_calls=[{"index": number, "id": "a"} for number in range(most)]))
+    with pytest.raises(StreamBroken, match="more than 256 calls"):
+        assembly.take(fragment("{}", index=most, id_="a", name="f"))
+
+
+def test_a_name_that_is_repeated_for_ever_is_broken() -> None:
+    """Whether the call has ended is read anew with each piece of it (P9)."""
+    assembly = Assembly()
+    assembly.take(fragment('{"a": "' + "x" * 1_000_000, name="f"))
+    with pytest.raises(StreamBroken, match="repeats the name"):
+        assembly.take(delta(tool_calls=[{"function": {"name": "f", "arguments": "x"}}] * 64))
+
+
+@pytest.mark.parametrize(
+    ("name", "one"),
+    [
+        ("tool_calls", {"index": 0, "id": "0", "function": {"name": "f", "arguments": "x"}}),
+        ("tool_calls", {"index": 0, "function": {"arguments": "x"}}),
+        ("reasoning_details", {"index": 0, "type": "a", "text": "x"}),
+        ("reasoning_details", {"index": 0, "text": "x"}),
+    ],
+)
+def test_a_fragment_costs_few_steps_however_much_came_before(name: str, one: Fields) -> None:
+    """A hostile endpoint sends a hundred thousand in one event (P9)."""
+    assembly, steps = Assembly(), 0
+    calls = [{"index": 0, "id": f"{n}", "function": {"name": "f"}} for n in range(MOST_CALLS)]
+    assembly.take(delta(tool_calls=calls))
+    assembly.take(delta(reasoning_details=[{"index": n, "type": "a"} for n in range(1_000)]))
+    chunk: Fields = {"choices": [{"delta": {name: [one] * 100}}]}
+
+    def count(_frame: object, event: str, _about: object) -> None:
+        nonlocal steps
+        steps += event in ("call", "c_call")
+
+    sys.setprofile(count)
+    try:
+        assembly.take(chunk)
+    finally:
+        sys.setprofile(None)
+    assert steps <= 40 * 100
 
 
 def test_arguments_that_an_endpoint_parsed_are_written_again() -> None:

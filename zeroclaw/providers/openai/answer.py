@@ -53,6 +53,10 @@ REASONS: dict[str, FinishReason] = {
 # Fields of a reasoning block that arrive in pieces; of any other, the last value counts.
 GROWING_FIELDS = frozenset({"text", "summary", "data"})
 HIGH_SURROGATES = range(0xD800, 0xDC00)
+MOST_CALLS = 256
+"""Most tool calls in one answer; the gate accepts far fewer, and models send a handful."""
+MOST_READ_CHARS = 32 * 1024 * 1024
+"""Most characters of incomplete arguments that are parsed for one answer, counting every attempt."""
 
 
 class _CallDraft(Struct, kw_only=True):
@@ -71,10 +75,37 @@ class _CallDraft(Struct, kw_only=True):
     @property
     def is_whole(self) -> bool:
         """The arguments are one complete JSON object."""
+        self.pieces = [self.arguments]  # read again after each further piece
         try:
-            return is_object(parse(self.arguments))
+            return is_object(parse(self.pieces[0]))
         except ValueError:
             return False
+
+
+class _Block(Struct, kw_only=True):
+    """A block of structured reasoning that may still grow.
+
+    Attributes:
+        fields: The values that were sent last.
+        pieces: The texts of the fields that are sent in pieces.
+    """
+
+    fields: dict[str, object] = field(default_factory=dict[str, object])
+    pieces: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+
+    def take(self, fragment: dict[str, object]) -> None:
+        """Add the next fragment."""
+        for name, value in fragment.items():
+            if name in GROWING_FIELDS and isinstance(value, str):
+                self.pieces.setdefault(name, []).append(value)
+                self.fields[name] = ""
+            elif value is not None or name not in self.fields:
+                self.fields[name] = value
+
+    @property
+    def whole(self) -> dict[str, object]:
+        """The block with its pieces joined."""
+        return self.fields | {name: "".join(texts) for name, texts in self.pieces.items()}
 
 
 class _Seam(Struct):
@@ -125,7 +156,13 @@ class Assembly(Struct, eq=False):
     _finish: str = ""
     _usage: Usage | None = None
     _calls: list[_CallDraft] = field(default_factory=list[_CallDraft])
-    _blocks: list[dict[str, object]] = field(default_factory=list[dict[str, object]])
+    _newest: dict[int, _CallDraft] = field(default_factory=dict[int, _CallDraft])
+    _labelled: dict[tuple[int, str], _CallDraft] = field(
+        default_factory=dict[tuple[int, str], _CallDraft]
+    )
+    _read_chars: int = 0
+    _blocks: list[_Block] = field(default_factory=list[_Block])
+    _growing: dict[tuple[int, str], _Block] = field(default_factory=dict[tuple[int, str], _Block])
     _pieces: list[str] = field(default_factory=list[str])
     _text: _Seam = field(default_factory=_Seam)
     _reasoning: _Seam = field(default_factory=_Seam)
@@ -212,7 +249,9 @@ class Assembly(Struct, eq=False):
         ]
         if self._blocks:
             # ASCII escapes preserve whatever the endpoint sent, unpaired surrogates included.
-            details = tuple(json.dumps(block, separators=(",", ":")) for block in self._blocks)
+            details = tuple(
+                json.dumps(block.whole, separators=(",", ":")) for block in self._blocks
+            )
             events.append(ReasoningDelta(details=details))
         events.extend(ToolCallReady(call=call) for call in calls)
         if self._usage is not None:
@@ -247,26 +286,15 @@ class Assembly(Struct, eq=False):
         A fragment without an index is a block of its own. One index may have both a summary and an
         encrypted block (seen with OpenAI models behind OpenRouter), hence the type.
         """
-        index, kind = int_at(fragment, "index"), fragment.get("type")
-        block = next(
-            (
-                block
-                for block in reversed(self._blocks)
-                if index is not None
-                and block.get("index") == index
-                and kind in (None, block.get("type"))
-            ),
-            None,
-        )
+        index, kind = int_at(fragment, "index"), text_at(fragment, "type")
+        block = None if index is None else self._growing.get((index, kind))
         if block is None:
-            self._blocks.append(dict(fragment))
-            return
-        for name, value in fragment.items():
-            before = block.get(name)
-            if name in GROWING_FIELDS and isinstance(before, str) and isinstance(value, str):
-                block[name] = before + value
-            elif value is not None or name not in block:
-                block[name] = value
+            block = _Block()
+            self._blocks.append(block)
+        block.take(fragment)
+        if index is not None:
+            # A fragment that names no type goes on with the newest block of its index.
+            self._growing[index, ""] = self._growing[index, kind] = block
 
     def _called(self, delta: dict[str, object], *, is_stream: bool) -> None:
         for fragment in objects_at(delta, "tool_calls"):
@@ -275,23 +303,55 @@ class Assembly(Struct, eq=False):
             draft = self._draft(int_at(fragment, "index"), id_, name, is_stream=is_stream)
             draft.id = draft.id or id_
             draft.name = draft.name or name
+            self._labelled[draft.index, draft.id] = draft
             if is_object(arguments) or is_array(arguments):  # some servers send parsed arguments
                 arguments = json.dumps(arguments, ensure_ascii=False)
             if isinstance(arguments, str):
                 draft.pieces.append(arguments)
 
     def _draft(self, index: int | None, id_: str, name: str, *, is_stream: bool) -> _CallDraft:
-        """Return the call that a fragment belongs to, or begin a new one."""
-        if is_stream:
-            for draft in reversed(self._calls):
-                if index in (None, draft.index) and not _begins(draft, index, id_, name):
-                    return draft
-                if index is None:
-                    break
-        highest = max((draft.index for draft in self._calls), default=-1)
+        """Return the call that a fragment belongs to, or begin a new one.
+
+        Raises:
+            StreamBroken: The answer has too many calls.
+        """
+        draft = self._continued(index, id_, name) if is_stream else None
+        if draft is not None:
+            return draft
+        if len(self._calls) >= MOST_CALLS:
+            message = f"the endpoint sent more than {MOST_CALLS} calls in one answer"
+            raise StreamBroken(message)
+        highest = max(self._newest, default=-1)
         draft = _CallDraft(index=highest + 1 if index is None else index)
         self._calls.append(draft)
+        self._newest[draft.index] = draft
         return draft
+
+    def _continued(self, index: int | None, id_: str, name: str) -> _CallDraft | None:
+        """Return the call that a fragment continues, None if it begins a new one.
+
+        Gemini's compatible endpoint sends every call under index 0, each complete and with an id of its
+        own; servers without an index name each new call. A fragment without a name always continues.
+        """
+        if index is not None:
+            newest = self._newest.get(index)
+        else:
+            newest = self._calls[-1] if self._calls else None
+        if newest is None or not name or not newest.name:
+            return newest
+        if index is None and newest.id == id_:
+            return None if self._is_whole(newest) else newest
+        if id_ in (newest.id, ""):
+            return newest
+        return None if index is None else self._labelled.get((index, id_))
+
+    def _is_whole(self, draft: _CallDraft) -> bool:
+        """Return whether a call is complete, where only its arguments can tell."""
+        self._read_chars += sum(map(len, draft.pieces))
+        if self._read_chars > MOST_READ_CHARS:
+            message = "the endpoint repeats the name of a call with each piece of it"
+            raise StreamBroken(message)
+        return draft.is_whole
 
     def _whole_calls(self, reason: FinishReason) -> list[ToolCall]:
         """Return the calls in order of index; a call that a limit cut off is dropped (S0-23).
@@ -318,19 +378,6 @@ def error_in(chunk: dict[str, object]) -> object:
         if one.get("error"):
             return one["error"]
     return chunk if chunk.get("object") == "error" else None  # vLLM
-
-
-def _begins(draft: _CallDraft, index: int | None, id_: str, name: str) -> bool:
-    """Whether a fragment that could continue `draft` begins another call.
-
-    Gemini's compatible endpoint sends every call under index 0, each complete and with an id of its
-    own; servers without an index name each new call. A fragment without a name always continues.
-    """
-    if not name or not draft.name:
-        return False
-    if index is None and draft.id == id_:
-        return draft.is_whole
-    return id_ not in (draft.id, "")
 
 
 def _thinking(part: dict[str, object]) -> str:
