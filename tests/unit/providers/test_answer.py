@@ -332,6 +332,16 @@ def test_an_answer_with_nothing_in_it_is_an_error_that_names_the_reason(text: st
         events_of(delta(content=text), delta("length"))
 
 
+def test_a_reason_for_nothing_is_told_on_one_line() -> None:
+    """It is a foreign text, and goes to the chat and the log (P10)."""
+    with pytest.raises(ProviderRejected) as caught:
+        events_of(delta("a`\n\x1b[2J\ud800" + "x" * 1_000_000))
+    assert str(caught.value).startswith(
+        "the model answered with nothing (finish reason `a' [2J xxx"
+    )
+    assert len(str(caught.value)) < 300
+
+
 def test_an_answer_of_reasoning_alone_is_one() -> None:
     assert events_of(delta(reasoning="hm"), delta("stop"))[-1] == Finished(reason="stop")
 

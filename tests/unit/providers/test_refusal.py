@@ -14,7 +14,14 @@ from zeroclaw.errors import (
     ZeroclawError,
 )
 from zeroclaw.json_fields import int_at, parse
-from zeroclaw.providers.openai.refusal import means, one_line, read_body, read_error, retry_after
+from zeroclaw.providers.openai.refusal import (
+    LOOKED_AT_CHARS,
+    means,
+    one_line,
+    read_body,
+    read_error,
+    retry_after,
+)
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 
@@ -121,6 +128,8 @@ def test_how_long_to_wait_travels_with_the_error() -> None:
         ({"retry-after": "Sat, 21 Nov 2026 07:00:00 GMT"}, 0.0),
         ({"retry-after": "soon"}, None),
         ({"retry-after": "nan"}, None),
+        ({"retry-after": "Sat, 21 Nov 20260000000000 08:00:30 GMT"}, None),
+        ({"retry-after": "Sat, 21 Nov 2026 08:00:30 +99999999999999999"}, None),
         ({"retry-after-ms": "1500", "retry-after": "9"}, 1.5),
     ],
 )
@@ -157,3 +166,33 @@ def test_a_refusal_may_name_the_window(text: str, window: int | None) -> None:
     error = told(json.dumps({"error": {"message": text}}), 400)
     assert isinstance(error, ContextOverflow)
     assert error.context_tokens == window
+
+
+@pytest.mark.parametrize("name", ["message", "type"])
+def test_no_more_of_it_is_redacted_than_may_be_shown(name: str) -> None:
+    """A stream's event holds megabytes, which would hold everybody up (P9)."""
+    asked: list[str] = []
+
+    def redact(text: str) -> str:
+        asked.append(text)
+        return text
+
+    refusal = read_error({name: "pass word " * 400_000}, status=500)
+    told = str(means(refusal, endpoint="host", redact=redact))
+    assert "pass word pass word" in told
+    assert max(map(len, asked)) <= LOOKED_AT_CHARS
+
+
+def test_half_a_secret_at_the_cut_is_not_shown() -> None:
+    """Blanks before it are shown as one."""
+    blank = " " * (LOOKED_AT_CHARS - 6)
+    told = means(
+        read_error({"message": f"{blank}hunter2-secret"}, status=500), endpoint="e", redact=str
+    )
+    assert str(told) == "`e` is busy (500): no reason"
+
+
+def test_a_type_is_told_on_one_line() -> None:
+    """What an endpoint says in place of a message is foreign, too (P10)."""
+    told = means(read_error({"type": "a\x1b[2J\nb"}, status=500), endpoint="e", redact=str)
+    assert str(told) == "`e` is busy (500): a [2j b"

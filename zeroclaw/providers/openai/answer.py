@@ -36,6 +36,7 @@ from zeroclaw.provider import (
     ToolCallReady,
     UsageReported,
 )
+from zeroclaw.providers.openai.refusal import SHOWN_CHARS, one_line
 from zeroclaw.providers.openai.windows import MOST
 from zeroclaw.value import Struct, field
 
@@ -237,7 +238,8 @@ class Assembly(Struct, eq=False):
         calls = self._whole_calls(reason)
         text = self._text.end()
         if self._is_blank and not text and not calls:
-            message = f"the model answered with nothing (finish reason `{self._finish or 'none'}`)"
+            finish = one_line(self._finish[:SHOWN_CHARS]).replace("`", "'") or "none"
+            message = f"the model answered with nothing (finish reason `{finish}`)"
             raise ProviderRejected(message)
         # Several servers send `stop` after calls, and some send `tool_calls` without any.
         if reason in ("stop", "tool_calls"):

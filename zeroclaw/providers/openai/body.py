@@ -117,7 +117,7 @@ class Body(Struct, kw_only=True):
             chunk = parse(data)
         except ValueError as error:
             if is_error:
-                raise self._means(Refusal(status=0, words=frozenset(), text=data)) from error
+                raise self._means(read_error(data, status=0)) from error
             message = f"`{self.endpoint}` sent an event that is not JSON"
             raise StreamBroken(message) from error
         if not is_object(chunk):

@@ -19,9 +19,12 @@ from zeroclaw.errors import (
     ZeroclawError,
 )
 from zeroclaw.json_fields import is_array, is_object, object_at, parse, text_at
+from zeroclaw.redact import LONGEST_VALUE, LONGEST_WORD
 from zeroclaw.value import Value
 
 SHOWN_CHARS = 200
+LOOKED_AT_CHARS = 16_384
+"""How much of an endpoint's text is redacted: a stream event can hold megabytes."""
 
 # Busy, as is everything from 500 on (529 is Anthropic's "overloaded", 52x are Cloudflare's).
 BUSY_STATUSES = frozenset({408, 425, 429})
@@ -103,7 +106,7 @@ class Refusal(Value):
     Attributes:
         status: The HTTP status, or the one in the error object, or 0.
         words: Its `type` and `code`, in lower case.
-        text: Its message, as sent.
+        text: Its message, as sent; the beginning of a long one.
     """
 
     status: int
@@ -118,7 +121,7 @@ def read_error(error: object, *, status: int) -> Refusal:
     """
     if not is_object(error):
         text = error if isinstance(error, str) else ""
-        return Refusal(status=status, words=frozenset(), text=text)
+        return Refusal(status=status, words=frozenset(), text=text[:LOOKED_AT_CHARS])
     named = [error.get(name) for name in ("code", "status", "status_code")]
     statuses = [value for value in named if isinstance(value, int) and value in STATUSES]
     words = {text_at(error, name).lower() for name in ("type", "code", "status")}
@@ -127,7 +130,7 @@ def read_error(error: object, *, status: int) -> Refusal:
     return Refusal(
         status=statuses[0] if statuses else status,
         words=frozenset(words - {""}),
-        text=text or text_at(inner, "message"),
+        text=(text or text_at(inner, "message"))[:LOOKED_AT_CHARS],
     )
 
 
@@ -137,7 +140,7 @@ def read_body(body: str, *, status: int) -> Refusal:
         parsed = parse(body)
     except ValueError:
         page = body.lstrip().startswith("<")
-        return Refusal(status=status, words=frozenset(), text="a web page" if page else body)
+        return read_error("a web page" if page else body, status=status)
     if is_array(parsed) and parsed:  # Gemini's compatible endpoint wraps the object in an array
         parsed = parsed[0]
     if is_object(parsed):
@@ -157,11 +160,11 @@ def means(
     Args:
         refusal: The refusal.
         endpoint: The endpoint's name in the text.
-        redact: Removes secrets; called on the whole text, before it is cut.
+        redact: Removes secrets; called before the text is cut to what is shown.
         retry_after_s: From the headers.
     """
     words, status = refusal.words, refusal.status
-    said = one_line(redact(refusal.text)) or " ".join(sorted(words)) or "no reason"
+    said = _told(refusal.text, redact) or _told(" ".join(sorted(words)), redact) or "no reason"
     number = f" ({status})" if status else ""
     if status == TOO_LARGE_STATUS or words & OVERFLOW_WORDS or _overflows(refusal):
         return ContextOverflow(
@@ -203,11 +206,18 @@ def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
             return max(0.0, seconds)
     try:
         then = parsedate_to_datetime(headers.get("retry-after", ""))
-    except ValueError:
+    except (ValueError, OverflowError):  # the second for a huge year or time zone
         return None
     if then.tzinfo is None:  # "-0000": unknown zone, which in HTTP means UTC
         then = then.replace(tzinfo=UTC)
     return max(0.0, (then - now).total_seconds())
+
+
+def _told(text: str, redact: Callable[[str], str]) -> str:
+    """Return what is shown of a text from the endpoint."""
+    safe = redact(text[:LOOKED_AT_CHARS])
+    # The text may have been cut in the middle of a secret.
+    return one_line(safe if len(text) < LOOKED_AT_CHARS else safe[: -LONGEST_VALUE - LONGEST_WORD])
 
 
 def one_line(text: str) -> str:
