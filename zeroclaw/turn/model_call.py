@@ -7,6 +7,7 @@ Nothing behind the redactor ever holds raw text (K16). Errors become events: eac
 answered by exactly one of `ResponseReceived`, `StreamCut`, `RequestFailed`, `ContextOverflowed`.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from typing import TypeGuard
@@ -58,6 +59,8 @@ class _Answer(Struct):
     finish: FinishReason | None = None
 
 
+AT_ONCE_CHARS = 2_048
+"""Of a text that are redacted in one step, in some 2 ms; models say a few words at a time."""
 OFF_THE_RECORD = catalogue.MODEL_FAILED_OFF_THE_RECORD.to(ENGLISH)
 """What the log says of a failure whose reason may repeat what was said off the record."""
 
@@ -161,11 +164,17 @@ class ModelCall(Value):
                 answer.finish = reason
 
     async def _add(self, number: int, answer: _Answer, text: str, *, is_last: bool) -> None:
-        answer.redaction, safe = self.model.redactor.feed(answer.redaction, text)
-        if safe:
-            answer.texts.append(safe)
-            answer.screening, marked = receipt_screen.feed(answer.screening, safe, self.lookup)
-            await self._show(number, answer, marked, is_last=is_last)
+        """Take a text in; of a long one a little at a time, and others have their turn between."""
+        for start in range(0, len(text), AT_ONCE_CHARS):
+            if start:
+                await asyncio.sleep(0)
+            end = start + AT_ONCE_CHARS
+            answer.redaction, safe = self.model.redactor.feed(answer.redaction, text[start:end])
+            if safe:
+                answer.texts.append(safe)
+                answer.screening, marked = receipt_screen.feed(answer.screening, safe, self.lookup)
+                is_end = is_last and end >= len(text)
+                await self._show(number, answer, marked, is_last=is_end)
 
     async def _show(self, number: int, answer: _Answer, text: str, *, is_last: bool) -> None:
         if text:

@@ -130,3 +130,15 @@ async def test_no_list_holds_the_loop_longer_for_what_is_in_it(
                 await house.say(said)
                 took[said] = steps.taken()
         assert {said: found for said, found in took.items() if found[0] > MOST_STEPS} == {}
+
+
+@pytest.mark.slow
+async def test_no_answer_that_comes_in_one_piece_holds_the_loop_longer(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of an endpoint that streams nothing, or means harm."""
+    world.model.will(says("the token is 12 and the key is c " * 2_000))
+    async with world.running() as house:
+        with loop_steps(monkeypatch) as steps:
+            await house.say("hello")
+            assert steps.taken() <= (MOST_STEPS, "")
