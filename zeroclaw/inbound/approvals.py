@@ -32,7 +32,7 @@ from zeroclaw.text import catalogue
 from zeroclaw.text.escape import escape_invisible
 from zeroclaw.text.language import Sentence
 from zeroclaw.turn.approvals import on_cards
-from zeroclaw.value import Struct
+from zeroclaw.value import Struct, replace
 
 GRANTS = "grants"
 """Where grants are numbered, as calls are in an approver's chat; no chat's key is this word."""
@@ -202,8 +202,10 @@ class Approvals(Struct, eq=False):
             by, yes = pairing.by_of(principal), approvals.is_yes(choice)
             met = approvals.decide(one, yes=yes, by=by, at=at)
             return met, pairing.said(met, principal.language)
+        # As it is by now: whoever forbids it does not mean the next question alone.
+        may_answer = self.context.settings.config.approvals.requester_may_answer
         found = approvals.answer(
-            one,
+            one if may_answer else replace(one, requester_may_answer=False),
             principal=principal,
             requester=self.context.people.by_now(one.requester),
             choice=choice,

@@ -66,6 +66,18 @@ async def test_another_operator_answers_instead(world: World) -> None:
         assert world.poke.runs == [{"a": 1}]
 
 
+async def test_nobody_answers_their_own_question_once_that_is_forbidden(world: World) -> None:
+    """A reload counts for what is open by then, as every other change of who may answer (P5)."""
+    world.model.will(POKE)
+    async with world.running() as house:
+        await house.say("poke it")
+        world.configure(approvals=ApprovalSettings(requester_may_answer=False))
+        await house.ask("reload")
+        refused = await house.press(who="ada")
+        assert refused == "whoever asks may not approve; somebody else has to answer this"
+        assert world.poke.runs == []
+
+
 async def test_a_named_approver_is_asked_and_nobody_else(world: World) -> None:
     """`approvals.approvers` says whom a card goes to and whose answer counts (P5)."""
     world.configure(approvals=ApprovalSettings(approvers=("person:ben",)))
