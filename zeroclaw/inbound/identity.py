@@ -15,6 +15,7 @@ from typing import Literal
 
 from zeroclaw.config.model import Config
 from zeroclaw.envelope import Principal, Sender
+from zeroclaw.json_fields import whole
 from zeroclaw.manifest import ChannelManifest
 from zeroclaw.store import Delete, Put, RowKind, Write
 from zeroclaw.table import Column, Stays, Table, Words, json_codec
@@ -306,7 +307,8 @@ class People:
             roles=roles,
             channel=channel,
             sender=sender.id,
-            display=sender.display or name,
+            # Actions are hashed as UTF-8, which has no unpaired surrogates.
+            display=whole(sender.display) or name,
             language=self.language_of(id_),
         )
 

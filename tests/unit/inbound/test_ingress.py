@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from tests.fakes.house import World
-from tests.fakes.scripted_model import says
+from tests.fakes.scripted_model import asks_for, says
 from zeroclaw.codec import decode
 from zeroclaw.conversation.inbox import INBOX, Obeyed
 from zeroclaw.envelope import (
@@ -81,6 +81,18 @@ async def test_a_group_hears_who_spoke(world: World) -> None:
         await house.say("hello", "ben", room="lobby")
         assert world.model.asked() == ["user: Ben: hello"]
         assert house.texts(room="lobby") == ["ok"]
+
+
+async def test_a_name_that_is_half_a_character_loses_no_message(world: World) -> None:
+    """JSON escapes of a platform can make one; the call that it wants is asked about all the same (P1)."""
+    world.model.will(asks_for(("poke", "{}")), says("done"))
+    async with world.running() as house:
+        envelope = house.envelope(Said(text="poke it"))
+        named = replace(envelope.sender, display="A\ud800")
+        await world.platforms["chat"].say(replace(envelope, sender=named))
+        await house.settle()
+        assert await house.press() == "approved: `poke`"
+        assert house.texts()[-1] == "done"
 
 
 async def test_the_position_is_committed_with_its_event(world: World) -> None:
