@@ -8,6 +8,8 @@ import click
 from zeroclaw.cli.options import at_place
 
 _TENTHS = 10
+MOST_KEPT = 1_000_000
+"""Revoked people that are copied into the restored data."""
 
 
 @click.command("backup")
@@ -48,13 +50,26 @@ def restore(place: Path, *, path: Path, force: bool) -> None:
     PATH is what `zeroclaw backup` made. It is checked whole before anything is replaced, and it
     stays as it is. Messages that platforms deliver again since then are answered again. The files
     of all workspaces count as untrusted from now on, since nothing tells what was written there.
+    Grants for a time are removed. Revoked people stay revoked and a halt stays in force, if the
+    replaced data can be read. What was erased by `/forget` since the backup comes back.
     """
+    from zeroclaw.gate.grant import GRANTS
     from zeroclaw.gate.receipt_keys import FILE
     from zeroclaw.host.clock import SystemClock
     from zeroclaw.host.ids import SystemIds
+    from zeroclaw.inbound.commands.halt import HALTS
+    from zeroclaw.inbound.identity import PEOPLE
     from zeroclaw.stores.sqlite.backup import restore as put_back
     from zeroclaw.turn.tool_calls import restored
 
     mark = restored(SystemIds(SystemClock()).ulid())
-    put_back(path, place, files=(FILE,), rows=(mark,), overwrite=force)
+    put_back(
+        path,
+        place,
+        files=(FILE,),
+        rows=(mark,),
+        drops=(GRANTS.kind,),
+        keeps=(PEOPLE.where(state="revoked", limit=MOST_KEPT), HALTS.where()),
+        overwrite=force,
+    )
     click.echo(f"restored {place} from {path}")

@@ -202,7 +202,7 @@ class Approvals(Struct, eq=False):
             by, yes = pairing.by_of(principal), approvals.is_yes(choice)
             met = approvals.decide(one, yes=yes, by=by, at=at)
             return met, pairing.said(met, principal.language)
-        # As it is by now: whoever forbids it does not mean the next question alone.
+        # A reload that forbids it also applies to requests that are already open.
         may_answer = self.context.settings.config.approvals.requester_may_answer
         found = approvals.answer(
             one if may_answer else replace(one, requester_may_answer=False),

@@ -60,7 +60,7 @@ class _Answer(Struct):
 
 
 AT_ONCE_CHARS = 2_048
-"""Of a text that are redacted in one step, in some 2 ms; models say a few words at a time."""
+"""Characters that are redacted in one step of the event loop, in about 2 ms."""
 OFF_THE_RECORD = catalogue.MODEL_FAILED_OFF_THE_RECORD.to(ENGLISH)
 """What the log says of a failure whose reason may repeat what was said off the record."""
 
@@ -164,7 +164,7 @@ class ModelCall(Value):
                 answer.finish = reason
 
     async def _add(self, number: int, answer: _Answer, text: str, *, is_last: bool) -> None:
-        """Take a text in; of a long one a little at a time, and others have their turn between."""
+        """Redact and show a text; a long one in steps, so that the event loop stays free."""
         for start in range(0, len(text), AT_ONCE_CHARS):
             if start:
                 await asyncio.sleep(0)

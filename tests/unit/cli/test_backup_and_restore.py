@@ -6,8 +6,17 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
+from tests.fakes.manual_clock import EPOCH
 from zeroclaw.cli import root
+from zeroclaw.envelope import ConversationId
+from zeroclaw.gate import grant
+from zeroclaw.gate.grant import GRANTS, Grant
+from zeroclaw.inbound.commands.halt import HALTS, Halt, halt_put
+from zeroclaw.inbound.identity import PEOPLE, Known, known_put
+from zeroclaw.store import Put
+from zeroclaw.stores.sqlite import statements
 from zeroclaw.stores.sqlite.files import FILE_NAME, open_for_writing
+from zeroclaw.value import replace
 
 
 def run(*arguments: str | Path) -> tuple[int, str, str]:
@@ -55,3 +64,40 @@ def test_what_workspaces_hold_is_not_known_after_a_restore(tmp_path: Path) -> No
     assert kept == [("workspace", "/restored", 26)]
     assert {one.name for one in data.iterdir()} >= {FILE_NAME}
     assert not [one.name for one in data.iterdir() if "restoring" in one.name]
+
+
+def test_who_is_revoked_stays_so_and_no_grant_comes_back(tmp_path: Path) -> None:
+    """A backup of before would let them in again, and run what was ended since (P4, P5)."""
+    data, copy = tmp_path / "data", tmp_path / "copy"
+    granted = grant.to_put(
+        Grant(
+            id="g",
+            conversation=ConversationId("c"),
+            tool="poke",
+            resources=(),
+            arguments_hash=None,
+            granted_by="Ann",
+            until=EPOCH,
+        )
+    )
+    held(data, granted, known_put(replace(EVE, state="admitted"), expect=0))
+    assert run("backup", copy, "--data-dir", data)[0] == 0
+    halt = Halt(by="Ann", at=EPOCH)
+    held(data, known_put(EVE, expect=1), halt_put(halt))
+    assert run("restore", copy, "--force", "--data-dir", data)[0] == 0
+    with closing(sqlite3.connect(data / FILE_NAME)) as store:
+        (known,) = statements.select(store, PEOPLE.where())
+        (switch,) = statements.select(store, HALTS.where())
+        assert (PEOPLE.of(known), HALTS.of(switch)) == (EVE, halt)
+        assert statements.select(store, GRANTS.where()) == ()
+
+
+EVE = Known(id="telegram:7", display="Eve", state="revoked", by="Ann", at=EPOCH)
+
+
+def held(data: Path, *rows: Put) -> None:
+    """Keep rows in a store that nobody uses then."""
+    opened = open_for_writing(data)
+    for row in rows:
+        statements.put(opened.connection, row)
+    opened.close()

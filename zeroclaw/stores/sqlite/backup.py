@@ -12,10 +12,10 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from zeroclaw.errors import StoreUnusable
-from zeroclaw.store import Put
+from zeroclaw.store import Put, Query, RowKind
 from zeroclaw.stores.sqlite.files import FILE_NAME, lock_directory, primary_code, unusable
 from zeroclaw.stores.sqlite.schema import schema_of, shipped
-from zeroclaw.stores.sqlite.statements import put
+from zeroclaw.stores.sqlite.statements import put, select
 
 _PAGES_AT_ONCE = 1024  # small enough to show progress; the snapshot is the same throughout
 _OF_WHAT_IS_READ = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
@@ -71,6 +71,8 @@ def restore(
     *,
     files: Iterable[str],
     rows: Iterable[Put] = (),
+    drops: Iterable[RowKind] = (),
+    keeps: Iterable[Query] = (),
     overwrite: bool = False,
 ) -> None:
     """Replace a store that is not in use by a backup.
@@ -84,6 +86,8 @@ def restore(
         directory: The data directory; created if missing.
         files: As for `back_up`.
         rows: Rows to add to the restored store before it is put in place.
+        drops: Kinds of rows to remove from the restored store.
+        keeps: Rows of the replaced store to copy into the restored one; none if it is unreadable.
         overwrite: Whether an existing store may be lost.
 
     Raises:
@@ -104,8 +108,11 @@ def restore(
             raise StoreUnusable(message)
         _check(copy, copy, "take another backup, nothing was replaced")
         _copy_file(copy, fresh)
+        kept = _rows_of(target, keeps)
         with closing(sqlite3.connect(fresh, isolation_level=None)) as connection:
-            for row in rows:
+            for kind in drops:
+                connection.execute("DELETE FROM stored_row WHERE kind = ?", (kind,))
+            for row in (*rows, *kept):
                 put(connection, row)
         _put_away_log(target)
         fresh.replace(target)
@@ -121,6 +128,25 @@ def restore(
     finally:
         fresh.unlink(missing_ok=True)
         os.close(lock)
+
+
+def _rows_of(target: Path, queries: Iterable[Query]) -> list[Put]:
+    """Read rows of the database that is about to be replaced; none if it is unreadable."""
+    with suppress(sqlite3.Error), closing(_reading(target)) as reading:
+        return [
+            Put(
+                kind=row.kind,
+                key=row.key,
+                body=row.body,
+                conversation=row.conversation,
+                state=row.state,
+                place=row.place,
+                due_at=row.due_at,
+            )
+            for one in queries
+            for row in select(reading, one)
+        ]
+    return []
 
 
 def _copy_database(source: Path, to: Path, progress: Progress) -> None:
