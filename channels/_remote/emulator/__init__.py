@@ -1,1 +1,1 @@
-"""What emulators of platforms share: a page of phones to act by, and the server behind it."""
+"""Code shared by platform emulators: a page with phones to act on, and the server behind it."""

@@ -1,6 +1,6 @@
-"""How often a bot may call its platform, and how long it has to wait, in token buckets.
+"""Token buckets: how often a bot may call its platform, and how long it has to wait.
 
-A call that is refused counts for nothing, but until its `retry_after` has passed every other is refused.
+A refused call costs no token, but closes its bucket until its `retry_after` has passed.
 """
 
 import math
@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 
 from zeroclaw import Value
 
-# Two clocks and a network lie between a bot and its limit; a thousandth of a call is no excess.
+# The bot counts by another clock and across a network, so a thousandth of a call is tolerated.
 _TOLERANCE = 1e-3
 
 
 class Rate(Value):
-    """So many at once, and so many a second after that."""
+    """A burst of calls at once, and `per_s` calls a second after that."""
 
     per_s: float
     burst: int
@@ -28,12 +28,12 @@ class _Bucket:
     closed_until: float = -math.inf
 
     def wait_s(self, count: int, at: float) -> int:
-        """Return whole seconds to wait until so many may pass; 0 when they may now."""
+        """Return the whole seconds to wait until `count` calls may pass; 0 if they may now."""
         self.left = min(self.rate.burst, self.left + (at - self.at) * self.rate.per_s)
         self.at = at
         if at < self.closed_until - _TOLERANCE:
             return max(1, math.ceil(self.closed_until - at - _TOLERANCE))
-        # More than fit at all, such as a large album, pass when the bucket is full.
+        # A count above the burst, such as a large album, passes when the bucket is full.
         lacking = min(count, self.rate.burst) - self.left
         if lacking <= _TOLERANCE:
             return 0
@@ -47,19 +47,19 @@ class Buckets:
     """The buckets of one account.
 
     Attributes:
-        refused: Calls that came too early.
+        refused: Number of calls that came too early.
     """
 
     refused: int = 0
     _buckets: dict[Hashable, _Bucket] = field(default_factory=dict[Hashable, _Bucket])
 
     def take(self, rates: Mapping[Hashable, Rate], at: float, *, count: int = 1) -> int:
-        """Count a call; return 0, or the seconds to wait when it is one too many.
+        """Count a call; return 0, or the seconds to wait if it is one too many.
 
         Args:
-            rates: Of each bucket that it draws on, by the bucket's name.
-            at: Seconds on a clock that never goes back.
-            count: For how many calls it counts.
+            rates: The rate of each bucket that it draws on, by the bucket's name.
+            at: The monotonic time in seconds.
+            count: The number of calls that it counts as.
         """
         asked = [self._bucket(key, rate, at) for key, rate in rates.items()]
         longest = max((one.wait_s(count, at) for one in asked), default=0)

@@ -1,4 +1,4 @@
-"""Who is on an emulator's page, Ann, who talks with the bot, and Olga, its operator; and what they do."""
+"""The people on an emulator's page (Ann, who talks with the bot, and Olga, an operator), and their acts."""
 
 from collections.abc import Mapping
 
@@ -9,7 +9,7 @@ from zeroclaw import Value
 
 Json = Mapping[str, object]
 
-# A small model asks for no tools; so somebody who is no operator sees how one is asked for.
+# A small model calls no tools, so Ann gets `/tool` to show how an approval request looks.
 _TOOLS_FOR_ANN = {
     "id": "ann-tries-tools",
     "effect": "allow",
@@ -19,14 +19,14 @@ _TOOLS_FOR_ANN = {
 
 
 class Attached(Value):
-    """A file as the page sends it."""
+    """A file sent by the page."""
 
     name: str
-    base64: bytes  # which msgspec reads
+    base64: bytes  # decoded by msgspec
 
 
 class Asked(Value):
-    """A deed; each takes what it needs of it."""
+    """A request of the page to act; each kind uses some of the fields."""
 
     do: str
     person: str = ""
@@ -43,10 +43,10 @@ class Asked(Value):
 
 
 def asked_of(asked: Json) -> Asked:
-    """Read a deed.
+    """Parse a request of the page.
 
     Raises:
-        Unusable: A value in it has another type.
+        Unusable: A field has the wrong type.
     """
     try:
         return convert(asked, Asked)
@@ -55,12 +55,12 @@ def asked_of(asked: Json) -> Asked:
 
 
 class Cast(Value):
-    """The two of them, by their ids on a platform.
+    """The two people, by their ids on a platform.
 
     Attributes:
-        ann: Her id.
-        olga: Hers.
-        chats: Their private chats with the bot, hers and hers.
+        ann: Ann's id.
+        olga: Olga's id.
+        chats: The private chats with the bot, first Ann's, then Olga's.
         room: A chat with both.
     """
 
@@ -70,7 +70,7 @@ class Cast(Value):
     room: int | str
 
     def shown(self) -> Json:
-        """Return who is who, as the page takes it."""
+        """Return the people and chats in the page's form."""
         roles = (
             (self.ann, "Ann", "somebody who talks with the bot"),
             (self.olga, "Olga", "an operator, who is asked"),
@@ -82,11 +82,11 @@ class Cast(Value):
         return {"people": people, "room": self.room}
 
     def tables(self, channel: str, keys: Json) -> Json:
-        """Return what a configuration needs to talk with them.
+        """Return the configuration that lets them use the bot.
 
         Args:
             channel: The name of the platform's channel.
-            keys: Of its table, beside who may write to it.
+            keys: The channel's other keys, besides `allowed_users`.
         """
         allowed = [str(self.ann), str(self.olga)]
         return {

@@ -1,4 +1,4 @@
-"""A small HTTP/1.1 server for one machine, whose connections can be cut at any point."""
+"""A small HTTP/1.1 server for local use, whose connections can be cut at any point."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -13,18 +13,18 @@ _REASONS = {200: "OK", 204: "No Content", 303: "See Other"}
 
 @dataclass(eq=False, kw_only=True)
 class Gone:
-    """Whether the other side has left, and who wants to know.
+    """Whether the client has disconnected, and whom to notify.
 
     Attributes:
-        is_set: It has.
-        told: Called when it leaves; one request at a time is answered, so there is one.
+        is_set: The client has disconnected.
+        told: Called when it does; a connection answers one request at a time, so one is enough.
     """
 
     is_set: bool = False
     told: Callable[[], object] | None = None
 
     def happen(self) -> None:
-        """It left."""
+        """Record that the client has disconnected."""
         self.is_set = True
         if self.told is not None:
             self.told()
@@ -34,9 +34,9 @@ class Request(Value):
     """One request.
 
     Attributes:
-        path: Without the query, as sent.
-        headers: By their names in lower case.
-        gone: When the other side leaves before the answer.
+        path: The path as sent, without the query.
+        headers: By lower-case name.
+        gone: Tells whether the client has disconnected before the answer.
     """
 
     method: str
@@ -48,7 +48,7 @@ class Request(Value):
 
 
 class Response(Value):
-    """A whole answer."""
+    """A complete answer."""
 
     status: int = 200
     content_type: str = "application/json"
@@ -57,7 +57,7 @@ class Response(Value):
 
 
 class Streamed(Value):
-    """An answer that comes in pieces until it ends, or the other side leaves."""
+    """An answer in pieces, until it ends or the client disconnects."""
 
     content_type: str
     pieces: AsyncIterator[bytes]
@@ -65,7 +65,7 @@ class Streamed(Value):
 
 
 class Cut(Value):
-    """No answer: the connection is cut."""
+    """No answer; the connection is cut."""
 
 
 Answer = Response | Streamed | Cut
@@ -74,7 +74,7 @@ Handle = Callable[[Request], Awaitable[Answer]]
 
 
 class _Line(asyncio.StreamReaderProtocol):
-    """Notices that the other side left while an answer is being made."""
+    """Notices when the client disconnects before it has its answer."""
 
     def __init__(
         self, serve: Callable[[asyncio.StreamReader, asyncio.StreamWriter, Gone], Awaitable[None]]
@@ -99,7 +99,7 @@ class Server:
     """Listens on a loopback port; `down` and `up` keep the port."""
 
     def __init__(self, handle: Handle, port: int = 0) -> None:
-        """Hold what answers; 0 takes any free port."""
+        """Listen to nothing yet; port 0 takes any free port."""
         self._handle = handle
         self._server: asyncio.Server | None = None
         self._connections: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
@@ -107,10 +107,10 @@ class Server:
         self.port = port
 
     async def up(self) -> None:
-        """Take connections.
+        """Accept connections.
 
         Raises:
-            OSError: The port is taken.
+            OSError: The port is in use.
         """
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(
@@ -119,7 +119,7 @@ class Server:
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def down(self) -> None:
-        """Cut every connection and take no new one; safe twice."""
+        """Cut every connection and accept no new ones; safe to call twice."""
         if self._server is None:
             return
         self._server.close()
@@ -133,7 +133,7 @@ class Server:
         self._server = None
 
     def cut(self) -> None:
-        """Cut every connection; new ones are taken."""
+        """Cut every connection, but go on accepting new ones."""
         for writer in self._connections.values():
             writer.transport.abort()
 
@@ -142,7 +142,7 @@ class Server:
     ) -> None:
         task = asyncio.current_task()
         if task is None or self._server is None or not self._server.is_serving():
-            writer.transport.abort()  # taken just before the server went down
+            writer.transport.abort()  # accepted just before the server went down
             return
         self._connections[task] = writer
         try:
@@ -150,7 +150,7 @@ class Server:
                 if not await self._answer(request, writer):
                     break
         except (ConnectionError, asyncio.CancelledError):
-            # A cancelled connection is how the server closes; a raising one would be reported.
+            # `down` cancels connections; an exception here would be reported.
             return
         finally:
             writer.close()
@@ -158,7 +158,7 @@ class Server:
             self._ended.set()
 
     async def _answer(self, request: Request, writer: asyncio.StreamWriter) -> bool:
-        """Answer one request; False when the connection ends with it."""
+        """Answer one request; return False if the connection ends with it."""
         answer = await self._handle(request)
         match answer:
             case Cut():
@@ -179,7 +179,7 @@ class Server:
 
 
 async def _stream(pieces: AsyncIterator[bytes], writer: asyncio.StreamWriter, gone: Gone) -> None:
-    """Write pieces until there are no more, or nobody is there to read them."""
+    """Write pieces until they end or the client disconnects."""
 
     async def write() -> None:
         async for piece in pieces:
@@ -200,7 +200,7 @@ def _head(status: int, headers: tuple[tuple[str, str], ...]) -> bytes:
 
 
 async def _read(reader: asyncio.StreamReader, gone: Gone) -> Request | None:
-    """Read one request; None at the end of the connection, and for what is no request."""
+    """Read one request; None at the end of the connection, or if the request is invalid."""
     try:
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
     except (asyncio.IncompleteReadError, asyncio.LimitOverrunError):

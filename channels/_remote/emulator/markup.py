@@ -1,7 +1,7 @@
-"""Reads Discord's Markdown as blocks that the page draws (`_remote/emulator/page/rich.js`).
+"""Parses Markdown into blocks that the page draws (`_remote/emulator/page/rich.js`).
 
-Discord publishes no grammar. CommonMark is near enough to look at; what Discord reads otherwise is
-that `__` underlines, and that there are no tables, pictures or HTML.
+Discord publishes no grammar. CommonMark looks near enough, with these differences: `__` underlines,
+and there are no tables, pictures or HTML.
 """
 
 from collections.abc import Mapping, Sequence
@@ -41,12 +41,12 @@ def _item(node: SyntaxTreeNode) -> Json:
 
 
 def _inside(node: SyntaxTreeNode) -> list[object]:
-    """Return the texts of a block, which stand in one `inline` below it."""
+    """Return the texts of a block, which are in one `inline` node below it."""
     return [text for one in node.children for text in _texts(one)]
 
 
 def _texts(node: SyntaxTreeNode) -> list[object]:
-    """Return what stands in a piece; the parser puts empty texts before some marks."""
+    """Return the texts inside a node, without the empty ones that the parser puts before some marks."""
     return [text for one in node.children if (text := _text(one))]
 
 

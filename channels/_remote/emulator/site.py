@@ -1,11 +1,11 @@
-"""The page where a person types as everybody who talks to the bot, and the doors behind it.
+"""The emulator's page, on which one person acts as all people in the chats, and its routes.
 
-    GET state, events, files/…    what stands: now, at each change, and what somebody sent
-    POST do                       what somebody does, {"do": "say", "person": …, "text": …}
+    GET state, events, files/…    the state now, the state at each change, and sent files
+    POST do                       an act of a person, {"do": "say", "person": …, "text": …}
 
-All of it stands below a path that nobody guesses, for on a machine with several users anyone can
-reach a loopback port, and whoever acts here may act as the bot's operator. Requests must name this
-machine as their host, which keeps out pages that rebind a name of their own.
+Everything is below an unguessable path, because every user of this machine can reach a loopback port,
+and the page can act as the bot's operator. Requests must have this machine as their host, which keeps
+out other sites that use DNS rebinding.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ HEADERS = (
     ("referrer-policy", "no-referrer"),
     ("cache-control", "no-store"),
 )
-# The machine's own table of kinds is read from files, and differs from machine to machine.
+# Not `mimetypes`: it reads the machine's own tables, which differ from machine to machine.
 KINDS = {
     "html": "text/html; charset=utf-8",
     "js": "text/javascript; charset=utf-8",
@@ -38,35 +38,35 @@ KINDS = {
 
 
 class Unusable(Exception):
-    """What was asked for can't be done; the text says why."""
+    """Raised when a request of the page can't be carried out; the text says why."""
 
 
 class Platform(Protocol):
-    """What the page shows, and what people do there."""
+    """A platform that the page shows and acts on."""
 
     def state(self) -> Json:
-        """Return all that the page shows; `page/app.js` draws it."""
+        """Return everything that the page shows; `page/app.js` draws it."""
         ...
 
     def do(self, asked: Json) -> None:
-        """Carry out what somebody does.
+        """Carry out a person's act.
 
         Raises:
-            Unusable: It names something that is not there.
+            Unusable: It names something that does not exist.
         """
         ...
 
     def file(self, path: str) -> bytes | None:
-        """Return what somebody sent, by the path that the state tells; None where there is none."""
+        """Return a sent file by its path in the state; None if there is none."""
         ...
 
     def next_change(self) -> asyncio.Event:
-        """Return what is set when anything changes."""
+        """Return an event that is set at the next change."""
         ...
 
 
 def load_page() -> Mapping[str, bytes]:
-    """Read the page's files, by name; blocks."""
+    """Read the page's files, by name; blocking."""
     folder = files("channels._remote.emulator") / "page"
     return {file.name: file.read_bytes() for file in folder.iterdir() if _kind(file.name)}
 
@@ -79,12 +79,12 @@ class Site:
     """Answers the page's requests."""
 
     def __init__(self, platform: Platform, *, key: str, page: Mapping[str, bytes]) -> None:
-        """Hold what is needed.
+        """Serve nothing yet.
 
         Args:
-            platform: What is shown.
-            key: The path below which all of it stands.
-            page: The files, by name.
+            platform: The platform to show.
+            key: The unguessable first part of every path.
+            page: The page's files, by name.
         """
         self._platform = platform
         self._key = key
@@ -117,14 +117,14 @@ class Site:
         return Response(content_type=_kind(name), body=self._page[name], headers=HEADERS)
 
     def _do(self, request: Request) -> Answer:
-        # A page elsewhere could send a form, but not this type without being allowed to.
+        # Another site could post a form here, but can't send this type without permission (CORS).
         if request.headers.get("content-type", "").partition(";")[0] != "application/json":
             return _json(415, {"error": "send application/json"})
         try:
             asked: object = json.loads(request.body)
             if not isinstance(asked, dict):
                 return _json(422, {"error": "send one object"})
-            self._platform.do(cast("Json", asked))  # a JSON object's keys are texts
+            self._platform.do(cast("Json", asked))  # a JSON object's keys are strings
         except (Unusable, ValueError) as error:
             return _json(422, {"error": str(error)})
         return _json(200, {"done": True})
@@ -133,13 +133,13 @@ class Site:
         found = self._platform.file(path)
         if found is None:
             return NOTHING_HERE
-        # Never shown by the browser: what a bot sends could be a page of its own.
+        # Always a download, because a file of the bot's could be a web page.
         saved = ("content-disposition", "attachment")
         kind = "application/octet-stream"
         return Response(content_type=kind, body=found, headers=(*HEADERS, saved))
 
     async def _events(self) -> AsyncIterator[bytes]:
-        """Yield everything at each change; what changes meanwhile is in the next one."""
+        """Yield the whole state at each change; changes made meanwhile are in the next one."""
         while True:
             changed = self._platform.next_change()
             yield f"data: {json.dumps(self._platform.state())}\n\n".encode()

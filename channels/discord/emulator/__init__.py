@@ -1,6 +1,6 @@
-"""A Discord on this machine, to try and to test a bot without Discord; it needs simcord.
+"""A local Discord, to try and test a bot without Discord; needs simcord.
 
-server              what stands, and the protocols
-markup view         pure: what the page shows
-control stage       what `zeroclaw try discord` acts by
+server              the Discord server and the protocols
+view                pure: what the page shows
+control stage       for `zeroclaw try discord`
 """

@@ -1,13 +1,13 @@
-"""What the page shows of Discord, and what it, or whoever holds its key, lets people do.
+"""The state of Discord and the acts of people, for the page and others that have its key.
 
 POST do    {"do": "say", "person": "100", "text": "hello"}
-say     person, text; chat, reply_to             a line such as `/ask why` uses a command that the bot offers
+say     person, text; chat, reply_to             a text such as `/ask why` uses a command of the bot's
 file    person, name, base64; caption, chat
 album   person, photos; caption, chat            each of {name, base64}, sent one by one
 press   person, chat, message, data
-fail    how                                      the bot's next message
+fail    how                                      makes the bot's next message fail
 
-`how` is one of too_many, bad_gateway, lose (the call) and lose_answer. Ids are texts.
+`how` is one of too_many, bad_gateway, lose (the call) and lose_answer. Ids are strings.
 """
 
 import asyncio
@@ -54,15 +54,15 @@ _FAULTS: Mapping[str, Callable[[], Fault]] = {
 
 
 class Control:
-    """Discord, as the page shows it and acts on it; a `Platform` of `_remote.emulator.site`."""
+    """Discord for the page; a `Platform` of `_remote.emulator.site`."""
 
     def __init__(self, discord: DiscordServer, people: Mapping[str, Person], of_page: Cast) -> None:
-        """Hold the people who can act, by their ids."""
+        """Take the people who can act, by id."""
         self._discord = discord
         self._people = people
         self._cast = of_page
-        self._pressed: dict[str, tuple[str, Deed]] = {}  # who did it, and what, by its form's id
-        self._said: dict[int, list[str]] = {}  # all that a message ever said
+        self._pressed: dict[str, tuple[str, Deed]] = {}  # person and press, by the form's id
+        self._said: dict[int, list[str]] = {}  # all texts of each message
         self._deeds: Mapping[str, Callable[[Asked], None]] = {
             "say": self._say,
             "file": self._file,
@@ -79,10 +79,10 @@ class Control:
             if said[-1:] != [text]:
                 said.append(text)
 
-    # --- what is seen ----------------------------------------------------------------------------
+    # --- the state -------------------------------------------------------------------------------
 
     def state(self) -> Json:
-        """Return all that the page shows."""
+        """Return everything that the page shows."""
         discord = self._discord
         name = discord.backend.bot_user.name
         return {
@@ -98,7 +98,7 @@ class Control:
         }
 
     def _chat(self, id_: int) -> Json:
-        """Write a chat; a form that waits for its words stands at its end, as a question."""
+        """Return a chat, with open forms as questions at the end."""
         asking = [
             question(self._discord.backend, deed.id, id_, str(deed.form["title"]), person)
             for person, deed in self._pressed.values()
@@ -108,7 +108,7 @@ class Control:
         return chat(self._discord.backend, id_, earlier=earlier, asking=asking)
 
     def file(self, path: str) -> bytes | None:
-        """Return what somebody sent, by the attachment's id."""
+        """Return a sent file by its attachment id."""
         discord = self._discord
         standing = (one for some in discord.backend.messages.values() for one in some.values())
         files = (file for one in standing for file in one.attachments)
@@ -116,16 +116,16 @@ class Control:
         return discord.content(found) if found else None
 
     def next_change(self) -> asyncio.Event:
-        """Return what is set when anything changes."""
+        """Return an event that is set at the next change."""
         return self._discord.next_change()
 
-    # --- what is done ----------------------------------------------------------------------------
+    # --- the acts --------------------------------------------------------------------------------
 
     def do(self, asked: Mapping[str, object]) -> None:
-        """Carry out one deed.
+        """Carry out one act.
 
         Raises:
-            Unusable: It names something that is not there.
+            Unusable: It names something that does not exist.
         """
         deed = asked_of(asked)
         carry_out = self._deeds.get(deed.do)
@@ -152,7 +152,7 @@ class Control:
             person.says(channel, said, reply_to=to)
 
     def _commands(self) -> Mapping[str, Json]:
-        """Return the commands that the app offers, by name; a line with any other is only a text."""
+        """Return the app's commands by name; any other `/word` is sent as text."""
         offered = cast("list[Json]", list(self._discord.backend.commands.get(None, {}).values()))
         return {str(one["name"]): one for one in offered}
 
@@ -184,7 +184,7 @@ class Control:
             raise Unusable(f"`how` is one of {', '.join(_FAULTS)}")
         self._discord.will(fault())
 
-    # --- who and where ---------------------------------------------------------------------------
+    # --- people and chats ------------------------------------------------------------------------
 
     def _person(self, asked: Asked) -> Person:
         found = self._people.get(asked.person)
@@ -193,7 +193,7 @@ class Control:
         return found
 
     def _channel(self, asked: Asked) -> int:
-        """Return the chat that is named, the private one of who acts when none is."""
+        """Return the chat of an act; by default the person's private chat."""
         if not asked.chat:
             return self._person(asked).direct
         known = {str(one): int(one) for one in (*self._cast.chats, self._cast.room)}

@@ -1,8 +1,9 @@
-"""A Discord on this machine: simcord's backend behind our own HTTP and websocket front, on loopback.
+"""Discord on a loopback port: simcord's backend behind our own HTTP and websocket front end.
 
-simcord keeps what stands and answers as Discord's API does; this front speaks the protocols, and adds
-what simcord has not: the nonce that tells a repeated send, a history read from a position, intents
-that hide words, sessions that resume, faults, and what people do in their app. It knows nothing of the adapter.
+simcord keeps the state and answers like Discord's API. This front end speaks the protocols, and adds
+what simcord lacks: the nonce that identifies a repeated send, a history read from a position, intents
+that hide content, sessions that resume, faults, and people's acts in their app. It does not import the
+adapter.
 
     async with DiscordServer(clock=clock) as discord:
         ann = discord.person("ann")
@@ -31,7 +32,7 @@ from simcord.http import router, routes
 from channels._remote.emulator.buckets import Buckets, Rate
 from zeroclaw import Clock
 
-_ROUTES = routes  # importing them is what tells the router of them
+_ROUTES = routes  # the import registers them with the router
 
 T = TypeVar("T")
 Json = dict[str, object]
@@ -39,17 +40,17 @@ CONTENT = 1 << 15
 HEARTBEAT_MS = 41_250
 _DIRECT, _TEXT, _THREAD = 1, 0, 11
 MOST_NONCE, MOST_THREAD_NAME, MOST_FORM_TITLE = 25, 100, 45
-"""Characters ("Create Message", "Start Thread from Message", "Modal", read 2026-11); simcord holds a
-bot to the limits of all else."""
+"""Characters ("Create Message", "Start Thread from Message", "Modal", read 2026-11); simcord checks
+the other limits."""
 IN_ALL = Rate(per_s=50, burst=50)
 """"Rate Limits", "Global Rate Limit", read 2026-11."""
 _IN_A_CHANNEL = Rate(per_s=1, burst=5)
-"""Discord publishes none, and says in its answers what is left; this is what was seen there."""
+"""Seen in response headers; Discord publishes no number."""
 _COUNTED = re.compile(r"/channels/(?P<channel>\d+)/(?:messages(?P<message>/\d+)?|typing)")
 
 
 class _Time(BackendClock):
-    """The backend's clock, moved by the test's."""
+    """Adapts our clock to the backend's."""
 
     def __init__(self, clock: Clock) -> None:
         super().__init__()
@@ -61,17 +62,17 @@ class _Time(BackendClock):
 
 @dataclass(kw_only=True)
 class Fault:
-    """What becomes of the next calls of a kind, in place of their answer.
+    """A fault of the next calls of a kind.
 
     Attributes:
-        method: Of HTTP.
-        path: A pattern that the path has.
-        status: What is answered; 0 cuts the connection.
-        body: What is answered: as JSON, or bytes as the page of a proxy.
-        headers: Likewise.
-        carried_out: The call is carried out all the same.
-        hangs: No answer ever comes.
-        times: How often.
+        method: The HTTP method.
+        path: A regular expression to find in the path.
+        status: The status to answer; 0 cuts the connection.
+        body: The body to answer: JSON, or bytes for the page of a proxy.
+        headers: The headers to answer.
+        carried_out: The call is carried out nevertheless.
+        hangs: There is never an answer.
+        times: The number of calls that it affects.
     """
 
     method: str
@@ -86,7 +87,7 @@ class Fault:
 
 @dataclass(kw_only=True)
 class Session:
-    """One session of the gateway, which outlives its connections."""
+    """A gateway session, which outlives its connections."""
 
     id: str
     intents: int
@@ -96,7 +97,7 @@ class Session:
     waiting: asyncio.Queue[str] = field(default_factory=asyncio.Queue[str])
 
     def tell(self, event: str, data: object) -> None:
-        """Number an event, and send it where somebody listens."""
+        """Number an event and queue it if the session is connected."""
         self.sequence += 1
         self.told.append((self.sequence, event, data))
         if self.socket is not None:
@@ -110,7 +111,7 @@ def _frame(
 
 
 def plain(value: object) -> Json:
-    """A payload as JSON has it."""
+    """Return a payload as plain JSON."""
     return cast(
         "Json", json.loads(json.dumps(dict(cast("Mapping[str, object]", value)), default=str))
     )
@@ -118,21 +119,21 @@ def plain(value: object) -> Json:
 
 @dataclass(kw_only=True)
 class Person:
-    """One person and what they do."""
+    """A person and their acts."""
 
     server: "DiscordServer"
     id: int
     direct: int
 
     def says(self, channel: int, text: str, *, reply_to: int | None = None) -> Message:
-        """Write into a channel."""
+        """Send a message to a channel."""
         reference = None if reply_to is None else {"message_id": str(reply_to)}
         return self.server.backend.create_message(channel, self.id, text, reference=reference)
 
     def sends(
         self, channel: int, name: str, content: bytes, *, said_bytes: int, text: str = ""
     ) -> Message:
-        """Send a file, of which the bot is told so many bytes."""
+        """Send a file with a claimed size of `said_bytes`."""
         backend = self.server.backend
         stored = backend.cdn.store_attachment(backend.snowflake(), channel, name, content, None)
         stored["url"] = self.server.keep(content)
@@ -140,20 +141,20 @@ class Person:
         return backend.create_message(channel, self.id, text, attachments=[stored])
 
     def edits(self, message: Message, text: str) -> None:
-        """Change what was written."""
+        """Edit a message."""
         self.server.backend.edit_message(message.channel_id, message.id, {"content": text})
 
     def deletes(self, message: Message) -> None:
-        """Withdraw what was written."""
+        """Delete a message."""
         self.server.backend.delete_message(message.channel_id, message.id)
 
     def presses(self, channel: int, message: int, custom_id: str, *, stands_in: int = 0) -> "Deed":
-        """Press a button; one that stands in another channel is a press that somebody makes up."""
+        """Press a button; `stands_in` forges a press on a message of another channel."""
         data: Json = {"custom_id": custom_id, "component_type": 2}
         return self._acts(3, channel, data, message, stands_in=stands_in)
 
     def submits(self, form: "Deed", reason: str) -> "Deed":
-        """Fill in the form that a press was answered with."""
+        """Fill in and submit the form that a press was answered with."""
         shown = form.form
         typed = {"type": 4, "custom_id": "reason", "value": reason}
         rows = [{"type": 1, "components": [typed]}]
@@ -188,10 +189,10 @@ class Person:
 
 @dataclass(kw_only=True)
 class Deed:
-    """A press, a form or a slash command, and how the bot answered it.
+    """A press, a form or a slash command, and the bot's answers.
 
     Attributes:
-        answers: Each answer, the first word first: its type and what it says.
+        answers: The bodies of the answers, in order.
     """
 
     server: "DiscordServer"
@@ -204,7 +205,7 @@ class Deed:
 
     @property
     def form(self) -> Json:
-        """The form that it was answered with."""
+        """The form in the bot's last answer."""
         return cast("Json", self.answers[-1]["data"])
 
     async def answered(self) -> Json:
@@ -213,7 +214,7 @@ class Deed:
         return self.answers[0]
 
     def again(self) -> None:
-        """Tell the bot once more, as after a connection that was cut."""
+        """Send the event once more, as after a lost connection."""
         self.server.tell("INTERACTION_CREATE", self.event)
 
 
@@ -221,18 +222,18 @@ class DiscordServer:
     """The platform.
 
     Attributes:
-        backend: What stands.
-        identifies: Sessions that were begun.
-        resumes: Sessions that were resumed.
-        granted: Intents that the bot may have.
-        intents: Those that it asked for, of each session.
-        calls: Each call: method and path.
-        typing: Channels in which the bot is seen to be at work.
-        is_held: Nobody connects.
-        is_deaf: No heartbeat is answered.
-        limits: What answers to calls of a kind say of the limit that they count against.
-        is_paced: Calls that come too often are refused.
-        buckets: By method, kind and channel, and the one for all calls.
+        backend: The state of Discord.
+        identifies: Number of sessions begun.
+        resumes: Number of sessions resumed.
+        granted: Intents that the bot may request.
+        intents: Intents that it requested, of all sessions.
+        calls: Method and path of each call, in order.
+        typing: Channels of the bot's typing calls, in order.
+        is_held: Refuse gateway connections.
+        is_deaf: Answer no heartbeats.
+        limits: Rate limit headers to add to answers: method, pattern of the path, headers.
+        is_paced: Refuse calls beyond the rate limits.
+        buckets: By method, channel and kind, and one for all calls.
     """
 
     def __init__(self, *, clock: Clock) -> None:
@@ -285,7 +286,7 @@ class DiscordServer:
 
     @property
     def url(self) -> str:
-        """Where the API answers."""
+        """The base URL of the API."""
         return f"http://127.0.0.1:{self._port}/api/v10"
 
     @property
@@ -295,19 +296,19 @@ class DiscordServer:
 
     @property
     def is_heard(self) -> bool:
-        """Whether the bot hears what happens now."""
+        """Whether the bot is connected to the gateway now."""
         return any(one.socket is not None for one in self._sessions.values())
 
-    # --- what a test acts by ---------------------------------------------------------------------
+    # --- for tests -------------------------------------------------------------------------------
 
     def person(self, name: str) -> Person:
-        """Let somebody join the server, who can write to the bot directly."""
+        """Add a person to the server, with a direct chat with the bot."""
         user = self.backend.make_user(name)
         self.backend.add_member(self.guild.id, user.id)
         return Person(server=self, id=user.id, direct=self.backend.get_dm_channel(user.id).id)
 
     def channel(self, name: str) -> int:
-        """Make a channel of the server."""
+        """Make a channel in the server."""
         return self.backend.create_channel(self.guild.id, name, type=_TEXT).id
 
     def thread(self, channel: int, name: str) -> int:
@@ -315,36 +316,36 @@ class DiscordServer:
         return self.backend.create_thread(channel, name, owner_id=self.bot).id
 
     def from_bot(self, channel: int) -> Sequence[Message]:
-        """What stands of the bot in a channel, for everybody."""
+        """Return the bot's current messages in a channel that everybody sees."""
         found = self.backend.messages.get(channel, {}).values()
         return [one for one in found if one.author_id == self.bot and not one.is_ephemeral]
 
     def keep(self, content: bytes) -> str:
-        """Keep a file, and return where it is got."""
+        """Store a file and return its URL."""
         self._files.append(content)
         return f"http://127.0.0.1:{self._port}/files/{len(self._files) - 1}"
 
     def content(self, url: str) -> bytes | None:
-        """What a file holds that somebody sent; None where nobody did."""
+        """Return the bytes of a sent file, None if there is none."""
         kept = url.removeprefix(f"http://127.0.0.1:{self._port}/files/")
         return self._files[int(kept)] if kept.isdecimal() else self.backend.cdn.get(url)
 
     def will(self, fault: Fault) -> None:
-        """Let the next calls of a kind fail."""
+        """Make the next calls of a kind fail."""
         self.faults.append(fault)
 
     def tell(self, event: str, data: object) -> None:
-        """Tell every session something, whatever it is."""
+        """Send any event to every session."""
         for session in self._sessions.values():
             session.tell(event, data)
 
     def tell_message(self, message: Message) -> None:
-        """Tell of a message once more."""
+        """Send the event of a message once more."""
         shown = serializers.message_payload(self.backend, message)
         self._on_event("MESSAGE_CREATE", cast("Mapping[str, object]", shown))
 
     async def drop(self, code: int = 4000, *, forget: bool = False) -> None:
-        """Close every connection; the sessions stay to be resumed, unless they are forgotten."""
+        """Close every connection; sessions can be resumed unless `forget` is set."""
         sessions = list(self._sessions.values())
         if forget:
             self._sessions.clear()
@@ -354,7 +355,7 @@ class DiscordServer:
                 await socket.close(code=code)
 
     async def send_raw(self, frame: str) -> None:
-        """Say something on every connection, whatever it is."""
+        """Send any frame on every connection."""
         for session in self._sessions.values():
             if session.socket is not None:
                 await session.socket.send_str(frame)
@@ -364,7 +365,7 @@ class DiscordServer:
         await self.until(lambda: self.resumes > 0)
 
     async def until_called(self, method: str, path: str, times: int = 1) -> None:
-        """Wait for so many calls."""
+        """Wait for `times` calls of a kind."""
 
         def count() -> int:
             return sum(one == method and bool(re.search(path, at)) for one, at in self.calls)
@@ -372,19 +373,19 @@ class DiscordServer:
         await self.until(lambda: count() >= times)
 
     def next_change(self) -> asyncio.Event:
-        """Return what is set by the next call, or change of the daemon."""
+        """Return an event that is set after the next call or act."""
         moved = asyncio.Event()
         self._waiting.append(moved)
         return moved
 
     def release(self) -> None:
-        """Let everybody who waits look again."""
+        """Signal a change."""
         waiting, self._waiting = self._waiting, []
         for one in waiting:
             one.set()
 
     async def until(self, holds: Callable[[], T]) -> T:
-        """Wait until something holds; it is looked at after each call of the bot."""
+        """Wait until a condition is true, and return its result; checks it after each change."""
         try:
             async with asyncio.timeout(self.patience_s):
                 while not (found := holds()):
@@ -395,7 +396,7 @@ class DiscordServer:
         return found
 
     def transcript(self) -> str:
-        """All that stands, for a test that failed."""
+        """Return all messages and the latest calls, for the report of a failed test."""
         said = [
             f"{one.channel_id} {one.author_id}: {one.content}"
             for channel in self.backend.messages.values()
@@ -411,7 +412,7 @@ class DiscordServer:
             session.tell(event, self._seen(event, data, session.intents))
 
     def _seen(self, event: str, data: Json, intents: int) -> Json:
-        """What a bot without the privileged intent sees; see "Message Content Intent"."""
+        """Return an event without the content that the intents hide; see "Message Content Intent"."""
         is_message = event in {"MESSAGE_CREATE", "MESSAGE_UPDATE"} and "content" in data
         if not is_message or intents & CONTENT or "guild_id" not in data:
             return data
@@ -582,7 +583,7 @@ class DiscordServer:
         return _as_rest(answered) if path.startswith("/channels/") else answered
 
     def _page(self, channel: int, params: dict[str, str]) -> dict[str, str]:
-        """With `after`, Discord gives those that follow next, and simcord the newest of all."""
+        """Correct a query with `after`: Discord returns the next messages, simcord the newest."""
         if "after" not in params:
             return params
         ids = sorted(
@@ -598,13 +599,13 @@ class DiscordServer:
             deed.came.set()
 
     async def _file(self, request: web.Request) -> web.Response:
-        if "Authorization" in request.headers:  # the token is nothing to a file's host
+        if "Authorization" in request.headers:  # the bot must not send its token to a file's host
             return web.Response(status=400)
         return web.Response(body=self._files[int(request.match_info["number"])])
 
 
 def _rates_of(method: str, path: str) -> Mapping[Hashable, Rate]:
-    """Return what a call counts against; answers to interactions count nowhere."""
+    """Return the buckets that a call counts against; answers to interactions count nowhere."""
     if path.startswith(("/interactions/", "/webhooks/")):
         return {}
     found = _COUNTED.fullmatch(path) if method in {"POST", "PATCH"} else None
@@ -615,7 +616,7 @@ def _rates_of(method: str, path: str) -> Mapping[Hashable, Rate]:
 
 
 def _too_long(body: Json) -> str:
-    """Return which field is longer than Discord takes, empty for none."""
+    """Return the fields that exceed Discord's limits, empty for none."""
     data = body.get("data")
     form = cast("Json", data) if isinstance(data, dict) else {}
     lengths = (
@@ -638,7 +639,7 @@ async def _sending(session: Session, socket: web.WebSocketResponse) -> None:
 
 
 async def _read(request: web.Request) -> tuple[Json | list[object] | None, list[object]]:
-    """The body of a call, and its files."""
+    """Return the body and files of a call."""
     if not request.content_type.startswith("multipart/"):
         if not request.can_read_body:
             return None, []
@@ -661,7 +662,7 @@ async def _read(request: web.Request) -> tuple[Json | list[object] | None, list[
 
 
 def _as_rest(answered: object) -> object:
-    """What the API answers of messages: not in which server they stand."""
+    """Remove the server's id from messages, which the API leaves out of its answers."""
     if isinstance(answered, list):
         return [_as_rest(one) for one in cast("list[object]", answered)]
     if isinstance(answered, dict) and "content" in answered:
@@ -672,7 +673,7 @@ def _as_rest(answered: object) -> object:
 def _answer(
     body: object, *, status: int = 200, headers: Mapping[str, str] | None = None
 ) -> web.Response:
-    # The library reads JSON only where the header says so to the letter.
+    # The library parses JSON only if the header is exactly this.
     content = body if isinstance(body, bytes) else json.dumps(body, default=str).encode()
     kind = "text/html" if content is body else "application/json"
     shown = {**(headers or {}), "Content-Type": kind}

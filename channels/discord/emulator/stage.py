@@ -1,7 +1,4 @@
-"""Discord with somebody who talks to the bot, an operator, a channel, and a page to act by.
-
-What `zeroclaw try discord` opens.
-"""
+"""What `zeroclaw try discord` opens: a server with two people and a channel, and the page."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -19,10 +16,10 @@ TOKEN_VARIABLE = "EMULATED_DISCORD_TOKEN"  # noqa: S105  the name of a variable
 
 @asynccontextmanager
 async def emulate(context: EmulatorContext) -> AsyncGenerator[Emulated]:
-    """Open it; the page answers at the port that was asked for, the platform at one of its own.
+    """Start the emulator: the page on the given port, the platform on another one.
 
     Raises:
-        OSError: The port is taken.
+        OSError: The port is in use.
     """
     page = await asyncio.to_thread(load_page)
     async with DiscordServer(clock=context.clock) as discord:

@@ -1,4 +1,4 @@
-"""Writes everything that stands, as the page shows it; ids are texts, for JavaScript rounds them."""
+"""Turns the chats into the form that the page shows; ids are strings, since JavaScript rounds them."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -12,10 +12,10 @@ from channels._remote.emulator.markup import blocks
 
 Json = Mapping[str, object]
 SHOWN = 60
-"""The newest messages of each chat; enough for a screen, little enough to send at each change."""
+"""Newest messages shown of each chat: enough for a screen, and few enough to send at each change."""
 FORM = "form-"
-"""Before the id of a press that was answered with a form."""
-_EPOCH_MS = 1_420_070_400_000  # of ids, which count milliseconds from the year 2015
+"""Prefix for the id of a press that was answered with a form."""
+_EPOCH_MS = 1_420_070_400_000  # ids count milliseconds from the start of 2015
 _BUTTON, _ROW = 2, 1
 _STYLES = {3: "success", 4: "danger"}
 _MENTION = re.compile(r"<@!?(\d{1,20})>")
@@ -24,13 +24,13 @@ _MENTION = re.compile(r"<@!?(\d{1,20})>")
 def chat(
     backend: Backend, id_: int, *, earlier: Mapping[int, Sequence[str]], asking: Sequence[Json]
 ) -> Json:
-    """Write a chat.
+    """Return a chat for the page.
 
     Args:
-        backend: What stands.
-        id_: Of the channel.
-        earlier: What an edited message said before, by its id.
-        asking: What `question` wrote, for its end.
+        backend: The state of Discord.
+        id_: The channel's id.
+        earlier: Earlier texts of edited messages, by id.
+        asking: Open forms from `question`, shown at the end.
     """
     standing = sorted(backend.messages.get(id_, {}).values(), key=lambda one: one.id)[-SHOWN:]
     return {
@@ -45,7 +45,7 @@ def chat(
 
 
 def question(backend: Backend, deed: int, channel: int, title: str, person: str) -> Json:
-    """Write a form that one person is to fill in, as a message that asks for a reply."""
+    """Return a form that waits for one person, as a message that asks for a reply."""
     return {
         **_bare(f"{FORM}{deed}", channel),
         "sender": str(backend.bot_user.id),

@@ -1,8 +1,8 @@
-"""A Slack on this machine: `emulate` from npm, behind a front of ours.
+"""A local Slack: `emulate` from npm behind our own front end.
 
-server          what stands, and the protocols
+server          the workspace and the protocols
 view            pure: what the page shows
-control stage   what `zeroclaw try slack` acts by
+control stage   for `zeroclaw try slack`
 
-Nothing here knows the adapter, so that no mistake is made on both sides.
+Nothing here imports the adapter, so that the two don't share mistakes.
 """

@@ -1,14 +1,14 @@
-"""What stands and what people do, for the page.
+"""The state of the workspace and the acts of people, for the page.
 
-Its deeds are
+The acts are
 
 say     person, chat, text, reply_to             `/zeroclaw …` is the slash command; a reply, a thread
 file    person, chat, name, base64, caption
 album   person, chat, photos, caption            each of {name, base64}, sent one by one
 press   person, chat, message, data
-fail    how                                      the bot's next message
+fail    how                                      makes the bot's next message fail
 
-`how` is one of too_many, bad_gateway, lose (the call) and lose_answer. Ids are texts.
+`how` is one of too_many, bad_gateway, lose (the call) and lose_answer. Ids are strings.
 """
 
 import asyncio
@@ -31,10 +31,10 @@ _FAULTS: Mapping[str, Fault] = {
 
 
 class Control:
-    """Slack, as the page shows it and acts on it; a `Platform` of `_remote.emulator.site`.
+    """Slack for the page; a `Platform` of `_remote.emulator.site`.
 
     Attributes:
-        pressed: Who pressed what may open a form, and where, by what opens it.
+        pressed: The person and chat of each press, by its trigger id, which may open a form.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class Control:
         of_page: Cast,
         group: asyncio.TaskGroup,
     ) -> None:
-        """Hold the people who can act, by their ids; the group carries out what they do."""
+        """Take the people who can act, by id; their acts run in the group."""
         self._slack = slack
         self._people = people
         self._cast = of_page
@@ -57,10 +57,10 @@ class Control:
             "press": self._press,
         }
 
-    # --- what is seen ----------------------------------------------------------------------------
+    # --- the state -------------------------------------------------------------------------------
 
     def state(self) -> Json:
-        """Return all that the page shows."""
+        """Return everything that the page shows."""
         slack = self._slack
         return {
             "platform": "Slack",
@@ -95,20 +95,20 @@ class Control:
         return chat(id_, [*standing, *lines[-1:], *forms], names=names, files=slack.links)
 
     def file(self, path: str) -> bytes | None:
-        """Return what somebody sent, by the file's id."""
+        """Return a sent file by its id."""
         return self._slack.files.get(path)
 
     def next_change(self) -> asyncio.Event:
-        """Return what is set when anything changes."""
+        """Return an event that is set at the next change."""
         return self._slack.next_change()
 
-    # --- what is done ----------------------------------------------------------------------------
+    # --- the acts --------------------------------------------------------------------------------
 
     def do(self, asked: Mapping[str, object]) -> None:
-        """Carry out one deed.
+        """Start one act.
 
         Raises:
-            Unusable: It names something that is not there.
+            Unusable: It names something that does not exist.
         """
         deed = asked_of(asked)
         if deed.do == "fail":
@@ -185,7 +185,7 @@ class Control:
             raise Unusable(f"`how` is one of {', '.join(_FAULTS)}")
         self._slack.will("chat.postMessage", fault)
 
-    # --- who and where ---------------------------------------------------------------------------
+    # --- people and chats ------------------------------------------------------------------------
 
     def _person(self, asked: Asked) -> Person:
         found = self._people.get(asked.person)
@@ -194,7 +194,7 @@ class Control:
         return found
 
     def _place(self, asked: Asked) -> str:
-        """Return the chat that is named, the private one of who acts when none is."""
+        """Return the chat of an act; by default the person's private chat."""
         if not asked.chat:
             return self._person(asked).direct
         if asked.chat not in map(str, (*self._cast.chats, self._cast.room)):
@@ -206,6 +206,6 @@ class Control:
 
 
 def _label(view: Json) -> str:
-    """Return what a form asks."""
+    """Return a form's question."""
     (field,) = cast("list[Json]", view["blocks"])
     return str(cast("Json", field["label"])["text"])

@@ -1,11 +1,11 @@
-"""Slack on a loopback port: an emulator of its Web API that we did not write, behind a front of ours.
+"""Slack on a loopback port: a third-party emulator of its Web API behind our own front end.
 
-The state is `emulate`'s, an npm package that knows the Web API and no Socket Mode. This front passes
-calls on to it, and adds what it lacks: the websocket with its envelopes and confirmations, or signed
-posts to a Request URL; presses and forms, streams, the assistant, files, limits, and faults on the wire.
+The npm package `emulate` keeps the state; it has the Web API but no Socket Mode. This front end passes
+calls on to it and adds what it lacks: the websocket with envelopes and confirmations, or signed posts
+to a Request URL; presses and forms, streams, the assistant, files, limits, and network faults.
 
-One process of it serves a whole process of ours, for it takes most of a second to start; so each
-workspace has people of its own.
+One `emulate` process serves our whole process, because it takes most of a second to start. So each
+`SlackServer` uses people of its own in it.
 """
 
 import asyncio
@@ -45,22 +45,22 @@ _TIERS: Mapping[str, Rate] = {
     "chat.appendStream": Rate(per_s=100 / 60, burst=100),
     "chat.stopStream": Rate(per_s=20 / 60, burst=20),
 }
-""""Rate limits" and these methods, docs.slack.dev, read 2026-11: tiers 3, 2, 4 and 2 a minute, for a
+""""Rate limits" and these methods, docs.slack.dev, read 2026-11: tiers 3, 2, 4 and 2, per minute and
 workspace."""
 _IN_A_CHANNEL = Rate(per_s=1, burst=4)
-"""Of new messages: one a second, short bursts pass; as there, and the burst is this file's."""
+"""New messages: one a second with short bursts, from the same page; the size of the burst is ours."""
 TASK_STATES = frozenset({"pending", "in_progress", "complete", "error"})
 BOT, APP = "xoxb-zeroclaw", "xapp-1-A000000001-1"
 _TOKENS = tuple(f"{BOT}-{number}" for number in range(100))
-"""Of the bot, at emulate, which gives each token 5,000 calls an hour, a limit that Slack has not; a
-soak makes more. Each call takes the next."""
+"""The bot's tokens at `emulate`, used in turn: it allows 5,000 calls an hour per token, unlike Slack,
+and a soak test makes more."""
 SIGNING_SECRET = "8f742231b10e8888abcd99yyyzzz85a5"
 TEAM = "T000000001"
 POST_S = 3.0
-"""How long Slack waits for an answer ("Events API", docs.slack.dev, read 2026-11)."""
+"""Seconds that Slack waits for an answer ("Events API", docs.slack.dev, read 2026-11)."""
 IDLE_S = 1.0
-"""After which a connection to emulate is not used again: Node ends one that was idle for 5 s (its
-`server.keepAliveTimeout`), and a call that is made in that instant would be lost."""
+"""Seconds after which an idle connection to `emulate` is not reused. Node closes one that was idle for
+5 s (`server.keepAliveTimeout`), and a call made at that instant would be lost."""
 OK = 200
 _NUMBERS = itertools.count()
 _NEXT_TOKEN = itertools.cycle(_TOKENS)
@@ -69,17 +69,18 @@ Json = dict[str, object]
 READS = frozenset(
     {"auth.test", "conversations.history", "conversations.replies", "files.info", "users.info"}
 )
-"""Methods that take a form alone ("Web API", docs.slack.dev, read 2026-11)."""
+"""Methods that take only a form ("Web API", docs.slack.dev, read 2026-11)."""
 _IN_THE_WAY = {"chat.update": "streaming_state_conflict", "chat.delete": "cant_delete_message"}
 PATIENCE_S = 15.0
-"""How long a test waits; a loaded machine must not fail it."""
+"""Seconds that a test waits; long enough for a loaded machine."""
 
 
 def install() -> None:
-    """Get `emulate` from npm where it is not there yet, as the lock file names it; blocks.
+    """Install `emulate` from npm at its locked version, if it is missing; blocking.
 
     Raises:
-        OSError: It can't be had.
+        OSError: npm can't be run.
+        ConfigError: The installation failed.
     """
     if EMULATE.is_file():
         return
@@ -102,7 +103,7 @@ def _node() -> Path:
 
 @cache
 def emulate_url() -> str:
-    """Start it once for this process, and return where it answers."""
+    """Start `emulate` once for this process and return its URL."""
     directory = Path(tempfile.mkdtemp(prefix="slack-"))
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
     names = [f"u{number}" for number in range(MOST_PEOPLE)]
@@ -176,7 +177,7 @@ def _free_port() -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Fault:
-    """What becomes of one call: an answer in its place, or none; or it is done, and its answer is lost or hangs."""
+    """The fate of one call: another answer, a cut connection, or carried out but without an answer."""
 
     body: Mapping[str, object] = field(default_factory=dict[str, object])
     status: int = 200
@@ -188,7 +189,7 @@ class Fault:
 
 @dataclass(eq=False, kw_only=True)
 class Deed:
-    """Something that a person did, as Slack tells it."""
+    """A person's act as an event from Slack."""
 
     server: "SlackServer"
     kind: str
@@ -198,7 +199,7 @@ class Deed:
     ids: list[str] = field(default_factory=list[str])
 
     async def tell(self, *, retry: int = 0) -> None:
-        """Send it to the bot, if one is there; a retry is told as such where it is posted."""
+        """Send it to the bot if one is connected; a post says which retry it is."""
         if self.server.request_url:
             self.server.post(self, retry=retry)
             return
@@ -213,7 +214,7 @@ class Deed:
 
 @dataclass(frozen=True, kw_only=True)
 class Person:
-    """Somebody in the workspace, with a direct chat with the bot."""
+    """A person in the workspace, who has a direct chat with the bot."""
 
     server: "SlackServer"
     id: str
@@ -223,7 +224,7 @@ class Person:
     async def says(
         self, text: str, *, channel: str = "", thread: str = "", files: list[Json] | None = None
     ) -> Deed:
-        """Write as a Slack client does, which escapes three signs."""
+        """Send a message as a Slack client does, which escapes three characters."""
         place = channel or self.direct
         escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
         escaped = escaped.replace("@zeroclaw", f"<@{self.server.bot}>")
@@ -257,7 +258,7 @@ class Person:
         thread: str = "",
         channel: str = "",
     ) -> Deed:
-        """Send a file, with words or alone."""
+        """Send a file, with or without text."""
         number = f"F{next(_NUMBERS):08}"
         self.server.files[number] = content
         url = f"{self.server.origin}/files/{number}"
@@ -272,7 +273,7 @@ class Person:
         return await self.says(text, files=[about], thread=thread, channel=channel)
 
     async def edits(self, deed: Deed, text: str) -> Deed:
-        """Change what was said."""
+        """Edit a message."""
         before = cast("Json", deed.payload["event"])
         now = {**before, "text": text, "edited": {"user": self.id, "ts": f"{deed.ts}1"}}
         event = self.server.event(
@@ -291,7 +292,7 @@ class Person:
         return event
 
     async def deletes(self, deed: Deed) -> Deed:
-        """Withdraw what was said."""
+        """Delete a message."""
         before = cast("Json", deed.payload["event"])
         event = self.server.event(
             {
@@ -332,7 +333,7 @@ class Person:
         return deed
 
     async def submits(self, view: Json, reason: str) -> Deed:
-        """Fill in a form of the bot's and send it."""
+        """Fill in a form of the bot's and submit it."""
         values = {"reason": {"reason": {"type": "plain_text_input", "value": reason}}}
         filled = {**view, "id": f"V{next(_NUMBERS)}", "state": {"values": values}}
         payload: Json = {
@@ -368,31 +369,31 @@ class Person:
 
 
 class SlackServer:
-    """One workspace, for as long as the context is open.
+    """One workspace, running while the context is open.
 
     Attributes:
-        calls: The names of all calls of the bot, in order.
-        views: The forms that it opened.
-        waiting: What was told and not confirmed, by envelope.
-        at_work: What is shown in threads until the bot's next message, by chat and thread.
-        prompts: What is offered to ask, by chat and thread.
-        titles: What threads are called, likewise.
-        links: The files that the bot handed over, by what leads to them.
-        holds: Methods whose calls wait until somebody lets them go on.
-        unread: How often it is still to be said that a file was not looked into.
-        streams: What the bot streams, by message: the text so far.
-        no_streams: Why it may not; empty where it may.
-        tasks: What streams showed of work that goes on, in order: a title and how it stands.
-        standing: The bot's messages that stand, by chat and in order.
-        said: What people said and did not withdraw, likewise.
-        refused: The chats to which nothing can be sent any more.
-        ever: All that was ever shown in a chat, as it was sent.
+        calls: The methods of all calls of the bot, in order.
+        views: The forms that the bot opened.
+        waiting: Unconfirmed events, by envelope id.
+        at_work: The status of threads until the bot's next message, by chat and thread.
+        prompts: The suggested prompts, by chat and thread.
+        titles: The titles of threads, by chat and thread.
+        links: The files that the bot uploaded, by permalink.
+        holds: Gates by method; its calls wait until the gate is set.
+        unread: How many more times to answer that a file is not processed yet.
+        streams: The text so far of each open stream, by message.
+        no_streams: The error if streams are not allowed; empty if they are.
+        tasks: The title and status of each tool update in streams, in order.
+        standing: The bot's current messages, by chat and in order.
+        said: People's current messages, by chat and in order.
+        refused: Chats to which nothing can be sent any more.
+        ever: Everything ever sent to a chat, as JSON.
         connections: How often the bot has connected.
-        request_url: Where events are posted to; empty for Socket Mode.
-        is_paced: Calls that come too often are refused.
-        buckets: By method, and of new messages by channel.
-        now: The time, by which posts are signed and calls are paced, Unix seconds.
-        answers: What posts came to, in order: a status, 0 for none in time.
+        request_url: The URL to post events to; empty for Socket Mode.
+        is_paced: Refuse calls beyond the rate limits.
+        buckets: By method; for new messages also by channel.
+        now: Returns the time in Unix seconds, for signatures and rate limits.
+        answers: The status of each post, in order; 0 for no answer in time.
     """
 
     def __init__(self) -> None:
@@ -441,11 +442,11 @@ class SlackServer:
 
     @property
     def url(self) -> str:
-        """Where the Web API answers."""
+        """The base URL of the Web API."""
         return f"{self.origin}/api"
 
     async def __aenter__(self) -> Self:
-        self._emulate = await asyncio.to_thread(emulate_url)  # what it needs may not be there
+        self._emulate = await asyncio.to_thread(emulate_url)  # first, since it may fail
         await self._posts.__aenter__()
         idle = aiohttp.TCPConnector(keepalive_timeout=IDLE_S)
         self.session = aiohttp.ClientSession(connector=idle)
@@ -472,7 +473,7 @@ class SlackServer:
         await self.session.close()
 
     async def _emulated(self) -> None:
-        """Wait until it answers; a connection that is refused at once is tried at once again."""
+        """Wait until `emulate` answers; retries without a pause while it refuses connections."""
         async with asyncio.timeout(30):
             while True:
                 with suppress(aiohttp.ClientConnectorError):
@@ -480,10 +481,10 @@ class SlackServer:
                     return
 
     async def up(self, method: str, token: str, **body: object) -> Json:
-        """Make a call of emulate's.
+        """Make a call to `emulate`.
 
         Raises:
-            aiohttp.ClientResponseError: It answers with a status of its own, not as Slack does.
+            aiohttp.ClientResponseError: It answered with an HTTP error, which Slack would not do.
         """
         headers = {"Authorization": f"Bearer {next(_NEXT_TOKEN) if token == BOT else token}"}
         url = f"{self._emulate}/api/{method}"
@@ -492,7 +493,7 @@ class SlackServer:
             return cast("Json", await answer.json())
 
     async def person(self) -> Person:
-        """Return somebody whom no other test knows."""
+        """Return a person that no other test uses."""
         token = f"xoxp-u{next(_NUMBERS) % MOST_PEOPLE}"
         known = await self.up("auth.test", token)
         opened = await self.up("conversations.open", BOT, users=known["user_id"])
@@ -508,7 +509,7 @@ class SlackServer:
         return number
 
     def event(self, event: Json) -> Deed:
-        """Return an event that is not told yet."""
+        """Return an event that is not sent yet."""
         number = f"Ev{next(_NUMBERS):08}"
         payload: Json = {"type": "event_callback", "event": event, "event_id": number}
         payload |= {"team_id": TEAM, "api_app_id": "A000000001"}
@@ -516,22 +517,22 @@ class SlackServer:
         return Deed(server=self, kind="events_api", payload=payload, ts=ts)
 
     def will(self, method: str, *faults: Fault | None) -> None:
-        """Let the next calls of a method fail; None for one that does not."""
+        """Make the next calls of a method fail; None lets one succeed."""
         self._faults.setdefault(method, []).extend(faults)
 
     async def send(self, said: Mapping[str, object]) -> None:
-        """Tell the bot, on one of its connections, as Slack does."""
+        """Send a message to the bot on one of its connections, as Slack does."""
         for socket in reversed(self._sockets):
-            # The end of one is noticed a moment later; what a bot did not confirm it is told again.
+            # The end of a connection shows only later; unconfirmed events are sent again anyway.
             with suppress(ConnectionError):
                 if not socket.closed:
                     await socket.send_str(json.dumps(said))
                     return
 
     def post(self, deed: Deed, *, retry: int = 0) -> None:
-        """Post to the bot as Slack does; what does not come to 200 is posted once more at once.
+        """Post an event to the bot as Slack does; retries it once, at once, unless the answer is 200.
 
-        Slack's later retries are for a test to make. Presses and slash commands it posts once.
+        Tests make Slack's later retries themselves. Presses and slash commands are posted only once.
         """
         task = self._posts.create_task(self._post(deed, retry))
         self._posting[task] = deed
@@ -545,7 +546,7 @@ class SlackServer:
             await self._post(deed, 1)
 
     async def posted(self, kind: str, payload: Json, *, retry: int = 0) -> int:
-        """Post one thing, signed, and return the status, 0 where none comes in time."""
+        """Make one signed post and return the status, 0 if there is none in time."""
         if kind == "events_api":
             content, body = "application/json", json.dumps(payload).encode()
         else:
@@ -566,21 +567,21 @@ class SlackServer:
         return found
 
     async def verified(self) -> None:
-        """Ask the Request URL until it proves itself, as whoever sets one does."""
+        """Verify the Request URL as Slack does when one is set; retries until it answers."""
         challenge: Json = {"type": "url_verification", "challenge": "c"}
         async with asyncio.timeout(PATIENCE_S):
             while await self.posted("events_api", challenge) != OK:
                 pass
 
     def signed(self, body: bytes, *, at: float | None = None) -> dict[str, str]:
-        """Return the headers that prove a post ("Verifying requests from Slack", read 2026-11)."""
+        """Return the headers that sign a post ("Verifying requests from Slack", read 2026-11)."""
         when = str(int(self.now() if at is None else at))
         base = f"v0:{when}:".encode() + body
         proof = hmac.new(SIGNING_SECRET.encode(), base, sha256).hexdigest()
         return {"X-Slack-Request-Timestamp": when, "X-Slack-Signature": f"v0={proof}"}
 
     async def drop(self) -> None:
-        """Cut every connection; what is being posted is posted again, as after any failure."""
+        """Cut every connection; running posts of events are retried, as after any failure."""
         for socket in list(self._sockets):
             await socket.close(code=1011)
         for post, deed in list(self._posting.items()):
@@ -589,27 +590,27 @@ class SlackServer:
                 self.post(deed, retry=1)
 
     async def moves(self) -> None:
-        """Ask the bot to connect anew, as Slack does every few hours."""
+        """Ask the bot to reconnect, as Slack does every few hours."""
         await self.send({"type": "disconnect", "reason": "refresh_requested"})
 
     def next_change(self) -> asyncio.Event:
-        """Return what is set by the next thing that happens."""
+        """Return an event that is set at the next change."""
         return self._changed
 
     def wake(self) -> None:
-        """Let whoever waits look again."""
+        """Signal a change."""
         self._changed.set()
         self._changed = asyncio.Event()
 
     async def until(self, holds: Callable[[], T]) -> T:
-        """Wait until something holds that the bot did."""
+        """Wait until a condition on the bot's actions is true; return its result."""
         async with asyncio.timeout(PATIENCE_S):
             while not (found := holds()):
                 await self._changed.wait()
         return found
 
     async def from_bot(self, channel: str, *, thread: str = "") -> list[Json]:
-        """Return the bot's messages that stand in a chat, oldest first."""
+        """Return the bot's current messages in a chat, oldest first."""
         if thread:
             found = await self.up("conversations.replies", BOT, channel=channel, ts=thread)
         else:
@@ -622,7 +623,7 @@ class SlackServer:
         ]
         return sorted(ours, key=lambda one: str(one["ts"]))
 
-    # --- what the bot does -----------------------------------------------------------------------
+    # --- the bot's calls -------------------------------------------------------------------------
 
     async def _call(self, request: web.Request) -> web.StreamResponse:
         method = request.match_info["method"]
@@ -642,7 +643,7 @@ class SlackServer:
             request.transport.abort()
         if fault is not None and not (fault.is_lost or fault.hangs):
             return web.json_response(fault.body, status=fault.status, headers=fault.headers)
-        # A method that reads knows no JSON, and finds no arguments in it.
+        # Methods that read ignore arguments in JSON.
         answer = await self._answer(method, token, {} if is_json and method in READS else body)
         if answer["ok"]:
             self._mirror(method, str(body.get("ts") or answer.get("ts")), body)
@@ -720,10 +721,10 @@ class SlackServer:
         return await self._continued(method, token, body)
 
     async def _begun(self, token: str, body: Json) -> Json:
-        """Begin a stream, in a thread alone; in a channel for somebody who is named.
+        """Begin a stream: only in a thread, and in a channel only with a named recipient.
 
-        What is refused here, and where a stream is in the way, follows what others have seen of the
-        service (npm `slack-sdk` issues 1859 and 2702 of slackapi, 2026).
+        These refusals, and which calls conflict with an open stream, follow reports about the service
+        (npm `slack-sdk` issues 1859 and 2702 of slackapi, 2026).
         """
         said, is_named = _said_in(body), "recipient_user_id" in body
         if self.no_streams or "thread_ts" not in body or _wrong_in(body):
@@ -739,7 +740,7 @@ class SlackServer:
         return posted
 
     async def _continued(self, method: str, token: str, body: Json) -> Json:
-        """Let a stream grow, or end it."""
+        """Extend a stream, or end it."""
         ts = str(body["ts"])
         if ts not in self.streams:
             return _no("message_not_in_streaming_state")
@@ -760,7 +761,7 @@ class SlackServer:
         return await self.up("chat.update", token, **about, **more)
 
     def _streamed(self, ts: str, body: Json) -> list[Json]:
-        """Return the blocks of a stream with what a call adds to it."""
+        """Return the blocks of a stream after a call."""
         chat = self.standing.get(str(body["channel"]), {})
         before = cast("list[Json]", chat[ts]["blocks"]) if ts in chat else [{"text": ""}]
         said = f"{before[0]['text']}{_said_in(body)}"
@@ -771,7 +772,7 @@ class SlackServer:
         self.streams.clear()
 
     def _see(self, body: Json) -> None:
-        """Show a form, or a line for one person alone."""
+        """Show a form, or a line for one person only."""
         if "view" in body:
             self.views.append({**cast("Json", body["view"]), "trigger": body["trigger_id"]})
         else:
@@ -799,12 +800,12 @@ class SlackServer:
             return {**answer, "upload_url": f"{self.origin}/upload/v1/{answer['file_id']}"}
         if not answer["ok"]:
             return answer
-        # Slack says here no more than what a file is called ("files.completeUploadExternal").
+        # Slack answers only with the file's id and title ("files.completeUploadExternal").
         files = cast("list[Json]", answer["files"])
         return {**answer, "files": [{"id": one["id"], "title": one["title"]} for one in files]}
 
     def _looked_into(self, answer: Json) -> Json:
-        """Return what is said of a file of the bot's; its type is known after a while."""
+        """Return the record of a file of the bot's; its type is empty until it is processed."""
         if answer["ok"]:
             file = cast("Json", answer["file"])
             self.links[str(file["permalink"])] = file
@@ -814,7 +815,7 @@ class SlackServer:
         return answer
 
     async def _upload(self, request: web.Request) -> web.Response:
-        """Take a file's bytes, where the emulator said, and by whoever knows that place."""
+        """Take a file's bytes at its upload URL, which needs no token."""
         number, content = request.match_info["id"], await request.read()
         fault = self._faults["upload"].pop(0) if self._faults.get("upload") else None
         if fault is not None and not fault.is_lost:
@@ -832,7 +833,7 @@ class SlackServer:
         self._sockets.append(socket)
         self.connections += 1
         self.wake()
-        # Slack sends again what was not confirmed; and who pressed in vain presses again.
+        # Slack resends unconfirmed events. Presses too here, as if the person pressed again.
         for deed in dict.fromkeys(self.waiting.values()):
             await deed.tell()
         async for frame in socket:
@@ -852,7 +853,7 @@ class SlackServer:
 
 
 def _paged(answer: Json, asked: Json) -> Json:
-    """Return a page of a thread, oldest first, its root in each ("conversations.replies", read 2026-11)."""
+    """Return a page of a thread, oldest first, always with its root ("conversations.replies", 2026-11)."""
     if not answer["ok"]:
         return answer
     root, *rest = cast("list[Json]", answer["messages"])
@@ -871,7 +872,7 @@ def _paged(answer: Json, asked: Json) -> Json:
 
 
 def _said_in(body: Json) -> str:
-    """Return the words of a call of a stream, in one form or the other."""
+    """Return the text in a call about a stream, from either of its two forms."""
     chunks = cast("list[Json]", body.get("chunks") or [])
     words = [str(one["text"]) for one in chunks if one["type"] == "markdown_text"]
     return "".join([str(body.get("markdown_text", "")), *words])
@@ -883,7 +884,7 @@ def _tasks_in(body: Json) -> list[Json]:
 
 
 def _wrong_in(body: Json) -> str:
-    """Return why Slack takes no such call of a stream, empty where it does.
+    """Return the error of an invalid call about a stream, empty if it is valid.
 
     "chat.appendStream", docs.slack.dev, and NousResearch/hermes-agent#104173, read 2026-11.
     """
@@ -895,14 +896,14 @@ def _wrong_in(body: Json) -> str:
 
 
 def _rates_of(method: str, body: Json) -> Mapping[Hashable, Rate]:
-    """Return what a call counts against."""
+    """Return the buckets that a call counts against."""
     if method == "chat.postMessage":
         return {(method, body["channel"]): _IN_A_CHANNEL}
     return {method: _TIERS[method]} if method in _TIERS else {}
 
 
 def _are_blocks(blocks: list[Json], *, most: int) -> bool:
-    """Whether Slack takes these blocks, as far as their lengths go."""
+    """Whether these blocks are within Slack's length limits."""
     return len(blocks) <= most and all(map(_is_block, blocks))
 
 
@@ -930,7 +931,7 @@ def _is_button(button: Json) -> bool:
 
 
 def _is_form(view: Json) -> bool:
-    """Whether Slack opens such a form."""
+    """Whether Slack accepts a form."""
     is_short = 0 < len(str(cast("Json", view["title"])["text"])) <= MOST_TITLE
     return is_short and len(str(view.get("private_metadata", ""))) <= MOST_PRIVATE
 

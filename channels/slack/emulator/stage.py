@@ -1,7 +1,4 @@
-"""Slack with somebody who talks to the bot, an operator, a channel, and a page to act by.
-
-What `zeroclaw try slack` opens.
-"""
+"""What `zeroclaw try slack` opens: a workspace with two people and a channel, and the page."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -19,10 +16,11 @@ BOT_VARIABLE, APP_VARIABLE = "EMULATED_SLACK_BOT_TOKEN", "EMULATED_SLACK_APP_TOK
 
 @asynccontextmanager
 async def emulate(context: EmulatorContext) -> AsyncGenerator[Emulated]:
-    """Open it; the page answers at the port that was asked for, the platform at one of its own.
+    """Start the emulator: the page on the given port, the platform on another one.
 
     Raises:
-        OSError: The port is taken, or the package from npm can't be had.
+        OSError: The port is in use, or npm can't be run.
+        ConfigError: npm can't install the package.
     """
     page = await asyncio.to_thread(load_page)
     await asyncio.to_thread(install)

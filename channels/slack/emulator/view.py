@@ -1,4 +1,4 @@
-"""Writes everything that stands, as the page shows it; pure."""
+"""Turns the chats into the form that the page shows; pure."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -8,9 +8,9 @@ from channels._remote.emulator.markup import blocks
 
 Json = Mapping[str, object]
 SHOWN = 60
-"""The newest messages of each chat; enough for a screen, little enough to send at each change."""
+"""Newest messages shown of each chat: enough for a screen, and few enough to send at each change."""
 FORM, LINE = "form-", "line-"
-"""Before what is no message: a form that waits, and a line for one person alone."""
+"""Prefixes of ids of items that are not messages: an open form, and a line for one person only."""
 _SIGNS = {"pending": "·", "in_progress": "…", "complete": "✓", "error": "✗"}
 _STYLES = {"primary": "success", "danger": "danger"}
 _LINK = re.compile(r"<(https?://[^\s<>|]+)\|")
@@ -20,13 +20,13 @@ _MENTION = re.compile(r"<@([A-Z0-9]+)>")
 def chat(
     id_: str, standing: Sequence[Json], *, names: Mapping[str, str], files: Mapping[str, Json]
 ) -> Json:
-    """Write a chat.
+    """Return a chat for the page.
 
     Args:
-        id_: Of the channel.
-        standing: What stands there, in order: messages, lines and forms.
-        names: Who is who.
-        files: The bot's, by the links that show them.
+        id_: The channel's id.
+        standing: Its items in order: messages, lines and forms.
+        names: People's names by id.
+        files: The bot's files, by the links that show them.
     """
     known = {str(one["ts"]): one for one in standing}
     shown = [_message(id_, one, known, names, files) for one in standing[-SHOWN:]]
@@ -66,7 +66,7 @@ def _message(
 
 
 def _said(one: Json, names: Mapping[str, str]) -> str:
-    """Return a message's words; people's and the bot's are escaped alike."""
+    """Return a message's text, unescaped; people's and the bot's are escaped alike."""
     texts = [str(block["text"]) for block in _of(one, "markdown")] or [str(one.get("text", ""))]
     said = _MENTION.sub(lambda found: f"@{names.get(found[1], found[1])}", "\n".join(texts))
     return said.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")

@@ -1,4 +1,4 @@
-// Two phones on one page: whoever talks with the bot, and the operator, who is asked.
+// Two phones on one page: one for a person who talks with the bot, one for the operator.
 
 import { draw } from "./message.js";
 import { element } from "./parts.js";
@@ -225,7 +225,7 @@ function update(state) {
   for (const phone of phones.values()) phone.update(state);
 }
 
-// A bot that asks again is away for an instant between two questions; that is not news.
+// Debounces "not connected": a polling bot is away for an instant between two polls.
 function calmly(state) {
   clearTimeout(asked);
   if (state.polled || phones.size === 0) update(state);

@@ -1,4 +1,4 @@
-// Draws one message. Texts are only ever put into text nodes; links open only where they may.
+// Draws one message. Text only goes into text nodes; only web links can be opened.
 
 import { element, link } from "./parts.js";
 import { rich } from "./rich.js";
@@ -44,7 +44,7 @@ function marked(entity, said) {
   return made;
 }
 
-// `act` is told of what a person does with it: press, reply.
+// Draws a message; calls `act` when the person presses a button or replies.
 export function draw(message, act) {
   const item = element("li", message.bot ? "bot" : "person");
   const bubble = element("div", "bubble");

@@ -1,4 +1,4 @@
-// What is drawn with: elements whose texts are only ever text nodes.
+// Helpers to make elements; text only goes into text nodes.
 
 export function element(tag, className = "", text = "") {
   const made = document.createElement(tag);
@@ -7,7 +7,7 @@ export function element(tag, className = "", text = "") {
   return made;
 }
 
-// Opens only where it may: another page, which is told nothing of this one.
+// Makes a link to a web page, without a referrer; other targets are left without a link.
 export function link(made, target) {
   if (!/^https?:\/\//i.test(target)) return;
   made.href = target;

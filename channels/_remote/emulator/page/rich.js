@@ -1,4 +1,4 @@
-// Draws a rich message: blocks of the Bot API become elements, and texts are only ever text nodes.
+// Draws a rich message: blocks of the Bot API become elements; text only goes into text nodes.
 
 import { element, link } from "./parts.js";
 
@@ -79,7 +79,7 @@ function styled(tag, text) {
   return made;
 }
 
-// A text of the Bot API: a string, something with a text, or several of them.
+// Appends a RichText of the Bot API: a string, an object with a text, or a list of these.
 function fill(parent, text) {
   if (typeof text === "string") {
     parent.append(text);
