@@ -82,6 +82,10 @@ class Approvals(Struct, eq=False):
             toast = catalogue.ONLY_AN_OPERATOR.to(principal.language)
             return Plan(conversation=None, toast=toast, idle=True)
         result, toast = self._answer(one, principal, pressed.choice, at, pressed.reason)
+        if result.how == "refused":
+            # It does not tell where a card stands either: Telegram lets a client name any message
+            # of the bot's as the one that was pressed (Bot API, CallbackQuery.data, read 2026-11).
+            return Plan(conversation=scope, toast=toast, idle=True)
         address = card.address if card else None
         writes = await self._ending(version, result, principal, at, address)
         has_ended = bool(writes)

@@ -2,14 +2,18 @@
 
 from datetime import timedelta
 
+import pytest
+
 from tests.fakes.house import World
 from tests.fakes.house_parts import PEOPLE
 from tests.fakes.plain_tool import POKE as POKE_SPEC
 from tests.fakes.plain_tool import PlainTool
 from tests.fakes.scripted_model import asks_for
+from zeroclaw import Answered
 from zeroclaw.config.model import ApprovalSettings, PersonSettings
 from zeroclaw.store import Commit, DurablePoint, RowKind
 from zeroclaw.tool import Arguments, ToolContext
+from zeroclaw.value import replace
 
 POKE = asks_for(("poke", '{"a": 1}'))
 DEADLINE_S = 900.0
@@ -143,6 +147,28 @@ async def test_a_late_press_on_an_unknown_copy_settles_it_too(world: World) -> N
         await world.platforms["chat"].ask(house.place(), card)
         assert house.endings() == []
         assert await house.press() == "already approved by Ada"
+        assert house.endings() == [("approved", "Ada")]
+
+
+@pytest.mark.parametrize("is_over", [False, True])
+async def test_a_press_of_whoever_may_not_answer_says_nothing_of_where_cards_stand(
+    world: World, *, is_over: bool
+) -> None:
+    """On Telegram a client can name any message of the bot's as the card that it pressed (P5)."""
+    async with world.running() as house:
+        await house.say("hi", "ben")
+        world.model.will(POKE)
+        (answer,) = world.platforms["chat"].standing(house.place("ben"))
+        await house.say("poke it")
+        if is_over:
+            await house.press()
+        forged = replace(house.pressed(), card=answer.ref)
+        refused = await house.event(forged, "ben")
+        assert isinstance(refused, Answered)
+        assert refused.text == "only an operator may answer this"
+        if not is_over:
+            await house.press()
+        assert answer.outcome is None
         assert house.endings() == [("approved", "Ada")]
 
 
