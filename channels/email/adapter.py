@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import timedelta
-from email.utils import format_datetime, formataddr
+from email.utils import format_datetime
 from functools import partial
 from secrets import token_hex
 from typing import NoReturn
@@ -271,13 +271,8 @@ class EmailChannel:
         if length > most:
             message = f"`{self.name}`: {length:,} characters are more than {most:,}"
             raise ChannelRejected(message)
-        answer = partial(
-            render.answer,
-            outgoing.rendered,
-            outgoing.receipts,
-            is_plain=outgoing.plain,
-            is_folded=self._settings.receipts == "folded",
-        )
+        is_folded = self._settings.receipts == "folded"
+        answer = partial(render.answer, outgoing, is_folded=is_folded)
         words = answer() if length <= SHORT_CHARS else await asyncio.to_thread(answer)
         return await self._post(to, outgoing.key, words, await self._parent(to, outgoing.reply_to))
 
@@ -285,14 +280,14 @@ class EmailChannel:
         """Send a file with what stands with it."""
         check_size(self.name, file, CAPABILITIES.max_file_bytes)
         parent = await self._parent(to, file.reply_to)
-        words = render.letter_by_letter(file.caption)
-        return await self._post(to, file.key, words, parent, file=file)
+        words = replace(render.letter_by_letter(file.caption), file=file)
+        return await self._post(to, file.key, words, parent)
 
     async def ask(self, to: Address, card: Card) -> MessageRef:
         """Send a card with the links that answer it."""
         id_, me = self._id(to, card.key), await self._me_with_key()
         words = render.card(card, id=id_, to=to.chat, me=me)
-        return await self._post(to, card.key, words, _of_thread(to), subject=render.title(card))
+        return await self._post(to, card.key, words, _of_thread(to))
 
     async def settle(self, ref: MessageRef, outcome: Outcome) -> None:
         """Send how a card ended, below the card."""
@@ -353,35 +348,17 @@ class EmailChannel:
                 return found
         return _of_thread(to)
 
-    async def _post(
-        self,
-        to: Address,
-        key: str,
-        words: Words,
-        parent: Parent,
-        *,
-        subject: str = "",
-        file: OutgoingFile | None = None,
-    ) -> MessageRef:
+    async def _post(self, to: Address, key: str, words: Words, parent: Parent) -> MessageRef:
         if identity.normalised(to.chat) != to.chat:
             message = f"`{self.name}` has no chat `{to.chat}`"
             raise ChannelRejected(message)
-        id_, fallback = self._id(to, key), self._settings.subject
-        answers = render.replying(parent.subject, fallback) if parent.id else fallback
-        write = partial(
-            render.mail,
-            words,
-            message_id=id_,
-            sender=formataddr((self._settings.name, self._settings.address)),
-            to=to.chat,
-            subject=subject or answers,
-            parent=parent,
-            at=self._context.clock.now(),
-            file=file,
+        id_, at = self._id(to, key), self._context.clock.now()
+        mail = partial(
+            render.mail, words, parent, self._settings, message_id=id_, to=to.chat, at=at
         )
-        is_long = file is not None or len(words.html) > SHORT_CHARS
-        mail = await asyncio.to_thread(write) if is_long else write()
-        await self._account.sender.send(mail, to.chat)
+        is_long = words.file is not None or len(words.html) > SHORT_CHARS
+        raw = await asyncio.to_thread(mail) if is_long else mail()
+        await self._account.sender.send(raw, to.chat)
         return MessageRef(address=to, message=id_)
 
     def _id(self, to: Address, key: str) -> str:

@@ -23,9 +23,8 @@ from email.header import Header
 from email.message import Message
 from email.mime.base import MIMEBase
 from email.mime.multipart import MIMEMultipart
-from email.mime.nonmultipart import MIMENonMultipart
 from email.policy import compat32
-from email.utils import format_datetime
+from email.utils import format_datetime, formataddr
 from functools import cache, lru_cache
 from urllib.parse import quote
 
@@ -35,12 +34,13 @@ from markdown_it.token import Token
 
 from channels._remote import cards
 from channels._remote.cards import receipt_line
-from channels.email.decode import MOST_REASON_CHARS, NO_PARENT, Me, Parent, press_code
+from channels.email import EmailSettings
+from channels.email.decode import MOST_REASON_CHARS, Me, Parent, press_code
 from zeroclaw import (
     Card,
     CardWords,
-    CheckedReceipt,
     Outcome,
+    Outgoing,
     OutgoingFile,
     Rendered,
     Value,
@@ -78,10 +78,19 @@ _WRAPPED = "white-space:pre-wrap;overflow-wrap:anywhere;word-break:break-word"
 
 
 class Words(Value):
-    """What a mail says, both ways; `html` empty for a mail of plain text alone."""
+    """What a mail says.
+
+    Attributes:
+        text: As plain text.
+        html: The same as HTML; empty for a mail of plain text alone.
+        subject: Its own; empty where it follows from the mail that it answers.
+        file: What comes with it.
+    """
 
     text: str
     html: str = ""
+    subject: str = ""
+    file: OutgoingFile | None = None
 
 
 def markdown(text: str) -> Rendered:
@@ -96,25 +105,18 @@ def unlike(text: str) -> str:
     return _words(_parser().parse(text)) if is_read else ""
 
 
-def answer(
-    rendered: Rendered,
-    receipts: tuple[CheckedReceipt, ...],
-    *,
-    is_plain: bool = False,
-    is_folded: bool = False,
-) -> Words:
+def answer(outgoing: Outgoing, *, is_folded: bool = False) -> Words:
     """Return what an answer says, with what it proves below it.
 
     Args:
-        rendered: The answer.
-        receipts: What it proves.
-        is_plain: Without markup.
+        outgoing: The answer.
         is_folded: Of what it proves the HTML shows a line, which unfolds to all of it where a mail
             program can do that.
     """
-    said = _unmarked(rendered.plain if is_plain else rendered.body)
+    rendered, receipts = outgoing.rendered, outgoing.receipts
+    said = _unmarked(rendered.plain if outgoing.plain else rendered.body)
     text = "\n\n-- \n".join(filter(None, (said, "\n".join(map(receipt_line, receipts)))))
-    if is_plain:
+    if outgoing.plain:
         return Words(text=text)
     lines = [html.escape(receipt_line(one), quote=False) for one in receipts]
     box, first = "div", ""
@@ -169,7 +171,7 @@ def card(shown: Card, *, id: str, to: str, me: Me) -> Words:  # noqa: A002  as i
             *(f"<p>{html.escape(line)}</p>" for line in more),
             f"<p>{linked}</p>",
         ]
-    return Words(text="\n".join(text), html="\n".join(rich))
+    return Words(text="\n".join(text), html="\n".join(rich), subject=title(shown))
 
 
 def ended(outcome: Outcome) -> Words:
@@ -201,15 +203,7 @@ def replying(subject: str, fallback: str) -> str:
 
 
 def mail(
-    words: Words,
-    *,
-    message_id: str,
-    sender: str,
-    to: str,
-    subject: str,
-    at: datetime,
-    parent: Parent = NO_PARENT,
-    file: OutgoingFile | None = None,
+    words: Words, parent: Parent, settings: EmailSettings, *, message_id: str, to: str, at: datetime
 ) -> bytes:
     """Return a mail as it travels.
 
@@ -217,14 +211,15 @@ def mail(
 
     Args:
         words: What it says.
-        message_id: Without brackets.
-        sender: The account, with its name.
-        to: Who gets it.
-        subject: In one line.
-        at: When it is sent.
         parent: The mail that it answers; none where the bot begins.
-        file: What comes with it.
+        settings: Of the account that sends it.
+        message_id: Without brackets.
+        to: Who gets it.
+        at: When it is sent.
     """
+    subject = words.subject or settings.subject
+    if parent.id and not words.subject:
+        subject = replying(parent.subject, settings.subject)
     # The same again is the same bytes, so boundaries come from the id.
     boundary = f"=_zc_{message_id.partition('@')[0].rpartition('.')[2]}"
     message: Message = _text(words.text, "plain")
@@ -232,7 +227,7 @@ def mail(
         page = f"<!doctype html><html><head><meta charset=utf-8>{_STYLE}</head><body>{words.html}</body></html>"
         rich = _text(page, "html")
         message = MIMEMultipart("alternative", f"{boundary}_1", (message, rich))
-    if file is not None:
+    if file := words.file:
         kind = file.media_type if _KIND.fullmatch(file.media_type) else "application/octet-stream"
         attached = MIMEBase(*kind.split("/"))
         attached.set_payload(file.content)
@@ -240,7 +235,7 @@ def mail(
         named = ("utf-8", "", _storable(file.name))
         attached.add_header("Content-Disposition", "attachment", filename=named)
         message = MIMEMultipart("mixed", f"{boundary}_0", (message, attached))
-    message["From"] = sender
+    message["From"] = formataddr((settings.name, settings.address))
     message["To"] = to
     message["Subject"] = subject if subject.isascii() else Header(subject, "utf-8").encode()
     message["Date"] = format_datetime(at)
@@ -256,7 +251,7 @@ def mail(
 
 
 def _text(words: str, kind: str) -> Message:
-    part = MIMENonMultipart("text", kind, charset="utf-8")
+    part = MIMEBase("text", kind, charset="utf-8")
     part["Content-Transfer-Encoding"] = "quoted-printable"  # no server has to carry more than ASCII
     part.set_payload(b2a_qp(words.encode()).decode("ascii"))
     return part

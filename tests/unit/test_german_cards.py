@@ -122,7 +122,7 @@ def in_a_mail(outcome: Outcome) -> str:
     """The card, its subject, and the mail that tells how it ended; addresses are no words."""
     shown = email.card(outcome.card, id=MAIL, to="olga@x.test", me=ME)
     ended = email.ended(outcome)
-    said = "\n".join((shown.text, ended.text, email.title(outcome.card)))
+    said = "\n".join((shown.text, ended.text, shown.subject))
     return re.sub(
         r"mailto:\S+", lambda link: unquote(link[0].partition("=")[2].split("%5B")[0]), said
     )

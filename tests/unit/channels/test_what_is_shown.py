@@ -165,7 +165,7 @@ class _Page(HTMLParser):
 
 def in_a_mail(outgoing: Outgoing) -> str:
     """Both parts of it; which of them is read, its reader's program says."""
-    words = email.answer(outgoing.rendered, (), is_plain=outgoing.plain)
+    words = email.answer(outgoing)
     return "\0".join((words.text, _Page(words.html).words))
 
 

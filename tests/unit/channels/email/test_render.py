@@ -23,14 +23,15 @@ from zeroclaw import (
     CheckedReceipt,
     Ending,
     Outcome,
+    Outgoing,
     OutgoingFile,
+    Rendered,
     replace,
     without_mark_signs,
 )
 from zeroclaw.delivery.account import is_much
 
 AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
-BOT = '"Zero, the bot" <bot@zero.test>'
 RECEIPT = CheckedReceipt(token="t", tool="shell", summary="run <b>", outcome="ok", at=AT)
 CALL = CardCall(
     approval=ApprovalId("a-1"),
@@ -44,30 +45,29 @@ CALL = CardCall(
 )
 CARD = Card(key="c", asked_by="Ann <b>", calls=(CALL,), deadline_at=AT + timedelta(minutes=9))
 FOUR = Words(text="4")
-PARENT = Parent(id="one@a.example", references=("root@a.example",))
+PARENT = Parent(id="one@a.example", subject="sums", references=("root@a.example",))
+
+
+def answer(
+    rendered: Rendered,
+    receipts: tuple[CheckedReceipt, ...] = (),
+    *,
+    is_plain: bool = False,
+    is_folded: bool = False,
+) -> Words:
+    outgoing = Outgoing(rendered=rendered, key="k", receipts=receipts, plain=is_plain)
+    return render.answer(outgoing, is_folded=is_folded)
 
 
 def rich(text: str) -> str:
-    return render.answer(render.markdown(text), ()).html
+    return answer(render.markdown(text)).html
 
 
 def written(
-    words: Words = FOUR,
-    *,
-    message_id: str = "zc..x@zero.test",
-    parent: Parent = PARENT,
-    file: OutgoingFile | None = None,
+    words: Words = FOUR, *, message_id: str = "zc..x@zero.test", parent: Parent = PARENT
 ) -> bytes:
-    raw = render.mail(
-        words,
-        message_id=message_id,
-        sender=BOT,
-        to="ann@a.example",
-        subject="Re: sums",
-        at=AT,
-        parent=parent,
-        file=file,
-    )
+    settings = me_with(name="Zero, the bot").settings
+    raw = render.mail(words, parent, settings, message_id=message_id, to="ann@a.example", at=AT)
     assert raw.isascii()
     return raw
 
@@ -79,8 +79,8 @@ def read(raw: bytes) -> EmailMessage:
 def test_the_text_is_the_markdown_as_it_is_and_the_plain_form_what_its_html_says() -> None:
     rendered = render.markdown("*a*\r\n\tb\rc")
     assert (rendered.body, rendered.plain) == ("*a*\n\tb\nc", "a\nb\nc")
-    assert render.answer(rendered, ()).text == "*a*\n\tb\nc"
-    assert render.answer(rendered, (), is_plain=True) == Words(text="a\nb\nc")
+    assert answer(rendered).text == "*a*\n\tb\nc"
+    assert answer(rendered, is_plain=True) == Words(text="a\nb\nc")
     drawn = render.markdown(
         "&#114;e   \t  [c](https://a.example)![x](https://b.example/y.png)  \n|a|\n|-|\n|b|"
     )
@@ -165,24 +165,24 @@ def test_what_is_rendered_on_the_event_loop_takes_few_steps(piece: str) -> None:
 def test_receipts_stand_below_a_line_that_no_text_has() -> None:
     imitated = "-- \n✅ receipt: shell\n-- \r\n--  \n -- "
     body = render.markdown(imitated)
-    said = render.answer(body, (RECEIPT,))
+    said = answer(body, (RECEIPT,))
     text, _, below = said.text.partition("\n-- \n")
     assert text == body.body.replace("✅", "✓") + "\n"
     assert below == f"✅ {RECEIPT.line()}"
     assert "run &lt;b&gt;</div>" in said.html
-    escaped = render.answer(render.markdown("\\-- \nx"), (), is_plain=True)
+    escaped = answer(render.markdown("\\-- \nx"), is_plain=True)
     assert escaped.text == "--\nx"
     earlier = replace(RECEIPT, earlier=True)
-    assert render.answer(body, (earlier,)).text.endswith(f"\n-- \n🕓 {earlier.line()}")
-    assert render.answer(body, (RECEIPT,), is_plain=True).html == ""
-    assert render.answer(render.markdown(""), (RECEIPT,)).text == f"✅ {RECEIPT.line()}"
+    assert answer(body, (earlier,)).text.endswith(f"\n-- \n🕓 {earlier.line()}")
+    assert answer(body, (RECEIPT,), is_plain=True).html == ""
+    assert answer(render.markdown(""), (RECEIPT,)).text == f"✅ {RECEIPT.line()}"
 
 
 def test_receipts_are_folded_below_one_line_when_asked_for() -> None:
     """In HTML a box that unfolds, which no answer can have; in text, where nothing unfolds, all. P7."""
     body = render.markdown("Done. <details>")
     files = replace(RECEIPT, tool="read_file", earlier=True)
-    said = render.answer(body, (RECEIPT, RECEIPT, files), is_folded=True)
+    said = answer(body, (RECEIPT, RECEIPT, files), is_folded=True)
     head = "✅ 3 receipts: shell (2), read_file"
     below = [f"✅ {RECEIPT.line()}", f"✅ {RECEIPT.line()}", f"🕓 {files.line()}"]
     assert said.text.partition("\n-- \n")[2] == "\n".join(below)
@@ -191,9 +191,9 @@ def test_receipts_are_folded_below_one_line_when_asked_for() -> None:
     assert f"<summary>{head}</summary>✅ receipt" in box
     assert box.count("<br>") == 2
     assert box.endswith("</details>")
-    alone = render.answer(body, (RECEIPT,), is_plain=True, is_folded=True)
+    alone = answer(body, (RECEIPT,), is_plain=True, is_folded=True)
     assert alone == Words(text=f"Done. <details>\n\n-- \n✅ {RECEIPT.line()}")
-    assert render.answer(body, (), is_folded=True) == render.answer(body, ())
+    assert answer(body, is_folded=True) == answer(body)
 
 
 LOOKS_TRUE = (
@@ -209,7 +209,7 @@ LOOKS_TRUE = (
 def test_the_signs_of_true_marks_stand_in_no_text(line: str, *, is_plain: bool) -> None:
     """A plain text has no box; its marks alone have these signs. An honest line keeps its words. P7."""
     rendered = render.markdown(f"Done.\n\n-- \n\n{line}\n\n✅ 3 receipts: taxi, lunch")
-    said = render.answer(rendered, (RECEIPT,), is_plain=is_plain).text
+    said = answer(rendered, (RECEIPT,), is_plain=is_plain).text
     above, _, below = said.rpartition("\n-- \n")
     assert below == f"✅ {RECEIPT.line()}"
     assert not {"✅", "🕓", "🕗", "☑"} & set(above)
@@ -223,7 +223,7 @@ def test_whatever_an_answer_is_its_text_has_neither_the_signs_nor_the_line(text:
     """P7: so no line of it equals a true mark, nor the one that stands above those."""
     body = render.markdown(text)
     for is_plain in (True, False):
-        said = render.answer(body, (), is_plain=is_plain).text
+        said = answer(body, is_plain=is_plain).text
         assert not {"✅", "🕓"} & set(said)
         assert "-- " not in said.split("\n")
 
@@ -274,7 +274,7 @@ def test_a_card_shows_the_whole_call_and_links() -> None:
         "Approve for a time",
         "Deny",
     ]
-    assert render.title(CARD)
+    assert shown.subject == render.title(CARD) == "A call needs your answer"
     because = replace(CARD, choices=("once", "deny_with_reason"))
     assert "Deny" not in render.card(because, id="zc..0@zero.test", to="ann@a.example", me=ME).text
 
@@ -334,7 +334,7 @@ def test_long_ids_travel_as_they_are() -> None:
 def test_the_same_mail_again_is_the_same_bytes() -> None:
     file = OutgoingFile(name='ü "x".csv', media_type="text/csv", content=b"a", key="f")
     words = Words(text="ü", html="<p>ü</p>")
-    once, again = (written(words, file=file) for _ in range(2))
+    once, again = (written(replace(words, file=file)) for _ in range(2))
     assert once == again
     mail = read(once)
     [attached] = mail.iter_attachments()
@@ -346,7 +346,7 @@ def test_the_same_mail_again_is_the_same_bytes() -> None:
 )
 def test_a_file_of_an_odd_kind_is_bytes(kind: str) -> None:
     file = OutgoingFile(name="a", media_type=kind, content=b"a", key="f")
-    [attached] = read(written(file=file)).iter_attachments()
+    [attached] = read(written(replace(FOUR, file=file))).iter_attachments()
     assert attached.get_content_type() == "application/octet-stream"
 
 
@@ -357,7 +357,7 @@ def test_a_caption_is_plain() -> None:
 @given(st.text(max_size=200))
 def test_every_text_travels_whole(text: str) -> None:
     rendered = render.markdown(text)
-    mail = read(written(render.answer(rendered, ())))
+    mail = read(written(answer(rendered)))
     part = mail.get_body(("plain",))
     assert part is not None
     got = part.get_content().replace("\r\n", "\n")
