@@ -1,14 +1,14 @@
-"""A Bot API server of our own, to try and to test a Telegram bot without Telegram.
+"""A local Bot API server, to try and test a Telegram bot without Telegram.
 
-    buckets entities links markdown_v2 html_markup   pure: how often, what is marked in a text
-    account chats files updates shapes               pure: all that stands, and how the bot is told
+    buckets entities links markdown_v2 html_markup   pure: rate limits, and marks in texts
+    account chats files updates shapes               pure: the state, and its form in the Bot API
     sending editing drafting about_bot about_chats   pure: the methods
-    people view                                      pure: what people do, and what a page shows
-    http bot_api polling delivering                  sockets and waits
-    emulator actor                                   what a test acts by
-    control site page/ stage                         what `zeroclaw try telegram` acts by
+    people view                                      pure: people's acts, and what the page shows
+    bot_api polling delivering                       sockets and waits
+    emulator actor                                   for tests
+    control stage                                    for `zeroclaw try telegram`
 
-It knows nothing of the adapter, and the adapter nothing of it.
+It does not import the adapter, and the adapter does not import it.
 """
 
 from channels._remote.emulator.buckets import Rate

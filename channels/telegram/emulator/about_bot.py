@@ -1,4 +1,4 @@
-"""The methods that are about the bot itself, and the one that answers a press."""
+"""The methods about the bot itself, and the one that answers a press."""
 
 import re
 
@@ -10,7 +10,7 @@ from channels.telegram.emulator.wire import Parameters, is_object, text_of
 
 LONGEST_TOAST = 200
 ANSWERED_WITHIN_S = 30.0
-"""How long a press waits; the Bot API's pages give no number, clients give up about then."""
+"""Seconds that a press can be answered. The Bot API states no limit; apps give up about then."""
 _COMMAND = re.compile(r"[a-z0-9_]{1,32}")
 _MOST_COMMANDS = 100
 _LONGEST_DESCRIPTION = 256
@@ -60,7 +60,7 @@ def delete_my_commands(account: Account, parameters: Parameters, _moment: Moment
 
 
 def _scope(parameters: Parameters) -> str:
-    """Return the scope and the language of a menu as one key, `default` for none."""
+    """Return a menu's scope and language as one key, `default` for none."""
     try:
         scope = parameters.json_object("scope") or {}
     except ValueError as error:
@@ -77,7 +77,7 @@ def set_profile(method: str, account: Account, parameters: Parameters, _moment: 
 
 
 def answer_callback_query(account: Account, parameters: Parameters, moment: Moment) -> object:
-    """Do `answerCallbackQuery`: once, and before the client gave up."""
+    """Do `answerCallbackQuery`: works once, until the app gives up."""
     press = account.presses.get(parameters.text("callback_query_id"))
     if len(parameters.text("text")) > LONGEST_TOAST:
         raise bad_request("MESSAGE_TOO_LONG")

@@ -1,4 +1,4 @@
-"""The methods that are about a chat: who is in it, its topics, what is pinned."""
+"""The methods about a chat: its members, its topics, pinned messages."""
 
 from channels.telegram.emulator import shapes
 from channels.telegram.emulator.account import Account
@@ -68,7 +68,7 @@ def leave_chat(account: Account, parameters: Parameters, _moment: Moment) -> obj
 
 
 def pin_chat_message(account: Account, parameters: Parameters, _moment: Moment) -> object:
-    """Do `pinChatMessage` and `unpinChatMessage`, of which nothing is shown."""
+    """Do `pinChatMessage` and `unpinChatMessage`, which have no visible effect here."""
     chat = account.open_chat(parameters)
     if parameters.number("message_id") not in chat.by_id:
         raise bad_request("message to pin not found")
@@ -76,7 +76,7 @@ def pin_chat_message(account: Account, parameters: Parameters, _moment: Moment) 
 
 
 def set_message_reaction(account: Account, parameters: Parameters, _moment: Moment) -> object:
-    """Do `setMessageReaction`, of which nothing is shown."""
+    """Do `setMessageReaction`, which has no visible effect here."""
     chat = account.open_chat(parameters)
     if parameters.number("message_id") not in chat.by_id:
         raise bad_request("message to react not found")
@@ -87,7 +87,7 @@ def set_message_reaction(account: Account, parameters: Parameters, _moment: Mome
 
 
 def create_forum_topic(account: Account, parameters: Parameters, moment: Moment) -> object:
-    """Do `createForumTopic`: its id is that of the service message that tells of it."""
+    """Do `createForumTopic`; the topic's id is that of the service message about it."""
     chat = _forum(account, parameters)
     name = parameters.text("name")
     if not 1 <= len(name) <= LONGEST_TOPIC_NAME:
@@ -119,7 +119,7 @@ def reopen_forum_topic(account: Account, parameters: Parameters, _moment: Moment
 
 
 def delete_forum_topic(account: Account, parameters: Parameters, _moment: Moment) -> object:
-    """Do `deleteForumTopic`, with all that was said in it."""
+    """Do `deleteForumTopic`, including all messages in the topic."""
     topic = _topic(account, parameters)
     chat = _forum(account, parameters)
     del chat.topics[topic.id]

@@ -1,4 +1,4 @@
-"""Everything that one bot account sees: its people, chats, files, updates and open questions."""
+"""Everything that one bot account sees: its people, chats, files, updates and presses."""
 
 from dataclasses import dataclass, field
 
@@ -16,7 +16,7 @@ FIRST_PERSON = 1_000_001
 
 
 class Toast(Value):
-    """How a press was answered."""
+    """The answer to a press."""
 
     text: str = ""
     alert: bool = False
@@ -25,10 +25,10 @@ class Toast(Value):
 
 @dataclass(eq=False, kw_only=True)
 class Press:
-    """A button that somebody pressed.
+    """A person's press of a button.
 
     Attributes:
-        toast: How the bot answered, None while it has not.
+        toast: The bot's answer, None while there is none.
     """
 
     id: str
@@ -40,7 +40,7 @@ class Press:
 
 
 class Webhook(Value):
-    """Where updates go instead of being fetched."""
+    """Where updates are posted instead of being fetched."""
 
     url: str
     secret: str = ""
@@ -53,14 +53,14 @@ class Account:
 
     Attributes:
         me: The bot.
-        privacy: In groups the bot hears only what is meant for it, unless it is an administrator.
-        missing: Methods that this server does not know, in lower case.
+        privacy: In groups the bot gets only messages meant for it, unless it is an administrator.
+        missing: Methods that this server does not have, in lower case.
         last_id: The newest message id of all private chats and basic groups, which share one
             counter; a supergroup has its own.
         webhook: None while updates are fetched.
-        webhook_error: When and why a delivery last failed.
+        webhook_error: Time and reason of the last failed delivery.
         commands: The bot's menus by scope and language.
-        profile: What else the bot says of itself, by the name of the parameter.
+        profile: The bot's name and descriptions, by parameter.
     """
 
     me: Person
@@ -83,7 +83,7 @@ class Account:
     # --- people and chats ----------------------------------------------------------------------
 
     def add_person(self, name: str, *, username: str = "", id_: int = 0) -> Person:
-        """Let somebody have an account, and with it a private chat that nobody has opened."""
+        """Add a person, with a private chat that is not opened yet."""
         id_ = id_ or FIRST_PERSON + len(self.people)
         person = Person(id=id_, first_name=name, username=username)
         self.people[id_] = person
@@ -102,7 +102,7 @@ class Account:
         """Return the chat that a call names.
 
         Raises:
-            Refused: There is none that the bot knows.
+            Refused: The bot knows no such chat.
         """
         if not parameters.has(name):
             raise bad_request(f"{name} is empty")
@@ -161,7 +161,7 @@ class Account:
         more: Json | None = None,
         reply_to: Message | None = None,
     ) -> Message:
-        """Put a message into a chat; one from the bot takes the place of its native draft."""
+        """Add a message to a chat; one from the bot replaces its native draft."""
         message = Message(
             id=self.next_id(chat),
             chat=chat,
@@ -186,10 +186,10 @@ class Account:
         """Count a call against the limits.
 
         Args:
-            chat: Where.
+            chat: The chat.
             kind: `send`, `edit` or `draft`.
-            moment: When.
-            count: For how many messages it counts.
+            moment: The time of the call.
+            count: The number of messages that it counts as.
 
         Raises:
             Refused: It is one too many.

@@ -1,4 +1,4 @@
-"""A person on the emulator, through whom a test acts."""
+"""A person on the emulator, for tests to act as."""
 
 from collections.abc import Callable, Iterable
 
@@ -12,10 +12,10 @@ from channels.telegram.emulator.wire import Json, Upload
 
 
 class Actor:
-    """Does what one person does; everything is told to the bot at once.
+    """Acts as one person; the bot gets the updates at once.
 
     Attributes:
-        person: Who.
+        person: The person.
         chat: Their private chat with the bot.
     """
 
@@ -27,7 +27,7 @@ class Actor:
         now: Callable[[], Moment],
         happened: Callable[[], None],
     ) -> None:
-        """Hold what is needed; `happened` is called after every deed."""
+        """Do nothing yet; `happened` is called after every act."""
         self._account = account
         self._now = now
         self._happened = happened
@@ -52,16 +52,16 @@ class Actor:
         entities: Iterable[Entity] = (),
         more: Json | None = None,
     ) -> Deed:
-        """Write, in the private chat unless another is named.
+        """Send a message, by default in the private chat.
 
         Args:
-            text: Mentions, commands and addresses in it are marked as clients do.
-            chat: Where.
+            text: The text; mentions, commands and URLs in it are marked as apps do.
+            chat: The chat.
             thread: The topic.
-            reply_to: What it answers.
-            quote: A part of that, which is quoted.
-            entities: More marks, counted in the text as given.
-            more: Other fields of the Bot API's message, such as `via_bot`.
+            reply_to: The message that it replies to.
+            quote: The quoted part of that message.
+            entities: More marks, with offsets in the text as given.
+            more: Other fields of the Bot API's Message, such as `via_bot`.
         """
         quoted: Json = {"quote": {"text": quote, "position": 0}} if quote else {}
         return self._say(
@@ -84,7 +84,7 @@ class Actor:
         thread: int = 0,
         reply_to: Message | None = None,
     ) -> list[Deed]:
-        """Paste a long text, which the client sends as several messages at once."""
+        """Paste a long text, which the app sends as several messages at once."""
         return [
             self.says(piece, chat=chat, thread=thread, reply_to=reply_to)
             for piece in people.pieces(text)
@@ -107,14 +107,14 @@ class Actor:
 
         Args:
             kind: `document`, `photo`, `voice` and so on.
-            content: What it holds.
-            name: Its name.
-            media_type: Its type.
-            caption: What is written under it.
-            claimed_size: The size that Telegram tells, when that is not to be the content's.
-            chat: Where.
+            content: The file's bytes.
+            name: The file's name.
+            media_type: The file's media type.
+            caption: The caption.
+            claimed_size: The size in the update, if it should differ from the content's.
+            chat: The chat.
             thread: The topic.
-            reply_to: What it answers.
+            reply_to: The message that it replies to.
         """
         upload = Upload(name=name, content=content, media_type=media_type)
         file = self._account.files.keep(kind, upload, claimed_size=claimed_size)
@@ -125,7 +125,7 @@ class Actor:
     def sends_album(
         self, photos: Iterable[tuple[str, bytes]], *, caption: str = "", chat: Chat | None = None
     ) -> list[Deed]:
-        """Send several pictures, by name, as one album; the caption stands under the first."""
+        """Send several pictures, given with their names, as an album; the first has the caption."""
         self._account.albums += 1
         album = {"media_group_id": f"album-{self._account.albums}"}
         kept = [
@@ -146,11 +146,11 @@ class Actor:
         )
 
     def edits(self, message: Message, text: str) -> Deed:
-        """Change what somebody wrote."""
+        """Edit a message."""
         return self._done(people.edit(self._account, message, marked(text), self._now()))
 
     def deletes(self, message: Message) -> None:
-        """Remove a message, of which a bot is told nothing."""
+        """Delete a message; bots get no update about that."""
         message.deleted = True
         self._happened()
 
@@ -160,12 +160,12 @@ class Actor:
         """Press a button.
 
         Args:
-            message: Under which it stands, or stood.
-            button: What is written on it, now or at any time before.
-            data: What it sends, instead of looking for the button.
+            message: The message with the button.
+            button: Its label, now or at any earlier time.
+            data: The data to send, instead of that of a button.
 
         Raises:
-            LookupError: There never was such a button.
+            LookupError: The message never had such a button.
         """
         if not data:
             known = [
@@ -181,7 +181,7 @@ class Actor:
         return self._done(people.press(self._account, self.person, message, data, self._now()))
 
     def toast(self, pressed: Deed) -> Toast | None:
-        """Return how a press was answered, None while it is not."""
+        """Return the answer to a press, None while there is none."""
         return self._account.presses[str(pressed.update.body["id"])].toast
 
     # --- coming and going ------------------------------------------------------------------------
@@ -195,7 +195,7 @@ class Actor:
         return self.lets_bot("member", self.chat)
 
     def adds_bot(self, chat: Chat) -> Deed:
-        """Bring the bot into a group."""
+        """Add the bot to a group."""
         return self.lets_bot("member", chat)
 
     def kicks_bot(self, chat: Chat) -> Deed:
@@ -203,11 +203,11 @@ class Actor:
         return self.lets_bot("kicked", chat)
 
     def lets_bot(self, standing: Standing, chat: Chat) -> Deed:
-        """Change how the bot stands to a chat."""
+        """Change the bot's status in a chat."""
         return self._done(people.stand(self._account, self.person, chat, standing, self._now()))
 
     def joins(self, chat: Chat) -> Deed:
-        """Come into a group."""
+        """Join a group."""
         chat.members[self.id] = "member"
         return self._service(chat, "new_chat_members", many=True)
 
@@ -217,7 +217,7 @@ class Actor:
         return self._service(chat, "left_chat_member", many=False)
 
     def upgrades(self, chat: Chat) -> tuple[Deed, Deed]:
-        """Make a supergroup of a group; the second deed is in the new chat."""
+        """Upgrade a group to a supergroup; the second deed is in the new chat."""
         left, came = people.migrate(self._account, self.person, chat, self._now())
         self._happened()
         return left, came

@@ -1,4 +1,4 @@
-"""Answers the calls of the bot: token, faults, then the method itself."""
+"""Answers the bot's calls: checks the token, applies faults, then runs the method."""
 
 import json
 from collections.abc import Callable
@@ -38,15 +38,15 @@ class BotApi:
     """The Bot API of one account, over HTTP.
 
     Attributes:
-        calls: Every call, in the order they arrived.
-        planned: Faults that wait for their calls.
-        latency_s: How long every answer takes beside what is planned.
+        calls: Every call, in order of arrival.
+        planned: Planned faults.
+        latency_s: Delay of every answer, in addition to faults.
     """
 
     def __init__(
         self, *, account: Account, polling: Polling, clock: Clock, note: Callable[[], None]
     ) -> None:
-        """Hold what is needed; `note` is called at every change."""
+        """Answer nothing yet; `note` is called at every change."""
         self._account = account
         self._polling = polling
         self._clock = clock
@@ -56,11 +56,11 @@ class BotApi:
         self.latency_s = 0.0
 
     def moment(self) -> Moment:
-        """Return now."""
+        """Return the current time."""
         return Moment(wall=self._clock.now(), at=self._clock.monotonic())
 
     async def answer(self, request: Request) -> Answer | None:
-        """Answer a request; None for an address that is not the Bot API's."""
+        """Answer a request; None if the path is not the Bot API's."""
         _, first, *rest = request.path.split("/")
         try:
             if first == "file" and rest and rest[0].startswith("bot"):
@@ -110,7 +110,7 @@ class BotApi:
         return answer
 
     async def _with(self, fault: Fault | None, call: Call, request: Request) -> Answer:
-        """Carry a call out, or what was planned for it."""
+        """Carry a call out with its fault, if it has one."""
         match fault:
             case None:
                 return await self._carry_out(call, request)

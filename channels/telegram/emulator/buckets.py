@@ -1,9 +1,9 @@
-"""How often a bot may call, and how long it has to wait.
+"""Rate limits: how often a bot may call, and how long it has to wait.
 
 Telegram publishes three numbers (Bots FAQ, "My bot is hitting limits, how do I avoid this?", read
-2026-11): no more than one message a second in one chat, where "short bursts" are let pass; no more than
-20 messages a minute in a group; about 30 messages a second in all. The bursts are this file's: the FAQ
-gives no number for a chat, and a group's 20 and the account's 30 are taken as what may come at once.
+2026-11): at most one message a second in one chat, with "short bursts" allowed; at most 20 messages a
+minute in a group; about 30 messages a second in all. The bursts are our choice: the FAQ gives no number
+for a chat, and we allow a group's 20 and the account's 30 at once.
 """
 
 from collections.abc import Hashable
@@ -15,14 +15,14 @@ from zeroclaw import Value
 
 
 class Limits(Value):
-    """What one bot account may do.
+    """The rate limits of one bot account.
 
     Attributes:
-        chat: In each chat, groups too.
-        group: In each group, beside that.
-        account: In all chats.
-        edits: Edits count like messages; False counts messages only.
-        drafts: Native drafts count too; no page of Telegram says whether they do.
+        chat: Limit in each chat, including groups.
+        group: Additional limit in each group.
+        account: Limit in all chats together.
+        edits: Edits count like messages.
+        drafts: Native drafts count too; Telegram does not document whether they do.
     """
 
     chat: Rate = Rate(per_s=1, burst=3)
@@ -32,7 +32,7 @@ class Limits(Value):
     drafts: bool = False
 
     def counts(self, kind: str) -> bool:
-        """Whether a call counts: `send` always, `edit` and `draft` as told."""
+        """Whether a call counts: `send` always, `edit` and `draft` as configured."""
         return kind == "send" or (self.edits if kind == "edit" else self.drafts)
 
 
@@ -41,7 +41,7 @@ class Buckets:
     """The buckets of one account.
 
     Attributes:
-        limits: None lets everything pass.
+        limits: The limits; None lets everything pass.
     """
 
     limits: Limits | None
@@ -49,18 +49,18 @@ class Buckets:
 
     @property
     def refused(self) -> int:
-        """Calls that came too early."""
+        """Number of calls that came too early."""
         return self._all.refused
 
     def take(self, kind: str, chat: int, at: float, *, is_group: bool, count: int = 1) -> int:
-        """Count a call; return 0, or the seconds to wait when it is one too many.
+        """Count a call; return 0, or the seconds to wait if it is one too many.
 
         Args:
             kind: `send`, `edit` or `draft`.
-            chat: Where.
-            at: Seconds on a clock that never goes back.
-            is_group: The chat is no private one.
-            count: For how many messages it counts; an album counts its pictures.
+            chat: The chat's id.
+            at: The monotonic time in seconds.
+            is_group: The chat is a group.
+            count: The number of messages that it counts as; for an album that of its pictures.
         """
         limits = self.limits
         if limits is None or not limits.counts(kind):

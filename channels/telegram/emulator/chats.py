@@ -1,4 +1,4 @@
-"""What stands in the chats: people, chats, topics, messages with every text they ever had."""
+"""The state of the chats: people, chats, topics, and messages with all their earlier texts."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -10,7 +10,7 @@ from zeroclaw import Value
 
 ChatKind = Literal["private", "group", "supergroup"]
 Standing = Literal["member", "administrator", "left", "kicked", "restricted"]
-"""How the bot, or a person, stands to a group; in a private chat `kicked` is `blocked`."""
+"""The status of the bot or a person in a group; in a private chat `kicked` means blocked."""
 DRAFT_KEPT_S = 30.0
 """A native draft is "a temporary 30-second preview" (Bot API, sendRichMessageDraft, read 2026-11)."""
 
@@ -19,8 +19,8 @@ class Moment(Value):
     """One instant, on both clocks.
 
     Attributes:
-        wall: For dates.
-        at: Seconds that never go back, for limits and ages.
+        wall: The wall time, for dates.
+        at: The monotonic time in seconds, for limits and ages.
     """
 
     wall: datetime
@@ -28,17 +28,17 @@ class Moment(Value):
 
     @property
     def date(self) -> int:
-        """The wall time as the Bot API writes it: whole seconds since 1970."""
+        """The wall time in the Bot API's form: Unix time in whole seconds."""
         return int(self.wall.timestamp())
 
 
 @dataclass(eq=False, kw_only=True)
 class Person:
-    """Somebody with an account, the bot included.
+    """An account of a person, or the bot's.
 
     Attributes:
-        started: They pressed Start, without which a bot can't write to them.
-        deactivated: The account is gone.
+        started: They pressed Start; before that a bot can't write to them.
+        deactivated: The account was deleted.
     """
 
     id: int
@@ -54,12 +54,12 @@ class Person:
 
 
 class Version(Value):
-    """A text that a message had.
+    """One version of a message.
 
     Attributes:
         markup: The inline keyboard or other markup under it, None for none.
-        rich: The Bot API's `RichMessage` where it is one, whose words the text is; else None.
-        at: Seconds of the moment it was sent or edited.
+        rich: The Bot API's `RichMessage`, with `formatted` as its plain text; None for others.
+        at: The monotonic time when it was sent or edited.
     """
 
     formatted: Formatted
@@ -72,7 +72,7 @@ class Button(Value):
     """A button under a message.
 
     Attributes:
-        data: What pressing it sends, empty for a link.
+        data: The data that a press sends, empty for a link.
     """
 
     text: str
@@ -82,16 +82,16 @@ class Button(Value):
 
 @dataclass(eq=False, kw_only=True)
 class Message:
-    """One message, as it stands and as it was.
+    """One message with all its versions.
 
     Attributes:
-        sender: Who wrote it, the bot or a person.
+        sender: The bot or a person.
         thread: The topic it is in, 0 for none.
-        versions: Every text it ever had, the newest last; a service message has one, empty.
-        media: `photo`, `document` and so on, as the Bot API writes them.
+        versions: All versions, the newest last; a service message has one, which is empty.
+        media: `photo`, `document` and so on, in the Bot API's form.
         more: Other fields of the Bot API that never change: `forward_origin`, `quote`, …
-        reply_to: What it answers.
-        edited: When it was last edited, None for never.
+        reply_to: The message that it replies to.
+        edited: Unix time of the last edit, None for never.
     """
 
     id: int
@@ -108,32 +108,32 @@ class Message:
 
     @property
     def text(self) -> str:
-        """What it says now; of a picture or a file the caption."""
+        """The current text, or the caption of a picture or a file."""
         return self.versions[-1].formatted.text
 
     @property
     def texts(self) -> list[str]:
-        """All that it ever said, oldest first."""
+        """All texts that it ever had, oldest first."""
         return [version.formatted.text for version in self.versions]
 
     @property
     def markup(self) -> Json | None:
-        """What stands under it now."""
+        """The current markup under it."""
         return self.versions[-1].markup
 
     @property
     def buttons(self) -> list[Button]:
-        """The inline buttons that stand under it now, row by row."""
+        """The current inline buttons under it, row by row."""
         return buttons_of(self.markup)
 
     @property
     def is_from_bot(self) -> bool:
-        """Whether the bot wrote it."""
+        """Whether the bot sent it."""
         return self.sender.is_bot
 
     @property
     def asks_for_reply(self) -> bool:
-        """Whether clients open a reply to it."""
+        """Whether it makes apps open a reply to it."""
         return self.markup is not None and self.markup.get("force_reply") is True
 
     def __repr__(self) -> str:
@@ -164,12 +164,12 @@ def buttons_of(markup: Json | None) -> list[Button]:
 
 
 class Draft(Value):
-    """A native draft that a person sees while it is written.
+    """A native draft that a person sees while it grows.
 
     Attributes:
-        texts: Every text it had, the newest last.
-        until: Seconds when it vanishes by itself.
-        rich: What it shows as a `RichMessage`, None for a text.
+        texts: All texts it had, the newest last.
+        until: The monotonic time at which it vanishes by itself.
+        rich: The current `RichMessage`, None for a text.
     """
 
     id: int
@@ -192,15 +192,16 @@ class Chat:
     """One chat, as the people in it see it.
 
     Attributes:
-        person: Whose private chat it is.
-        bot: How the bot stands to it.
-        members: How people stand to it.
-        topics: By id, of a forum.
-        upgraded_to: The supergroup that it became, 0 for none.
-        messages: Every message, in order, deleted ones too.
-        actions: What the bot was shown to do, such as `typing`, in order.
-        acting_until: Seconds until the last of them is no longer shown.
-        drafts: Native drafts by topic, the running ones; `drafted` keeps what is over.
+        person: The person of a private chat, None for a group.
+        bot: The bot's status in it.
+        members: The people's status in it.
+        topics: The topics of a forum, by id.
+        upgraded_to: The supergroup that replaced it, 0 for none.
+        messages: All messages in order, including deleted ones.
+        actions: The bot's chat actions, such as `typing`, in order.
+        acting_until: The monotonic time until which the last action is shown.
+        drafts: Open native drafts by topic.
+        drafted: Ended native drafts.
     """
 
     id: int
@@ -227,28 +228,28 @@ class Chat:
 
     @property
     def from_bot(self) -> list[Message]:
-        """The bot's messages that stand."""
+        """The bot's current messages."""
         return [one for one in self.messages if one.is_from_bot and not one.deleted]
 
     @property
     def texts(self) -> list[str]:
-        """What the bot's standing messages say."""
+        """The texts of the bot's current messages."""
         return [one.text for one in self.from_bot]
 
     @property
     def ever(self) -> str:
-        """All that the bot ever showed here, drafts too, in one text; for what may not be seen."""
+        """Everything that the bot ever showed here, drafts included; to check what must not show."""
         said = [text for one in self.messages if one.is_from_bot for text in one.texts]
         drafts = [*self.drafted, *self.drafts.values()]
         return "\n".join([*said, *(text for one in drafts for text in one.texts)])
 
     def draft(self, at: float, thread: int = 0) -> str | None:
-        """Return the native draft that is seen now, None for none."""
+        """Return the native draft that is visible at a time, None for none."""
         found = self.drafts.get(thread)
         return found.texts[-1] if found is not None and at < found.until else None
 
     def end_draft(self, thread: int) -> None:
-        """A message came, which takes the place of a draft."""
+        """End a draft, because a message has replaced it."""
         ended = self.drafts.pop(thread, None)
         if ended is not None:
             self.drafted.append(ended)

@@ -1,4 +1,4 @@
-"""Reads what a bot wants to say: text with its marks, where it goes, and what it answers."""
+"""Reads the parts of a message that a bot sends: text and marks, topic, and reply."""
 
 from collections.abc import Callable, Mapping
 
@@ -29,14 +29,14 @@ def text(
     """Read a text of a call.
 
     Args:
-        parameters: Of the call.
-        name: The text's parameter.
-        listed: The parameter with its marks.
-        most: In UTF-16 code units, after the markup was read.
+        parameters: The call's parameters.
+        name: The parameter with the text.
+        listed: The parameter with the marks.
+        most: Limit in UTF-16 code units, after the markup is parsed.
         may_be_empty: An empty text is allowed.
 
     Raises:
-        Refused: It is empty, too long, or its markup is wrong.
+        Refused: It is empty or too long, or its markup is invalid.
     """
     mode = parameters.text("parse_mode").lower()
     if mode and mode not in _PARSERS:
@@ -58,7 +58,7 @@ def caption(parameters: Parameters) -> Formatted:
     """Read the caption of a file.
 
     Raises:
-        Refused: It is too long, or its markup is wrong.
+        Refused: It is too long, or its markup is invalid.
     """
     return text(
         parameters, "caption", listed="caption_entities", most=LONGEST_CAPTION, may_be_empty=True
@@ -66,10 +66,10 @@ def caption(parameters: Parameters) -> Formatted:
 
 
 def thread(chat: Chat, parameters: Parameters) -> int:
-    """Read the topic that a message is to go to; 0 for none.
+    """Read the topic for a message, 0 for none.
 
     Raises:
-        Refused: There is no such topic, or it is closed.
+        Refused: The topic does not exist or is closed.
     """
     wanted = parameters.number("message_thread_id")
     if not wanted:
@@ -87,10 +87,10 @@ def thread(chat: Chat, parameters: Parameters) -> int:
 def answered(
     account: Account, chat: Chat, parameters: Parameters
 ) -> tuple[Message | None, dict[str, object]]:
-    """Read what a message answers, and the fields that tell of it.
+    """Read the message that is replied to, and the fields about the quote.
 
     Raises:
-        Refused: That message is gone, or the quotation is not in it.
+        Refused: That message does not exist, or the quote is not in it.
     """
     try:
         asked: Json = parameters.json_object("reply_parameters") or {}
@@ -116,10 +116,10 @@ def answered(
 
 
 def options(parameters: Parameters) -> dict[str, object]:
-    """Read what else a message keeps of its call.
+    """Read the other options that a message keeps.
 
     Raises:
-        Refused: It can't be read.
+        Refused: They can't be parsed.
     """
     try:
         preview = parameters.json_object("link_preview_options")

@@ -1,7 +1,7 @@
-"""What the page shows of Telegram, and what it, or whoever holds its key, lets people do.
+"""The state of Telegram and the acts of people, for the page and others that have its key.
 
 POST do    {"do": "say", "person": 1000001, "text": "hello"}
-say     person, text; chat, thread, reply_to       also long ones, which are sent in pieces
+say     person, text; chat, thread, reply_to       a long text is sent as several messages
 file    person, kind, name, base64; caption, chat
 album   person, photos; caption, chat              photos: 2 to 10 of {name, base64}
 edit    person, chat, message, text
@@ -9,11 +9,11 @@ delete  person, chat, message
 forward person, chat, message; to
 press   person, chat, message, data
 block   person                                     and `unblock`
-fail    how; method, chat, times, and retry_after_s, code or description as they belong to it
-release                                            lets every call go on that hangs
+fail    how; method, chat, times, and retry_after_s, code or description, depending on `how`
+release                                            lets all hanging calls go on
 
 `how` is one of too_many, refuse, lose (the call), lose_answer, bad_gateway, hang (before the call is
-carried out) and hang_answer; what hangs does so until `release`.
+carried out) and hang_answer; calls hang until `release`.
 """
 
 import asyncio
@@ -35,15 +35,15 @@ _USUAL_WAIT_S = 5
 _USUAL_CODE = 400
 
 
-# Bot API, sendMediaGroup, read 2026-11; clients keep to the same.
+# Bot API, sendMediaGroup, read 2026-11; apps have the same limits.
 _LEAST_PHOTOS, _MOST_PHOTOS = 2, 10
 
 
 class Control:
-    """Telegram, as the page shows it and acts on it; a `Platform` of `_remote.emulator.site`."""
+    """Telegram for the page; a `Platform` of `_remote.emulator.site`."""
 
     def __init__(self, telegram: Emulator, actors: Mapping[int, Actor], cast: Cast) -> None:
-        """Hold the people who can act, by their ids, and who is who, for the page."""
+        """Take the people who can act, by id, and the cast for the page."""
         self._telegram = telegram
         self._actors = actors
         self._cast = cast
@@ -63,7 +63,7 @@ class Control:
         self._hanging: list[Hang] = []
 
     def state(self) -> Json:
-        """Return all that the page shows."""
+        """Return everything that the page shows."""
         telegram = self._telegram
         has_bot = telegram.is_polled or telegram.account.webhook is not None
         seen = snapshot(
@@ -72,19 +72,19 @@ class Control:
         return {"platform": "Telegram", **self._cast.shown(), **seen}
 
     def file(self, path: str) -> bytes | None:
-        """Return what somebody sent."""
+        """Return a sent file by its path."""
         found = self._telegram.account.files.at(path)
         return None if found is None else found.content
 
     def next_change(self) -> asyncio.Event:
-        """Return what is set when anything changes."""
+        """Return an event that is set at the next change."""
         return self._telegram.next_change()
 
     def do(self, asked: Json) -> None:
-        """Carry out one deed.
+        """Carry out one act.
 
         Raises:
-            Unusable: It names something that is not there.
+            Unusable: It names something that does not exist.
         """
         deed = self._deeds.get(text_of(asked, "do"))
         if deed is None:
@@ -171,7 +171,7 @@ class Control:
             hang.release()
         self._hanging.clear()
 
-    # --- who and where ---------------------------------------------------------------------------
+    # --- people and chats ------------------------------------------------------------------------
 
     def _actor(self, asked: Json) -> Actor:
         actor = self._actors.get(number_of(asked, "person"))
@@ -180,7 +180,7 @@ class Control:
         return actor
 
     def _chat(self, asked: Json) -> Chat:
-        """Return the chat that is named, the private one of who acts when none is."""
+        """Return the chat of an act; by default the person's private chat."""
         if "chat" not in asked:
             return self._actor(asked).chat
         chat = self._telegram.account.chats.get(number_of(asked, "chat"))

@@ -1,8 +1,8 @@
-"""Sends updates to a webhook, each again and again until it is taken, and only then the next one.
+"""Posts updates to a webhook, repeating each until it is accepted, and only then the next one.
 
-A chat is a queue of its own, and so is whoever presses buttons; queues don't wait for each other, as
-long as there are connections (tdlib/telegram-bot-api, WebhookActor.cpp, read 2026-11). A webhook that is
-set anew is tried at once.
+Each chat has a queue of its own, and so has each person who presses buttons. Queues don't wait for each
+other while there are free connections (tdlib/telegram-bot-api, WebhookActor.cpp, read 2026-11). After
+the webhook is set again, all queues are tried at once.
 """
 
 import asyncio
@@ -22,19 +22,19 @@ _RETRY_AFTER = b"retry-after:"
 
 
 class _Failure(Value):
-    """Why an update was not taken, and when to try again, 0 where that was not said."""
+    """Why an update was not accepted, and the wait that the bot asked for, 0 for none."""
 
     why: str
     retry_after_s: int = 0
 
 
 class Delivering:
-    """Delivers while a webhook is set."""
+    """Delivers updates while a webhook is set."""
 
     def __init__(
         self, *, account: Account, polling: Polling, clock: Clock, note: Callable[[], None]
     ) -> None:
-        """Hold what is needed; `note` is called at every change."""
+        """Deliver nothing yet; `note` is called at every change."""
         self._account = account
         self._polling = polling
         self._clock = clock
@@ -46,11 +46,11 @@ class Delivering:
         self._posts: set[asyncio.StreamWriter] = set()
 
     def wake(self) -> None:
-        """Look again: an update came, or what holds has changed."""
+        """Check again, after a new update or another change."""
         self._woken.set()
 
     def cut(self) -> None:
-        """Cut the connection of every post that waits for its answer."""
+        """Cut the connections of all running posts."""
         for post in self._posts:
             post.transport.abort()
 
@@ -67,7 +67,7 @@ class Delivering:
                 self._woken.clear()
 
     def _due(self, webhook: Webhook) -> Iterator[Update]:
-        """Yield the first update of each queue that neither posts nor rests."""
+        """Yield the first update of each queue that is neither posting nor waiting for a retry."""
         seen: set[str] = set()
         for update in list(self._account.updates.waiting):
             queue = _queue(update)
@@ -101,7 +101,7 @@ class Delivering:
 
 
 def _queue(update: Update) -> str:
-    """Return what an update stays in order with; a press with those of the same person."""
+    """Return an update's queue: that of its chat, or that of the person for a press."""
     body = update.body
     if update.kind == "callback_query":
         return f"by {_id(body.get('from'))}"
@@ -116,7 +116,7 @@ def _id(value: object) -> object:
 async def _posted(
     webhook: Webhook, update: Update, posts: set[asyncio.StreamWriter]
 ) -> _Failure | None:
-    """Post one update; return why it was not taken, None when it was."""
+    """Post one update; return the failure, None if it was accepted."""
     try:
         async with asyncio.timeout(ANSWERED_WITHIN_S):
             body = json.dumps(update.to_json()).encode()
@@ -132,7 +132,7 @@ async def _posted(
 
 
 async def _post(webhook: Webhook, body: bytes, posts: set[asyncio.StreamWriter]) -> tuple[int, int]:
-    """Post a body; return the status of the answer, and after how many seconds to try again."""
+    """Post a body; return the answer's status and its `Retry-After` in seconds."""
     parts = urlsplit(webhook.url)
     is_safe = parts.scheme == "https"
     port = parts.port or (443 if is_safe else 80)

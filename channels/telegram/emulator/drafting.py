@@ -1,7 +1,7 @@
-"""Native drafts and rich messages: what a person sees in a private chat while it is written.
+"""The methods for native drafts and rich messages.
 
-A draft is no message: it has no id, counts no message, vanishes after 30 seconds and when a message
-of the bot comes.
+A draft is not a message: it has no message id, counts as no message, and vanishes after 30 seconds or
+when the bot sends a message.
 """
 
 from channels.telegram.emulator import composing, shapes
@@ -14,7 +14,7 @@ from channels.telegram.emulator.wire import Json, Parameters
 
 
 def send_message_draft(account: Account, parameters: Parameters, moment: Moment) -> object:
-    """Do `sendMessageDraft`; an empty text shows that the bot thinks."""
+    """Do `sendMessageDraft`; an empty text shows that the bot is thinking."""
     formatted = composing.text(parameters, may_be_empty=True)
     return _show(account, parameters, moment, formatted.text, None)
 

@@ -1,4 +1,4 @@
-"""The methods that change or remove what stands in a chat."""
+"""The methods that edit or delete messages."""
 
 from channels.telegram.emulator import composing, shapes
 from channels.telegram.emulator.account import Account
@@ -15,7 +15,7 @@ MOST_DELETED_AT_ONCE = 100
 
 
 def edit_message_text(account: Account, parameters: Parameters, moment: Moment) -> object:
-    """Do `editMessageText`, with `text` or with `rich_message`, which an older server reads over."""
+    """Do `editMessageText`, with `text` or with `rich_message`, which older servers ignore."""
     rich: Json | None = None
     if parameters.has("rich_message") and "sendrichmessage" not in account.missing:
         found = read_rich(parameters)
@@ -50,7 +50,7 @@ def edit_message_reply_markup(account: Account, parameters: Parameters, moment: 
 
 
 def edit_message_media(account: Account, parameters: Parameters, moment: Moment) -> object:
-    """Do `editMessageMedia`: another file in the same message."""
+    """Do `editMessageMedia`, which replaces the file of a message."""
     try:
         wanted = parameters.json_object("media")
     except ValueError as error:
@@ -74,7 +74,7 @@ def _editable(account: Account, parameters: Parameters) -> Message:
     """Return the message that a call wants to edit.
 
     Raises:
-        Refused: There is none, or it is not the bot's, or it has a keyboard of another kind.
+        Refused: It does not exist, is not the bot's, or has a keyboard that is not inline.
     """
     chat = account.open_chat(parameters)
     message = chat.by_id.get(parameters.number("message_id"))
@@ -119,7 +119,7 @@ def delete_message(account: Account, parameters: Parameters, moment: Moment) -> 
 
 
 def delete_messages(account: Account, parameters: Parameters, moment: Moment) -> object:
-    """Do `deleteMessages`: what can't be deleted is passed over."""
+    """Do `deleteMessages`; skips messages that can't be deleted."""
     chat = account.open_chat(parameters)
     try:
         ids = parameters.json_array("message_ids") or []
@@ -136,5 +136,5 @@ def delete_messages(account: Account, parameters: Parameters, moment: Moment) ->
 
 
 def _may_be_deleted(chat: Chat, message: Message) -> bool:
-    """Its own everywhere, other people's in private chats and where it is an administrator."""
+    """Whether the bot may delete a message: its own; in private chats and as administrator all."""
     return message.is_from_bot or not chat.is_group or chat.bot == "administrator"

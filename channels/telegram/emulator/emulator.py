@@ -1,4 +1,4 @@
-"""A Telegram of one's own: the Bot API on a loopback port, and everybody who talks to the bot.
+"""A local Telegram: the Bot API on a loopback port, and the people who talk to the bot.
 
     async with Emulator(clock=SystemClock()) as telegram:
         ann = telegram.person("Ann")
@@ -6,8 +6,8 @@
         await telegram.until(lambda: ann.chat.texts)
 
 A bot reaches it with `base_url=telegram.base_url`, `base_file_url=telegram.base_file_url` and
-`token=telegram.token`. It lives where it was opened, so that it outlives a bot that is killed. Nothing
-in it waits for time to pass but what Telegram itself waits for, by the clock that it is handed.
+`token=telegram.token`. It runs in the process that opened it, so it outlives a bot that is killed. It
+waits for time to pass only where Telegram does, by the clock that it was given.
 """
 
 import asyncio
@@ -32,21 +32,21 @@ from channels.telegram.emulator.wire import Json
 from zeroclaw import Clock, replace
 
 PATIENCE_S = 40.0
-"""How long `until` waits: less than a test's own limit, so that what was waited for is told."""
+"""Seconds that `until` waits; less than a test's time limit, so that its message is shown."""
 BOT_ID = 7_000_000_001
 TOKEN = f"{BOT_ID}:an-emulated-bot-has-no-secret-token"
 T = TypeVar("T")
 
 
 class Emulator:
-    """Telegram on a loopback port; leaving it cuts every connection.
+    """Telegram on a loopback port; leaving the context cuts every connection.
 
     Attributes:
-        account: All that the bot sees; read it, and act by `person`.
+        account: Everything that the bot sees, to read; use `person` to act.
         token: The bot's token.
-        ago: What people write is dated as long ago as this, as where nobody fetched it for a while.
-        site: What answers requests that are not the Bot API's, such as a page.
-        patience_s: For how long `until` waits.
+        ago: How far people's messages are dated back, as if they had waited to be fetched.
+        site: Answers requests that are not the Bot API's, such as those for a page.
+        patience_s: Seconds that `until` waits.
     """
 
     def __init__(
@@ -64,13 +64,13 @@ class Emulator:
         """Open nothing yet.
 
         Args:
-            clock: Dates, limits and waits go by it.
-            limits: How often the bot may call; None lets everything pass.
-            port: 0 for any free one.
-            token: The bot's; its id is the part before the colon.
-            name: The bot's.
-            username: The bot's, without `@`.
-            privacy: In groups the bot hears only what is meant for it.
+            clock: For dates, limits and waits.
+            limits: The bot's rate limits; None lets everything pass.
+            port: The port, 0 for any free one.
+            token: The bot's token; the part before the colon is its id.
+            name: The bot's name.
+            username: The bot's user name, without `@`.
+            privacy: In groups the bot gets only messages meant for it.
             first_update: The id of the first update.
         """
         me = Person(
@@ -115,51 +115,51 @@ class Emulator:
         await self.down()
         if isinstance(error, asyncio.CancelledError):
             await self._group.__aexit__(kind, error, trace)
-        else:  # what failed in the body leaves as it is, not wrapped in a group
+        else:  # an error of the body is raised as it is, not wrapped in a group
             await self._group.__aexit__(None, None, None)
 
     async def up(self) -> None:
-        """Take connections, again on the same port.
+        """Accept connections; after `down` on the same port.
 
         Raises:
-            OSError: The port is taken.
+            OSError: The port is in use.
         """
         await self._server.up()
 
     async def down(self) -> None:
-        """Cut every connection and take no new one; people can go on meanwhile."""
+        """Cut every connection and accept no new ones; people can still act."""
         await self._server.down()
 
     def cut(self) -> None:
-        """Cut every connection, and every post to a webhook; new ones are taken and made."""
+        """Cut every connection and every post to a webhook, but go on accepting and posting."""
         self._server.cut()
         self._delivering.cut()
 
     @property
     def url(self) -> str:
-        """Where it answers; for what wants one address, as of a self-hosted Bot API server."""
+        """The server's URL, as for a self-hosted Bot API server."""
         return f"http://127.0.0.1:{self._server.port}"
 
     @property
     def base_url(self) -> str:
-        """The address that a token and a method are put behind."""
+        """The prefix of URLs of methods; the token and the method follow."""
         return f"{self.url}/bot"
 
     @property
     def base_file_url(self) -> str:
-        """The address that a token and the path of a file are put behind."""
+        """The prefix of URLs of files; the token and the file's path follow."""
         return f"{self.url}/file/bot"
 
-    # --- who is there ----------------------------------------------------------------------------
+    # --- people and chats ------------------------------------------------------------------------
 
     def person(self, name: str, *, username: str = "", id_: int = 0, started: bool = True) -> Actor:
-        """Let somebody have an account.
+        """Add a person.
 
         Args:
             name: Their first name.
-            username: Without `@`, empty for none.
-            id_: 0 for the next free one.
-            started: They have opened a private chat with the bot before.
+            username: Their user name without `@`, empty for none.
+            id_: Their id, 0 for the next free one.
+            started: They have already opened a private chat with the bot.
         """
         person = self.account.add_person(name, username=username, id_=id_)
         person.started = started
@@ -185,22 +185,22 @@ class Emulator:
         return topic
 
     def happen(self, kind: str, body: Json) -> Deed:
-        """Let any other update come, such as `message_reaction`, as the Bot API writes it."""
+        """Add any other update, such as `message_reaction`, in the Bot API's form."""
         update = self.account.updates.add(kind, body, self._api.moment().at)
         self._happened()
         return Deed(update=update)
 
     def skip_ids(self, count: int, chat: Chat | None = None) -> None:
-        """Use up message ids: of a supergroup, or of all other chats, as other activity does."""
+        """Use up message ids, as other activity does: of a supergroup, or of the shared counter."""
         if chat is not None and chat.kind == "supergroup":
             chat.last_id += count
         else:
             self.account.last_id += count
 
-    # --- how updates go --------------------------------------------------------------------------
+    # --- delivery of updates ---------------------------------------------------------------------
 
     def redeliver(self, deed: Deed, *, as_new: bool = False) -> Update:
-        """Deliver an update again, as itself or under a new id."""
+        """Deliver an update again, with the same id or a new one."""
         update = deed.update
         if as_new:
             update = self.account.updates.add(update.kind, update.body, self._api.moment().at)
@@ -210,37 +210,37 @@ class Emulator:
         return update
 
     def hold(self) -> None:
-        """Deliver nothing, until `release`."""
+        """Deliver nothing until `release`."""
         self._polling.held = True
 
     def release(self) -> None:
-        """Deliver what was held, at once and in order."""
+        """Deliver the held updates, at once and in order."""
         self._polling.held = False
         self._happened()
 
     async def confirmed(self, *deeds: Deed) -> None:
-        """Wait until the bot has confirmed what these deeds told it."""
+        """Wait until the bot has confirmed the updates of these acts."""
         await self.until(lambda: all(deed.update.confirmed for deed in deeds))
 
     @property
     def is_polled(self) -> bool:
-        """A bot waits for updates right now."""
+        """Whether a bot is polling right now."""
         return self._polling.is_waited
 
-    # --- what the bot did ------------------------------------------------------------------------
+    # --- the bot's calls -------------------------------------------------------------------------
 
     @property
     def calls(self) -> list[Call]:
-        """Every call of the bot, in the order they arrived."""
+        """Every call of the bot, in order of arrival."""
         return self._api.calls
 
     @property
     def exceeded(self) -> int:
-        """How many calls the limits refused; those that a test lets fail don't count."""
+        """Number of calls refused by the rate limits; planned faults don't count."""
         return self.account.buckets.refused
 
     def called(self, *methods: str, chat: Chat | None = None) -> list[Call]:
-        """Return the calls of these methods, of one chat if one is named."""
+        """Return the calls of these methods, optionally only those of one chat."""
         wanted = {method.lower() for method in methods}
         return [
             call
@@ -249,14 +249,14 @@ class Emulator:
         ]
 
     def draft(self, chat: Chat, thread: int = 0) -> str | None:
-        """Return the native draft that is seen in a chat now, None for none."""
+        """Return the native draft that is visible in a chat now, None for none."""
         return chat.draft(self._api.moment().at, thread)
 
     async def until(self, holds: Callable[[], T]) -> T:
-        """Wait until something holds, looking again at each change, and return it.
+        """Wait until a condition is true, and return its result; checks it at each change.
 
         Raises:
-            AssertionError: It never did; the message tells what the emulator shows.
+            AssertionError: It did not become true; the message has the emulator's transcript.
         """
         try:
             async with asyncio.timeout(self.patience_s):
@@ -268,11 +268,11 @@ class Emulator:
         return found
 
     def next_change(self) -> asyncio.Event:
-        """Return what is set when anything changes; for whoever shows it all."""
+        """Return an event that is set at the next change."""
         return self._changed
 
     def now(self) -> Moment:
-        """Return this instant, on both clocks."""
+        """Return the current time on both clocks."""
         return self._api.moment()
 
     def _then(self) -> Moment:
@@ -280,7 +280,7 @@ class Emulator:
         return replace(now, wall=now.wall - self.ago)
 
     def transcript(self) -> str:
-        """Return all that stands in the chats, for the message of a failure."""
+        """Return all chats and the last calls, for the message of a failure."""
         lines = [f"polled: {self.is_polled}"]
         for chat in self.account.chats.values():
             lines += [f"--- {chat!r}", *(repr(message) for message in chat.messages)]
@@ -298,7 +298,7 @@ class Emulator:
 
     @property
     def latency_s(self) -> float:
-        """How long every answer takes; 0 unless it is set."""
+        """Delay of every answer in seconds, 0 by default."""
         return self._api.latency_s
 
     @latency_s.setter
@@ -313,14 +313,14 @@ class Emulator:
         times: int | None = 1,
         when: Callable[[Call], bool] = lambda _: True,
     ) -> None:
-        """Let the next calls run into faults, one after another; None lets one pass.
+        """Plan faults for the next calls, one after another; None lets a call pass.
 
         Args:
-            method: Which calls, in any case; empty for all.
-            faults: In order.
-            chat: Only calls that name this chat.
-            times: How often each, None for ever.
-            when: Only calls of which this holds.
+            method: The method, in any letter case; empty for all.
+            faults: The faults in order.
+            chat: Limit this to calls that name this chat.
+            times: The number of calls for each fault, None for no limit.
+            when: Limit this to calls for which this returns True.
         """
         self._api.planned += [
             Planned(
@@ -334,11 +334,11 @@ class Emulator:
         ]
 
     def without(self, *methods: str) -> None:
-        """Forget methods, as a server that is older than they are: `404 Not Found`."""
+        """Remove methods, as on an older server: `404 Not Found`."""
         self.account.missing |= {method.lower() for method in methods}
 
     def revoke_token(self) -> None:
-        """Let the token be none any more: `401 Unauthorized`."""
+        """Make the token invalid: `401 Unauthorized`."""
         self.account.token = f"{self.account.me.id}:revoked"
 
     # --- inside ----------------------------------------------------------------------------------
@@ -350,7 +350,7 @@ class Emulator:
         return NOTHING_HERE if self.site is None else await self.site(request)
 
     def _happened(self) -> None:
-        """Something happened that the bot is told."""
+        """Signal a change about which the bot gets an update."""
         self._polling.wake()
         self._note()
 

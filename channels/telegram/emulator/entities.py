@@ -1,7 +1,7 @@
-"""What is marked in a text, counted as Telegram counts it: in UTF-16 code units.
+"""The marks (entities) of a text, with offsets in UTF-16 code units, as Telegram counts.
 
-Marks come from a list (`entities`), from markup, or are found in the text. They are put into one
-order, and marks that Telegram does not allow inside each other are dropped.
+Marks come from a list (`entities`), from markup, or are detected in the text. They are sorted, and
+marks that Telegram does not allow inside others are dropped.
 """
 
 import re
@@ -13,7 +13,7 @@ from channels.telegram.emulator.wire import Json, is_array, is_number, is_object
 from zeroclaw import Value, replace
 
 MOST_ENTITIES = 100
-"""What is marked beyond these stays plain text (Telegram's limit, not in the Bot API's pages)."""
+"""Further marks are dropped (Telegram's limit, not documented in the Bot API)."""
 FOUND = ("mention", "hashtag", "cashtag", "bot_command", "url", "email", "phone_number")
 WRITTEN = (
     "bold",
@@ -32,7 +32,7 @@ WRITTEN = (
 )
 BLOCKQUOTES = ("blockquote", "expandable_blockquote")
 ALONE = ("code", "pre")
-# What takes two code units, and what is half of such a two and stands alone.
+# Characters that take two code units, and lone halves of these.
 _PAIRS = re.compile("[\\U00010000-\\U0010ffff]")
 _SURROGATES = re.compile("[\\ud800-\\udfff]")
 
@@ -46,9 +46,9 @@ class Entity(Value):
     """One mark.
 
     Attributes:
-        offset: Where it begins, in UTF-16 code units.
-        length: How long it is, in the same.
-        more: `url`, `language`, `user` or `custom_emoji_id`, as sorted pairs.
+        offset: Its start in UTF-16 code units.
+        length: Its length in UTF-16 code units.
+        more: Other fields such as `url`, `language` or `user`, as sorted pairs.
     """
 
     type: str
@@ -58,11 +58,11 @@ class Entity(Value):
 
     @property
     def end(self) -> int:
-        """Where it ends."""
+        """Its end in UTF-16 code units."""
         return self.offset + self.length
 
     def to_json(self) -> Json:
-        """Write it as a `MessageEntity`."""
+        """Return it as a `MessageEntity`."""
         return {"type": self.type, "offset": self.offset, "length": self.length, **dict(self.more)}
 
 
@@ -74,15 +74,15 @@ class Formatted(Value):
 
     @property
     def length(self) -> int:
-        """In UTF-16 code units."""
+        """The length in UTF-16 code units."""
         return utf16(self.text)
 
 
 def from_list(value: list[object]) -> tuple[Entity, ...]:
-    """Read a list of `MessageEntity`.
+    """Parse a list of `MessageEntity`.
 
     Raises:
-        Refused: One of them is none.
+        Refused: One of them is invalid.
     """
     return tuple(_from_json(one) for one in value)
 
@@ -101,10 +101,10 @@ def _from_json(value: object) -> Entity:
 
 
 def settled(text: str, entities: Collection[Entity]) -> Formatted:
-    """Trim a text and put its marks in order.
+    """Trim a text and sort its marks.
 
     Raises:
-        Refused: A mark lies outside of the text, or ends inside a character.
+        Refused: A mark is outside of the text, or begins or ends inside a character.
     """
     _check(text, entities)
     trimmed = text.lstrip()
@@ -149,7 +149,7 @@ def _check(text: str, entities: Collection[Entity]) -> None:
 
 
 def _allowed(entities: Iterable[Entity]) -> Iterator[Entity]:
-    """Drop what may not stand inside another mark, and end overlapping marks with the outer one."""
+    """Drop marks that are not allowed inside another one, and clip overlapping ones to the outer."""
     around: list[Entity] = []
     for one in entities:
         while around and around[-1].end <= one.offset:
@@ -167,7 +167,7 @@ def _allowed(entities: Iterable[Entity]) -> Iterator[Entity]:
         yield inner
 
 
-# --- what is found in a text -----------------------------------------------------------------------
+# --- detection of marks in a text ------------------------------------------------------------------
 
 _FINDERS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("url", re.compile(r"\b(?:https?://|www\.)[^\s<>\"]*[^\s<>\".,;:!?'()\[\]]", re.IGNORECASE)),
@@ -179,7 +179,7 @@ _FINDERS: tuple[tuple[str, re.Pattern[str]], ...] = (
 
 
 def with_found(formatted: Formatted) -> Formatted:
-    """Add what Telegram finds by itself: addresses, mentions, commands and hashtags."""
+    """Add the marks that Telegram detects by itself: URLs, mentions, commands and hashtags."""
     taken = [one for one in formatted.entities if one.type in (*ALONE, "text_link", "text_mention")]
     found: list[Entity] = []
     for kind, pattern in _FINDERS:
@@ -207,13 +207,13 @@ def read_text(
     """Read a text with its marks, as a bot sends it.
 
     Args:
-        text: As sent.
-        listed: `entities`, which count only without markup.
-        parse: The reader of the markup, None for plain text.
-        detect: Look for addresses, mentions and the like, as Telegram does.
+        text: The text as sent.
+        listed: `entities`, used only for a text without markup.
+        parse: The parser of the markup, None for plain text.
+        detect: Detect URLs, mentions and the like, as Telegram does.
 
     Raises:
-        Refused: The markup or a mark is wrong.
+        Refused: The markup or a mark is invalid.
     """
     if parse is not None:
         plain, entities = parse(text)

@@ -1,4 +1,4 @@
-"""What a call can be let run into."""
+"""The faults that can be planned for a call."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -14,16 +14,16 @@ _NO_PARAMETERS: Mapping[str, int] = MappingProxyType({})
 
 @dataclass(eq=False, kw_only=True)
 class Call:
-    """One call of the bot, as it arrived.
+    """One call of the bot.
 
     Attributes:
-        method: As the bot wrote it.
+        method: The method as the bot wrote it.
         chat: The id of the chat that it names, 0 for none.
-        at: Seconds on the emulator's clock.
-        is_done: It had its effect.
-        made: The number of the message that it posted, 0 for none.
-        befell: What it was let run into.
-        refusal: Why it had none, empty for none and while it stands.
+        at: The emulator's monotonic time in seconds.
+        is_done: It was carried out.
+        made: The id of the message that it posted, 0 for none.
+        befell: Its planned fault, None for none.
+        refusal: Why it was refused; empty if it was not, or is not answered yet.
     """
 
     method: str
@@ -52,10 +52,10 @@ class Call:
 
 
 class Refuse(Value):
-    """Not carried out; the answer says why.
+    """Refuse a call with any answer.
 
     Attributes:
-        description: With Telegram's prefix, such as `Bad Request: `.
+        description: The description with Telegram's prefix, such as `Bad Request: `.
     """
 
     code: int = 400
@@ -68,7 +68,7 @@ class Refuse(Value):
 
 
 class TooMany(Value):
-    """Not carried out: 429."""
+    """Refuse a call with status 429."""
 
     retry_after_s: int
 
@@ -78,7 +78,7 @@ class TooMany(Value):
 
 
 class BadMarkup(Value):
-    """Not carried out: the entities can't be parsed."""
+    """Refuse a call because its entities can't be parsed."""
 
     def refusal(self) -> Refused:
         """Return the answer."""
@@ -86,27 +86,27 @@ class BadMarkup(Value):
 
 
 class BadGateway(Value):
-    """Answered 502 with a page of HTML, as by the proxy before the Bot API.
+    """Answer 502 with an HTML page, like the proxy in front of the Bot API.
 
     Attributes:
-        carried_out: The call had its effect nevertheless.
+        carried_out: The call is carried out nevertheless.
     """
 
     carried_out: bool = False
 
 
 class Lose(Value):
-    """The connection is cut before the answer, after or before the call was carried out."""
+    """Cut the connection before the answer, with or without carrying out the call."""
 
     carried_out: bool
 
 
 @dataclass(eq=False, kw_only=True)
 class Hang:
-    """The call stands until it is released, before or after it is carried out.
+    """Hold a call until it is released, before or after it is carried out.
 
     Attributes:
-        carried_out: It has its effect first, and only the answer waits.
+        carried_out: The call is carried out first, and only the answer waits.
     """
 
     carried_out: bool = False
@@ -114,15 +114,15 @@ class Hang:
     _at: asyncio.Event = field(default_factory=asyncio.Event)
 
     def release(self) -> None:
-        """Let the call, and those to come, go on."""
+        """Let the held calls go on, and later ones pass."""
         self._open.set()
 
     async def reached(self) -> None:
-        """Wait until a call stands here."""
+        """Wait until a call is held."""
         await self._at.wait()
 
     async def stand(self) -> None:
-        """Hold a call; for the server."""
+        """Hold a call until `release`; for the server."""
         self._at.set()
         await self._open.wait()
 
@@ -132,13 +132,14 @@ Fault = Refuse | TooMany | BadMarkup | BadGateway | Lose | Hang
 
 @dataclass(eq=False, kw_only=True)
 class Planned:
-    """A fault that waits for its calls.
+    """A planned fault.
 
     Attributes:
-        method: In lower case, empty for every method.
-        fault: None lets a call pass.
-        chat: Only calls that name this chat, 0 for any.
-        left: For how many calls, None for ever.
+        method: The method in lower case, empty for every method.
+        fault: The fault; None lets a call pass.
+        chat: The chat that calls must name, 0 for any.
+        when: A further condition on calls.
+        left: The number of calls left, None for no limit.
     """
 
     method: str
@@ -149,7 +150,7 @@ class Planned:
 
 
 def fault_of(call: Call, planned: list[Planned]) -> Fault | None:
-    """Take the first fault that waits for this call."""
+    """Take the first planned fault that applies to a call, None for none."""
     for one in planned:
         if one.method not in ("", call.method.lower()) or one.chat not in (0, call.chat):
             continue

@@ -1,6 +1,6 @@
-"""The files that Telegram keeps, and their limits.
+"""The files that Telegram stores, and their limits.
 
-Bots download up to 20 MB and upload up to 50 MB, pictures up to 10 MB (Bot API, getFile, "Sending
+Bots can download up to 20 MB and upload up to 50 MB, pictures up to 10 MB (Bot API, getFile, "Sending
 files", read 2026-11).
 """
 
@@ -16,7 +16,7 @@ MEGABYTE = 1024 * 1024
 LARGEST_DOWN = 20 * MEGABYTE
 LARGEST_UP = 50 * MEGABYTE
 LARGEST_PHOTO = 10 * MEGABYTE
-# The kind of a file, as its field is called, and where Telegram keeps it.
+# Each kind of file, which is also the field's name, and the folder where Telegram stores it.
 FOLDERS: Mapping[str, str] = {
     "document": "documents",
     "photo": "photos",
@@ -28,7 +28,7 @@ FOLDERS: Mapping[str, str] = {
     "sticker": "stickers",
 }
 _ENDINGS = {"photo": ".jpg", "voice": ".oga", "sticker": ".webp"}
-# What a kind must tell beside its file; no file of ours is looked into.
+# Required fields of each kind besides the file; made up, since files are not inspected.
 _FACTS: Mapping[str, Json] = {
     "voice": {"duration": 1},
     "audio": {"duration": 1},
@@ -49,7 +49,7 @@ class File(Value):
     """One file.
 
     Attributes:
-        size: As Telegram tells it; a test may claim more than `content` holds.
+        size: The size in updates; a test may claim another one than that of `content`.
     """
 
     id: str
@@ -62,7 +62,7 @@ class File(Value):
 
     @property
     def unique_id(self) -> str:
-        """The same for the same content; good for no call."""
+        """An id that is equal for equal content; not usable in calls."""
         return f"u{hashlib.sha256(self.content).hexdigest()[:14]}"
 
 
@@ -73,7 +73,7 @@ class Files:
     by_id: dict[str, File] = field(default_factory=dict[str, File])
 
     def keep(self, kind: str, upload: Upload, *, claimed_size: int | None = None) -> File:
-        """Keep a file; every call gives it another id, as Telegram may."""
+        """Store a file; each call gives it a new id, as Telegram may do."""
         number = len(self.by_id)
         ending = _ENDINGS.get(kind) or (
             f".{upload.name.rpartition('.')[2]}" if "." in upload.name else ""
@@ -92,11 +92,11 @@ class Files:
 
     @property
     def paths(self) -> dict[str, str]:
-        """Where each file is, by its id."""
+        """The path of each file, by its id."""
         return {id_: one.path for id_, one in self.by_id.items()}
 
     def at(self, path: str) -> File | None:
-        """Return what `getFile` named by a path, None for nothing."""
+        """Return a file by the path that `getFile` returned, None for none."""
         found = [one for one in self.by_id.values() if one.path == path]
         return found[0] if found and found[0].size <= LARGEST_DOWN else None
 
@@ -114,7 +114,7 @@ class Files:
         return {**_file(one), "file_path": one.path}
 
     def taken(self, parameters: Parameters, name: str, kind: str) -> File:
-        """Return the file that a parameter brings, or names by its id.
+        """Return the file that a parameter uploads, or names by its id.
 
         Raises:
             Refused: There is none, or it is too large.
@@ -128,7 +128,7 @@ class Files:
         if known is not None:
             return known
         if value.startswith(("http://", "https://")):
-            raise bad_request("failed to get HTTP URL content")  # nothing is fetched from here
+            raise bad_request("failed to get HTTP URL content")  # the emulator fetches nothing
         raise bad_request(f"there is no {kind} in the request")
 
     def _kept(self, kind: str, upload: Upload) -> File:
@@ -147,7 +147,7 @@ def _file(one: File) -> Json:
 
 
 def media(one: File) -> Json:
-    """Write a file as the field of a message that holds it."""
+    """Return the field of a message with this file."""
     if one.kind == "photo":
         sizes = ((90, 60), (800, 533))
         shape = [{**_file(one), "width": width, "height": height} for width, height in sizes]
@@ -155,6 +155,6 @@ def media(one: File) -> Json:
     named = {"file_name": one.name} if one.kind in ("document", "audio", "video") else {}
     mime = {} if one.kind in ("sticker", "video_note") else {"mime_type": one.media_type}
     inner = {**_file(one), **named, **mime, **_FACTS.get(one.kind, {})}
-    if one.kind == "animation":  # which older clients take for a document
+    if one.kind == "animation":  # also sent as a document, for older apps
         return {"animation": inner, "document": {**_file(one), **mime}}
     return {one.kind: inner}

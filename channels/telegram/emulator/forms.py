@@ -1,4 +1,4 @@
-"""Reads the body of a call: an address's query, a form, a form with files, or JSON."""
+"""Parses the parameters of a call: from the query, a form, a form with files, or JSON."""
 
 import json
 import re
@@ -16,12 +16,12 @@ def read(query: str, content_type: str, body: bytes) -> Parameters:
     """Return the parameters of a call.
 
     Args:
-        query: The part of the address behind the question mark.
-        content_type: The header.
-        body: As sent.
+        query: The URL's query.
+        content_type: The `Content-Type` header.
+        body: The body as sent.
 
     Raises:
-        Refused: It can't be read.
+        Refused: The body can't be parsed.
     """
     values: dict[str, object] = dict(parse_qsl(query, keep_blank_values=True))
     kind = content_type.partition(";")[0].strip().lower()
@@ -75,5 +75,5 @@ def _multipart(values: dict[str, object], content_type: str, body: bytes) -> Par
 
 
 def _unquoted(name: str) -> str:
-    """Undo how clients write quotes in file names."""
+    """Undo the escapes that clients use for quotes in file names."""
     return name.replace("%22", '"').replace('\\"', '"').replace("\\\\", "\\")

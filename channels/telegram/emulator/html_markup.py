@@ -1,6 +1,6 @@
-"""Reads the HTML that Telegram takes, and complains as Telegram does.
+"""Parses Telegram's HTML, with Telegram's error messages.
 
-Facts from the Bot API's page on formatting and from what its server answers, read 2026-11.
+Sources: the Bot API's page on formatting and answers of its server, read 2026-11.
 """
 
 import re
@@ -41,7 +41,7 @@ _TOKEN = re.compile(r"[A-Za-z0-9.\-]*")
 
 
 class _Open(Value):
-    """A tag that has begun, and what its attributes said."""
+    """An open tag and its attributes."""
 
     name: str
     offset: int
@@ -50,7 +50,7 @@ class _Open(Value):
 
 @dataclass(kw_only=True)
 class _Reader:
-    """Where the reading stands."""
+    """The state of the parser."""
 
     source: str
     at: int = 0
@@ -60,20 +60,20 @@ class _Reader:
     entities: list[Entity] = field(default_factory=list[Entity])
 
     def put(self, text: str) -> None:
-        """Put a text out."""
+        """Output a text."""
         self.out.append(text)
         self.offset += utf16(text)
 
     def bytes_before(self, at: int) -> int:
-        """Return a position as Telegram names it."""
+        """Return a position as a byte offset, as in Telegram's error messages."""
         return len(self.source[:at].encode())
 
     def here(self) -> str:
-        """The character that stands here, empty at the end."""
+        """Return the current character, empty at the end."""
         return self.source[self.at : self.at + 1]
 
     def take(self, pattern: re.Pattern[str]) -> str:
-        """Take what a pattern matches here; every one of ours matches something."""
+        """Take the text that a pattern matches here, which may be empty."""
         match = pattern.match(self.source, self.at)
         found = match.group() if match is not None else ""
         self.at += len(found)
@@ -81,7 +81,7 @@ class _Reader:
 
 
 def parse(source: str) -> tuple[str, tuple[Entity, ...]]:
-    """Return the text that is shown, and its marks.
+    """Parse a text; return the text to show and its marks.
 
     Raises:
         Refused: `can't parse entities: …`.
@@ -105,7 +105,7 @@ def parse(source: str) -> tuple[str, tuple[Entity, ...]]:
 
 
 def _reference(reader: _Reader) -> str:
-    """Take a character reference; an ampersand that begins none stands for itself."""
+    """Take a character reference; any other ampersand stays as it is."""
     match = _REFERENCE.match(reader.source, reader.at)
     if match is not None:
         hexadecimal, decimal, name = match.groups()
@@ -119,7 +119,7 @@ def _reference(reader: _Reader) -> str:
 
 
 def is_character(code: int) -> bool:
-    """Whether a number is that of a character, and of no half of one."""
+    """Whether a number is a valid code point and not a surrogate."""
     return 0 < code <= sys.maxunicode and not _FIRST_HALF <= code <= _LAST_HALF
 
 
@@ -226,7 +226,7 @@ def _close(reader: _Reader, opened: _Open) -> None:
 
 
 def _code(reader: _Reader, opened: _Open, size: int) -> Entity:
-    """Return a piece of code; the language of `<pre><code class="language-…">` is the pre's."""
+    """Return a code entity; the language of `<pre><code class="language-…">` moves to the pre."""
     kind = _KINDS[opened.name]
     language = opened.attributes.get("class", "")
     if opened.name == "code" and language.startswith("language-"):

@@ -1,4 +1,4 @@
-"""Checks `reply_markup` as Telegram does."""
+"""Validates `reply_markup` as Telegram does."""
 
 from channels.telegram.emulator.refusals import Refused, bad_request
 from channels.telegram.emulator.wire import Json, Parameters, is_array, is_object, text_of
@@ -6,7 +6,7 @@ from channels.telegram.emulator.wire import Json, Parameters, is_array, is_objec
 LONGEST_DATA_BYTES = 64
 """Bot API, InlineKeyboardButton: callback data is "1-64 bytes" (read 2026-11)."""
 MOST_BUTTONS = 100
-"""What the server takes in one keyboard; the Bot API's pages give no number."""
+"""The server's limit for one keyboard; not documented in the Bot API."""
 _ACTIONS = (
     "url",
     "callback_data",
@@ -25,7 +25,7 @@ def read_markup(parameters: Parameters) -> Json | None:
     """Read `reply_markup`; None for none, and for an inline keyboard without buttons.
 
     Raises:
-        Refused: It is none that Telegram takes.
+        Refused: Telegram would not accept it.
     """
     try:
         markup = parameters.json_object("reply_markup")

@@ -1,4 +1,4 @@
-"""What an address in markup becomes: a link, a mention of a person, an emoji, a time, or nothing."""
+"""What a URL in markup becomes: a link, a mention of a person, an emoji, a time, or nothing."""
 
 import re
 from urllib.parse import parse_qs, urlsplit
@@ -11,7 +11,7 @@ _HOST = re.compile(r"[^\s/?#@]+\.[^\s/?#@.]{2,}|localhost|\d{1,3}(?:\.\d{1,3}){3
 
 
 def link(url: str, offset: int, length: int) -> Entity | None:
-    """Return what `[text](url)` marks; None for an address that is none: the text stays."""
+    """Return the entity of `[text](url)`; None if the URL is invalid, so that only the text stays."""
     parts = urlsplit(url.strip()) if _can_be_split(url) else None
     if parts is None:
         return None
@@ -26,7 +26,7 @@ def link(url: str, offset: int, length: int) -> Entity | None:
 
 
 def special(url: str, offset: int, length: int) -> Entity | None:
-    """Return what `![text](url)` marks: a custom emoji or a time; None for anything else."""
+    """Return the entity of `![text](url)`, a custom emoji or a time; None for anything else."""
     parts = urlsplit(url.strip()) if _can_be_split(url) else None
     if parts is None or parts.scheme != "tg":
         return None
@@ -52,7 +52,7 @@ def _can_be_split(url: str) -> bool:
 
 
 def _clean(url: str) -> str:
-    """Return an address as Telegram keeps it, with scheme and path; empty for none."""
+    """Return a URL in Telegram's form, with scheme and path; empty if it is invalid."""
     scheme, found, rest = url.partition("://")
     if not found:
         scheme, rest = "http", url

@@ -1,6 +1,6 @@
-"""Reads MarkdownV2, and complains as Telegram does.
+"""Parses MarkdownV2, with Telegram's error messages.
 
-Facts from the Bot API's page on formatting and from what its server answers, read 2026-11.
+Sources: the Bot API's page on formatting and answers of its server, read 2026-11.
 """
 
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ _NAMES = {
     "custom_emoji": "CustomEmoji",
     "blockquote": "BlockQuote",
 }
-# What begins and ends a mark of one kind, longest first.
+# The delimiters of each kind of mark, longest first.
 _SIGNS = (
     ("__", "underline"),
     ("||", "spoiler"),
@@ -35,7 +35,7 @@ _SIGNS = (
 
 
 class _Open(Value):
-    """A mark that has begun."""
+    """An open mark."""
 
     kind: str
     at: int
@@ -45,7 +45,7 @@ class _Open(Value):
 
 @dataclass(kw_only=True)
 class _Reader:
-    """Where the reading stands."""
+    """The state of the parser."""
 
     source: str
     at: int = 0
@@ -55,16 +55,16 @@ class _Reader:
     entities: list[Entity] = field(default_factory=list[Entity])
 
     def rest(self, sign: str) -> bool:
-        """Whether a sign stands here."""
+        """Whether a delimiter is next."""
         return self.source.startswith(sign, self.at)
 
     def put(self, text: str) -> None:
-        """Put a text out."""
+        """Output a text."""
         self.out.append(text)
         self.offset += utf16(text)
 
     def bytes_before(self, at: int) -> int:
-        """Return a position as Telegram names it."""
+        """Return a position as a byte offset, as in Telegram's error messages."""
         return len(self.source[:at].encode())
 
     @property
@@ -74,20 +74,20 @@ class _Reader:
 
     @property
     def at_line_start(self) -> bool:
-        """Whether nothing stands before this on its line."""
+        """Whether the output is at the start of a line."""
         return not self.out or self.out[-1].endswith("\n")
 
     def at_line_end(self, sign: str) -> bool:
-        """Whether a sign that stands here is the last on its line."""
+        """Whether a delimiter here is the last on its line."""
         return self.source[self.at + len(sign) :][:1] in ("", "\n")
 
     def begin(self, kind: str, length: int, language: str = "") -> None:
-        """Open a mark whose sign is so long."""
+        """Open a mark and skip its delimiter."""
         self.stack.append(_Open(kind=kind, at=self.at, offset=self.offset, language=language))
         self.at += length
 
     def end(self, length: int, kind: str = "") -> None:
-        """Close the innermost mark, as another kind if one is named."""
+        """Close the innermost mark, optionally as another kind, and skip its delimiter."""
         opened = self.stack.pop()
         more = (("language", opened.language),) if opened.language else ()
         size = self.offset - opened.offset
@@ -97,7 +97,7 @@ class _Reader:
 
 
 def parse(source: str) -> tuple[str, tuple[Entity, ...]]:
-    """Return the text that is shown, and its marks.
+    """Parse a text; return the text to show and its marks.
 
     Raises:
         Refused: `can't parse entities: …`.
@@ -112,7 +112,7 @@ def parse(source: str) -> tuple[str, tuple[Entity, ...]]:
 
 
 def _can_be_escaped(character: str) -> bool:
-    """Whether a backslash before it is taken away: ASCII, and not the end of the text."""
+    """Whether a backslash escapes a character: any ASCII one, but not the end of the text."""
     return bool(character) and character.isascii()
 
 
@@ -153,7 +153,7 @@ def _inside_code(reader: _Reader, character: str) -> None:
 
 
 def _line_end(reader: _Reader) -> None:
-    """Put a line end out; a quotation ends with its last line."""
+    """Output a line end; a block quote ends with its last line."""
     quoted = any(one.kind == "blockquote" for one in reader.stack)
     if quoted and not reader.source.startswith(">", reader.at + 1):
         _end_of_quote(reader)
@@ -171,7 +171,7 @@ def _end_of_quote(reader: _Reader) -> None:
 
 
 def _mark(reader: _Reader) -> bool:
-    """Open or close what stands here; False when nothing may."""
+    """Open or close the mark that is next; return False if there is none."""
     if reader.rest("`"):
         _begin_code(reader)
     elif reader.rest("]") and reader.inside in ("text_link", "custom_emoji"):

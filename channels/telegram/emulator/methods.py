@@ -1,6 +1,6 @@
-"""The methods that are carried out at once, by their names in lower case.
+"""The methods that are carried out at once, by name in lower case.
 
-`getUpdates` waits and the webhook's methods change how updates go; those are the server's.
+The server handles `getUpdates`, which waits, and the webhook's methods, which change the delivery.
 """
 
 from collections.abc import Callable, Mapping

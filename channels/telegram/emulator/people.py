@@ -1,4 +1,4 @@
-"""What people do, and what the bot is told of it."""
+"""People's acts, and the updates that the bot gets about them."""
 
 from collections.abc import Iterable
 from itertools import accumulate
@@ -14,16 +14,16 @@ from zeroclaw import Value
 
 LONGEST_TEXT = 4096
 LOOKED_BACK = 300
-"""Characters before a full message's end in which the client for Android looks for a place to cut."""
+"""Characters before the end of a full message in which the Android app looks for a place to split."""
 _ENDS = ("\n\n", "\n", ". ", " ")
 
 
 class Deed(Value):
-    """What somebody did.
+    """A person's act.
 
     Attributes:
-        message: What was written, edited or pressed; None where no message is meant.
-        update: What the bot is told; its id is 0 when the bot is told nothing.
+        message: The message that was sent, edited or pressed; None for acts without one.
+        update: The update for the bot; its id is 0 if the bot gets none.
     """
 
     update: Update
@@ -31,7 +31,7 @@ class Deed(Value):
 
     @property
     def wrote(self) -> Message:
-        """The message; there must be one."""
+        """The message; raises `LookupError` if there is none."""
         if self.message is None:
             reason = f"no message came of `{self.update.kind}`"
             raise LookupError(reason)
@@ -39,15 +39,15 @@ class Deed(Value):
 
 
 def marked(text: str, entities: Iterable[Entity] = ()) -> Formatted:
-    """Return a text as a client sends it; mentions, commands and addresses are found in it."""
+    """Return a text as an app sends it, with mentions, commands and URLs detected."""
     return with_found(settled(text, tuple(entities)))
 
 
 def pieces(text: str) -> list[str]:
-    """Cut a long text as the client for Android does when it is pasted.
+    """Split a long text as the Android app does when it is pasted.
 
-    Where a message is full, or not far before: where a paragraph ends, else a line, a sentence or a
-    word. What is blank at the ends of a piece goes.
+    It splits where a message is full, or shortly before: at the end of a paragraph, else of a line, a
+    sentence or a word. Blanks at the ends of the pieces are dropped.
     """
     cut: list[str] = []
     while utf16(text) > LONGEST_TEXT:
@@ -62,12 +62,12 @@ def _end_of_piece(text: str) -> int:
     for mark in _ENDS:
         place = text.rfind(mark, full - LOOKED_BACK, full)
         if place > 0:
-            return place + len(mark.rstrip())  # a full stop stays
+            return place + len(mark.rstrip())  # keep a full stop
     return full
 
 
 def _fitting(text: str) -> int:
-    """Return how many characters of a text fit into one message."""
+    """Return the number of characters of a text that fit one message."""
     units = accumulate(utf16(character) for character in text)
     return next(count for count, so_far in enumerate(units) if so_far > LONGEST_TEXT)
 
@@ -84,17 +84,17 @@ def say(
     held: Json | None = None,
     more: Json | None = None,
 ) -> Deed:
-    """Write into a chat; the first message of a private one opens it.
+    """Send a message to a chat; the first one in a private chat opens it.
 
     Args:
-        account: Which bot is told.
-        person: Who writes.
+        account: The bot's account, which gets the update.
+        person: The sender.
         formatted: The text, or the caption.
-        moment: When.
-        chat: Where.
+        moment: The time.
+        chat: The chat.
         thread: The topic.
-        reply_to: What it answers.
-        held: A file, as the Bot API writes it.
+        reply_to: The message that it replies to.
+        held: A file, in the Bot API's form.
         more: Other fields of the message.
     """
     if chat.person is person:
@@ -117,14 +117,14 @@ def say(
 
 
 def edit(account: Account, message: Message, formatted: Formatted, moment: Moment) -> Deed:
-    """Change what somebody wrote."""
+    """Edit a message."""
     message.versions.append(Version(formatted=formatted, at=moment.at))
     message.edited = moment.date
     return _told(account, "edited_message", message, moment)
 
 
 def press(account: Account, person: Person, message: Message, data: str, moment: Moment) -> Deed:
-    """Press a button; whether or not it still shows, for clients are behind."""
+    """Press a button, even one that is no longer there, since apps may lag behind."""
     number = len(account.presses) + 1
     one = Press(id=f"press-{number}", person=person, message=message, data=data, at=moment.at)
     account.presses[one.id] = one
@@ -149,7 +149,7 @@ def forward(
 
 
 def stand(account: Account, person: Person, chat: Chat, standing: Standing, moment: Moment) -> Deed:
-    """Change how the bot stands to a chat: block and unblock it, add and remove it, promote it."""
+    """Change the bot's status in a chat: block or unblock it, add or remove it, promote it."""
     earlier = chat.bot
     chat.bot = standing
     body = {
@@ -163,14 +163,14 @@ def stand(account: Account, person: Person, chat: Chat, standing: Standing, mome
 
 
 def service(account: Account, person: Person, chat: Chat, more: Json, moment: Moment) -> Deed:
-    """Let a service message come, such as one that tells who joined."""
+    """Add a service message, such as one about a new member."""
     empty = Version(formatted=Formatted(), at=moment.at)
     message = account.add(chat, person, empty, moment, more=more)
     return _told(account, "message", message, moment)
 
 
 def migrate(account: Account, person: Person, chat: Chat, moment: Moment) -> tuple[Deed, Deed]:
-    """Make a supergroup of a group: a new id, new message ids, and a message in each of the two."""
+    """Upgrade a group to a supergroup: new id, new message ids, and a service message in both."""
     new = account.add_group(chat.title, is_super=True)
     new.members, new.bot = chat.members, chat.bot
     left = service(account, person, chat, {"migrate_to_chat_id": new.id}, moment)
@@ -188,10 +188,10 @@ def _told(account: Account, kind: str, message: Message, moment: Moment) -> Deed
 
 
 def _is_heard(account: Account, message: Message) -> bool:
-    """Whether privacy mode lets the bot hear it (Bots FAQ, "What messages will my bot get?").
+    """Whether the bot gets a message in privacy mode (Bots FAQ, "What messages will my bot get?").
 
-    Commands, replies to the bot and messages that name it are heard; so is what tells of the chat
-    itself. The bot hears nothing of chats that it is not in.
+    It gets commands, replies to it, messages that mention it, and service messages. It gets nothing
+    from chats that it is not in.
     """
     chat = message.chat
     if chat.is_group and chat.bot in ("left", "kicked"):

@@ -1,4 +1,4 @@
-"""Long polling: one poll at a time waits for updates; a newer one ends it."""
+"""Long polling: one poll at a time waits for updates, and a newer one ends it."""
 
 import asyncio
 from collections.abc import Callable
@@ -18,10 +18,10 @@ from zeroclaw import Clock
 
 @dataclass(eq=False, kw_only=True)
 class _Poll:
-    """A call of `getUpdates` that waits.
+    """A waiting call of `getUpdates`.
 
     Attributes:
-        ended_by: Which call ended it, empty for none.
+        ended_by: The call that ended it, empty for none.
         rung: Its time is over.
     """
 
@@ -38,7 +38,7 @@ class Polling:
     """
 
     def __init__(self, updates: Updates, clock: Clock) -> None:
-        """Hold the queue and what tells when a wait is over."""
+        """Serve polls from a queue of updates; the clock times the waits."""
         self._updates = updates
         self._clock = clock
         self._poll: _Poll | None = None
@@ -46,16 +46,16 @@ class Polling:
 
     @property
     def is_waited(self) -> bool:
-        """A poll waits right now."""
+        """Whether a poll is waiting right now."""
         return self._poll is not None
 
     def wake(self) -> None:
-        """Let the poll look again: an update came, or what holds has changed."""
+        """Make the poll check again, after a new update or another change."""
         if self._poll is not None:
             self._poll.woken.set()
 
     def end(self, by: str) -> None:
-        """End the poll that waits, if one does."""
+        """End the waiting poll, if there is one."""
         if self._poll is not None:
             self._poll.ended_by = by
             self._poll.woken.set()
@@ -66,11 +66,12 @@ class Polling:
         """Wait for updates.
 
         Args:
-            parameters: Of the call.
-            tell_gone: Has a function called when the bot hangs up; returns whether it has.
+            parameters: The call's parameters.
+            tell_gone: Takes a function to call when the bot disconnects; returns a function that tells
+                whether it has.
 
         Raises:
-            Refused: Another call came, or a parameter can't be read.
+            Refused: Another call ended this one, or a parameter is invalid.
         """
         self._updates.allow(allowed_updates(parameters))
         self._updates.forget_old(self._clock.monotonic())

@@ -1,25 +1,25 @@
-"""How the Bot API refuses: an error code and Telegram's own words.
+"""The Bot API's refusals: an error code and Telegram's own wording.
 
-The sentences are Telegram's, as bots read and compare them; sources are the public source of the Bot
-API server and what it answered in public bug reports, read 2026-11.
+The sentences are Telegram's, because bots compare them. They are from the public source of the Bot API
+server and from its answers in public bug reports, read 2026-11.
 """
 
 from collections.abc import Mapping
 
 
 class Refused(Exception):
-    """A call that is answered with `ok: false`.
+    """Raised to answer a call with `ok: false`.
 
     Attributes:
         code: `error_code`, which is also the HTTP status.
-        description: What stands in the answer, with its prefix.
-        parameters: `retry_after` or `migrate_to_chat_id`, where there is one.
+        description: The description with its prefix.
+        parameters: `retry_after` or `migrate_to_chat_id`, if there is one.
     """
 
     def __init__(
         self, code: int, description: str, parameters: Mapping[str, int] | None = None
     ) -> None:
-        """Hold the answer."""
+        """Take the parts of the answer."""
         super().__init__(description)
         self.code = code
         self.description = description
@@ -27,7 +27,7 @@ class Refused(Exception):
 
 
 def bad_request(why: str, **parameters: int) -> Refused:
-    """Return a refusal for what can't be done as asked."""
+    """Return the refusal of a call that can't be carried out."""
     return Refused(400, f"Bad Request: {why}", parameters)
 
 
@@ -37,7 +37,7 @@ def unauthorized() -> Refused:
 
 
 def forbidden(why: str) -> Refused:
-    """Return a refusal by a person or a group."""
+    """Return the refusal of a call that the bot is not allowed to make."""
     return Refused(403, f"Forbidden: {why}")
 
 
@@ -47,16 +47,16 @@ def not_found() -> Refused:
 
 
 def conflict(why: str) -> Refused:
-    """Return a refusal because somebody else takes the updates."""
+    """Return the refusal of a poll because updates are delivered elsewhere."""
     return Refused(409, f"Conflict: {why}")
 
 
 def too_many(retry_after_s: int) -> Refused:
-    """Return a refusal for calling too often."""
+    """Return the refusal of one call too many."""
     description = f"Too Many Requests: retry after {retry_after_s}"
     return Refused(429, description, {"retry_after": retry_after_s})
 
 
 def can_not_parse(why: str) -> Refused:
-    """Return the refusal of a text whose markup is wrong."""
+    """Return the refusal of a text with invalid markup."""
     return bad_request(f"can't parse entities: {why}")

@@ -1,7 +1,7 @@
-"""Reads rich messages (Bot API 10.1): of HTML all is read, of Markdown only the source is kept.
+"""Reads rich messages (Bot API 10.1): parses HTML, but keeps Markdown as its source.
 
-Facts from the Bot API's pages on sendRichMessage and InputRichMessage, read 2026-11. What is given as
-`blocks`, which 10.2 (2026-07-14) takes as well, is not read.
+Sources: the Bot API's pages on sendRichMessage and InputRichMessage, read 2026-11. `blocks`, which 10.2
+(2026-07-14) accepts as well, are not supported.
 """
 
 from channels.telegram.emulator.entities import Formatted, settled
@@ -13,11 +13,11 @@ from zeroclaw import Value
 
 
 class Rich(Value):
-    """What a rich message says.
+    """The content of a rich message.
 
     Attributes:
-        formatted: Its words, as a plain text.
-        shape: As the Bot API's `RichMessage`.
+        formatted: Its plain text.
+        shape: The Bot API's `RichMessage`.
     """
 
     formatted: Formatted
@@ -28,7 +28,7 @@ def read_rich(parameters: Parameters) -> Rich:
     """Read `rich_message`.
 
     Raises:
-        Refused: It is empty or too much, or is both, or none, or its HTML is wrong.
+        Refused: It is empty or too large, does not have exactly one source, or its HTML is invalid.
     """
     try:
         rich = parameters.json_object("rich_message") or {}
@@ -38,7 +38,7 @@ def read_rich(parameters: Parameters) -> Rich:
     if len(sources) != 1:
         raise bad_request("rich message must have exactly one of html and markdown")
     source = text_of(rich, sources[0])
-    # Markdown that could be read only as Telegram reads it is one paragraph here.
+    # Only Telegram knows how it parses Markdown, so here it becomes one paragraph.
     found = [{"type": "paragraph", "text": source}] if sources == ["markdown"] else _blocks(source)
     formatted = settled(plain(found), ())
     if not formatted.text:

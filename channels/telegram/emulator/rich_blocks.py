@@ -1,7 +1,7 @@
-"""Makes of rich HTML what a bot and the page are told: blocks, and the words as one plain text.
+"""Turns parsed rich HTML into blocks for the bot and the page, and into plain text.
 
-Shapes of the Bot API's RichBlock and RichText, 10.2, read 2026-11. Addresses, mentions and the like,
-which Telegram finds by itself in words, are not looked for.
+The fields are those of RichBlock and RichText (Bot API 10.2, read 2026-11). URLs, mentions and the
+like, which Telegram detects by itself, are not detected here.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -31,11 +31,11 @@ _LINKS: Mapping[str, tuple[str, str]] = {
 }
 _INLINE = INLINE | {"br"}
 
-# --- as the Bot API writes it ----------------------------------------------------------------------
+# --- in the Bot API's form -------------------------------------------------------------------------
 
 
 def blocks(inside: Iterable[Tag | str]) -> list[Json]:
-    """Return the blocks of what stands in a tag; loose words are a paragraph."""
+    """Return the content of a tag as blocks; loose text becomes a paragraph."""
     found: list[Json] = []
     loose: list[Tag | str] = []
 
@@ -79,7 +79,7 @@ def _block(tag: Tag) -> Json:
 
 
 def _around(tag: Tag) -> Json:
-    """Write a block that has something beside its content."""
+    """Return a block that has other parts besides its content, such as a summary."""
     credit = _part(tag, "cite", "credit")
     match tag.name:
         case "blockquote":
@@ -143,7 +143,7 @@ def _cell(tag: Tag) -> Json:
 
 
 def _rich(inside: Iterable[Tag | str]) -> object:
-    """Return a RichText: a text, something with a text, or several of them."""
+    """Return a RichText: a string, an object with a text, or a list of these."""
     pieces = [one if isinstance(one, str) else _styled(one) for one in inside]
     if not pieces:
         return ""
@@ -180,11 +180,11 @@ def _link(url: str, text: object) -> Json:
     return {"type": "url", "text": text, "url": url}
 
 
-# --- as people read it -----------------------------------------------------------------------------
+# --- as plain text ---------------------------------------------------------------------------------
 
 
 def plain(found: Iterable[object]) -> str:
-    """Return the words of blocks, an empty line between two; a row or an item is a line."""
+    """Return the text of blocks, separated by empty lines; a row or an item is one line."""
     shown = ("\n".join(_lines(one)).strip() for one in found if is_object(one))
     return "\n\n".join(one for one in shown if one)
 
@@ -204,7 +204,7 @@ def _lines(block: Json) -> Iterator[str]:
 
 
 def _close(found: Iterable[object]) -> str:
-    """Return the words of blocks in another one."""
+    """Return the text of blocks inside another block, without empty lines."""
     return plain(found).replace("\n\n", "\n")
 
 
@@ -215,7 +215,7 @@ def _sign(item: Json) -> str:
 
 
 def words(text: object) -> str:
-    """Return the words of a RichText."""
+    """Return the text of a RichText."""
     if isinstance(text, str):
         return text
     if is_array(text):

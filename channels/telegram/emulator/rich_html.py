@@ -1,9 +1,9 @@
-"""Reads rich HTML into a tree of tags, and complains about what Telegram does not take.
+"""Parses rich HTML into a tree of tags, and refuses what Telegram does not accept.
 
-Facts from the Bot API's pages on rich messages (10.1 of 2026-06-11 and 10.2), "Rich HTML style" and
-"Rich Message Limits", read 2026-11 in the types that public libraries make of them. What a server
-says of a wrong tag is not written there, so that the words are those of the other HTML. Media, maps
-and forms are not modelled: they are refused, in words of our own.
+Sources: the Bot API's pages on rich messages (10.1 of 2026-06-11 and 10.2), "Rich HTML style" and "Rich
+Message Limits", read 2026-11 by way of the types in public libraries. They don't state the server's
+error messages, so those of the ordinary HTML are used. Media, maps and forms are not modelled, and
+refused with a message of our own.
 """
 
 import re
@@ -37,7 +37,7 @@ _PARENTS: Mapping[str, frozenset[str]] = {
     "cite": frozenset({"blockquote", "aside"}),
     "input": frozenset({"li"}),
 }
-"""Where alone these stand."""
+"""The only parents allowed for each of these tags."""
 _BLOCKS = (
     HEADINGS
     | {"p", "footer", "aside", "pre", "tg-math-block", "hr", "ul", "ol", "table"}
@@ -57,7 +57,7 @@ _SPACE = re.compile(r"[ \t\r\n]+")
 
 @dataclass(eq=False, kw_only=True)
 class Tag:
-    """A tag with what stands in it: words and other tags."""
+    """A tag with its content: text and other tags."""
 
     name: str
     attributes: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -65,20 +65,20 @@ class Tag:
 
     @property
     def tags(self) -> "Iterator[Tag]":
-        """The tags in it, without the words."""
+        """The tags directly inside, without the text."""
         return (one for one in self.inside if isinstance(one, Tag))
 
     @property
     def words(self) -> str:
-        """All words in it."""
+        """All text inside."""
         return "".join(one if isinstance(one, str) else one.words for one in self.inside)
 
 
 def parse(source: str) -> Tag:
-    """Return what stands in a rich message, in a tag without a name.
+    """Parse a rich message; the root is a tag without a name.
 
     Raises:
-        Refused: It is no rich HTML, or too much of it.
+        Refused: It is not valid rich HTML, or exceeds a limit.
     """
     reader = _Reader()
     reader.feed(source)
@@ -165,7 +165,7 @@ class _Reader(HTMLParser):
         inside.inside.append(shown)
 
     def _check_place(self, tag: str) -> None:
-        """Refuse a tag where it can't stand."""
+        """Refuse a tag in a place where it is not allowed."""
         around = self._open[-1].name
         if tag in _PARENTS:
             may = around in _PARENTS[tag]

@@ -1,4 +1,4 @@
-"""The methods that put a message into a chat."""
+"""The methods that send messages."""
 
 from channels.telegram.emulator import composing, shapes
 from channels.telegram.emulator.account import Account
@@ -35,7 +35,7 @@ def send_message(account: Account, parameters: Parameters, moment: Moment) -> ob
 
 
 def send_file(kind: str, account: Account, parameters: Parameters, moment: Moment) -> object:
-    """Do `sendDocument`, `sendPhoto` and the like; the file is the parameter named as its kind."""
+    """Do `sendDocument`, `sendPhoto` and the like; the file's parameter is named like its kind."""
     chat = account.open_chat(parameters)
     formatted = composing.caption(parameters)
     file = account.files.taken(parameters, kind, kind)
@@ -53,10 +53,10 @@ def post(
     more: Json | None = None,
     rich: Json | None = None,
 ) -> Message:
-    """Put a message of the bot into a chat.
+    """Add a message of the bot's to a chat.
 
     Raises:
-        Refused: Its topic, its markup or what it answers is wrong, or it is one too many.
+        Refused: Its topic, markup or reply is invalid, or it is one message too many.
     """
     thread = composing.thread(chat, parameters)
     markup = read_markup(parameters)
@@ -76,7 +76,7 @@ def post(
 
 
 def send_media_group(account: Account, parameters: Parameters, moment: Moment) -> object:
-    """Do `sendMediaGroup`: an album, which counts as many messages as it has pieces."""
+    """Do `sendMediaGroup`: an album, which counts as one message per file."""
     chat = account.open_chat(parameters)
     try:
         listed = parameters.json_array("media") or []
@@ -131,7 +131,7 @@ def forward_message(account: Account, parameters: Parameters, moment: Moment) ->
 
 
 def copy_message(account: Account, parameters: Parameters, moment: Moment) -> object:
-    """Do `copyMessage`: the same again, which does not say where it comes from."""
+    """Do `copyMessage`: like a forward, but without the origin."""
     chat = account.open_chat(parameters)
     source = _source(account, parameters, "copy")
     formatted = source.versions[-1].formatted
@@ -142,7 +142,7 @@ def copy_message(account: Account, parameters: Parameters, moment: Moment) -> ob
 
 
 def origin(source: Message) -> Json:
-    """Write where a forwarded message came from."""
+    """Return the `MessageOrigin` of a forwarded message."""
     return {"type": "user", "date": source.date, "sender_user": shapes.user(source.sender)}
 
 
@@ -155,7 +155,7 @@ def _source(account: Account, parameters: Parameters, what: str) -> Message:
 
 
 def send_chat_action(account: Account, parameters: Parameters, moment: Moment) -> object:
-    """Do `sendChatAction`; people see it for 5 seconds, or until a message comes."""
+    """Do `sendChatAction`; people see it for 5 seconds, or until the bot sends a message."""
     chat = account.open_chat(parameters)
     action = parameters.text("action")
     if action not in ACTIONS:

@@ -1,11 +1,11 @@
-"""Writes what a bot is told as the Bot API's JSON objects."""
+"""Builds the Bot API's JSON objects."""
 
 from channels.telegram.emulator.chats import Chat, Message, Person, Version
 from channels.telegram.emulator.wire import Json
 
 
 def user(person: Person) -> Json:
-    """Write a `User`."""
+    """Return a `User`."""
     shape: dict[str, object] = {
         "id": person.id,
         "is_bot": person.is_bot,
@@ -19,7 +19,7 @@ def user(person: Person) -> Json:
 
 
 def chat(one: Chat) -> Json:
-    """Write a `Chat`."""
+    """Return a `Chat`."""
     shape: dict[str, object] = {"id": one.id, "type": one.kind}
     if one.person is not None:
         shape["first_name"] = one.person.first_name
@@ -33,7 +33,7 @@ def chat(one: Chat) -> Json:
 
 
 def message(one: Message, *, with_reply: bool = True) -> Json:
-    """Write a `Message`; what it answers is written without what that answers, as Telegram does."""
+    """Return a `Message`; the message that it replies to has no reply of its own, as in Telegram."""
     shape: dict[str, object] = {
         "message_id": one.id,
         "from": user(one.sender),
@@ -54,7 +54,7 @@ def message(one: Message, *, with_reply: bool = True) -> Json:
 
 
 def _said(version: Version, *, is_caption: bool) -> Json:
-    """Write text and markup; of markup Telegram tells a bot only inline keyboards."""
+    """Return the fields for text and markup; Telegram only includes inline keyboards."""
     shape: dict[str, object] = {}
     formatted = version.formatted
     if version.rich is not None:
@@ -70,12 +70,12 @@ def _said(version: Version, *, is_caption: bool) -> Json:
 
 
 def inaccessible(one: Message) -> Json:
-    """Write an `InaccessibleMessage`: of a deleted one a bot is told no more."""
+    """Return an `InaccessibleMessage`, which is all that a bot gets of a deleted message."""
     return {"chat": chat(one.chat), "message_id": one.id, "date": 0}
 
 
 def member(person: Person, status: str) -> Json:
-    """Write a `ChatMember`."""
+    """Return a `ChatMember`."""
     shape: dict[str, object] = {"user": user(person), "status": status}
     if status == "kicked":
         shape["until_date"] = 0

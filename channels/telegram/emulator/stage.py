@@ -1,7 +1,4 @@
-"""Telegram with somebody who talks to the bot, an operator, a group, and a page to act by.
-
-What `zeroclaw try telegram` opens.
-"""
+"""What `zeroclaw try telegram` opens: Telegram with two people and a group, and the page."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -19,10 +16,10 @@ TOKEN_VARIABLE = "EMULATED_TELEGRAM_TOKEN"  # noqa: S105  the name of a variable
 
 @asynccontextmanager
 async def emulate(context: EmulatorContext) -> AsyncGenerator[Emulated]:
-    """Open it.
+    """Start the emulator; the page and the platform share the given port.
 
     Raises:
-        OSError: The port is taken.
+        OSError: The port is in use.
     """
     page = await asyncio.to_thread(load_page)
     token = f"{BOT_ID}:{context.ids.token()}"
@@ -32,7 +29,7 @@ async def emulate(context: EmulatorContext) -> AsyncGenerator[Emulated]:
         ann = telegram.person("Ann", username="ann")
         olga = telegram.person("Olga", username="olga")
         room = telegram.supergroup("Room", ann, olga)
-        # A private chat has the id of the person.
+        # A private chat has the person's id.
         cast = Cast(ann=ann.id, olga=olga.id, chats=(ann.id, olga.id), room=room.id)
         control = Control(telegram, {one.id: one for one in (ann, olga)}, cast)
         key = context.ids.token()

@@ -1,7 +1,7 @@
-"""The queue of updates: what waits for the bot, and how it says that it has it.
+"""The queue of updates that wait for the bot, and their confirmation.
 
 An update waits for 24 hours, or until a call with a higher `offset` confirms it (Bot API, getUpdates,
-read 2026-11). Until then it is delivered again to whoever asks.
+read 2026-11). Until then each poll gets it again.
 """
 
 from collections.abc import Iterable
@@ -13,16 +13,16 @@ from channels.telegram.emulator.wire import Json, Parameters
 KEPT_S = 24 * 3600.0
 MOST_AT_ONCE = 100
 LONGEST_WAIT_S = 50
-"""What the server waits at most, whatever `timeout` says; the Bot API's pages give no number."""
-# Kinds that come only when they are asked for (Bot API, getUpdates, allowed_updates, read 2026-11).
+"""Longest wait of the server, whatever `timeout` says; not documented in the Bot API."""
+# Kinds that come only if requested (Bot API, getUpdates, allowed_updates, read 2026-11).
 ONLY_WHEN_ASKED = frozenset({"chat_member", "message_reaction", "message_reaction_count"})
 
 
 def allowed_updates(parameters: Parameters) -> list[str] | None:
-    """Read `allowed_updates`; None where none are named.
+    """Read `allowed_updates`; None if the call has none.
 
     Raises:
-        Refused: It is no list.
+        Refused: It is not a list.
     """
     try:
         kinds = parameters.json_array("allowed_updates")
@@ -33,14 +33,14 @@ def allowed_updates(parameters: Parameters) -> list[str] | None:
 
 @dataclass(eq=False, kw_only=True)
 class Update:
-    """Something that happened, on its way to the bot.
+    """An update for the bot.
 
     Attributes:
         kind: The name of its field, such as `message`.
-        body: What that field holds.
-        at: Seconds when it happened.
+        body: The value of that field.
+        at: The monotonic time when it happened.
         deliveries: How often it was sent.
-        confirmed: The bot said that it has it.
+        confirmed: The bot has confirmed it.
     """
 
     id: int
@@ -51,7 +51,7 @@ class Update:
     confirmed: bool = False
 
     def to_json(self) -> Json:
-        """Write it as an `Update`."""
+        """Return it as an `Update`."""
         return {"update_id": self.id, self.kind: self.body}
 
 
@@ -61,9 +61,9 @@ class Updates:
 
     Attributes:
         last_id: The id of the newest update.
-        allowed: The kinds asked for, None for the usual ones.
-        waiting: What is unconfirmed, oldest first.
-        dropped: How many were never wanted.
+        allowed: The requested kinds, None for the default.
+        waiting: The unconfirmed updates, oldest first.
+        dropped: Number of updates of kinds that were not requested.
     """
 
     last_id: int
@@ -72,12 +72,12 @@ class Updates:
     dropped: int = 0
 
     def allow(self, kinds: Iterable[str] | None) -> None:
-        """Take another list of kinds; an empty one means the usual, None keeps what holds."""
+        """Set the requested kinds; an empty list means the default, None changes nothing."""
         if kinds is not None:
             self.allowed = frozenset(kinds) or None
 
     def add(self, kind: str, body: Json, at: float) -> Update:
-        """Add an update; one of a kind that was not asked for is dropped, and never comes."""
+        """Add an update; one of a kind that was not requested is dropped for good."""
         wanted = kind not in ONLY_WHEN_ASKED if self.allowed is None else kind in self.allowed
         if not wanted:
             self.dropped += 1
@@ -88,22 +88,22 @@ class Updates:
         return update
 
     def again(self, update: Update) -> None:
-        """Let an update wait that the bot already had, in its old place."""
+        """Put a delivered update back into its old place in the queue."""
         update.confirmed = False
         if update not in self.waiting:
             self.waiting.append(update)
             self.waiting.sort(key=lambda one: one.id)
 
     def forget_old(self, at: float) -> None:
-        """Let go what nobody fetched for a day."""
+        """Drop updates that were not fetched for a day."""
         self.waiting = [one for one in self.waiting if at - one.at < KEPT_S]
 
     def confirm(self, offset: int) -> None:
-        """Take an offset in: what lies before it is confirmed.
+        """Confirm all updates before an offset.
 
         Args:
-            offset: The first update that is wanted; -n for the last n, which confirms all before
-                them; 0 confirms nothing.
+            offset: The id of the first update to get next; -n means the last n, and confirms all
+                before them; 0 confirms nothing.
         """
         if offset < 0:
             keep_from = max(len(self.waiting) + offset, 0)
@@ -117,12 +117,12 @@ class Updates:
             one.confirmed = True
 
     def confirm_one(self, update: Update) -> None:
-        """Take one update as received, as a webhook's answer does."""
+        """Confirm one update, as a webhook's answer does."""
         update.confirmed = True
         self.waiting = [one for one in self.waiting if one is not update]
 
     def take(self, limit: int) -> list[Update]:
-        """Return the oldest ones, and count that they are delivered."""
+        """Return the oldest updates and count them as delivered."""
         taken = self.waiting[: min(max(limit, 1), MOST_AT_ONCE)]
         for one in taken:
             one.deliveries += 1

@@ -1,4 +1,4 @@
-"""Writes everything that stands, as the page shows it."""
+"""Turns the account's state into the form that the page shows."""
 
 from collections.abc import Mapping
 
@@ -7,17 +7,17 @@ from channels.telegram.emulator.chats import Chat, Message, Moment
 from channels.telegram.emulator.wire import Json, is_array, is_object, text_of
 
 SHOWN = 60
-"""The newest messages of each chat; enough for a screen, little enough to send at each change."""
+"""Newest messages shown of each chat: enough for a screen, and few enough to send at each change."""
 
 
 def snapshot(account: Account, moment: Moment, *, is_polled: bool, calls: int) -> Json:
-    """Write all chats, and how the bot is doing.
+    """Return all chats and the bot's state.
 
     Args:
-        account: All that the bot sees.
-        moment: Now.
-        is_polled: A bot waits for updates, or has a webhook.
-        calls: How many calls it has made.
+        account: The bot's account.
+        moment: The current time.
+        is_polled: A bot is polling, or has a webhook.
+        calls: The number of calls that it has made.
     """
     return {
         "bot": {"name": account.me.first_name, "username": account.me.username},
@@ -75,7 +75,7 @@ def _quoted(one: Message) -> Json:
 
 
 def _files(media: Json, paths: Mapping[str, str]) -> list[Json]:
-    """Write each file with its kind, its name and where it can be fetched."""
+    """Return the kind, name and path of each file."""
     found: list[Json] = []
     for kind, value in media.items():
         largest = value[-1] if is_array(value) and value else value

@@ -1,4 +1,4 @@
-"""The methods that say where updates go, and how one is sent there."""
+"""The methods that set, remove and describe the webhook."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -15,7 +15,7 @@ _MOST_CONNECTIONS = 100
 
 
 def set_webhook(account: Account, parameters: Parameters) -> object:
-    """Do `setWebhook`; plain `http` is taken too, as by a self-hosted server."""
+    """Do `setWebhook`; accepts plain `http` too, like a self-hosted server."""
     kinds = allowed_updates(parameters)
     url = parameters.text("url")
     if not url:

@@ -1,7 +1,7 @@
-"""What a call of the Bot API carries: its parameters, however they were sent.
+"""The parameters of a Bot API call, however they were sent.
 
-A value comes as text, from a query or a form, or as JSON; Telegram takes either everywhere, and reads
-numbers and flags leniently: what is none is 0 or false.
+A value is a string, from a query or a form, or JSON. Telegram accepts both everywhere, and parses
+numbers and flags leniently: an invalid one is 0 or false.
 """
 
 import json
@@ -25,18 +25,18 @@ def is_array(value: object) -> TypeGuard[list[object]]:
 
 
 def is_number(value: object) -> TypeGuard[int]:
-    """Whether parsed JSON is a whole number; true and false are none."""
+    """Whether parsed JSON is a whole number; true and false are not."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
 def text_of(body: Json, key: str) -> str:
-    """Return a text, empty where there is none."""
+    """Return a string, empty for anything else."""
     value = body.get(key)
     return value if isinstance(value, str) else ""
 
 
 def number_of(body: Json, key: str) -> int:
-    """Return a whole number, 0 where there is none."""
+    """Return a whole number, 0 for anything else."""
     value = body.get(key)
     if isinstance(value, str):
         return whole(value)
@@ -44,14 +44,14 @@ def number_of(body: Json, key: str) -> int:
 
 
 def whole(text: str) -> int:
-    """Read a whole number; 0 for anything else, and for what is longer than any number here."""
+    """Parse a whole number; 0 for anything else, and for more digits than any number here has."""
     digits = text.strip().removeprefix("-")
     is_number = digits.isascii() and digits.isdigit() and len(digits) <= _MOST_DIGITS
     return int(text) if is_number else 0
 
 
 class Upload(Value):
-    """A file as a form brought it."""
+    """A file uploaded in a form."""
 
     name: str
     content: bytes
@@ -62,8 +62,8 @@ class Parameters(Value):
     """The parameters of one call.
 
     Attributes:
-        values: By name; texts, or whatever a JSON body held.
-        files: Uploads by the name of their part.
+        values: By name; strings, or the values of a JSON body.
+        files: Uploads, by the name of their form part.
     """
 
     values: Json = field(default_factory=dict[str, object])
@@ -74,23 +74,23 @@ class Parameters(Value):
         return self.values.get(name) not in (None, "")
 
     def text(self, name: str) -> str:
-        """Return a text; a number as its digits, anything else that is none as an empty one."""
+        """Return a string, a number as its digits, and an empty string for anything else."""
         value = self.values.get(name)
         return str(value) if isinstance(value, str | int) else ""
 
     def number(self, name: str) -> int:
-        """Return a whole number, 0 where there is none."""
+        """Return a whole number, 0 for anything else."""
         return number_of(self.values, name)
 
     def flag(self, name: str) -> bool:
-        """Return a flag: `true`, `yes` and `1` are set, whatever their case."""
+        """Return a flag; `true`, `yes` and `1` are true, in any letter case."""
         return self.text(name).lower() in ("true", "yes", "1")
 
     def json(self, name: str) -> object:
-        """Return what a parameter holds as JSON; None where there is none.
+        """Return a parameter parsed as JSON; None if it is missing.
 
         Raises:
-            ValueError: It is no JSON.
+            ValueError: It is invalid JSON.
         """
         value = self.values.get(name)
         if not isinstance(value, str):
@@ -98,7 +98,7 @@ class Parameters(Value):
         return json.loads(value) if value else None
 
     def json_object(self, name: str) -> dict[str, object] | None:
-        """Return a JSON object; None where there is none.
+        """Return a JSON object; None if it is missing.
 
         Raises:
             ValueError: It is something else.
@@ -110,7 +110,7 @@ class Parameters(Value):
         raise ValueError(message)
 
     def json_array(self, name: str) -> list[object] | None:
-        """Return a JSON array; None where there is none.
+        """Return a JSON array; None if it is missing.
 
         Raises:
             ValueError: It is something else.
