@@ -49,7 +49,10 @@ _COMMAND = re.compile(r"/([A-Za-z][A-Za-z0-9_-]*)(?:@([A-Za-z0-9_]+))?(?:\s+(.*)
 _LAST_SECOND = 253_402_300_799  # the end of the year 9999, the last that `datetime` supports
 SHARED = "shared"
 """The scope of the message id counter that many chats share."""
-_SUPERGROUP = "-100"  # prefix of the ids of supergroups
+# Length of the longest ids of users and basic groups, with the sign; those of supergroups have one digit
+# more. The id of a basic group can begin with -100 too (core.telegram.org/api/bots/ids, read 2026-11).
+_SHARED_CHARS = 13
+_CHATS = frozenset({"private", "group", "supergroup"})
 _PRESENT = frozenset({"creator", "administrator", "member"})
 
 
@@ -116,7 +119,7 @@ def newest_message(update: object) -> tuple[str, int] | None:
 
 def counter(chat: str) -> str:
     """Return the name of a chat's message id counter; see `lookup.py`."""
-    return chat if chat.startswith(_SUPERGROUP) else ""
+    return chat if len(chat) > _SHARED_CHARS else ""
 
 
 def position(chat: str, number: int) -> Position:
@@ -306,7 +309,9 @@ def _membership(change: Json, me: Me) -> Taken | Passed:
 def _place(event: Json, me: Me) -> Address | None:
     chat = inner(event, "chat")
     number = whole(chat, "id")
-    if number is None or text(chat, "type") not in {"private", "group", "supergroup"}:
+    # The direct messages of a channel are one chat for all who write there.
+    is_shared = flag(chat, "is_direct_messages")
+    if number is None or is_shared or text(chat, "type") not in _CHATS:
         return None
     # Replies in a group without topics have a thread id too, but it can't be sent to.
     topic = whole(event, "message_thread_id") if flag(event, "is_topic_message") else None

@@ -212,8 +212,8 @@ def test_a_topic_is_a_place_of_its_own() -> None:
 
 
 def test_who_writes_in_a_chats_name_is_that_chat() -> None:
-    posted = grouped("/help", sender_chat={"id": -100, "title": "Team"}, **{"from": BOT})
-    assert taken(posted).sender == Sender(id="-100", verified=True, display="Team")
+    posted = grouped("/help", sender_chat={"id": -1000000000100, "title": "Team"}, **{"from": BOT})
+    assert taken(posted).sender == Sender(id="-1000000000100", verified=True, display="Team")
 
 
 @pytest.mark.parametrize(
@@ -223,6 +223,7 @@ def test_who_writes_in_a_chats_name_is_that_chat() -> None:
         (new(text="hi", **{"from": None}), "of a bot or of nobody"),
         (new(text="hi", is_automatic_forward=True), "of a bot or of nobody"),
         (new(text="hi", chat={"id": -1, "type": "channel"}), "without a place"),
+        (new(text="hi", chat={**GROUP, "is_direct_messages": True}), "without a place"),
         (new(text="hi", message_id=None), "without a place"),
         (new(new_chat_title="x"), "without words or files"),
         (new(document={"file_name": "x"}), "without words or files"),
@@ -326,12 +327,14 @@ def test_a_reply_to_anything_else_is_a_message(url: str) -> None:
 
 
 def test_a_group_that_became_a_supergroup_is_followed() -> None:
-    update = new(chat={"id": -5, "type": "group"}, migrate_to_chat_id=-100)
+    update = new(chat={"id": -5, "type": "group"}, migrate_to_chat_id=-1000000000100)
     envelope = taken(update)
     assert envelope.address == Address(channel="telegram", account="42", chat="-5")
     assert envelope.body == Moved(to=TEAM)
     assert passed(new(chat=GROUP, migrate_from_chat_id=-5)) == "without words or files"
-    by_a_bot = new(chat={"id": -5, "type": "group"}, migrate_to_chat_id=-100, **{"from": BOT})
+    by_a_bot = new(
+        chat={"id": -5, "type": "group"}, migrate_to_chat_id=-1000000000100, **{"from": BOT}
+    )
     assert taken(by_a_bot).body == Moved(to=TEAM)
     assert taken(by_a_bot).sender.id == "-5"
 

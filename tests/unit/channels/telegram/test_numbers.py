@@ -9,7 +9,7 @@ from tests.unit.channels.telegram.stage import stage
 from tests.unit.channels.telegram.updates import ME, new
 from zeroclaw.value import replace
 
-GROUP, OTHER = "-1001", "-1002"
+GROUP, OTHER = "-1001111111111", "-1002222222222"
 
 
 def stored(*messages: tuple[str, int]) -> dict[str, str]:
@@ -26,6 +26,13 @@ def test_what_was_stored_is_known_to_the_next_process() -> None:
     assert numbers.known(GROUP) == {900}
 
 
+def test_a_basic_group_is_told_from_a_supergroup_by_the_size_of_its_id() -> None:
+    """Taken for one it would be looked in where its counter stood long ago, and be told twice (P1)."""
+    numbers = Numbers(stored(("-1001234567", 900), ("-999999999999", 901), ("-1010000000001", 5)))
+    assert [numbers.newest(chat) for chat in ("7", "1099511627775")] == [901, 901]
+    assert numbers.newest("-1010000000001") == 5
+
+
 def test_what_can_not_be_read_is_not_known() -> None:
     numbers = Numbers({"shared": "many", GROUP: ""})
     assert (numbers.newest("7"), numbers.newest(GROUP)) == (0, 0)
@@ -36,11 +43,11 @@ def test_groups_that_are_silent_make_room_for_others() -> None:
     numbers = Numbers({})
     numbers.saw("7", 3)
     for number in range(2 * MOST_COUNTERS):
-        numbers.saw(f"-1009{number}", 5)
+        numbers.saw(f"-1009{number:09d}", 5)
         numbers.saw(GROUP, number)
     assert (numbers.newest("7"), numbers.known("7")) == (3, {3})
     assert numbers.newest(GROUP) == 2 * MOST_COUNTERS - 1
-    known = [number for number in range(2 * MOST_COUNTERS) if numbers.newest(f"-1009{number}")]
+    known = [number for number in range(2 * MOST_COUNTERS) if numbers.newest(f"-1009{number:09d}")]
     assert known[0] > 1
     assert len(known) <= MOST_COUNTERS
 

@@ -9,9 +9,9 @@ ANN = {"id": 7, "is_bot": False, "first_name": "Ann", "last_name": "Lee"}
 BOB = {"id": 8, "is_bot": False, "first_name": "Bob"}
 BOT = {"id": 42, "is_bot": True, "first_name": "Zero", "username": "zero_bot"}
 PRIVATE = {"id": 7, "type": "private", "first_name": "Ann"}
-GROUP = {"id": -100, "type": "supergroup", "title": "Team"}
+GROUP = {"id": -1000000000100, "type": "supergroup", "title": "Team"}
 ANNS_CHAT = Address(channel="telegram", account="42", chat="7", direct=True)
-TEAM = Address(channel="telegram", account="42", chat="-100")
+TEAM = Address(channel="telegram", account="42", chat="-1000000000100")
 
 
 def message(**fields: object) -> dict[str, object]:
