@@ -34,6 +34,7 @@ _NO_CHARSETS = frozenset({"idna", "punycode", "undefined", "unicode-escape", "ra
 _AFTER_BOUNDARY = frozenset({b"", b"-", b"\r", b"\n", b" ", b"\t"})
 # Both repeat what begins with a sign that the other can't, so that nothing is tried twice.
 _HEADERS = re.compile(rb"(?:[!-9;-~]+[ \t]*:[^\n]*(?:\n|\Z)|[ \t][^\n]*(?:\n|\Z))*")
+_BEFORE_COLON = re.compile(rb"^([!-9;-~]+)[ \t]+(?=:)", re.MULTILINE)
 _EMPTY = re.compile(rb"\r?\n")
 _NOT_BASE64 = re.compile(rb"[^A-Za-z0-9+/]+")
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
@@ -170,6 +171,8 @@ def _block(raw: bytes, start: int, end: int) -> tuple[Message, int]:
     block, body = (found[0], found.end()) if found else (b"", start)
     empty = _EMPTY.match(raw, body, end)
     lines = block.replace(b"\r\n", b"\n").replace(b"\r", b" ")
+    # There the parser would end, and all below it, such as a second sender, would be unseen.
+    lines = _BEFORE_COLON.sub(rb"\1", lines)
     return BytesHeaderParser().parsebytes(lines), empty.end() if empty else body
 
 

@@ -102,6 +102,11 @@ ODD: dict[str, Odd] = {
         raw=mail("From: eve@evil.example"),
         comes_to="passed: no one sender",
     ),
+    "a header with a blank before its colon": Odd(
+        why="servers read it, and all below it; who does not sees one sender, and they another",
+        raw=mail("X-Loose : x", "From : eve@evil.example"),
+        comes_to="passed: no one sender",
+    ),
     "an address for a name": Odd(
         why="phones show the name alone, and so show whom the writer likes",
         raw=mail(who='From: "ann@a.example" <eve@evil.example>'),

@@ -37,6 +37,13 @@ def test_a_header_is_unfolded_and_kept_as_often_as_it_comes() -> None:
     assert (mail.header("a"), mail.header("c")) == ("1 2", "")
 
 
+def test_a_blank_before_the_colon_ends_no_headers() -> None:
+    """RFC 5322, 4.5: so they were written once, and servers read them so; nor is any below unseen."""
+    mail = taken_apart(b"A: 1\r\nB \t: 2\r\na : 3\r\n : 4\r\n\r\nx : y")
+    assert mail.headers == {"a": ("1", "3 : 4"), "b": ("2",)}
+    assert [mail.text(one) for one in mail.parts] == ["x : y"]
+
+
 def test_a_header_that_is_too_long_reads_as_empty() -> None:
     """Half of it could say the opposite of the whole."""
     assert taken_apart(b"A: " + b"a" * (MOST_VALUE_CHARS + 1) + b"\n\n").headers == {"a": ("",)}
