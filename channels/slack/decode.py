@@ -204,14 +204,16 @@ def message(event: Json, me: Me, reading: Reading, *, event_id: str = "") -> Tak
     body, files = _said(event, me), _files(event)
     if body == Said(text="") and not files:
         return Passed(why="empty")
+    user, client = text(event, "user"), text(event, "client_msg_id")
     keys = (
         f"message/{text(event, 'channel')}/{ts}",
         f"event/{event_id}" if event_id else "",
-        f"client/{client[:100]}" if (client := text(event, "client_msg_id")) else "",
+        # A client chooses it, and everybody in the chat can read it.
+        f"client/{user}/{client[:100]}" if client else "",
     )
     envelope = Envelope(
         address=_address(me, chat, thread),
-        sender=Sender(id=text(event, "user"), verified=True),
+        sender=Sender(id=user, verified=True),
         dedup=tuple(filter(None, keys)),
         body=body,
         message=ts,

@@ -73,7 +73,7 @@ def test_a_direct_message_is_whole() -> None:
         envelope=Envelope(
             address=DIRECT,
             sender=Sender(id="UANN", verified=True),
-            dedup=(f"message/D1/{TS}", "event/Ev1", "client/c1"),
+            dedup=(f"message/D1/{TS}", "event/Ev1", "client/UANN/c1"),
             body=Said(text="hello"),
             message=TS,
             position=Position(scope="@UANN", cursor=TS),
