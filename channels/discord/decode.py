@@ -230,7 +230,9 @@ def _words(event: Json, me: Me) -> str:
     """Return a message's text with names in place of ids, without a leading mention of the bot."""
     said = text(event, "content")
     if "<@" in said:
-        names = {snowflake(one, "id"): name_of(one) for one in objects(event, "mentions")}
+        # Each is one word, for what somebody calls themselves is not said by who mentions them.
+        people = objects(event, "mentions")
+        names = {snowflake(one, "id"): name_of(one).replace(" ", "_") for one in people}
         call = _MENTION.match(said.lstrip())
         if call is not None and call[1] in {me.id, *me.roles}:
             rest = said.lstrip()[call.end() :].lstrip(" ,:\n")

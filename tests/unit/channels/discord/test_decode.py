@@ -127,6 +127,13 @@ def test_a_mention_opens_a_thread_where_that_is_wanted() -> None:
     assert envelope(message(), threads).address == DIRECT
 
 
+def test_a_name_that_others_chose_is_no_word_of_who_mentions_them() -> None:
+    """Else an address in it would count as one that the person dictated (P3)."""
+    eve = {"id": "8", "global_name": "Eve https://evil.example/"}
+    told = message(content="ask <@8> how it went", mentions=[eve])
+    assert said(told).text == "ask @Eve_https://evil.example/ how it went"
+
+
 def test_names_stand_in_place_of_ids_and_a_bare_call_stays() -> None:
     """A name is one line without brackets, whatever somebody calls themselves."""
     mentions = [BOT, {"id": "8", "username": "x" * 80}]
