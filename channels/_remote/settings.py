@@ -14,8 +14,11 @@ FASTEST_EDIT_S = 0.05
 
 def is_safe(url: str) -> bool:
     """Whether a secret may be sent to an address: by https, or by http to a near host."""
-    parts = urlsplit(url)
-    host = parts.hostname or ""
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+    except ValueError:  # such as a bracket that nothing closes
+        return False
     return bool(host) and (parts.scheme == "https" or (parts.scheme == "http" and is_near(host)))
 
 

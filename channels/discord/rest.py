@@ -134,7 +134,8 @@ class Rest:
         limit = as_object(found.get("session_start_limit"))
         if whole(limit, "remaining") == 0:
             message = f"`{self.name}`: the bot has connected too often today"
-            raise RateLimited(message, retry_after_s=(number(limit, "reset_after") or 0) / 1000)
+            until_s = (number(limit, "reset_after") or 0) / 1000
+            raise RateLimited(message, retry_after_s=wait_s(until_s))
         return self.checked(text(found, "url"))
 
     def checked(self, url: str) -> str:

@@ -252,7 +252,7 @@ class DiscordServer:
         self.is_held = False
         self.is_deaf = False
         self.limits: list[tuple[str, str, Mapping[str, str]]] = []
-        self.remaining = 1000
+        self.remaining, self.reset_after_ms = 1000, 60_000
         self._sessions: dict[str, Session] = {}
         self._nonces: dict[tuple[str, str], Json] = {}
         self._files: list[bytes] = []
@@ -543,7 +543,8 @@ class DiscordServer:
         if not is_free and request.headers.get("Authorization") != f"Bot {self.token}":
             return _answer({"message": "401: Unauthorized", "code": 0}, status=401)
         if path == "/gateway/bot":
-            limit = {"total": 1000, "remaining": self.remaining, "reset_after": 60_000}
+            left, after_ms = self.remaining, self.reset_after_ms
+            limit = {"total": 1000, "remaining": left, "reset_after": after_ms}
             return _answer({"url": self._gateway_url, "shards": 1, "session_start_limit": limit})
         if found := re.fullmatch(r"/channels/(\d+)/typing", path):
             self.typing.append(found[1])

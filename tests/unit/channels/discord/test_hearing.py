@@ -6,6 +6,7 @@ from collections.abc import Mapping
 import pytest
 
 from channels._remote import kept
+from channels._remote.limits import LONGEST_WAIT_S, UNSTATED_WAIT_S
 from channels.discord import adapter, gateway
 from channels.discord.adapter import DiscordChannel
 from channels.discord.emulator import server
@@ -165,13 +166,18 @@ async def test_no_more_is_asked_to_be_told_than_serves(
         assert rig.discord.intents == {sum(1 << one for one in bits)}
 
 
-async def test_a_bot_that_has_no_sessions_left_today_waits() -> None:
-    """Else Discord takes its token away."""
+@pytest.mark.parametrize(
+    ("reset_after_ms", "waited_s"), [(60_000, 60), (-5, UNSTATED_WAIT_S), (2**62, LONGEST_WAIT_S)]
+)
+async def test_a_bot_that_has_no_sessions_left_today_waits(
+    reset_after_ms: int, waited_s: float
+) -> None:
+    """Else Discord takes its token away; no server can have it wait for years."""
     async with rigged() as rig:
-        rig.discord.remaining = 0
+        rig.discord.remaining, rig.discord.reset_after_ms = 0, reset_after_ms
         error = await failure(rig)
     assert isinstance(error, RateLimited)
-    assert error.retry_after_s == 60
+    assert error.retry_after_s == waited_s
     assert rig.discord.identifies == 0
 
 
