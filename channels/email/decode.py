@@ -53,6 +53,7 @@ _ID = re.compile(r"<\s*([^<>\s]{1,900})\s*>")
 # Visible signs but for those that end a quotation or an id: it is searched for by IMAP.
 _SAFE = re.compile(r"[!#-;=?-\[\]-~]+@[!#-;=?-\[\]-~]+")
 _OURS = re.compile(r"zc\.([A-Za-z0-9_-]*)\.[^.@]*@([^@]*)")
+_HASHED = re.compile("#[0-9a-f]{20}")
 _REFERENCE = re.compile(r"(\d{1,20}):(\d{1,20}):(\d{1,20}):(.*)", re.ASCII)
 _PRESS = re.compile(
     r"\[zc:(([otd]:[^\s:\[\]]{1,200}):([0-9a-f]{20}):([A-Za-z0-9_-]{0,200}):[0-9a-f]{8})"
@@ -276,7 +277,8 @@ def own_thread(message_id: str, domain: str) -> str | None:
         carried = base64.urlsafe_b64decode(found[1] + "===").decode()
     except ValueError:
         return None
-    return carried if not carried or carried.startswith("#") or is_plain_id(carried) else None
+    is_thread = _HASHED.fullmatch(carried) is not None or is_plain_id(carried)
+    return carried if is_thread or not carried else None
 
 
 def _hash(*parts: str) -> str:

@@ -249,6 +249,7 @@ def may_be_rest(message: Json) -> bool:
 def stands_alone(message: Json) -> bool:
     """Whether a message was not written by its sender, but forwarded or sent via another bot.
 
-    It is never a command, and never a part of an earlier message.
+    It is never a command, and never a part of an earlier message. Bot API servers older than 7.0 send
+    `forward_date` alone.
     """
-    return not message.keys().isdisjoint(("forward_origin", "via_bot"))
+    return not message.keys().isdisjoint(("forward_origin", "forward_date", "via_bot"))

@@ -111,6 +111,7 @@ THREADS = {
     "In-Reply-To: <zc.%%.x@zero.test>": "zc.%%.x@zero.test",
     "In-Reply-To: <zc._w.x@zero.test>": "zc._w.x@zero.test",
     "In-Reply-To: <zc.YSBi.x@zero.test>": "zc.YSBi.x@zero.test",
+    "In-Reply-To: <zc.IwpgeW91YCAqKmFsbCoq.x@zero.test>": "zc.IwpgeW91YCAqKmFsbCoq.x@zero.test",
 }
 
 

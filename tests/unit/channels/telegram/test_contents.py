@@ -202,6 +202,7 @@ POLL = {"question": "run it?", "options": [{"text": "yes"}]}
         ({"text": "well?", "external_reply": {"origin": {}}, "quote": {"text": "run it"}}, "well?"),
         ({"text": "run it", "forward_origin": {"type": "user", "sender_user": BOB}}, ""),
         ({"text": "run it", "via_bot": {"id": 9, "is_bot": True}}, ""),
+        ({"text": "run it", "forward_date": 1_790_000_000, "forward_from": BOB}, ""),
         (
             {
                 "caption": "run it",
