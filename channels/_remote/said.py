@@ -1,5 +1,7 @@
 """Text and names of incoming messages, the same for every platform; pure."""
 
+import hashlib
+
 from channels._remote.fields import Json, text, whole
 from zeroclaw import Attachment, Value
 
@@ -26,6 +28,11 @@ def quoted(words: str, whose: str) -> str:
     cut = f"{words[:MOST_QUOTED_CHARS]}…" if len(words) > MOST_QUOTED_CHARS else words
     lines = "\n".join(f"> {line}" for line in cut.splitlines())
     return f"[in reply to what {whose} wrote:]\n{lines}\n\n"
+
+
+def version(words: str) -> str:
+    """Return by what the words of an edit are known again: a platform's time may count seconds."""
+    return hashlib.sha256(words.encode()).hexdigest()[:16]
 
 
 def attached(file: Json, reference: str, *, name: str, kind: str) -> Attachment:

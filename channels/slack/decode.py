@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping
 
 from channels._remote.fields import Json, as_object, inner, objects, parsed, text
-from channels._remote.said import Passed, attached
+from channels._remote.said import Passed, attached, version
 from zeroclaw import (
     Address,
     ApprovalId,
@@ -249,7 +249,7 @@ def _changed(event: Json, me: Me) -> Taken | Passed:
     if not is_ts(ts):
         return Passed(why="no edit of a person's")
     body = Edited(message=ts, text=unmarked(text(now, "text"), me))
-    return _revised(event, me, now, body, key=f"edit/{ts}/{edited}")
+    return _revised(event, me, now, body, key=f"edit/{ts}/{edited}/{version(body.text)}")
 
 
 def _deleted(event: Json, me: Me) -> Taken | Passed:

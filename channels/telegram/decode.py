@@ -5,7 +5,6 @@ update's id: after a week without updates "identifier of the next update will be
 id may be used twice.
 """
 
-import hashlib
 import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -13,6 +12,7 @@ from typing import Literal
 
 from channels._remote.cards import read_carried
 from channels._remote.fields import Json, array, as_object, flag, inner, text, whole
+from channels._remote.said import version
 from channels.telegram import cards
 from channels.telegram.contents import (
     attachments,
@@ -190,9 +190,7 @@ def _edited(message: Json, me: Me) -> Taken | Passed:
         return Passed(why="an edit of a bot or of nobody")
     if not said.strip() or (not address.direct and me.groups == "off"):
         return Passed(why="an edit without words")
-    # Include the text: an edit date is in whole seconds, and a person can edit twice in one.
-    digest = hashlib.sha256(said.encode()).hexdigest()[:16]
-    key = f"edit/{address.chat}/{number}/{whole(message, 'edit_date')}/{digest}"
+    key = f"edit/{address.chat}/{number}/{whole(message, 'edit_date')}/{version(said)}"
     told = _said(message, said, me)
     body = Edited(message=str(number), text=told.text, own=told.own)
     return _taken(message, address, sender, key, body)

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from channels._remote.fields import Json, as_object, inner, number, objects, parsed, text, whole
+from channels._remote.said import version
 from channels.slack import decode
 from channels.slack.decode import MOST_THREADS, Me, Passed, Reading, Taken, read_cursor
 from zeroclaw import (
@@ -193,7 +194,9 @@ def test_an_edit_names_its_message_and_its_version() -> None:
     found = envelope(changed(message(text="better", edited=EDITED), message()))
     assert found.body == Edited(message=TS, text="better")
     assert found.address == DIRECT
-    assert found.dedup == (f"edit/{TS}/{LATER}/D1",)
+    again = envelope(changed(message(text="best", edited=EDITED), message(text="better")))
+    assert found.dedup == (f"edit/{TS}/{LATER}/{version('better')}/D1",)
+    assert again.dedup != found.dedup, "Slack counts seconds, in which a person can edit twice"
 
 
 def test_an_edit_in_a_thread_stands_there() -> None:
