@@ -18,7 +18,7 @@ sources, read 2026-11). Older clients cut where the message is full.
 import math
 import re
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import pairwise
 
 from zeroclaw.conversation.inbox import Ask, Item, Piece
@@ -128,7 +128,8 @@ def late_for_the_model(item: Item, waited_s: float) -> str:
     """Return the note that precedes a delayed message in the model's request."""
     if not waited_s:
         return ""
-    at = f"{item.sent_at or item.admitted_at:%Y-%m-%d %H:%M} UTC"
+    # A platform may tell it in a zone of its own, as mailboxes do.
+    at = f"{(item.sent_at or item.admitted_at).astimezone(UTC):%Y-%m-%d %H:%M} UTC"
     return f"[written {at}, {span(waited_s)} before you read it]\n"
 
 

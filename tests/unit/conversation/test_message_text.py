@@ -1,6 +1,6 @@
 """What is put together of a message that its client sent in several."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 from hypothesis import given
@@ -186,7 +186,8 @@ def test_a_short_wait_is_not_spoken_of() -> None:
 
 def test_a_long_wait_counts_from_when_it_was_written() -> None:
     """The platform knows that; where it does not say, from when it came."""
-    sent = replace(ASKED, sent_at=NOW - timedelta(hours=2, minutes=5))
+    in_its_zone = NOW.astimezone(timezone(timedelta(hours=2)))
+    sent = replace(ASKED, sent_at=in_its_zone - timedelta(hours=2, minutes=5))
     waited_s = late_s(sent, NOW)
     assert waited_s == 7500
     assert (
