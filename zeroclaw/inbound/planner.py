@@ -42,7 +42,7 @@ from zeroclaw.inbound.limiter import RateLimiter
 from zeroclaw.inbound.reassembly import Continuation, Reassembly
 from zeroclaw.store import Put, Row
 from zeroclaw.text import catalogue
-from zeroclaw.text.escape import escape_invisible
+from zeroclaw.text.escape import escape_invisible, without_tags
 from zeroclaw.turn.runner import TurnRunner
 from zeroclaw.value import Struct, replace
 
@@ -143,7 +143,7 @@ class Planner(Struct, eq=False):
             replace(one, name=one.name[:LONGEST_NAME], media_type=one.media_type[:LONGEST_NAME])
             for one in envelope.attachments[: max(most - files, 0)]
         )
-        left = len(envelope.attachments) - len(taken)
+        left, own = len(envelope.attachments) - len(taken), without_tags(own)
         return Ask(text=_seen(text, own), own=own, attachments=taken, not_taken=left)
 
     async def _command(self, envelope: Envelope, principal: Principal, command: Command) -> Plan:
@@ -189,7 +189,7 @@ async def revised(
     here, content, version = item.conversation, item.content, row.version
     match revision:
         case Edited(message=message, text=text, own=own):
-            own = text if own is None else own
+            own = without_tags(text if own is None else own)
             text = _seen(text, own)
             if row.state == "queued" and isinstance(content, Ask):
                 changed = replace(item, content=replace(content, text=text, own=own))

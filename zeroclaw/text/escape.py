@@ -103,6 +103,19 @@ def escape_invisible(text: str) -> str:
     return _UNSEEN.sub(_numbers, text).replace("\r\n", "\n")
 
 
+# A text in signs that only a model reads. A flag is made of them as well, and the form of an ideograph.
+_TAGS = re.compile(
+    "(\U0001f3f4[\U000e0020-\U000e007e]{1,6}\U000e007f"
+    "|(?<=[\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff])[\U000e0100-\U000e01ef])"
+    "|[\U000e0000-\U000e0fff]"
+)
+
+
+def without_tags(text: str) -> str:
+    """Return what a person wrote without the signs of it that nobody types or sees."""
+    return text if text.isascii() else _TAGS.sub(lambda found: found[1] or "", text)
+
+
 def as_json(value: object, *, indent: int | None = None) -> str:
     """Return a value as JSON in which what can't be seen is escaped, as JSON escapes it; it reads the same."""
     text = json.dumps(value, indent=indent, ensure_ascii=False)
