@@ -76,10 +76,10 @@ class ControlLane:
             await self._session.commit(happened)
             self._services.outbox.announce_written(happened.writes)
 
-    async def take_held(self) -> tuple[tuple[Steered, ...], tuple[Write, ...]]:
-        """Return edits that came meanwhile as messages of the running turn, after a batch.
+    async def take_held(self, owner: Principal) -> tuple[tuple[Steered, ...], tuple[Write, ...]]:
+        """Return what its own person edited meanwhile as messages of the running turn, after a batch.
 
-        Every edit that is durable by now is among them, whether `watch` has come to it or not.
+        Every edit of theirs that is durable by now is among them, whether `watch` has come to it or not.
         """
         for item in await self._waiting():
             if isinstance(item.content, Amend | Withdraw) and item.id not in self._seen:
@@ -91,7 +91,8 @@ class ControlLane:
             user = UserMessage(content=_told(item), note="edited")
             return Steered(user=user, item=item.id, at=now, untrusted=_origins(item))
 
-        return self._let_go(steered)
+        theirs = [item for item in self._held if item.principal.id == owner.id]
+        return self._let_go(theirs, steered)
 
     async def steering(self, owner: Principal) -> tuple[tuple[Steered, ...], tuple[Write, ...]]:
         """Return what its own person wrote to steer the running turn, as messages of it.
@@ -126,12 +127,14 @@ class ControlLane:
     def note_held(self) -> tuple[tuple[Noted, ...], tuple[Write, ...]]:
         """Return edits that no batch took as notes of the history, for the turn's end."""
         now = self._services.clock.now()
-        return self._let_go(lambda item: _noted(item, now))
+        return self._let_go(self._held, lambda item: _noted(item, now))
 
-    def _let_go(self, entry: Callable[[Item], Said]) -> tuple[tuple[Said, ...], tuple[Write, ...]]:
-        """Return the entry of each edit that was held, and the writes that end them."""
-        held, self._held = self._held, []
-        return tuple(map(entry, held)), tuple(item_put(item, "joined") for item in held)
+    def _let_go(
+        self, items: list[Item], entry: Callable[[Item], Said]
+    ) -> tuple[tuple[Said, ...], tuple[Write, ...]]:
+        """Return the entry of each of these edits, which are no longer held, and what ends them."""
+        self._held = [item for item in self._held if item not in items]
+        return tuple(map(entry, items)), tuple(item_put(item, "joined") for item in items)
 
     async def _waiting(self) -> tuple[Item, ...]:
         where = self._session.conversation

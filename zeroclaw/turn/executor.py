@@ -281,7 +281,7 @@ class EffectExecutor:
         message would go without an answer.
         """
         steered, language = progress.asks_again, self._turn.language
-        edits, edited = await self._controls.take_held()
+        edits, edited = await self._controls.take_held(self._opened.principal)
         near = nearing(progress) if steered else None
         told = () if near is None else (self._turn.says(as_note(near.to(language))),)
 

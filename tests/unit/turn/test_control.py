@@ -110,6 +110,25 @@ async def test_an_edit_that_is_durable_before_the_batch_ends_joins_it(world: Wor
         assert DurablePoint.STEERED in world.store.points()
 
 
+async def test_what_another_person_edits_steers_no_turn_of_ones_own(world: World) -> None:
+    """A turn acts for one person alone; what others change is a note of the history (§4)."""
+    async with world.running() as house:
+        await house.say("hello", "ben", room="room")
+        world.model.will(LOOK, says("done"))
+        world.look.hold = asyncio.Event()
+        await house.say("look", room="room")
+        await house.edit("p1", "run it", "ben", room="room")
+        await house.edit("p2", "closely", room="room")
+        world.look.hold.set()
+        await house.settle()
+        asked = world.model.asked()
+        assert asked[-1] == "user: [Ada edited their message. It now reads:]\nclosely"
+        assert not [one for one in asked if "run it" in one]
+        await house.say("and now?", room="room")
+        assert [one for one in world.model.asked() if "run it" in one]
+        assert await house.states() == ["answered", "answered", "joined", "joined", "answered"]
+
+
 async def test_an_edit_that_no_batch_took_is_a_note(world: World) -> None:
     """It starts no turn; the next one reads it."""
     held = asyncio.Event()
