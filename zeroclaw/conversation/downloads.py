@@ -35,8 +35,8 @@ from zeroclaw.delivery.outcomes import CallOutcome, Delivered, Rejected, Unknown
 from zeroclaw.envelope import Attachment, ConversationId
 from zeroclaw.gate.taint import Source, joined, named
 from zeroclaw.message import FileKind, FilePart
-from zeroclaw.readers.formats import recognise, sent_as
-from zeroclaw.readers.pictures import without_metadata
+from zeroclaw.readers.formats import recognise
+from zeroclaw.readers.pictures import model_media_type, without_metadata
 from zeroclaw.store import (
     Commit,
     DurablePoint,
@@ -244,7 +244,7 @@ class Downloads(Value):
             label=recognise(body, name).label,
             size_bytes=len(body),
             digest=hashlib.sha256(body).hexdigest(),
-            media_type=sent_as(body, name, most_pixels=self.settings.shown_pixels),
+            media_type=model_media_type(body, name, most_pixels=self.settings.shown_pixels),
         )
 
     def _log_end(self, channel: str, made: Attached) -> None:

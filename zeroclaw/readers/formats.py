@@ -79,14 +79,6 @@ _WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _NOT_TEXT = bytes({*range(32)} - {8, 9, 10, 12, 13, 27})
 
 
-_SEGMENT = b"\xff"
-_FRAME_BYTES = 9
-_CANVAS_BYTES, _FRAME_HEAD_BYTES = 30, 24  # WebP headers before inner chunks; RFC 9649, 2.7
-_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
-_MOST_SEGMENTS = 512  # a camera writes a few dozen
-_14_BITS = 0x3FFF
-
-
 def recognise(data: bytes, name: str) -> Format:
     """Return the format of a file; never fails.
 
@@ -109,81 +101,6 @@ def recognise(data: bytes, name: str) -> Format:
     if not _is_text(start):
         return UNKNOWN
     return TABLE if name.strip().lower().endswith(_TABLES) else TEXT
-
-
-def sent_as(data: bytes, name: str, *, most_pixels: int) -> str:
-    """Return the media type for sending a file to a model; empty if it may not be sent.
-
-    The receiver of an image decodes its pixels. So an image that states no pixel count, or too
-    large a one, is not sent.
-    """
-    found = recognise(data, name).media_type
-    match found:
-        case "image/png":
-            pixels = _of_png(data)
-        case "image/webp":
-            pixels = _of_webp(data)
-        case "image/jpeg":
-            pixels = _of_jpeg(data)
-        case _:
-            return found
-    return found if 0 < pixels <= most_pixels else ""
-
-
-def _of_png(data: bytes) -> int:
-    """Return the pixel count that a PNG states, 0 if it states none; PNG specification, 11.2.2."""
-    return big(data[16:20]) * big(data[20:24]) if data[12:16] == b"IHDR" else 0
-
-
-def _of_webp(data: bytes) -> int:
-    """Return the pixel count of a WebP; RFC 9649, 2.5 to 2.7."""
-    match data[12:16]:
-        case b"VP8X":
-            return _of_canvas(data)
-        case b"VP8L":
-            bits = little(data[21:25])
-            return ((bits & _14_BITS) + 1) * ((bits >> 14 & _14_BITS) + 1)
-        case b"VP8 ":
-            return (little(data[26:28]) & _14_BITS) * (little(data[28:30]) & _14_BITS)
-        case _:
-            return 0
-
-
-def _of_canvas(data: bytes) -> int:
-    """Return the pixel count of an extended WebP, or of the largest image in it that exceeds it."""
-    most, at = (little(data[24:27]) + 1) * (little(data[27:30]) + 1), _CANVAS_BYTES
-    for _ in range(_MOST_SEGMENTS):
-        if at >= len(data):
-            return most
-        kind, size = data[at : at + 4], little(data[at + 4 : at + 8])
-        if kind in (b"VP8 ", b"VP8L"):
-            most = max(most, _of_webp(data[:12] + data[at : at + 18]))
-        # An animation frame is a few numbers, followed by chunks like those at the top level.
-        at += _FRAME_HEAD_BYTES if kind == b"ANMF" else 8 + size + size % 2
-    return 0
-
-
-def _of_jpeg(data: bytes) -> int:
-    """Return the pixel count of a JPEG, which is in its frame header segment; ITU T.81, B.2.2."""
-    at = 2
-    for _ in range(_MOST_SEGMENTS):
-        head = data[at : at + _FRAME_BYTES]
-        if head[:1] != _SEGMENT or len(head) < _FRAME_BYTES:
-            return 0
-        if head[1] in _FRAMES:
-            return big(head[5:7]) * big(head[7:9])
-        at += 2 + big(head[2:4])
-    return 0
-
-
-def big(piece: bytes) -> int:
-    """Decode a big-endian number."""
-    return int.from_bytes(piece, "big")
-
-
-def little(piece: bytes) -> int:
-    """Decode a little-endian number."""
-    return int.from_bytes(piece, "little")
 
 
 def is_heard(label: str) -> bool:

@@ -1,4 +1,7 @@
-"""Removes metadata from an image and keeps only what its picture needs (pure).
+"""Decides which images a model is sent, and removes their metadata (pure).
+
+The receiver decodes the pixels, so an image of too many is not sent. All sizes count that a decoder
+could come across in what is sent, because decoders differ in which of two headers they believe.
 
 A camera records where and when a picture was taken, and whose camera it is. Programs add comments
 and thumbnails that show what was cropped, and a file of another kind may be appended. People who
@@ -14,7 +17,7 @@ import struct
 from collections.abc import Iterator
 from zlib import crc32
 
-from zeroclaw.readers.formats import big, little
+from zeroclaw.readers.formats import recognise
 
 MOST_PARTS = 20_000
 """Parts of one image; a PNG of 20 MB in the usual chunks of 8 KiB has 2,500."""
@@ -28,6 +31,7 @@ _JPEG = b"\xff\xd8"
 _SCAN, _ENDS, _END = 0xDA, 0xD9, b"\xff\xd9"
 # ITU T.81, table B.1: frames, tables, restarts, scans. APP0 and APP14 define the colour space.
 _DRAWN = frozenset(range(0xC0, 0xD0)) - {0xC8} | {0xD9, 0xDA, 0xDB, 0xDC, 0xDD}
+_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _APP0, _CAMERA, _APP14 = 0xE0, 0xE1, 0xEE
 _JFIF, _JFIF_BYTES = b"JFIF\0", 12  # up to its thumbnail; JFIF 1.02
 _ADOBE, _ADOBE_BYTES = b"Adobe", 12
@@ -41,7 +45,57 @@ _OF_PNG = frozenset(
 )
 _OF_WEBP = frozenset({b"VP8 ", b"VP8L", b"ALPH", b"ANIM"})
 _FRAME, _FRAME_HEAD = b"ANMF", 16
+_14_BITS = 0x3FFF
 _SAYS, _SAYS_CAMERA = 0b0010_1100, 0b0000_1000  # ICC, Exif and XMP; RFC 9649, 2.7.1
+
+
+def model_media_type(data: bytes, name: str, *, most_pixels: int) -> str:
+    """Return the media type for sending a file to a model; empty if it may not be sent.
+
+    An image that is malformed, or states no pixel count, or too large a one, may not.
+    """
+    media_type = recognise(data, name).media_type
+    if not media_type.startswith("image/"):
+        return media_type
+    try:
+        pixels = max(_pixel_counts(data, media_type), default=0)
+    except ValueError:
+        return ""  # malformed
+    return media_type if 0 < pixels <= most_pixels else ""
+
+
+def _pixel_counts(data: bytes, media_type: str) -> Iterator[int]:
+    """Yield each pixel count that an image states, for itself or for a part of it."""
+    match media_type:
+        case "image/jpeg":
+            for kind, body, _ in _segments(data):
+                if kind in _FRAMES:  # ITU T.81, B.2.2
+                    yield _big(body[1:3]) * _big(body[3:5])
+        case "image/png":
+            for kind, body, _ in _png_chunks(data):
+                if kind == b"IHDR":  # PNG specification, 11.2.2
+                    yield _big(body[:4]) * _big(body[4:8])
+        case _:  # WebP
+            for kind, body in _webp_chunks(data):
+                yield _webp_pixel_count(kind, body)
+                if kind == _FRAME:
+                    yield from (_webp_pixel_count(*one) for one in _chunks(body[_FRAME_HEAD:]))
+
+
+def _webp_pixel_count(kind: bytes, body: bytes) -> int:
+    """Return the pixel count that a chunk of a WebP states, or 0; RFC 9649, 2.5 to 2.7."""
+    match kind:
+        case b"VP8X":
+            return (_little(body[4:7]) + 1) * (_little(body[7:10]) + 1)
+        case b"ANMF":
+            return (_little(body[6:9]) + 1) * (_little(body[9:12]) + 1)
+        case b"VP8L":
+            bits = _little(body[1:5])
+            return ((bits & _14_BITS) + 1) * ((bits >> 14 & _14_BITS) + 1)
+        case b"VP8 ":
+            return (_little(body[6:8]) & _14_BITS) * (_little(body[8:10]) & _14_BITS)
+        case _:
+            return 0
 
 
 def without_metadata(data: bytes, media_type: str) -> bytes:
@@ -94,7 +148,7 @@ def _segments(data: bytes) -> Iterator[tuple[int, bytes, bytes]]:
         if data[at : at + 2] == _END:
             yield _ENDS, b"", _END
             return
-        end = at + 2 + big(data[at + 2 : at + 4])
+        end = at + 2 + _big(data[at + 2 : at + 4])
         body = data[at + 4 : end]
         if data[at : at + 1] != b"\xff" or len(body) != end - at - 4:
             break
@@ -115,24 +169,31 @@ def _segment(kind: int, body: bytes) -> bytes:
 
 def _of_png(data: bytes) -> Iterator[bytes]:
     """Yield the chunks of a PNG that its picture needs, up to its end; PNG specification, 5.3."""
-    at, turned = len(_PNG), _UPRIGHT
+    turned = _UPRIGHT
     yield _PNG
-    for _ in range(MOST_PARTS):
-        kind, size = data[at + 4 : at + 8], big(data[at : at + 4])
-        whole = data[at : at + 12 + size]
-        if len(whole) != 12 + size:
-            raise ValueError(_BROKEN)
+    for kind, body, whole in _png_chunks(data):
         if kind == b"eXIf":
-            turned = _turned(whole[8:-4])
+            turned = _turned(body)
         elif kind in _OF_PNG:
             if kind == b"IDAT" and turned != _UPRIGHT:
                 said = b"eXIf" + _turning(turned)
                 yield (len(said) - 4).to_bytes(4, "big") + said + crc32(said).to_bytes(4, "big")
                 turned = _UPRIGHT
             yield whole
+
+
+def _png_chunks(data: bytes) -> Iterator[tuple[bytes, bytes, bytes]]:
+    """Yield each chunk's kind, body and full bytes, up to the end of the picture."""
+    at = len(_PNG)
+    for _ in range(MOST_PARTS):
+        kind, size = data[at + 4 : at + 8], _big(data[at : at + 4])
+        whole = data[at : at + 12 + size]
+        if len(whole) != 12 + size:
+            break
+        yield kind, whole[8:-4], whole
         if kind == b"IEND":
             return
-        at += 12 + size
+        at += len(whole)
     raise ValueError(_BROKEN)
 
 
@@ -140,7 +201,7 @@ def _of_webp(data: bytes) -> bytes:
     """Return a WebP with only the chunks that its picture needs; RFC 9649, 2.3."""
     turned = _UPRIGHT
     kept: list[bytes] = []
-    for kind, body in _chunks(data[12 : 8 + little(data[4:8])]):
+    for kind, body in _webp_chunks(data):
         if kind == b"VP8X":
             kept.append(_chunk(kind, bytes((body[0] & ~_SAYS,)) + body[1:]))
         elif kind == b"EXIF":
@@ -157,12 +218,16 @@ def _of_webp(data: bytes) -> bytes:
     return b"RIFF" + len(drawn_bytes).to_bytes(4, "little") + drawn_bytes
 
 
+def _webp_chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
+    return _chunks(data[12 : 8 + _little(data[4:8])])
+
+
 def _chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
     at = 0
     for _ in range(MOST_PARTS):
         if at >= len(data):
             return
-        kind, size = data[at : at + 4], little(data[at + 4 : at + 8])
+        kind, size = data[at : at + 4], _little(data[at + 4 : at + 8])
         body = data[at + 8 : at + 8 + size]
         if not body or len(body) != size:
             raise ValueError(_BROKEN)
@@ -173,6 +238,14 @@ def _chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 def _chunk(kind: bytes, body: bytes) -> bytes:
     return kind + len(body).to_bytes(4, "little") + body + b"\0" * (len(body) % 2)
+
+
+def _big(piece: bytes) -> int:
+    return int.from_bytes(piece, "big")
+
+
+def _little(piece: bytes) -> int:
+    return int.from_bytes(piece, "little")
 
 
 # --- orientation ---------------------------------------------------------------------------------
