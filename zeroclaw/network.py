@@ -4,9 +4,11 @@ The environment decides, as for most programs: `HTTPS_PROXY`, `HTTP_PROXY` and `
 `SSL_CERT_FILE` and `SSL_CERT_DIR`.
 """
 
+import errno
 from collections.abc import Mapping
 from functools import cache
 from ipaddress import ip_address
+from pathlib import Path
 from ssl import SSLContext, create_default_context
 from urllib.parse import urlsplit
 
@@ -63,11 +65,12 @@ class Network:
         """
         if not any(one.lower().startswith(("https:", "wss:")) for one in (url, proxy or "")):
             return True  # no TLS, so don't load the certificates
-        said = (self._environment.get(name, "") for name in ("SSL_CERT_FILE", "SSL_CERT_DIR"))
+        file, folders = map(self._environment.get, ("SSL_CERT_FILE", "SSL_CERT_DIR"))
         try:
-            return self._trusted or trust(*said)
+            return self._trusted or trust(file or "", folders or "")
         except OSError as error:  # includes `SSLError`: the file contains no certificates
-            message = f"`SSL_CERT_FILE` names certificates that can't be read ({error.strerror})"
+            name = "SSL_CERT_FILE" if file else "SSL_CERT_DIR"
+            message = f"`{name}` names certificates that can't be read ({error.strerror})"
             raise NoWayOut(message) from error
 
 
@@ -85,15 +88,21 @@ def is_this_machine(host: str) -> bool:
 
 
 @cache
-def trust(file: str = "", folder: str = "") -> SSLContext:
-    """Return the authorities of a file, of a directory, or else of Mozilla's list.
+def trust(file: str = "", folders: str = "") -> SSLContext:
+    """Return the authorities of a file, of directories, or else of Mozilla's list.
 
     Cached for the whole process. Libraries load all certificates for each connection pool, which
     takes two thirds of a MiB and up to a twentieth of a second, and a channel or provider that
     fails is recreated with a new pool.
+
+    Raises:
+        OSError: The file has no certificates or can't be read, or no directory exists.
     """
-    if folder and not file:
-        return create_default_context(capath=folder)
+    if folders and not file:
+        # OpenSSL looks into them only when it checks a certificate, and passes over missing ones.
+        if not any(Path(one).is_dir() for one in folders.split(":")):
+            raise NotADirectoryError(errno.ENOTDIR, "no such directory")
+        return create_default_context(capath=folders)
     import certifi
 
     return create_default_context(cafile=file or certifi.where())

@@ -121,8 +121,19 @@ def test_an_operator_says_whom_to_trust(name: str, tmp_path: Path) -> None:
     empty = tmp_path / "empty.pem"
     empty.touch()
     for useless in ("/nowhere.pem", str(empty)):
-        with pytest.raises(NoWayOut, match="names certificates that can't be read"):
+        with pytest.raises(NoWayOut, match="`SSL_CERT_FILE` names certificates that can't be read"):
             Network({"SSL_CERT_FILE": useless}).trusted_for("https://api.test")
+
+
+@pytest.mark.usefixtures("read_anew")
+def test_directories_that_do_not_exist_are_reported(tmp_path: Path) -> None:
+    """P10: OpenSSL passes over them, and would then trust nobody. One of several may be missing."""
+    several = f"/nowhere:{tmp_path}"
+    assert Network({"SSL_CERT_DIR": several}).trusted_for("https://api.test")
+    said = r"`SSL_CERT_DIR` names certificates that can't be read \(no such directory\)"
+    for missing in ("/nowhere", "/nowhere:/neither"):
+        with pytest.raises(NoWayOut, match=said):
+            Network({"SSL_CERT_DIR": missing}).trusted_for("https://api.test")
 
 
 def test_who_sends_nothing_by_tls_reads_no_certificates() -> None:
