@@ -22,6 +22,7 @@ from zeroclaw.delivery.reconcile import LaterError, Reconciler
 from zeroclaw.delivery.rows import CERTAIN, OUTBOX, Ask, Item, Left, Settle, State, Text
 from zeroclaw.envelope import Address, ConversationId, MessageRef
 from zeroclaw.errors import Conflict, Fenced
+from zeroclaw.host.clock import wait_at_most
 from zeroclaw.store import Commit, DurablePoint, Fence, Put, Row, RowKind, Store, Write, scan
 from zeroclaw.value import Struct, field, replace
 
@@ -327,11 +328,8 @@ class Outbox(Struct, eq=False, kw_only=True):
             await self.clock.sleep(pause_s)
             return
         await self.clock.sleep(pause_s * LEAST_SHARE)
-        async with asyncio.TaskGroup() as group:
-            waiting = group.create_task(self.clock.sleep(pause_s * (1 - LEAST_SHARE)))
-            ending = group.create_task(outage.ends(since=outages))
-            ending.add_done_callback(lambda _: waiting.cancel())
-            waiting.add_done_callback(lambda _: ending.cancel())
+        rest_s = pause_s * (1 - LEAST_SHARE)
+        await wait_at_most(rest_s, outage.ends(since=outages), clock=self.clock)
 
     # --- commits ---------------------------------------------------------------------------------
 

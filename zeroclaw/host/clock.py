@@ -1,8 +1,11 @@
-"""The real clock; the only file that reads time."""
+"""The real clock, which is the only file that reads time; and how to wait on any clock."""
 
 import asyncio
 import time
+from collections.abc import Coroutine
 from datetime import UTC, datetime
+
+from zeroclaw.clock import Clock
 
 
 class SystemClock:
@@ -20,3 +23,14 @@ class SystemClock:
         """Wait; return at once for zero or less."""
         if seconds > 0:
             await asyncio.sleep(seconds)
+
+
+async def wait_at_most(
+    seconds: float, coming: Coroutine[None, None, object], *, clock: Clock
+) -> None:
+    """Wait until `coming` returns, but no longer than `seconds`; then cancel it."""
+    async with asyncio.TaskGroup() as group:
+        waiting = group.create_task(coming)
+        sleeping = group.create_task(clock.sleep(seconds))
+        waiting.add_done_callback(lambda _: sleeping.cancel())
+        sleeping.add_done_callback(lambda _: waiting.cancel())

@@ -20,6 +20,7 @@ from zeroclaw.conversation.message_text import piece_of as piece_in
 from zeroclaw.conversation.message_text import run_of
 from zeroclaw.envelope import Command, ConversationId, Envelope, ItemId, Pressed, Said
 from zeroclaw.errors import StoreUnusable
+from zeroclaw.host.clock import wait_at_most
 from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.fragments import MOST_PIECES, Run, extended, piece_of, takes
 from zeroclaw.store import Expect, Row, RowKind, scan
@@ -183,7 +184,9 @@ class Debounce(Struct, eq=False):
             if not is_wanted():
                 break
             if wait_s > 0:
-                has_rung = await self._has_rung(news, wait_s) or has_rung
+                await wait_at_most(wait_s, news.wait(), clock=self.context.clock)
+                has_rung = news.is_set() or has_rung  # it may be what was waited for
+                news.clear()
                 continue
             in_pieces = {run_of(one) for one in items if piece_in(one) is not None}
             if in_pieces <= whole:
@@ -199,17 +202,6 @@ class Debounce(Struct, eq=False):
         return await self.context.store.select(
             INBOX.where(conversation=conversation, state="queued", limit=limit)
         )
-
-    async def _has_rung(self, news: asyncio.Event, wait_s: float) -> bool:
-        """Wait until it is time, or something is new, which may be what was waited for."""
-        async with asyncio.TaskGroup() as group:
-            ringing = group.create_task(news.wait(), name="one more piece")
-            sleeping = group.create_task(self.context.clock.sleep(wait_s), name="the last piece")
-            ringing.add_done_callback(lambda _: sleeping.cancel())
-            sleeping.add_done_callback(lambda _: ringing.cancel())
-        has_rung = news.is_set()
-        news.clear()
-        return has_rung
 
     def _wait_s(self, items: tuple[Item, ...], now: datetime) -> float:
         """Return for how long one more message, or piece of one, may still join."""

@@ -22,6 +22,7 @@ from zeroclaw.envelope import ConversationId, MessageRef, is_off_the_record, off
 from zeroclaw.errors import Conflict
 from zeroclaw.gate import audit
 from zeroclaw.gate.approval import APPROVALS, Approval, of_another_process, outcome_of, to_put
+from zeroclaw.host.clock import wait_at_most
 from zeroclaw.inbound.commands.forget import ASKED, OPEN, WISHES, Wish
 from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.conversations import CONVERSATIONS, POINTERS, UNRECORDED, Conversation
@@ -81,26 +82,35 @@ class Erasure:
         self._mailboxes = mailboxes
         self._log = log
         self._news = asyncio.Event()
+        self._has_new_wish = False
 
     def learn(self, writes: tuple[Write, ...]) -> None:
         """Take note of committed writes; never waits."""
+        kinds = {one.kind for one in writes if isinstance(one, Put)}
+        self._has_new_wish |= WISHES.kind in kinds
         # A chat that points elsewhere may have left a conversation off the record.
-        if any(isinstance(one, Put) and one.kind in (WISHES.kind, POINTERS.kind) for one in writes):
+        if not kinds.isdisjoint((WISHES.kind, POINTERS.kind)):
             self._news.set()
 
     async def keep(self) -> None:
         """Carry out all requests, stored ones included, and erase conversations off the record.
 
-        Runs until cancelled.
+        Runs until cancelled. A request that can't be carried out yet makes way for new ones.
         """
+        late = frozenset[str]()
         while True:
             self._news.clear()
+            self._has_new_wish = False
             left = [row async for row in scan(self._store, WISHES.where(state=OPEN))]
+            left.sort(key=lambda row: row.key in late)
             done = [await self._fulfil(row) for row in left]
+            late = frozenset(
+                row.key for row, is_done in zip(left, done, strict=True) if not is_done
+            )
             unrecorded = scan(self._store, CONVERSATIONS.where(state=UNRECORDED))
             done += [await self._left(ConversationId(row.key)) async for row in unrecorded]
             if not all(done):
-                await self._clock.sleep(AGAIN_S)
+                await wait_at_most(AGAIN_S, self._news.wait(), clock=self._clock)
             else:
                 # Requests that were not confirmed in time.
                 await self._remove(WISHES.where(state=ASKED, due_before=self._clock.now()))
@@ -376,10 +386,12 @@ class Erasure:
         return True
 
     async def _until(self, is_done: Callable[[], Awaitable[bool]]) -> bool:
-        """Poll until it is done; return False after `TRIES`, so that other requests get their turn."""
+        """Poll until it is done; return False after `TRIES` or for a new request."""
         for _ in range(TRIES):
             if await is_done():
                 return True
+            if self._has_new_wish:
+                return False
             await self._clock.sleep(LOOK_S)
         return False
 

@@ -3,6 +3,8 @@
 import re
 from datetime import timedelta
 
+import pytest
+
 from tests.fakes.house import House, World
 from tests.fakes.manual_clock import EPOCH
 from tests.fakes.scripted_model import asks_for, says
@@ -220,6 +222,23 @@ async def test_a_shared_chat_waits_for_somebody_elses_turn(world: World) -> None
         assert world.poke.runs
         await house.advance(AGAIN_S + 5)
         assert "tulip" not in await kept(world)
+
+
+@pytest.mark.parametrize("waited_s", [1, 70], ids=["while it is tried", "between two tries"])
+async def test_one_who_can_not_be_forgotten_yet_holds_up_nobody_else(
+    world: World, waited_s: int
+) -> None:
+    """P9: somebody else's wish is carried out at once."""
+    world.model.will(says("tulip answer"), says("rose answer"), POKE)
+    async with world.running() as house:
+        await house.say("tulip asked", "ben", room="club")
+        await house.say("rose asked")
+        await house.say("poke", room="club")
+        await forget(house, "ben")
+        await house.advance(waited_s)
+        await forget(house, "ada")
+        assert "rose" not in await kept(world)
+        assert house.texts()[-1] == "Done: what you said to me is removed."
 
 
 async def test_an_operator_may_have_others_forgotten_and_nobody_else(world: World) -> None:
