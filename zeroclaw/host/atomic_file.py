@@ -24,7 +24,8 @@ def replace_text(path: Path, text: str) -> None:
     so are missing parent directories.
 
     Raises:
-        NotWritten: The disk is full or permission is denied; the old text is kept.
+        NotWritten: The disk is full or permission is denied, and the old text is kept; or the new
+            text stands, but the disk did not confirm it. The message says which.
     """
     target = path.resolve()
     with refused_as(NotWritten, f"`{path}` can't be written", _REMEDY):
@@ -34,6 +35,7 @@ def replace_text(path: Path, text: str) -> None:
             _write(fresh, text, 0o600 if found is None else found.st_mode & 0o7777)
             if found is not None and os.geteuid() == 0:
                 os.chown(fresh, found.st_uid, found.st_gid)
+    with refused_as(NotWritten, f"`{path}` is written, but a power cut may undo that"):
         directory = os.open(target.parent, os.O_RDONLY)
         try:
             os.fsync(directory)

@@ -27,6 +27,17 @@ def test_a_file_that_changed_meanwhile_is_not_replaced(directory: Path) -> None:
     assert [(place.name, place.read_text()) for place in directory.iterdir()] == [("a", "newer")]
 
 
+def test_a_file_that_the_disk_has_not_confirmed_is_reported_as_written(directory: Path) -> None:
+    """P10: the new text stands, and the model should not take it that the old one does."""
+    here = os.open(directory, os.O_PATH)  # good for names, but not for fsync(2)
+    try:
+        with pytest.raises(ToolFailed, match="`a` is written, but a power cut may undo that: bad"):
+            opening.replace_at(here, ("a",), b"mine", replaces=opening.stat_at(here, ("a",)))
+    finally:
+        os.close(here)
+    assert (directory / "a").read_bytes() == b"mine"
+
+
 def test_a_file_that_may_not_be_opened_is_refused_in_words(directory: Path) -> None:
     """What the operating system says when the file turns into a link after it was looked at."""
     error = OSError(40, "Too many levels of symbolic links")

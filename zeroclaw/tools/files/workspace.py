@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
-from zeroclaw.errors import ToolFailed, system_words
+from zeroclaw.errors import ToolFailed, refused_as, system_words
 from zeroclaw.host.executors import FairShare
 from zeroclaw.host.protected import Rule
 from zeroclaw.host.usage import Quota
@@ -203,7 +203,8 @@ def replace_at(
             meanwhile, nothing is written.
 
     Raises:
-        ToolFailed: The file could not be written; the old one is unchanged.
+        ToolFailed: The file could not be written, and the old one is unchanged; or it was written,
+            but the disk did not confirm it. The message says which.
     """
     # An unpredictable name, so that nothing can be planted there.
     temporary = f".zeroclaw-{secrets.token_hex(8)}"
@@ -221,9 +222,10 @@ def replace_at(
         except BaseException:
             os.unlink(temporary, dir_fd=directory)
             raise
-        os.fsync(directory)
     except OSError as error:
         raise failure(error, parts, "write") from error
+    with refused_as(ToolFailed, f"{shown(parts)} is written, but a power cut may undo that"):
+        os.fsync(directory)
 
 
 def failure(error: OSError, parts: Parts, doing: str) -> ToolFailed:
