@@ -1,1 +1,1 @@
-"""The channels: one package a platform, found by its entry point."""
+"""The channels: one package per platform, found by its entry point."""

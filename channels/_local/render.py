@@ -37,7 +37,7 @@ class Typing(Value):
 Happening = TranscriptItem | Gone | Typing
 """Events for all readers."""
 Event = Happening | Received | Refused
-"""Events for one reader, which include the replies to its own."""
+"""Events for one reader, which include the replies to its own events."""
 
 
 def person(message: str, text: str, at: datetime, files: tuple[str, ...] = ()) -> TranscriptItem:

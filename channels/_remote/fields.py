@@ -31,7 +31,7 @@ def inner(value: object, *keys: str) -> Json:
 def as_object(value: object) -> Json:
     """Return an object, an empty one for anything else."""
     if isinstance(value, dict):
-        # No `cast`: it is a function call, and this runs some fifty times an update. JSON keys are
+        # No `cast`: it is a function call, and this runs some fifty times per update. JSON keys are
         # always strings.
         return value  # pyright: ignore[reportUnknownVariableType]
     return _NOTHING

@@ -49,7 +49,7 @@ from zeroclaw import (
 MOST_KNOWN = 10_000
 """Entries of each cache of chats, threads or messages; the oldest are dropped."""
 MOST_MISSED = 1_000
-"""Newest messages read back from a chat after an absence, about."""
+"""Limit on messages read back from a chat after an absence, the newest; up to one page more."""
 PAGE = 100
 """Get Channel Messages, `limit`, read 2026-11."""
 MOST_NAME, DAY_MIN = 100, 1440

@@ -54,7 +54,7 @@ class Responder:
         self._admit = admit
         self._clock = clock
         self._log = log
-        # One lane a person keeps their interactions in order; there is no history to read back.
+        # One lane per person keeps their interactions in order; there is no history to read back.
         self._lanes = Lanes(
             take=self._answer, read=_nothing, clock=clock, log=log, most=MOST_AT_ONCE
         )

@@ -54,7 +54,7 @@ from zeroclaw import (
 MOST_KNOWN = 10_000
 """Entries of each cache of chats or people; the oldest are dropped."""
 MOST_MISSED = 1_000
-"""Messages read back from a chat or thread after an absence, about."""
+"""Limit on messages read back from a chat or thread after an absence; up to one page more."""
 PAGE = 200
 MOST_PAGES = 10
 """Pages that one lookup reads before it gives up."""
@@ -496,7 +496,7 @@ class SlackChannel:
         await self._calls.read(_AT_WORK, {**shown, "status": status})
         if (
             status and self._newest.get(to.chat) != before
-        ):  # a message came first, and would not end it
+        ):  # our message was posted before the status, so it would not clear it
             await self._calls.read(_AT_WORK, {**shown, "status": ""})
 
     def direct_address(self, sender: str) -> Address | None:

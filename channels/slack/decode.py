@@ -299,7 +299,7 @@ def _files(event: Json) -> tuple[Attachment, ...]:
 def unmarked(said: str, me: Me) -> str:
     """Return a message's text as it was typed, without the mention of the bot.
 
-    Slack escapes three signs and writes mentions and links in angle brackets ("Formatting text",
+    Slack escapes three characters and writes mentions and links in angle brackets ("Formatting text",
     docs.slack.dev, read 2026-11).
     """
     calls = f"<@{me.user}"

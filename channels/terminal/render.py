@@ -1,6 +1,6 @@
 r"""Turns the chat's items and events into the lines that a client reads.
 
-    {"type": "snapshot", "number": n}   the current items follow, one `item` a line, in order
+    {"type": "snapshot", "number": n}   the current items follow, one `item` per line, in order
     {"type": "item", "number": n, "id": "…", "kind": "person|bot|card", "text": "…",
      "at": "…", "draft": false, "cursor": "…", "card": {…}, "receipts": ["…"]}
     {"type": "live", "number": n}       the snapshot is complete; live events follow
