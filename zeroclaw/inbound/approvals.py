@@ -108,9 +108,14 @@ class Approvals(Struct, eq=False):
         Calls of another conversation than the first one's are left for a plan after it.
         """
         principal, language, at = given.principal, given.language, self.context.clock.now()
-        place = given.address.key()
+        place, is_yes = given.address.key(), given.command.name == "approve"
+        # A mail has its writer's signature on the lines below.
+        words = given.command.rest.strip()
+        numbers = wording.parse_numbers(words.partition("\n")[0] if is_yes else words)
+        if is_yes and numbers.rest:
+            # `/approve 3 1 hour` does not mean call 1.
+            return Reply(text=catalogue.ONLY_NUMBERS_APPROVE.to(language))
         every = {one.id: (one, version) for one, version in await self._in_chat(given)}
-        numbers = wording.parse_numbers(given.command.rest)
         here = wording.numbered((one for one, _ in every.values()), place)
         named = [(number, here.get(number)) for number in numbers.numbers]
         told = [
@@ -127,7 +132,7 @@ class Approvals(Struct, eq=False):
             told.append(catalogue.SAY_WHICH_CALL.to(language, command=given.command.name))
         asked = [(str(number), *every[one.id]) for number, one in named if one and one.is_open]
         scope = next((one.conversation for _, one, _ in asked if isinstance(one, Approval)), None)
-        choice: Choice = "once" if given.command.name == "approve" else "deny"
+        choice: Choice = "once" if is_yes else "deny"
         writes: list[Write] = []
         left: list[str] = []
         for number, one, version in asked:

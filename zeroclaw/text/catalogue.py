@@ -510,6 +510,10 @@ SAY_WHICH_CALL = Sentence(
     en="Say which, for example `/{command} 1`; `/pending` lists them.",
     de="Sag, welchen, zum Beispiel `/{command} 1`; `/pending` zeigt sie.",
 )
+ONLY_NUMBERS_APPROVE = Sentence(
+    en="Nothing was approved: write only numbers after `/approve`, such as `/approve 1 3`.",
+    de="Nichts wurde genehmigt: nach `/approve` stehen nur Zahlen, zum Beispiel `/approve 1 3`.",
+)
 WAITING_FOR_WHOM = Sentence(en=", waiting for {who}", de=", wartet auf: {who}")
 NOTHING_WAITS = Sentence(en="Nothing waits for an answer.", de="Nichts wartet auf eine Antwort.")
 

@@ -53,6 +53,22 @@ async def test_numbers_that_mean_nothing_run_nothing(world: World) -> None:
         assert world.poke.runs == [{"a": 1}]
 
 
+@pytest.mark.parametrize("words", ["2 1 hour", "2, not 1", "2 1 3 no", "not 1", "1-2"])
+async def test_words_beside_the_numbers_approve_nothing(world: World, words: str) -> None:
+    """`/approve 2 1 hour` means one call, and names two (P5)."""
+    world.model.will(TWO_POKES)
+    async with world.running() as house:
+        await house.say("poke both")
+        await house.say(f"/approve {words}")
+        assert house.texts()[-1] == (
+            "Nothing was approved: write only numbers after `/approve`, such as `/approve 1 3`."
+        )
+        assert house.endings() == []
+        await house.say("/approve 2\n\nAnn, extension 1")
+        assert house.texts()[-1] == "`2`: approved: `poke`."
+        assert house.endings() == [("approved", "Ada")]
+
+
 @pytest.mark.parametrize("command", ["approve", "deny", "revoke"])
 async def test_one_message_names_only_so_many(world: World, command: str) -> None:
     """One that names more changes nothing, and its answer does not grow with it (P9)."""
