@@ -22,7 +22,8 @@ from zeroclaw.provider import (
     ToolCallReady,
     UsageReported,
 )
-from zeroclaw.providers.openai.body import Body
+from zeroclaw.providers.openai.body import MAX_ANSWER_BYTES, Body
+from zeroclaw.sse import MAX_EVENT_BYTES
 from zeroclaw.value import replace
 
 STREAM = (
@@ -159,6 +160,15 @@ def test_an_endless_answer_ends() -> None:
     assert list(reader.feed(b": ping\n\n" * 12)) == []
     with pytest.raises(StreamBroken, match="more than 100 bytes"):
         list(reader.feed(b": ping\n\n"))
+
+
+@pytest.mark.parametrize("start", [b'{"choices":[', b" ", b"<html>"])
+def test_what_is_no_stream_ends_as_an_event_does(start: bytes) -> None:
+    """It is read in one step, which holds everybody up for as long as that takes (P9)."""
+    reader = body(max_bytes=MAX_ANSWER_BYTES)
+    assert list(reader.feed(start)) == []
+    with pytest.raises(StreamBroken, match=f"more than {MAX_EVENT_BYTES} bytes"):
+        list(reader.feed(b" " * MAX_EVENT_BYTES))
 
 
 def test_texts_that_came_together_go_on_as_one() -> None:

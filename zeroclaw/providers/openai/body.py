@@ -11,7 +11,7 @@ from zeroclaw.json_fields import is_array, is_object, parse
 from zeroclaw.provider import StreamEvent
 from zeroclaw.providers.openai.answer import Assembly, error_in
 from zeroclaw.providers.openai.refusal import Refusal, means, read_body, read_error
-from zeroclaw.sse import SseEvent, SseState, feed, finish
+from zeroclaw.sse import MAX_EVENT_BYTES, SseEvent, SseState, feed, finish
 from zeroclaw.value import Struct, field
 
 # Far above any answer; stops an endpoint that streams for ever.
@@ -57,11 +57,13 @@ class Body(Struct, kw_only=True):
         """
         self.has_progressed = False
         self._size += len(chunk)
-        if self._size > self.max_bytes:
-            message = f"`{self.endpoint}` sent more than {self.max_bytes} bytes"
-            raise StreamBroken(message)
         if not self._kind:
             chunk = self._decide(chunk)
+        # Everything but a stream is parsed in one step of the event loop.
+        most = self.max_bytes if self._kind == "stream" else min(self.max_bytes, MAX_EVENT_BYTES)
+        if self._size > most:
+            message = f"`{self.endpoint}` sent more than {most} bytes"
+            raise StreamBroken(message)
         if self._kind == "stream":
             self._sse, events = feed(self._sse, chunk)
             try:
