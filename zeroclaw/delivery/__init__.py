@@ -1,1 +1,1 @@
-"""What leaves: drafts while an answer is written, then its final text, cards and notes."""
+"""Delivery: drafts while an answer is written, then its final text, cards and notes."""

@@ -1,4 +1,4 @@
-"""One account of one platform, as everything that goes out shares it: its pacing and its calls."""
+"""One account of one platform: the pacing and the calls that everything sent through it shares."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
@@ -45,28 +45,29 @@ from zeroclaw.value import Struct, Value, field, replace
 
 T = TypeVar("T")
 
-# Whatever language a text is read in, its parts are cut alike.
+# Parts are cut the same way in every language, so the longest translation counts.
 _LONGEST_REPEAT = max((catalogue.POSSIBLE_REPEAT.to(one) for one in LANGUAGES), key=len)
 
 MOST_MARKUP = 2
-"""A part has at most so many characters for each that the platform takes, markup included."""
+"""A part has at most this many characters, markup included, per character of the platform's limit."""
 ALWAYS_RENDERED = 4096
-"""Characters, markup included, that are always tried, however little a platform takes."""
+"""Texts of up to this many characters, markup included, are always rendered, however low the limit."""
 SLOWEST_BYTES_PER_S = 100_000
-"""A file that goes out slower than this counts as stuck; a call's time-out comes on top."""
+"""Bytes per second; a slower upload counts as stuck. A file of n bytes gets n / this on top of the
+call's time-out."""
 RENDERED = 16
-"""Texts whose rendering is kept: the parts of an answer, for the next look at them."""
+"""How many rendered texts are cached: the parts of an answer, for the next time they are measured."""
 AT_ONCE_CHARS = 4096
-"""Of a text that is worked on in the event loop; that many take it some 3 ms, with any markup."""
+"""Longest text that is processed on the event loop; it takes some 3 ms, whatever its markup."""
 MARKUP, MARKUP_CHARS = "\n![]&*_`<#-=>|~", 10
-"""Signs of which each counts as so many: parsers of Markdown take 28 us for an item of a list, 0.02
-for a letter, and for an open bracket a look at all that follow it."""
+"""Signs that each count as `MARKUP_CHARS` characters: a Markdown parser takes 28 us for a list item
+and 0.02 us for a letter, and for an open bracket it scans all brackets that follow."""
 FETCHES_AT_ONCE = 4
-"""Files that one account gets at the same time; all of them are held in memory."""
+"""Files that one account downloads at the same time; all of them are held in memory."""
 
 
 class Markdown(Value):
-    """A text on its way out, before the channel has rendered it; see `Outgoing` for the rest."""
+    """An outgoing text before the channel renders it; see `Outgoing` for the fields."""
 
     text: str
     key: str
@@ -80,10 +81,10 @@ Content = Markdown | OutgoingFile | Card
 
 
 class Screen(Protocol):
-    """The last look at what goes out, as a person will read it."""
+    """The last check of what goes out, on the text that a person will read."""
 
     def __call__(self, text: str, *, growing: bool = False) -> str:
-        """Return the text with secrets and forgeries masked; of most texts the same."""
+        """Return the text with secrets and forgeries masked; most texts are returned unchanged."""
         ...
 
 
@@ -94,12 +95,12 @@ def as_it_is(text: str, *, growing: bool = False) -> str:
 
 
 async def off_loop(work: Callable[[], T], *, text: str) -> T:
-    """Do work on a text; in a thread where there is much to do, for others must not wait."""
+    """Process a text; a long one in a thread, so that others do not wait."""
     return await asyncio.to_thread(work) if is_much(text) else work()
 
 
 def is_much(text: str) -> bool:
-    """Whether a text takes too long to be worked on in the event loop."""
+    """Whether a text takes too long to process on the event loop."""
     left = AT_ONCE_CHARS - len(text)
     if left >= MARKUP_CHARS * len(text):
         return False
@@ -107,9 +108,9 @@ def is_much(text: str) -> bool:
 
 
 class Outage(Struct, eq=False, kw_only=True):
-    """Whether a platform is out of reach, and the moment when it no longer is.
+    """Whether a platform is unreachable, and a signal for when it is reachable again.
 
-    What waits before it tries again need not wait any longer once something else was answered.
+    A caller that waits before a retry can stop waiting as soon as any other call was answered.
 
     Attributes:
         ended: How many outages are over.
@@ -120,11 +121,11 @@ class Outage(Struct, eq=False, kw_only=True):
     _next: asyncio.Event = field(default_factory=asyncio.Event)
 
     def go_on(self) -> None:
-        """A call did not reach the platform."""
+        """Record that a call did not reach the platform."""
         self._is_on = True
 
     def end(self) -> None:
-        """The platform has answered; nothing happens where it was in reach."""
+        """Record that the platform answered; does nothing if there was no outage."""
         if self._is_on:
             self._is_on = False
             self.ended += 1
@@ -132,17 +133,17 @@ class Outage(Struct, eq=False, kw_only=True):
             self._next = asyncio.Event()
 
     async def ends(self, *, since: int) -> None:
-        """Wait until more outages are over than so many."""
+        """Wait until more than `since` outages are over."""
         while self.ended <= since:
             await self._next.wait()
 
 
 class Account:
-    """Grants calls and makes them; shared by drafts and the outbox, so that finals go first.
+    """Grants calls and makes them; drafts and the outbox share it, so that finals go first.
 
-    It outlives the adapters that are made of its channel one after another: the platform does not
-    forget what it asked for, and a call over any of them is paced with all others. An
-    adapter is never trusted to come back: a call has a time-out, what it raises is an outcome.
+    It outlives its adapters when the channel is restarted: the platform does not forget its rate
+    limits, so all calls are paced together. An adapter is never trusted to return: each call has a
+    time-out, and an exception becomes an outcome.
     """
 
     def __init__(
@@ -155,15 +156,15 @@ class Account:
         calls_at_once: int,
         screen: Screen = as_it_is,
     ) -> None:
-        """Begin to pace.
+        """Start pacing.
 
         Args:
-            channel: Whose account this is.
+            channel: The channel of the account.
             clock: For pacing.
-            group: Owns the one alarm, and outlives all callers.
-            call_timeout_s: How long one call may take; then its outcome is unknown.
-            calls_at_once: How many calls may be under way; more wait for one to end.
-            screen: Looks at every text after it was rendered.
+            group: Owns the one alarm task, and outlives all callers.
+            call_timeout_s: How long one call may take; after that its outcome is unknown.
+            calls_at_once: How many calls may be under way; further calls wait for one to end.
+            screen: Checks every text after it was rendered.
         """
         self._screen = screen
         self.outage = Outage()
@@ -180,31 +181,31 @@ class Account:
         self._alarm: asyncio.Task[None] | None = None
         self._rings_at = 0.0
         self._waits = 0
-        # Until when the platform does not want to hear, by chat, that somebody is at work.
+        # By chat: until when the platform refuses typing indicators.
         self._no_signs: dict[str, float] = {}
 
     def go_on_over(self, channel: Channel) -> None:
-        """Go on over another adapter of the channel."""
+        """Continue with another adapter of the channel."""
         self._take(channel)
         self._pacing = replace(self._pacing, limits=self.capabilities)
 
     def _take(self, channel: Channel) -> None:
         self.channel = channel
-        # A text is cut, looked at and sent one after another, and rendered once.
+        # The same text is measured, screened and sent in turn, but rendered once.
         self._render = lru_cache(maxsize=RENDERED)(channel.render)
         self._is_refused_previews = False
 
     @property
     def capabilities(self) -> Capabilities:
-        """The channel's."""
+        """The capabilities of the channel."""
         return self.channel.capabilities
 
     def previews(self, place: Address) -> bool:
-        """Whether text can be shown there that is not sent; false for good once it was refused."""
+        """Whether the chat can show a preview of unsent text; False for good once one was refused."""
         return place.direct and self.capabilities.native_draft and not self._is_refused_previews
 
     def traits(self, place: Address) -> Capabilities:
-        """Return the capabilities as they are there: `native_draft` where previews are shown."""
+        """Return the capabilities in this chat: `native_draft` only where it shows previews."""
         return replace(self.capabilities, native_draft=self.previews(place))
 
     def want(
@@ -212,15 +213,15 @@ class Account:
     ) -> None:
         """Ask for one call; `granted` is called once, now or later, and must not wait.
 
-        From then on the chat is held until `done`. So what a refusal says is known to the next
-        call, and a message that must be looked for is the only unknown one there.
+        From the grant until `done` the chat is reserved. So the next call already knows of a
+        refusal, and at most one message per chat can have an unknown outcome.
 
         Args:
-            name: Who asks; asking again under the name replaces what it asked before.
+            name: Who asks; another request under the same name replaces this one.
             place: Where; threads of a chat share its budget.
             rank: Finals go first.
             message: The platform's id of the message to change, empty for a new one.
-            granted: What to do then.
+            granted: Called when the request is granted.
         """
         self._granted[name] = granted
         request = pacing.Request(
@@ -229,7 +230,7 @@ class Account:
         self._feed(pacing.Wanted(request=request, at=self._clock.monotonic()))
 
     def withdraw(self, name: str, *, for_good: bool = False) -> None:
-        """Take back what was asked; nothing happens when nothing was.
+        """Withdraw a request; does nothing if there is none.
 
         Args:
             name: Who asked.
@@ -239,12 +240,12 @@ class Account:
         self._feed(pacing.Withdrawn(id=name, at=self._clock.monotonic(), for_good=for_good))
 
     def done(self, place: Address) -> None:
-        """Let a chat go that was granted: its call has ended, or is not made."""
+        """Release a chat after a grant: its call has ended, or is not made."""
         self._feed(pacing.Ended(chat=place.chat, at=self._clock.monotonic()))
 
     @asynccontextmanager
     async def permitted(self, place: Address, *, message: str = "") -> AsyncGenerator[None]:
-        """Wait until a final, a card or a note may make one call, and hold the chat for it."""
+        """Wait until a final, a card or a note may make one call, and reserve the chat for it."""
         self._waits += 1
         name = f"permit {self._waits}"
         granted = asyncio.Event()
@@ -259,13 +260,13 @@ class Account:
                 self.withdraw(name, for_good=True)
 
     def mark(self, place: Address) -> str:
-        """Return the channel's mark of now, empty where it has none."""
+        """Return the channel's current mark, empty if it has none."""
         return self.channel.mark(place) if self.capabilities.can_lookup else ""
 
     def begins(self, place: Address) -> str:
-        """Return the mark below which a final stands that is sent now; empty where it waits.
+        """Return the mark after which a final sent now would appear; empty if it has to wait.
 
-        Empty as well where it need not be looked for, or might be given up unsent after a kill.
+        Also empty if the final need not be looked up, or might be given up unsent after a kill.
         """
         can, request = self.capabilities, pacing.Request(id="", chat=place.chat, rank=Rank.FINAL)
         is_wanted = can.can_lookup and can.may_repeat and not can.idempotent_send
@@ -276,9 +277,9 @@ class Account:
     # --- calls that were granted -----------------------------------------------------------------
 
     def fits(self, markdown: str) -> bool:
-        """Whether the platform can carry this much, and its note that it may be a repeat.
+        """Whether the platform can carry this text plus the note that it may be a repeat.
 
-        What is so long that only its markup could make room for it is not even rendered.
+        A text so long that at most its markup could make it fit is not even rendered.
         """
         if len(markdown) > max(MOST_MARKUP * self.capabilities.max_length, ALWAYS_RENDERED):
             return False
@@ -287,16 +288,16 @@ class Account:
         return self.channel.measure(self._render(markdown)) <= self.capabilities.max_length
 
     def apart(self, parts: Sequence[str], known: Sequence[str] = ()) -> tuple[str, ...]:
-        """Return the parts of one text; one that completes what the one before it began is withheld.
+        """Return the parts of one text; a part that completes a secret of the one before is withheld.
 
-        Each part is looked at by itself when it is sent, and people read them one below the other.
+        Each part is screened alone when it is sent, but people read the parts one below the other.
 
         Args:
             parts: In order.
-            known: What was returned for the first of them before; they are not looked at again.
+            known: What an earlier call returned for the first parts; those are not checked again.
         """
         if len(parts) == 1:
-            return tuple(parts)  # as most often, and rendered and looked at when it is sent
+            return tuple(parts)  # the usual case; the part is rendered and screened when it is sent
         shown = [*known]
         above = self._read(known[-1]) if known else ("", "")
         for part in parts[len(known) :]:
@@ -308,7 +309,7 @@ class Account:
         return tuple(shown)
 
     def _read(self, part: str) -> tuple[str, str]:
-        """Return a part as it is read without the screen, and with it."""
+        """Return a part as a person reads it, without the screen and with it."""
         plain = self._render(part).plain
         return plain, self._screen(plain)
 
@@ -340,7 +341,7 @@ class Account:
         return await self._call(lookup, chat=to.chat)
 
     async def _shown(self, content: Content) -> Postable:
-        """Return what is handed to the channel."""
+        """Return what to hand to the channel."""
         match content:
             case Markdown():
                 return await self._text(content)
@@ -353,17 +354,17 @@ class Account:
         return await off_loop(partial(self.outgoing, content), text=content.text)
 
     def outgoing(self, content: Markdown) -> Outgoing:
-        """Return a text as it is shown: rendered, and looked at as a person will read it.
+        """Return a text as it is shown: rendered, and screened as a person will read it.
 
-        Where that finds something the text goes out without its markup: a forgery needs no bold
-        face, and nothing can be hidden in it once more.
+        If the screen masks anything, the text goes out without markup: a forgery needs no
+        formatting, and markup could hide the rest of it again.
         """
         rendered, plain = self._render(content.text), content.plain
         shown = self._screen(rendered.plain, growing=content.draft)
         if shown != rendered.plain:
             rendered, plain = self._fitting(shown), True
         elif not plain and rendered.body != rendered.plain:
-            # The markup itself says something too: where a link leads, what a block is headed.
+            # The markup carries text too: the target of a link, the language of a code block.
             plain = self._screen(rendered.body) != rendered.body
         receipts = (replace(one, summary=self._screen(one.summary)) for one in content.receipts)
         return Outgoing(
@@ -376,7 +377,7 @@ class Account:
         )
 
     def _fitting(self, shown: str) -> Rendered:
-        """Return a text without markup; what stands for a secret may be longer than the secret."""
+        """Return a text without markup, shortened to fit: a mask may be longer than the secret."""
         while True:
             rendered = Rendered(body=shown, plain=shown)
             if self.channel.measure(rendered) <= self.capabilities.max_length:
@@ -384,7 +385,7 @@ class Account:
             shown = shown[: len(shown) * 9 // 10]
 
     async def edit(self, ref: MessageRef, content: Markdown | OutgoingFile) -> CallOutcome[None]:
-        """Replace a message's text, or what stands with a file: its caption, empty for none."""
+        """Replace a message's text, or the caption of a file (empty removes it)."""
 
         async def edit() -> None:
             if isinstance(content, Markdown):
@@ -404,14 +405,14 @@ class Account:
         )
 
     async def typing(self, to: Address, doing: tuple[ToolProgress, ...] = ()) -> bool:
-        """Show that the bot is at work, where the platform can and nothing waits to be called.
+        """Show that the bot is at work, if the platform can and no call is waiting for a slot.
 
         Args:
             to: Where.
-            doing: The calls that people are told of.
+            doing: The tool calls to show.
 
         Returns:
-            False where it may be shown later.
+            False if it may be shown later.
         """
         at = self._clock.monotonic()
         if not self.capabilities.has_typing:
@@ -420,14 +421,14 @@ class Account:
             return False
         named = tuple(replace(one, tool=self._screen(one.tool)) for one in doing)
         outcome = await self._bounded(lambda: self.channel.typing(to, named))
-        # A sign that is refused holds up no message: what it waits for is its own.
+        # A refused typing indicator delays no message: its wait is kept apart.
         if isinstance(outcome, Unreachable) and outcome.retry_after_s is not None:
             waits = {chat: until for chat, until in self._no_signs.items() if until > at}
             self._no_signs = {**waits, to.chat: self._clock.monotonic() + outcome.retry_after_s}
         return isinstance(outcome, Delivered | Rejected)
 
     async def preview(self, to: Address, content: Markdown) -> CallOutcome[None]:
-        """Show a draft that is not sent; where the platform can't, it is never asked again."""
+        """Show an unsent draft; after `NotSupported` no preview is tried again."""
 
         async def preview() -> None:
             outgoing = await self._text(content)
@@ -450,7 +451,7 @@ class Account:
     async def fetch(
         self, attachment: Attachment, *, max_bytes: int, timeout_s: float
     ) -> CallOutcome[bytes]:
-        """Get a file's bytes; what is sent meanwhile does not wait for it, nor is it paced."""
+        """Download a file; not paced, and it does not delay what is sent meanwhile."""
         try:
             async with self._fetches, asyncio.timeout(timeout_s):
                 return outcome_of(
@@ -467,7 +468,7 @@ class Account:
         message: str = "",
         more_s: float = 0.0,
     ) -> CallOutcome[T]:
-        """Make a call that was granted, about a message where it is not a new one."""
+        """Make a granted call; `message` is the id of the message it changes, empty for a new one."""
         outcome = await self._bounded(function, more_s=more_s)
         at = self._clock.monotonic()
         match outcome:
@@ -508,14 +509,14 @@ class Account:
                 case pacing.WakeAt():
                     ring_at = effect.at
         self._set_alarm(ring_at)
-        # Last, because a caller that is granted may ask again at once.
+        # Last, because a granted caller may ask again at once.
         for tell in granted:
             tell()
 
     def _set_alarm(self, at: float | None) -> None:
         if self._alarm is not None:
             if at is not None and self._rings_at <= at:
-                # It rings early and is set again then, which costs less than a new task.
+                # The earlier alarm rings and is then set again, which costs less than a new task.
                 return
             self._alarm.cancel()
             self._alarm = None
@@ -525,7 +526,7 @@ class Account:
         try:
             self._alarm = self._group.create_task(ring, name="pacing")
         except RuntimeError:
-            # The group is shutting down, and with it all that wait for a grant.
+            # The group is shutting down, and with it every caller that waits for a grant.
             ring.close()
         self._rings_at = at
 
@@ -543,7 +544,7 @@ def outcome_of(result: T | foreign.Raised) -> CallOutcome[T]:
         case RateLimited() as error:
             return Unreachable(why=str(error), retry_after_s=error.retry_after_s)
         case ChannelUnavailable() | NeedsOperator() as error:
-            # Without a key that works nothing arrives either; the supervisor tells the operator.
+            # Without a valid key nothing arrives either; the supervisor tells the operator.
             return Unreachable(why=str(error))
         case ChannelRejected() as error:
             return Rejected(why=str(error), gone=error.gone, markup=error.markup)

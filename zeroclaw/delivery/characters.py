@@ -1,7 +1,7 @@
-"""Find places between what a person sees as one character.
+"""Find positions between the characters that a person sees (grapheme clusters).
 
-Covers combining marks, joined emoji with skin tones and tags, flags, line ends, and the halves of
-a surrogate pair that some platform's JSON left apart: the part of UAX #29 that chats are full of.
+Covers combining marks, joined emoji with skin tones and tags, flags, line ends, and surrogate pairs
+that a platform's JSON left as two halves: the parts of UAX #29 that are common in chats.
 """
 
 import unicodedata
@@ -14,7 +14,7 @@ _ZERO_WIDTH_JOINER = "\u200d"
 
 
 def between_characters(text: str, start: int, position: int) -> int:
-    """Return the last place up to `position` between two characters; after `start` always."""
+    """Return the last position up to `position` between two characters; always after `start`."""
     for place in range(position, max(start, position - LONGEST_CLUSTER_CHARS), -1):
         if not _is_inside_character(text, start, place):
             return place
@@ -24,7 +24,7 @@ def between_characters(text: str, start: int, position: int) -> int:
 
 
 def after_character(text: str, start: int, position: int) -> int:
-    """Return the first place after `position` between two characters."""
+    """Return the first position after `position` between two characters."""
     for place in range(position + 1, min(position + LONGEST_CLUSTER_CHARS, len(text))):
         if not _is_inside_character(text, start, place):
             return place
@@ -32,7 +32,7 @@ def after_character(text: str, start: int, position: int) -> int:
 
 
 def _is_inside_character(text: str, start: int, place: int) -> bool:
-    """Whether a cut here would tear what a person sees as one character."""
+    """Whether a cut here would split what a person sees as one character."""
     if place >= len(text):
         return False
     before, after = text[place - 1], text[place]

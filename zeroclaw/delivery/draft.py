@@ -3,24 +3,24 @@
     Showed ──▶ asking ──Granted──▶ one call ──▶ its outcome ──▶ asking | at rest
                   └─ (nothing left to show: Withdraw)
     Closed ──▶ (the call in flight, if any) ──▶ Ended
-    Demanded: what was only previewed becomes a message, to be edited from then on
+    Demanded: what was only previewed is sent as a message, and edited from then on
 
-The machine holds what was asked to be shown last and what stands in the chat, and makes one call
-after another until they are the same. It asks before each call, and fills in the text only when
-the call is granted: so the first text is shown at once, later ones as often as the pacing allows,
-always the newest, and never an older text after a newer one. A tool call does not end a draft (K4).
+The machine knows the newest text and the text in the chat, and makes one call after another until
+they are the same. It asks before each call, and fills in the text only when the call is granted. So
+the first text is shown at once, later ones as often as the pacing allows; always the newest, and
+never an older text after a newer one. A tool call does not end a draft (K4).
 
-A text comes cut into parts. Only the last part of a growing text changes; earlier ones are touched
+A text arrives cut into parts. Only the last part of a growing text changes; earlier ones are edited
 again only when the text was replaced. Messages that a shorter text no longer needs are deleted, or
-say so. How an answer ends is the outbox's affair; it begins with the messages that `Ended` names.
+edited to say so. The outbox ends the answer; it starts from the messages that `Ended` names.
 
-Where the platform shows unsent text, the last part is previewed, and is no message before it is
-full or `Demanded`. A preview leaves nothing behind, so it can't stand twice: lost or failed, it is
-made again, and at the end the final is sent in its place. Refused for good, the draft goes on in
-messages.
+Where the platform can preview unsent text, the last part is previewed, and becomes a message only
+when it is full or `Demanded`. A preview leaves nothing behind, so it can't appear twice: if it is
+lost or fails, it is shown again, and at the end the final is sent in its place. If the platform
+rejects previews for good, the draft continues with messages.
 
-The last text is not shown here: the final, which follows, would have to wait for the call and then
-say the same. A short answer that came whole is one call so.
+The last text is not shown here: the final follows with the same text, and would have to wait for
+the call. So a short answer that arrives whole takes one call.
 """
 
 from typing import assert_never
@@ -31,12 +31,12 @@ from zeroclaw.envelope import MessageRef
 from zeroclaw.text import catalogue
 from zeroclaw.value import Value, replace
 
-CONTINUED_ABOVE = catalogue.CONTINUED_ABOVE.en  # stands for it; shown in its reader's language
-# A message that a person deleted is sent again this often in a draft's life.
+CONTINUED_ABOVE = catalogue.CONTINUED_ABOVE.en  # placeholder, shown in the reader's language
+# How often a draft sends a message again after a person deleted it.
 MOST_RESENT = 1
 
 
-# --- its calls, what happens to it, what it asks for -----------------------------------------------
+# --- calls, events and effects --------------------------------------------------------------------
 
 
 class Send(Value):
@@ -49,7 +49,7 @@ class Send(Value):
 
 
 class Edit(Value):
-    """Replace the text of a message, the draft's `part`th."""
+    """Replace the text of the message of part number `part`."""
 
     call: int
     part: int
@@ -68,10 +68,10 @@ class Delete(Value):
 
 
 class Preview(Value):
-    """Show the text of what is not sent yet.
+    """Show unsent text.
 
     Attributes:
-        key: Of the message that it would become.
+        key: The key of the message that it would become.
     """
 
     call: int
@@ -98,43 +98,43 @@ class Showed(Value):
 
 
 class Granted(Value):
-    """The call that was asked for may be made."""
+    """The requested call may be made."""
 
 
 class Landed(Value):
-    """A call has ended; that of a send that arrived names its message."""
+    """A call has ended; the outcome of a delivered send is its message."""
 
     call: int
     outcome: CallOutcome[MessageRef] | CallOutcome[None]
 
 
 class Closed(Value):
-    """The turn is over; the final takes the messages from here."""
+    """The turn is over; the final takes over the messages."""
 
 
 class Demanded(Value):
-    """What is shown must stand as messages: the turn waits, and a preview would vanish.
+    """What is shown must become messages: the turn waits, and a preview would vanish.
 
     Attributes:
-        soon: A person is waited for, and reads it before they answer.
+        soon: The turn waits for a person, who reads the text before they answer.
     """
 
     soon: bool = False
 
 
 class Faded(Value):
-    """The preview may no longer be seen, though that was not asked for."""
+    """The preview may have vanished; show it again."""
 
 
 Event = Showed | Granted | Landed | Demanded | Faded | Closed
 
 
 class Ask(Value):
-    """Ask for a call; replaces what was asked before.
+    """Ask for a call; replaces the request before.
 
     Attributes:
-        message: The message that it is about, empty for a new one; of a preview its key.
-        soon: A person or a tool waits for it.
+        message: The message to change, empty for a new one; for a preview its key.
+        soon: A person or a tool is waiting for it.
     """
 
     message: str
@@ -142,11 +142,11 @@ class Ask(Value):
 
 
 class Withdraw(Value):
-    """Take back what was asked."""
+    """Withdraw the request."""
 
 
 class Ended(Value):
-    """The last effect: the messages that stand, in order."""
+    """The last effect: the messages that exist, in order."""
 
     messages: tuple[str, ...]
 
@@ -161,8 +161,8 @@ class Part(Value):
     """One message of the draft.
 
     Attributes:
-        message: The platform's id, None for one that is gone and is left to the final.
-        text: What stands there, None when that is unknown.
+        message: The platform's id, None if the message is gone and left to the final.
+        text: The text of the message, None when that is unknown.
         key: The key that it was sent with.
     """
 
@@ -175,26 +175,26 @@ class Draft(Value):
     """The state of one draft.
 
     Attributes:
-        turn: Whose text this is; frames of another turn are dropped.
-        fence: Of the newest frame.
-        number: Of the newest frame within the fence.
-        wanted: The parts that were asked to be shown last.
-        is_last: The final shows them, and comes at once.
-        parts: The messages that stand, in order.
-        demanded: So many parts, from the first, must be messages.
-        is_read_now: A person reads them before they answer.
-        previewed: What is seen of the next part, None for nothing, or when that is unknown.
-        asked: What was asked for the next call, None for nothing.
+        turn: The turn that writes the text; frames of another turn are dropped.
+        fence: The fence of the newest frame.
+        number: The number of the newest frame within the fence.
+        wanted: The parts of the newest text.
+        is_last: The final shows these parts, and follows at once.
+        parts: The messages that exist, in order.
+        demanded: How many parts, from the first, must be messages.
+        is_read_now: A person reads the messages before they answer.
+        previewed: The previewed text of the next part, None for none, or when that is unknown.
+        asked: The request for the next call, None for none.
         flight: The one call under way.
-        calls: How many were made.
-        sent: How many messages were posted, those of a former life included.
+        calls: How many calls were made.
+        sent: How many messages were posted, including those before a restart.
         resent: How many messages were sent again after a person deleted them.
         plain: The platform could not read the markup.
-        muted: The platform refused the draft; nothing more is shown before the final.
-        uncertain: A send may have arrived, unknown to us.
+        muted: The platform rejected the draft; nothing more is shown before the final.
+        uncertain: The last send may have arrived.
         unsure: The next send may have arrived before, with another text.
         closed: No more frames.
-        ended: Nothing is under way any more.
+        ended: No call is under way any more.
     """
 
     turn: str
@@ -232,19 +232,20 @@ def opened(
     """Return a draft before its first text.
 
     Args:
-        turn: Its turn.
+        turn: The turn that writes it.
         fence: The conversation's fencing token.
-        traits: Of its channel, `native_draft` where this draft may be previewed.
-        messages: What a former life of the turn left; the first frame replaces their texts.
-        resumed: The turn had a former life, though it may have left nothing.
-        lost: One more message may stand, unrecorded. The final looks for it, and until then
-            nothing is shown, as after a send that was lost in this life.
+        traits: The channel's capabilities; `native_draft` if this draft may be previewed.
+        messages: The turn's messages from before a restart; the first frame replaces their texts.
+        resumed: The turn was begun before a restart, though it may have left no message.
+        lost: One more message may exist, unrecorded. The final looks it up, and until then nothing
+            is shown, as after a send that was lost in this process.
     """
     parts = tuple(
         Part(message=message, text=None, key=message_key(turn, number))
         for number, message in enumerate(messages)
     )
-    # A former life may have died between a send and its record; the same key finds that message.
+    # The former process may have died between a send and its record; the same key finds the
+    # message.
     unsure = resumed or bool(messages)
     return Draft(
         turn=turn,
@@ -259,19 +260,19 @@ def opened(
 
 
 def is_previewed(draft: Draft) -> bool:
-    """Whether part of what was demanded may yet become a message, and is none."""
+    """Whether a demanded part is still only a preview and may yet become a message."""
     wanted = _wanted(draft)
     is_over = draft.closed or draft.muted or not draft.traits.native_draft
     return not is_over and len(draft.parts) < min(draft.demanded, len(wanted))
 
 
 def message_key(turn: str, number: int) -> str:
-    """Return the key of a turn's message after so many; the same in every life of the turn."""
+    """Return the key of a turn's message number `number`, from 0; the same after a restart."""
     return f"{turn}:{number}"
 
 
 def step(draft: Draft, event: Event) -> tuple[Draft, tuple[Effect, ...]]:
-    """Take in what happened; return what to do now, in order."""
+    """Handle an event; return what to do now, in order."""
     match event:
         case Showed():
             if not _is_news(draft, event):
@@ -310,7 +311,7 @@ def _is_news(draft: Draft, frame: Showed) -> bool:
 
 
 def _rest(draft: Draft) -> tuple[Draft, tuple[Effect, ...]]:
-    """Ask for the next call, or take back what is no longer needed, or end."""
+    """Ask for the next call, withdraw a request that is no longer needed, or end."""
     if draft.flight is not None or draft.ended:
         return draft, ()
     call = _next_call(draft)
@@ -339,7 +340,7 @@ def _ask(draft: Draft, call: Call) -> Ask:
 
 
 def _fly(draft: Draft) -> tuple[Draft, tuple[Effect, ...]]:
-    """Make the call that was granted, with the text of now."""
+    """Make the granted call, with the current text."""
     # A grant may cross our withdrawal; then there is nothing to do.
     call = None if draft.asked is None else _next_call(draft)
     if call is None:
@@ -351,7 +352,7 @@ def _fly(draft: Draft) -> tuple[Draft, tuple[Effect, ...]]:
 
 
 def _next_call(draft: Draft) -> Call | None:
-    """Return the call that brings what stands closer to what is wanted, None when it is that."""
+    """Return the next call that brings the chat closer to the wanted text, None for none."""
     is_over = draft.closed or draft.muted or draft.is_last
     if is_over or not draft.traits.can_edit or not draft.wanted:
         return None
@@ -369,7 +370,7 @@ def _next_call(draft: Draft) -> Call | None:
     next_part = len(draft.parts)
     if next_part >= len(wanted):
         return None
-    # The same for every attempt, whatever its text has become; never used again after it.
+    # The same for every attempt, even if the text has changed; not reused after a success.
     key = message_key(draft.turn, draft.sent)
     text = wanted[next_part]
     may_grow = next_part == len(wanted) - 1
@@ -390,7 +391,7 @@ def _edit(draft: Draft, number: int, message: str, text: str) -> Edit:
     return Edit(call=draft.calls, part=number, message=message, key=key, text=text, plain=plain)
 
 
-# --- what a call has changed ---------------------------------------------------------------------
+# --- outcomes of a call --------------------------------------------------------------------------
 
 
 def _land(draft: Draft, call: Call, outcome: CallOutcome[MessageRef] | CallOutcome[None]) -> Draft:
@@ -410,7 +411,7 @@ def _land(draft: Draft, call: Call, outcome: CallOutcome[MessageRef] | CallOutco
 def _carried_out(draft: Draft, call: Call, made: MessageRef | None) -> Draft:
     match call, made:
         case Send(), MessageRef():
-            # Sent before under its key, the message shows what it was sent with then.
+            # If an earlier send with this key arrived, the message shows the text of that send.
             is_repeat = draft.unsure and draft.traits.idempotent_send
             text = None if is_repeat else call.text
             part = Part(message=made.message, text=text, key=call.key)
@@ -460,9 +461,9 @@ def _lost(draft: Draft, call: Call) -> Draft:
         case Preview():
             return replace(draft, previewed=None)
         case Send():
-            # Elsewhere, sent again, it might stand there twice; the final is enough, and says so.
+            # Without idempotent sends, a repeat might show it twice; the final suffices, and says so.
             is_silent = not draft.traits.idempotent_send
-            # Arrived, it took the preview away.
+            # If the send arrived, it replaced the preview.
             return replace(draft, muted=is_silent, uncertain=True, unsure=True, previewed=None)
         case _:
             assert_never(call)

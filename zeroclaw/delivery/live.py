@@ -1,6 +1,6 @@
-"""Show drafts: carry each machine's effects to the platform, and the outcomes back.
+"""Show drafts: perform each machine's effects on the platform, and feed the outcomes back.
 
-`Live` knows those that are open, for turns that show them and for the transcript.
+`Live` knows the open drafts, for the turns that write them and for the transcript.
 """
 
 import asyncio
@@ -36,47 +36,47 @@ from zeroclaw.text.language import Language
 from zeroclaw.value import Struct, Value, field, replace
 
 NOT_YET_S = 0.3
-"""A first text that comes sooner is a sign itself, and no call is spent on another."""
+"""Seconds before the first typing indicator; a first text that comes sooner makes it needless."""
 TYPING_S = 4.0
-"""Platforms show it for 5 s (Telegram) to 10 s (Discord) after each call."""
+"""Seconds between typing indicators; platforms show one for 5 s (Telegram) to 10 s (Discord)."""
 LOOK_S = 10.0
-"""A preview that no newer one followed for a whole such span, so for 20 s at most, is shown anew:
-Telegram shows it for 30 s."""
+"""Seconds between checks of a preview. One that did not change for a whole span is shown again, so
+after 20 s at most; Telegram shows it for 30 s."""
 LONGEST_STAND_S = 5.0
-"""A platform that is slow holds up the tools of its own conversation no longer than this."""
+"""Seconds; a slow platform delays the tools of its own conversation no longer than this."""
 CUT_AT_ONCE_CHARS = 1024
-"""Of a text that are cut in the event loop: a channel renders what it measures, some ten times for
-each part, and 4,096 characters of markup take Telegram's 10 ms each time."""
+"""Longest text that is cut on the event loop. A channel renders each text it measures, about ten
+per part, and 4,096 characters of markup take Telegram's 10 ms each time."""
 
 NOTHING = Capabilities(max_length=0, can_edit=False, can_delete=False)
-"""What can be done on a channel that is not there."""
+"""The capabilities of a channel that is not there."""
 
 OnRef = Callable[[MessageRef], Awaitable[None]]
 OnSending = Callable[[str], Awaitable[None]]
 
 
 async def nothing_kept(_mark: str) -> None:
-    """Keep nothing of a send that begins, where it can't be looked for."""
+    """Record nothing about a send, for a draft whose messages can't be looked up."""
 
 
 class NewDraft(Value):
     """A draft that shows nothing yet.
 
     Attributes:
-        turn: Whose text it shows; one open draft a turn.
-        fence: The token of the conversation's fence.
-        address: Where.
+        turn: The turn that writes it; each turn has one open draft.
+        fence: The conversation's fencing token.
+        address: Where it is shown.
         on_ref: Awaited with each new message before anything else is sent. When it raises
             `StoreRefused` the draft shows nothing more.
-        refs: Messages that the turn left behind before a restart; the first text replaces theirs.
+        refs: The turn's messages from before a restart; the first text replaces theirs.
         resumed: The turn was begun before a restart.
-        language: What its reader reads.
+        language: The reader's language.
         reply_to: The platform's id of the message that it answers, empty for none.
-        lost: From where to look for a message that the turn began to send before a restart, and
-            that may stand; empty for none.
-        on_sending: Awaited before each new message that can be looked for, with from where to;
-            and with nothing, when it did not arrive. When it raises `StoreRefused` nothing is
-            sent, and the draft shows nothing more.
+        lost: The mark from which to look up a message that the turn may have sent before a restart;
+            empty for none.
+        on_sending: Awaited with a mark before each new message that can be looked up, and with an
+            empty one if the message did not arrive. When it raises `StoreRefused` nothing is sent,
+            and the draft shows nothing more.
     """
 
     turn: TurnId
@@ -92,11 +92,11 @@ class NewDraft(Value):
 
 
 class OpenDraft(Value):
-    """A draft as it is wanted to be seen now, for transcripts.
+    """The state of a draft for transcripts: the newest text, even if it is not shown yet.
 
     Attributes:
         key: The key of its first message.
-        refs: The messages that carry it so far.
+        refs: Its messages so far.
         text: The newest text, whole.
     """
 
@@ -107,7 +107,7 @@ class OpenDraft(Value):
 
 
 class DraftHandle:
-    """One draft, as its turn's runner holds it; made by `Live.open`.
+    """One draft, for the runner of its turn; made by `Live.open`.
 
     Attributes:
         place: The key of its address.
@@ -164,12 +164,12 @@ class DraftHandle:
         if self._account is None:
             return
         if self._account.capabilities.has_typing:
-            # No task yet: most answers begin before there is anything to do.
+            # No task yet: most answers begin before one is needed.
             loop = asyncio.get_running_loop()
             self._not_yet = loop.call_later(NOT_YET_S, self._begin_to_type, self._account)
 
     def works(self, doing: tuple[ToolProgress, ...]) -> None:
-        """Ask that people see what a batch's tools do; never waits, and only the newest is kept."""
+        """Show what a batch's tools are doing; never waits, and only the newest state is shown."""
         account = self._account
         if account is None or not account.capabilities.names_tools or self._draft.closed:
             return
@@ -182,11 +182,11 @@ class DraftHandle:
             self._sign(self._tell(account))
 
     async def at_rest(self) -> None:
-        """Wait until what was asked to be shown last stands, or can't be shown."""
+        """Wait until the newest text is shown, or can't be shown."""
         await self._at_rest.wait()
 
     def show(self, number: int, text: str, *, is_last: bool = False) -> None:
-        """Ask that this be shown; never waits, and only the newest is kept.
+        """Request that this text be shown; never waits, and only the newest text is kept.
 
         Args:
             number: Grows with each text of the turn; older ones are dropped.
@@ -205,40 +205,40 @@ class DraftHandle:
             self._show_if_free()
 
     def stand(self, *, is_read_now: bool = False) -> None:
-        """Ask that all that is shown now stand as messages, which a preview is not.
+        """Request that all text shown now become messages instead of a preview.
 
         Args:
-            is_read_now: The turn waits for a person, who reads it before they answer.
+            is_read_now: The turn waits for a person, who reads the text before they answer.
         """
         if not self._draft.closed:
             self._is_read_now = is_read_now
             self._take_news(self._demand)
 
     async def stands(self) -> None:
-        """Wait until what was asked to stand does; gives up soon where the platform is slow."""
+        """Wait until the text of `stand` is in messages; gives up soon if the platform is slow."""
         with suppress(TimeoutError):
             async with asyncio.timeout(LONGEST_STAND_S):
                 await self._stands.wait()
 
     def end(self) -> Left | None:
-        """Show nothing more; return what the final begins with, None while a call is under way."""
+        """Show nothing more; return what the final starts from, None while a call is under way."""
         self._feed(Closed())
         return self._left if self._ended.is_set() else None
 
     async def close(self) -> Left:
-        """End the draft; wait for the one call under way, and for no other.
+        """End the draft; waits only for the one call under way.
 
         Safe twice, and after being cancelled.
 
         Returns:
-            What the final begins with.
+            What the final starts from.
         """
         self.end()
         await self._ended.wait()
         return self._left
 
     def seen(self) -> OpenDraft:
-        """Return the draft as it is wanted to be seen now."""
+        """Return the draft with its newest text."""
         refs = (self._refs[part.message] for part in self._draft.parts if part.message is not None)
         key = self._draft.parts[0].key if self._draft.parts else machine.message_key(self._turn, 0)
         return OpenDraft(turn=self._turn, key=key, refs=tuple(refs), text=self._text)
@@ -246,9 +246,10 @@ class DraftHandle:
     # --- events and effects ----------------------------------------------------------------------
 
     def _take_news(self, then: Callable[[], None]) -> None:
-        """Cut the newest text only now, when it may be shown, and go on; most are overtaken before.
+        """Cut the newest text, then call `then`.
 
-        A long one is cut in a thread, and whatever is to happen meanwhile happens after it.
+        A text is cut only when it may be shown; most are replaced by a newer one before. A long
+        text is cut in a thread, and callbacks that arrive meanwhile run after it.
         """
         if not self._is_cutting and self._news is None:
             then()
@@ -265,18 +266,19 @@ class DraftHandle:
             self._go_on(replace(news, parts=self._parts(self._text)))
 
     async def _cut_apart(self) -> None:
-        event: machine.Event = Closed()  # Cancelled, the group is going down.
+        event: machine.Event = Closed()  # if cancelled, the group is shutting down
         try:
             while self._news is not None:
                 news, self._news = self._news, None
                 parts = await asyncio.to_thread(self._parts, self._text)
-                # What came meanwhile must stand as well; else it is shown in its turn.
+                # If a newer text came meanwhile and must become messages too, cut it as well;
+                # otherwise it is shown in its turn.
                 if self._news is None or self._demand not in self._after_cut:
                     event = replace(news, parts=parts)
                     break
         finally:
             self._go_on(event)
-            # Only now: what was asked to stand has not begun to before.
+            # Only now: until here, the demanded text was not yet fed to the machine.
             self._is_cutting = False
             self._look_for_rest()
         self._show_if_free()
@@ -285,7 +287,7 @@ class DraftHandle:
         self._feed(Demanded(soon=self._is_read_now))
 
     def _go_on(self, event: machine.Event) -> None:
-        """Take in what has been cut, and then do what waited for it."""
+        """Feed an event, then run the callbacks that waited for the cut."""
         self._feed(event)
         while self._after_cut:
             self._after_cut.pop(0)()
@@ -298,7 +300,7 @@ class DraftHandle:
         asked = self._draft.asked
 
         def fly() -> None:
-            # When the newest text needs another message changed, that has been asked for instead.
+            # If the newest text changes another message, that request has replaced this one.
             if self._draft.asked == asked:
                 self._feed(Granted())
             if self._draft.flight is None and self._account is not None:
@@ -366,13 +368,13 @@ class DraftHandle:
             self._account.withdraw(self._name, for_good=for_good)
 
     def _settled(self, text: str) -> int:
-        """Return up to where a text was cut before and has not changed."""
+        """Return the position up to which the text was cut before and has not changed."""
         before, cut = self._cut
         end = cut[-2].end if len(cut) > 1 else 0
         return end if text.startswith(before[:end]) else 0
 
     def _parts(self, text: str) -> tuple[str, ...]:
-        """Cut a text from where it is settled on; one at a time, in whichever thread."""
+        """Cut a text from its settled position on; never called twice at once, from any thread."""
         if self._account is None:
             return ()
         start, fits = self._settled(text), self._account.fits
@@ -380,7 +382,7 @@ class DraftHandle:
         cut = (*kept, *pieces(text, fits, start=start, outline=self._outline))
         self._cut = (text, cut)
         parts = tuple(piece.text for piece in cut if piece.text)
-        # Only what has changed is looked at again, for this is done for each frame.
+        # Only the changed parts are checked again, because this runs for each frame.
         before, shown = self._shown
         same = sum(
             1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, parts, strict=False))
@@ -402,7 +404,7 @@ class DraftHandle:
         try:
             self._group.create_task(showing, name=f"typing {self._turn}")
         except RuntimeError:
-            showing.close()  # The group is shutting down.
+            showing.close()  # the group is shutting down
 
     async def _type(self, account: Account) -> None:
         while not self._begun_to_speak.is_set():
@@ -413,9 +415,9 @@ class DraftHandle:
                     await self._begun_to_speak.wait()
 
     async def _tell(self, account: Account) -> None:
-        """Show what tools do until all has been shown, again and again, for a sign fades.
+        """Show what the tools do until all have ended, repeatedly, because an indicator fades.
 
-        What still runs when the draft ends was cut short, and is shown so.
+        A tool that still runs when the draft ends is shown as failed.
         """
         is_shown = False
         while not is_shown:
@@ -433,7 +435,7 @@ class DraftHandle:
         self._is_telling = False
 
     async def _refresh(self) -> None:
-        """Show a preview anew that nothing has followed for long; it would vanish."""
+        """Show a preview again that has not changed for long; it would vanish."""
         while not self._ended.is_set():
             previewed = self._previewed
             with suppress(TimeoutError):
@@ -449,24 +451,24 @@ class DraftHandle:
         try:
             task = self._group.create_task(performing, name=self._name)
         except RuntimeError:
-            performing.close()  # the group is going down, and takes no more
+            performing.close()  # the group is shutting down
             self._never_began(call)
         else:
             task.add_done_callback(lambda _: self._never_began(call))
 
     def _never_began(self, call: machine.Call) -> None:
-        """End a draft whose call was cancelled before its first step, which runs no `finally`."""
+        """End a draft whose call was cancelled before its first step, so that no `finally` ran."""
         if self._draft.flight == call:
             self._feed(Closed())
             self._feed(Landed(call=call.call, outcome=Unreachable(why="cancelled")))
 
     async def _perform(self, account: Account, call: machine.Call) -> None:
-        """Make one call; it ends in exactly one event, cancellation included."""
+        """Make one call; it ends in exactly one event, even if cancelled."""
         outcome: CallOutcome[MessageRef] | CallOutcome[None] = Unknown(why="cancelled")
         try:
             outcome = await self._outcome(account, call)
         except asyncio.CancelledError:
-            # The group is going down, so nothing more will be shown.
+            # The group is shutting down, so nothing more will be shown.
             self._feed(Closed())
             raise
         finally:
@@ -497,7 +499,7 @@ class DraftHandle:
                 assert_never(call)
 
     async def _post(self, account: Account, call: Send) -> CallOutcome[MessageRef]:
-        """Post a message. Where none can be told by its key, it is on record before it is sent."""
+        """Post a message; recorded before the send, unless the platform recognises our keys."""
         keyed = account.capabilities.idempotent_send
         mark = "" if keyed else account.mark(self._address)
         if mark and not await self._is_kept(self._new.on_sending(mark)):
@@ -516,11 +518,11 @@ class DraftHandle:
         return outcome
 
     async def _is_kept(self, record: Awaitable[None]) -> bool:
-        """Wait until something is on record; false when it can't be."""
+        """Wait for a record; False if it can't be written."""
         try:
             await record
         except StoreRefused:
-            # A newer holder has the conversation; what is shown here is no longer wanted.
+            # A newer holder has the conversation; this draft is no longer wanted.
             self._feed(Closed())
             return False
         return True
@@ -530,7 +532,8 @@ class Live(Struct, eq=False, kw_only=True):
     """All open drafts. One that hangs or fails delays no other.
 
     Attributes:
-        account_of: By the channel's name; None for one that is not there, whose drafts show nothing.
+        account_of: Returns the account of a channel by name; None if the channel is not there, and
+            the draft shows nothing.
         group: Owns the calls, and outlives every draft.
     """
 
@@ -539,7 +542,7 @@ class Live(Struct, eq=False, kw_only=True):
     _open: dict[TurnId, DraftHandle] = field(default_factory=dict[TurnId, DraftHandle])
 
     def open(self, new: NewDraft) -> DraftHandle:
-        """Begin to show a draft."""
+        """Open a draft and start to show it."""
         handle = self._open[new.turn] = DraftHandle(
             new,
             account=self.account_of(new.address.channel),

@@ -1,11 +1,11 @@
-"""Deliver finals, notes, cards and settled cards: whatever was committed to be said, is said.
+"""Deliver finals, notes, cards and settled cards: everything that was committed to be said.
 
     pending ──▶ (sending) ──▶ delivered | refused
 
-A row is handed over by `announce` after the commit that made it; at a start all open rows are.
-Rows of one address go out one after another, in the order of their keys; addresses wait for each
-other only as far as they share an account. Each result is committed before the next call, so that
-a process that dies goes on where it was.
+`announce` hands over a row after the commit that made it; at a start, `resume` announces all open
+rows. Rows of one address go out one after another, in the order of their keys; addresses wait for
+each other only if they share an account. Each result is committed before the next call, so that
+after a crash the next process continues where this one stopped.
 """
 
 import asyncio
@@ -28,43 +28,43 @@ from zeroclaw.value import Struct, field, replace
 
 AGAIN = BackOff(first_s=1.0, longest_s=60.0)
 LEAST_SHARE = 0.1
-"""Of a pause, which no outage's end spares: what fails may fail for a reason of its own."""
-# So many of an address, and of all, are read to tell which messages a lost one is not.
+"""Share of a pause that is waited even if an outage ends: the failure may have its own cause."""
+# Rows read per address and overall, to exclude known messages when a lost one is looked up.
 NEIGHBOURS = 256
-# A hook's writes, or a fence, may be out of date by the time they are committed.
+# A hook's writes, or a fence, may be outdated by the time they are committed.
 MOST_TRIES = 5
 
 
 class Hooks(Protocol):
-    """What else belongs into the commit that ends a row, asked for just before it.
+    """Writes that others add to the commit that ends a row; called just before it.
 
-    The writes may be asked for again when they conflict. Rows of the outbox among them are
-    announced once they are committed.
+    A hook may be called again if its writes conflict. Outbox rows among the writes are announced
+    after the commit.
     """
 
     async def asked(self, row: Row, item: Ask, ref: MessageRef) -> tuple[Write, ...]:
-        """Return what to write when a card was shown: its approvals learn where it stands."""
+        """Return what to write when a card was sent: its approvals record the card's message."""
         ...
 
     async def pressed(self, row: Row, item: Ask) -> MessageRef | None:
-        """Return where a card stands whose send is not on record: where a person pressed it."""
+        """Return the message of a card whose send is not recorded, if a person pressed it."""
         ...
 
     async def refused(self, row: Row, item: Item, why: str) -> tuple[Write, ...]:
-        """Return what to write when the platform refused for good: who is told, and how.
+        """Return what to write when the platform refused for good, such as a note to operators.
 
-        Not called for quiet notes, so that a note to the operator may be one.
+        Not called for quiet notes, so a note to the operator may be one.
         """
         ...
 
 
 class _Waiting(Struct, kw_only=True):
-    """What this process knows of a row that waits, beside what is stored.
+    """What this process knows of a waiting row, in addition to what is stored.
 
     Attributes:
         left: For a final: what its draft left.
         was_found: An earlier process wrote the row, or knew what became of it.
-        is_begun: The row says that it is being sent, and nothing of it was sent yet.
+        is_begun: The row is in state `sending`, but nothing of it was sent yet.
     """
 
     left: Left = Left()
@@ -73,15 +73,15 @@ class _Waiting(Struct, kw_only=True):
 
 
 class Outbox(Struct, eq=False, kw_only=True):
-    """The one sender of whatever must arrive; it begins with nothing to do, see `resume`.
+    """The one sender of everything that must arrive; call `resume` at a start.
 
     Attributes:
-        accounts: By the channel's name, those that are there by now; the rows of others wait.
+        accounts: By channel name, as far as the channels have started; rows of others wait.
         group: Owns the workers.
-        fence_of: The newest fence of a conversation, taken when it is not held.
+        fence_of: Returns the newest fence of a conversation, and leases it if no one holds it.
         hooks: What else to commit.
-        jitter: A number from 0 to 1, another each time, that spreads retries.
-        drafts: The messages of turns that are not over, as far as they are recorded.
+        jitter: Returns a random number from 0 to 1, which spreads retries.
+        drafts: Returns the recorded messages of turns that are not over.
     """
 
     store: Store
@@ -92,7 +92,7 @@ class Outbox(Struct, eq=False, kw_only=True):
     hooks: Hooks
     jitter: Callable[[], float]
     drafts: Callable[[], Awaitable[Iterable[MessageRef]]]
-    # The keys that wait at each address, a heap; their rows are in the store.
+    # The waiting keys of each address, as a heap; their rows are in the store.
     _lanes: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     _waiting: dict[str, _Waiting] = field(default_factory=dict[str, _Waiting])
     _waiters: dict[str, list[asyncio.Future[None]]] = field(
@@ -103,10 +103,10 @@ class Outbox(Struct, eq=False, kw_only=True):
     )
 
     async def resume(self) -> tuple[ConversationId, ...]:
-        """Announce every open row of the store, oldest first; once, at a start.
+        """Announce every open row of the store, oldest first; call once, at a start.
 
         Returns:
-            The conversations with an answer among them; see `caught_up`.
+            The conversations with an unsent answer; see `caught_up`.
         """
         found: dict[str, str] = {}
         for state in rows.OPEN_STATES:
@@ -116,22 +116,23 @@ class Outbox(Struct, eq=False, kw_only=True):
                 found[row.key] = row.place
                 if row.conversation is not None and rows.is_final(row):
                     self._unsaid.setdefault(row.conversation, []).append(row.key)
-        # Only now, because a row that is known goes out at once, and one that was being sent is older.
+        # Only after the scan: enqueued rows go out at once, and rows in state `sending` are the
+        # oldest.
         for key in sorted(found):
             self._enqueue(key, found[key]).was_found = True
         return tuple(self._unsaid)
 
     async def caught_up(self, conversation: ConversationId) -> None:
-        """Wait until the answers are over that an earlier process left in a conversation."""
+        """Wait until the answers that an earlier process left in a conversation are over."""
         for key in self._unsaid.get(conversation, ()):
             await self.ended(key)
         self._unsaid.pop(conversation, None)
 
     def announce(self, put: Put, left: Left | None = None) -> None:
-        """Hand over a row that is committed; never waits. Announcing twice does no harm.
+        """Hand over a committed row; never waits. Announcing twice does no harm.
 
         Args:
-            put: As it was committed.
+            put: The committed write.
             left: For a final: what the draft's `close` returned.
         """
         waiting = self._enqueue(put.key, put.place, put)
@@ -139,10 +140,10 @@ class Outbox(Struct, eq=False, kw_only=True):
             waiting.left, waiting.is_begun = left, put.state == "sending"
 
     def begins(self, address: Address) -> str:
-        """Return the mark of a send that begins at once, for a final that is about to be committed.
+        """Return the mark for a final that is about to be committed and can be sent at once.
 
-        Its row may say then that it is being sent, which saves the commit that says so. Empty where it
-        has to wait, so that most of what a kill leaves behind need not be looked for.
+        Its row may then be committed as `sending`, which saves a second commit. Empty if the final
+        has to wait, so that after a kill most rows need no lookup.
         """
         account = self.accounts.get(address.channel)
         if account is None or address.key() in self._lanes:
@@ -150,13 +151,13 @@ class Outbox(Struct, eq=False, kw_only=True):
         return account.begins(address)
 
     def announce_written(self, writes: Iterable[Write]) -> None:
-        """Hand over every row of the outbox among writes that are committed."""
+        """Announce every outbox row among committed writes."""
         for write in writes:
             if isinstance(write, Put) and write.kind is RowKind.OUTBOX:
                 self.announce(write)
 
     async def ended(self, key: str) -> None:
-        """Wait until a row is delivered or refused; a row that is not there is neither, but over.
+        """Wait until a row is delivered or refused; a row that does not exist counts as over.
 
         The row must be announced, now or later.
         """
@@ -164,7 +165,7 @@ class Outbox(Struct, eq=False, kw_only=True):
         waiters = self._waiters.setdefault(key, [])
         waiters.append(over)
         try:
-            # What is in a lane needs no look at the store: the lane tells its end.
+            # A row in a lane needs no read of the store: the worker reports its end.
             if key in self._waiting or await self._is_open(key):
                 await over
         finally:
@@ -177,7 +178,7 @@ class Outbox(Struct, eq=False, kw_only=True):
         return row is not None and row.state in rows.OPEN_STATES
 
     async def silent(self, conversation: ConversationId) -> None:
-        """Wait until all is over that was committed to be said for a conversation by now."""
+        """Wait until everything committed so far for a conversation is delivered or refused."""
         for state in rows.OPEN_STATES:
             unsaid = scan(self.store, OUTBOX.where(conversation=conversation, state=state))
             async for row in unsaid:
@@ -193,7 +194,8 @@ class Outbox(Struct, eq=False, kw_only=True):
         lane = self._lanes.setdefault(place, [])
         heapq.heappush(lane, key)
         if is_idle:
-            # What goes out as soon as it was made is not read; what waits may be another by then.
+            # A row that goes out as soon as it was made is not read; one that waits may have
+            # changed.
             row = rows.stored(put, 1) if put is not None and put.expect == 0 else None
             self.group.create_task(self._work(place, lane, row), name=f"outbox {place}")
         return waiting
@@ -214,7 +216,7 @@ class Outbox(Struct, eq=False, kw_only=True):
         return await self.store.get(RowKind.OUTBOX, key)
 
     async def _deliver(self, row: Row | None) -> bool:
-        """Bring one row to its end; false when a newer holder does it instead."""
+        """Deliver one row to its end; False if a newer holder does it instead."""
         while row is not None and row.state in rows.OPEN_STATES:
             try:
                 row = await self._post(row)
@@ -226,17 +228,17 @@ class Outbox(Struct, eq=False, kw_only=True):
         return True
 
     def _item(self, row: Row) -> Item:
-        """Return what a row says; a send that has begun may have arrived, but for one of our own."""
+        """Return the item of a row; if its send was begun by another try, mark it as uncertain."""
         item, waiting = OUTBOX.of(row), self._waiting[row.key]
         if waiting.is_begun:
-            # Only as it is tried first: after a conflict it may be on its way.
+            # Only for the first try: after a conflict it may be on its way.
             waiting.is_begun = False
         elif row.state == "sending" and not isinstance(item, Settle):
             return replace(item, uncertainty=replace(item.uncertainty, may_stand=True))
         return item
 
     async def _post(self, row: Row) -> Row:
-        """Deliver what a row says; return the row as it ended."""
+        """Deliver the item of a row; return the row in its final state."""
 
         async def save(item: Item, state: State, point: DurablePoint, why: str) -> None:
             nonlocal row
@@ -250,7 +252,7 @@ class Outbox(Struct, eq=False, kw_only=True):
                 item = more
                 state: State = "sending" if is_sending else "pending"
                 await save(item, state, DurablePoint.REF_KNOWN, "")
-        # Of two, one is to be taken away first.
+        # If it was sent again, one of the two messages must be deleted first.
         if isinstance(item, Ask) and item.uncertainty.second is None and is_sending:
             stands = await self.hooks.pressed(row, item)
             if stands is not None:
@@ -288,9 +290,9 @@ class Outbox(Struct, eq=False, kw_only=True):
                 return row
 
     async def _others(self, to: Address) -> frozenset[str]:
-        """Return the ids of a chat's messages that are known to be ours; read when one is lost.
+        """Return the ids of a chat's messages that are known to be ours, for a lookup.
 
-        Those of any thread, because threads of a chat are numbered together.
+        Includes all threads, because threads of a chat share one numbering.
         """
         found = [
             *await self.store.select(
@@ -308,7 +310,7 @@ class Outbox(Struct, eq=False, kw_only=True):
         )
 
     async def _account(self, address: Address) -> Account:
-        """Return the account once its channel is there."""
+        """Return the account, as soon as its channel is there."""
         tries = 0
         while (account := self.accounts.get(address.channel)) is None:
             tries += 1
@@ -319,9 +321,9 @@ class Outbox(Struct, eq=False, kw_only=True):
         """Wait before the next try.
 
         Args:
-            failures: In a row.
-            outage: Its end ends most of the wait, for a person may be waiting too.
-            outages: How many had ended before what is waited for failed.
+            failures: How many tries failed in a row.
+            outage: When it ends, most of the wait is skipped, because a person may be waiting.
+            outages: How many outages had ended before the failed try.
         """
         pause_s = AGAIN.wait_s(failures, self.jitter())
         if outage is None:
@@ -334,7 +336,7 @@ class Outbox(Struct, eq=False, kw_only=True):
     # --- commits ---------------------------------------------------------------------------------
 
     async def _save(self, row: Row, put: Put, item: Item, point: DurablePoint, why: str) -> Row:
-        """Commit a change of a row and what belongs to it; return the row as it is then.
+        """Commit a change of a row and what belongs to it; return the changed row.
 
         Raises:
             Conflict: The row has changed.
@@ -351,7 +353,7 @@ class Outbox(Struct, eq=False, kw_only=True):
             try:
                 await self.store.commit(commit)
             except (Conflict, Fenced):
-                # It may have been a hook's write, or a fence that was renewed just now.
+                # The cause may be a hook's write, or a fence that was renewed just now.
                 now = await self._row(row.key)
                 if not tries_left or now is None or now.version != row.version:
                     raise

@@ -8,17 +8,17 @@ T = TypeVar("T")
 
 
 class Delivered(Value, Generic[T]):
-    """The platform carried it out."""
+    """The platform carried out the call."""
 
     value: T
 
 
 class Unreachable(Value):
-    """Nothing arrived; the same call may do later.
+    """Nothing arrived; the same call may succeed later.
 
     Attributes:
         why: One line.
-        retry_after_s: What the platform asked for, None when it could not be reached at all.
+        retry_after_s: The wait that the platform asked for, None when it could not be reached.
     """
 
     why: str
@@ -26,7 +26,7 @@ class Unreachable(Value):
 
 
 class Rejected(Value):
-    """The platform refused it for good; see `ChannelRejected`."""
+    """The platform rejected the call for good; see `ChannelRejected`."""
 
     why: str
     gone: bool = False
@@ -34,12 +34,12 @@ class Rejected(Value):
 
 
 class Unknown(Value):
-    """It may have arrived: no answer, no answer in time, or an adapter that broke down.
+    """The call may have arrived: no answer, no answer in time, or a broken adapter.
 
     Attributes:
         why: One line.
-        broken: The adapter raised what no channel may raise; it will hardly do better next time.
-        late: The platform was only slow, and may carry it out yet.
+        broken: The adapter raised an exception that no channel may raise; a retry will hardly help.
+        late: The platform was only slow, and may still carry it out.
     """
 
     why: str

@@ -1,41 +1,43 @@
 """Decide who may call a platform next, and when.
 
-One `Pacing` for each account. A caller asks (`Wanted`) and is granted, or waits:
+Each account has one `Pacing`. A caller asks (`Wanted`) and is granted, or waits:
 
     Wanted ──▶ waiting ──▶ Granted ──▶ (the call) ──▶ Answered | Refused | Unreached
                   └─ Withdrawn
 
 Five things hold a call back: the account's budget, its chat's budget, a call under way in its chat,
-the interval between two calls about one message, and what the platform asked for when it refused.
-Where a platform counts edits of the whole account, and none by their chats, that budget stands for the
-chat's; a draft pays for its end with its first call, so that no more are begun than can be ended. A
-refusal is obeyed to the letter in its chat. Whether the limit was the account's is not said: where
-chats have no budget that is known, a second chat that is refused while a first still waits says so,
-and all callers wait; where they have, two may just be two busy groups, and it takes three whose waits
-end together.
+the interval between two calls about one message, and the wait that the platform asked for when it
+refused. If a platform limits edits per account and not per chat, edits are charged to that edit
+budget and not to the chat's. A draft's first message is charged to it as well, so that no more
+drafts begin than can be finished.
 
-A platform that names no numbers is learned: each refusal doubles the chat's own gap between calls,
-and each answer shortens that gap by a fifth. Where the chat's budget is known and the refusal names
-its wait, there is nothing to learn; the bucket only counts as spent until then. A platform that is
-out of reach teaches nothing either: each call of a chat in vain doubles the time to its next one,
-the first answer in the chat ends that, and an answer in any other leaves no more of it than after
-the first call in vain.
+A refusal holds its chat for exactly the wait that the platform named. The platform does not say
+whether the limit was the account's. If the chats have no known budget, a second chat that is
+refused while a first still waits shows that it was, and all callers wait. If they have one, two
+refusals may just be two busy groups, so it takes three chats whose waits end together.
 
-Finals and cards go before drafts, and find room: where a bucket allows a burst, drafts leave half of
-it, so that an answer does not wait behind its own beginning; in the long run that costs drafts
-nothing, and until that stock has come in after a start they have every second call. Nor does the
-interval hold a final where the chat's budget is known. Among drafts of an account the one that was
-served longest ago is next, so when the budget is short all of them thin out evenly. After a start
-each bucket counts as spent, because it is not known what the process before used.
+A platform that states no numbers is learned: each refusal doubles the chat's own gap between calls,
+and each answer shortens that gap by a fifth. If the chat's budget is known and the refusal names
+its wait, there is nothing to learn; the bucket only counts as spent until then. An unreachable
+platform teaches nothing either: each failed call of a chat doubles the time to its next one. The
+first answer in the chat ends that, and an answer in any other chat shortens it to the time after a
+first failure.
 
-A platform counts a call when it arrives, which may be any instant from its grant to its end: on a
-busy machine calls pile up on their way and arrive together. So in a chat one call is under way at a
-time: one at most arrives later than it was granted, and a platform that bears one more at once than
-the budget says has room for it, whatever delays there are. What a refusal says is known, too, before
-the next call is made. The account keeps a token aside for each call under way, and pays with it when
-the call ends. Whenever they arrive then, the platform's own bucket has room for them, and no slot
-that is certain to be free is left unused. Where many calls are under way at once, the machine or the
-platform is busy, and drafts wait.
+Finals and cards go before drafts, and find tokens left: where a bucket allows a burst, drafts leave
+half of it, so that an answer does not wait behind its own beginning. In the long run that costs
+drafts nothing; after a start they get every second call until that reserve has filled. The interval
+does not hold a final either if the chat's budget is known. Among an account's drafts the one served
+longest ago is next, so when the budget is short all of them slow down evenly. After a start each
+bucket counts as spent, because it is not known what the process before used.
+
+A platform counts a call when it arrives, which may be at any instant from its grant to its end: on
+a busy machine calls queue up and arrive together. So each chat has one call under way at a time. At
+most one call then arrives later than it was granted, and a platform that tolerates one call more
+than the budget has room for it, whatever the delays. A refusal is also known before the next call
+is made. The account reserves a token for each call under way, and spends it when the call ends. So
+whenever the calls arrive, the platform's own bucket has room for them, and no slot that is certain
+to be free is left unused. While many calls are under way, the machine or the platform is busy, and
+drafts wait.
 
 Instants are monotonic seconds of one clock.
 """
@@ -52,45 +54,45 @@ T = TypeVar("T")
 
 # The gap after a first refusal by a platform that states no interval.
 FIRST_GAP_S = 0.5
-# A final waits so long at most after a refusal, on top of what the platform asked for, or after a
-# call in vain.
+# The longest wait after a refusal, on top of what the platform asked for, or after a failed call.
 LONGEST_GAP_S = 30.0
 GROWTH = 2.0
 DECAY = 0.8
-# A gap below this is noise; it ends.
+# A smaller gap is noise and becomes 0.
 SMALLEST_GAP_S = 0.05
-# Clocks and sums of floats may fall this short of an instant.
+# Clocks and sums of floats may fall short of an instant by this much.
 TOLERANCE_S = 1e-6
-# Of a burst drafts leave this part to finals, and at least one call.
+# Drafts leave one half of a burst to finals, and at least one call.
 LEFT_TO_FINALS = 2
-# So many chats whose waits end so close together are held by one limit, the account's; platforms
-# state what is left of a wait in whole seconds, and answers take their time.
+# If this many chats have waits that end this close together, one limit holds them: the account's.
+# Platforms state the rest of a wait in whole seconds, and answers take time.
 ACCOUNTS_CHATS = 3
 TOGETHER_S = 2.0
 # A call that is under way for longer has arrived, or its platform hangs; it is charged as if ended.
 LATE_S = 5.0
-# When so many chats or messages are remembered, those that nothing holds back are forgotten.
+# Above this many chats or messages, those that nothing holds back are forgotten.
 REMEMBERED = 256
 
 
-# --- who wants to call, and what is known ----------------------------------------------------------
+# --- requests, events, effects, state
+# ---------------------------------------------------------------
 
 
 class Rank(IntEnum):
-    """Who goes first; lower is sooner."""
+    """Who goes first; lower goes first."""
 
     FINAL = 0
     DRAFT = 1
 
 
 class Request(Value):
-    """The wish of a caller to make one call.
+    """A caller's request to make one call.
 
     Attributes:
-        id: Unique among those who wait; also the draft's id, by which drafts are served evenly.
+        id: Unique among those who wait; for a draft its own id, by which drafts are served evenly.
         chat: The platform's chat; threads of a chat share its budget.
         message: The platform's id of the message to change, empty for a new one.
-        in_group: Several people read the chat.
+        in_group: The chat has several readers.
     """
 
     id: str
@@ -101,14 +103,14 @@ class Request(Value):
 
 
 class Wanted(Value):
-    """A caller wants to make a call."""
+    """A caller asks to make a call."""
 
     request: Request
     at: float
 
 
 class Withdrawn(Value):
-    """A caller no longer wants to; for one that doesn't wait this changes nothing.
+    """A caller withdraws its request; does nothing if it does not wait.
 
     Attributes:
         for_good: A draft has ended; it will not ask again under this id.
@@ -120,7 +122,7 @@ class Withdrawn(Value):
 
 
 class Ended(Value):
-    """A chat's granted call is under way no longer, however it went, or is not made after all."""
+    """A chat's granted call has ended, however it went, or is not made after all."""
 
     chat: str
     at: float
@@ -142,7 +144,7 @@ class Refused(Value):
     """The platform refused a granted call because of its rate.
 
     Attributes:
-        retry_after_s: Seconds that it asked for, 0 when it did not say.
+        retry_after_s: The wait in seconds that it asked for, 0 if it named none.
     """
 
     chat: str
@@ -151,7 +153,7 @@ class Refused(Value):
 
 
 class Unreached(Value):
-    """A granted call did not reach the platform, which says nothing of its rate."""
+    """A granted call did not reach the platform, which tells nothing about its rate."""
 
     chat: str
     at: float
@@ -167,13 +169,13 @@ Event = Wanted | Withdrawn | Ended | Answered | Refused | Unreached | Ticked
 
 
 class Grant(Value):
-    """This request may make its one call now."""
+    """The request may make its one call now."""
 
     id: str
 
 
 class WakeAt(Value):
-    """Step with `Ticked` at this instant; replaces the one before it."""
+    """Step with `Ticked` at this instant; replaces the earlier one."""
 
     at: float
 
@@ -189,8 +191,8 @@ class Lane(Value):
         held_until: The platform asked to wait until then.
         gap_s: Seconds between two calls, beyond what the budget says; 0 when never refused.
         last: When the last call was granted.
-        outage_s: Seconds from one call in vain to the next; 0 while the platform answers here.
-        unreached: When the last call was in vain.
+        outage_s: Seconds from one failed call to the next; 0 while the platform answers here.
+        unreached: When the last call failed to reach the platform.
     """
 
     tokens: float
@@ -206,22 +208,22 @@ class Pacing(Value):
     """The state of one account.
 
     Attributes:
-        limits: What the platform allows, as its channel states it.
+        limits: The platform's limits, as its channel states them.
         started: When the process began to use the account.
-        account: Charged for calls that have ended; those under way are set aside in it.
+        account: Charged for calls that have ended; a token is reserved for each call under way.
         edits: Charged for each grant of an edit, or of a draft.
-        chats: Lanes by chat, charged for each grant; one that is not here is untouched.
-        groups: The chats among them that several people read.
+        chats: Lanes by chat, charged for each grant; a chat that is missing was never used.
+        groups: The chats that have several readers.
         messages: When each message was last touched, the oldest first.
         served: By request id, the number of the grant that served it last.
-        finals: Who waits, by id, in order of arrival.
-        drafts: As `finals`.
+        finals: The waiting requests of finals by id, in order of arrival.
+        drafts: The same for drafts.
         busy: Chats in which a call is under way.
-        under_way: When these calls were granted, by chat, oldest first; without those that are
-            late, which are paid for.
-        grants: How many were granted.
-        reached: When the platform answered last, in any chat.
-        drafts_at_once: While so many calls are under way drafts wait; 0 for any number.
+        under_way: By chat, when its call under way was granted, oldest first; without late calls,
+            which are already charged.
+        grants: How many calls were granted.
+        reached: When the platform last answered, in any chat.
+        drafts_at_once: Drafts wait while this many calls are under way; 0 for no limit.
     """
 
     limits: Capabilities
@@ -241,7 +243,8 @@ class Pacing(Value):
     drafts_at_once: int = 0
 
 
-# --- one event after another -----------------------------------------------------------------------
+# --- events
+# ----------------------------------------------------------------------------------------
 
 
 def fresh(limits: Capabilities, at: float, *, drafts_at_once: int = 0) -> Pacing:
@@ -256,7 +259,7 @@ def fresh(limits: Capabilities, at: float, *, drafts_at_once: int = 0) -> Pacing
 
 
 def step(state: Pacing, event: Event) -> tuple[Pacing, tuple[Effect, ...]]:
-    """Take in what happened; return who may call, in order, and when to look again."""
+    """Handle an event; return who may call, in order, and when to look again."""
     state = _without_late_calls(state, event.at)
     match event:
         case Wanted():
@@ -282,7 +285,7 @@ def step(state: Pacing, event: Event) -> tuple[Pacing, tuple[Effect, ...]]:
 
 
 def is_free(state: Pacing, request: Request, at: float) -> bool:
-    """Tell whether a request would be granted at once."""
+    """Whether a request would be granted at once."""
     ready = max(_account_ready_at(state, request.rank, at), _ready_at(state, request, at))
     return ready <= at + TOLERANCE_S
 
@@ -296,7 +299,7 @@ def _after_answer(state: Pacing, event: Answered) -> Pacing:
     lane = replace(lane, gap_s=gap_s if gap_s >= SMALLEST_GAP_S else 0.0, outage_s=0.0)
     state = replace(state, reached=event.at)
     name = _name(event.chat, event.message)
-    if event.message and name not in state.messages:  # else an edit, whose interval has begun
+    if event.message and name not in state.messages:  # the interval of an edit began with its grant
         state = replace(state, messages={**state.messages, name: event.at})
     return _forget_idle(replace(state, chats={**state.chats, event.chat: lane}), event.at)
 
@@ -307,7 +310,7 @@ def _after_refusal(state: Pacing, event: Refused) -> Pacing:
     held_until = max(lane.held_until, until)
     lane = replace(lane, held_until=held_until)
     if budget.per_s and event.retry_after_s > 0:
-        # The call that was refused may come then, but no burst behind it.
+        # The refused call may be made then, but no burst after it.
         lane = replace(lane, tokens=min(1.0, _tokens(lane, budget, held_until)), at=held_until)
     else:
         gap_s = max(lane.gap_s, state.limits.min_edit_interval_s, _spacing_s(budget))
@@ -327,13 +330,13 @@ def _after_a_call_in_vain(state: Pacing, event: Unreached) -> Pacing:
 
 
 def _outage_s(state: Pacing, lane: Lane) -> float:
-    """Return what is left of a chat's outage, now that others may have been answered."""
+    """Return a chat's current outage; shorter if other chats were answered since."""
     is_over = state.reached > lane.unreached
     return min(lane.outage_s, FIRST_GAP_S) if is_over else lane.outage_s
 
 
 def _is_the_accounts(state: Pacing, event: Refused, until: float) -> bool:
-    """Whether a refusal is about more than its chat, as far as the waits of other chats tell."""
+    """Whether a refusal concerns the account and not only its chat, judging by other waits."""
     waits = [
         lane.held_until
         for chat, lane in state.chats.items()
@@ -353,7 +356,7 @@ def _spacing_s(budget: Budget) -> float:
 
 
 def _after_a_call(state: Pacing, chat: str, at: float) -> Pacing:
-    """Charge the account for a chat's call, unless it was late and is paid for."""
+    """Charge the account for a chat's call, unless it was late and is already charged."""
     if chat not in state.under_way:
         return state
     account = _spend(state.account, state.limits.account_budget, at)
@@ -375,7 +378,7 @@ def _serve(state: Pacing, at: float) -> tuple[Pacing, tuple[Effect, ...]]:
     """Grant what may be granted at this instant."""
     effects: list[Effect] = []
     for rank in _ranks(state):
-        # Asked first: when the account is spent, no waiting caller is looked at, however many there are.
+        # Checked first: if the account is spent, the waiting callers need not be looked at.
         if _account_ready_at(state, rank, at) > at + TOLERANCE_S:
             break
         for request in _in_order(state, rank):
@@ -390,7 +393,7 @@ def _serve(state: Pacing, at: float) -> tuple[Pacing, tuple[Effect, ...]]:
 
 
 def _wake_at(state: Pacing, at: float) -> float:
-    """Return when the first of those who wait will be ready if no call ends before."""
+    """Return when the first waiting request will be ready if no call ends before."""
     soonest = inf
     for rank in _ranks(state):
         account_at = _account_ready_at(state, rank, at)
@@ -404,18 +407,18 @@ def _wake_at(state: Pacing, at: float) -> float:
 
 
 def _ranks(state: Pacing) -> list[Rank]:
-    """Return the ranks of those who wait, in order; after most calls nobody does."""
+    """Return the ranks that have waiting requests, in order; usually none after a call."""
     waits = ((Rank.FINAL, state.finals), (Rank.DRAFT, state.drafts))
     return [rank for rank, some in waits if some]
 
 
 def _in_order(state: Pacing, rank: Rank) -> list[Request]:
-    """Return those who wait, next one first; the sort keeps arrival where all else is equal."""
+    """Return the waiting requests, next one first; ties keep the order of arrival."""
     return sorted(_waiting(state, rank), key=lambda request: state.served.get(request.id, 0))
 
 
 def _waiting(state: Pacing, rank: Rank) -> list[Request]:
-    """Return those who wait, but for drafts of a chat whose next token is promised to a final."""
+    """Return the waiting requests, without drafts of a chat whose next token goes to a final."""
     if rank is Rank.FINAL:
         return [*state.finals.values()]
     promised = {request.chat for request in state.finals.values()}
@@ -436,7 +439,7 @@ def _ready_at(state: Pacing, request: Request, at: float) -> float:
         ready = max(ready, lane.unreached + _outage_s(state, lane))
     if request.message:
         last = state.messages.get(_name(request.chat, request.message), state.started)
-        # Where no budget is known, the interval is all that says what the platform bears.
+        # Without a known budget, the interval is the only statement of the platform's limit.
         is_free = request.rank is Rank.FINAL and budget.per_s > 0
         interval_s = 0.0 if is_free else state.limits.min_edit_interval_s
         ready = max(ready, last + max(interval_s, lane.gap_s))
@@ -444,7 +447,7 @@ def _ready_at(state: Pacing, request: Request, at: float) -> float:
 
 
 def _account_ready_at(state: Pacing, rank: Rank, at: float) -> float:
-    """Return when the account lets a call pass, at or after `at`, if no call ends before."""
+    """Return when the account allows a call, at or after `at`, if no call ends before."""
     lane, budget, under_way = state.account, state.limits.account_budget, state.under_way
     kept = _left(budget, rank, at - state.started)
     most = max(budget.burst, 1) - kept if budget.per_s else 0
@@ -457,18 +460,18 @@ def _account_ready_at(state: Pacing, rank: Rank, at: float) -> float:
 
 
 def _edits_ready_at(state: Pacing, rank: Rank, at: float) -> float:
-    """Return when an edit may follow, at or after `at`, as far as all edits go."""
+    """Return when the edit budget allows an edit, at or after `at`."""
     budget = state.limits.edit_budget
     return _lane_ready_at(state.edits, budget, _left(budget, rank, at - state.started), at)
 
 
 def _is_apart(state: Pacing, request: Request) -> bool:
-    """Whether a request counts among all edits, and not in its chat."""
+    """Whether a request counts against the edit budget and not against its chat's."""
     return bool(request.message and state.limits.edit_budget.per_s)
 
 
 def _lane_ready_at(lane: Lane, budget: Budget, left: int, at: float) -> float:
-    """Return when a bucket has a token more than those that are left in it."""
+    """Return when a bucket has one token more than `left`."""
     ready = max(at, lane.held_until)
     if lane.gap_s:
         ready = max(ready, lane.last + lane.gap_s)
@@ -479,11 +482,11 @@ def _lane_ready_at(lane: Lane, budget: Budget, left: int, at: float) -> float:
 
 
 def _left(budget: Budget, rank: Rank, after_s: float) -> int:
-    """Return how many calls of a bucket this rank leaves in it, so long after the start."""
+    """Return how many of a bucket's calls this rank must leave, `after_s` after the start."""
     if rank is Rank.FINAL:
         return 0
-    # No more than that part of what came in so far: with 48 calls a minute, first words would else
-    # come a quarter of a minute late.
+    # At most that share of what has come in so far: with 48 calls a minute, first words would
+    # otherwise come a quarter of a minute late.
     came_in = int((after_s + TOLERANCE_S) * budget.per_s)
     return min(max(0, budget.burst - 1), max(1, min(budget.burst, came_in) // LEFT_TO_FINALS))
 
@@ -522,7 +525,7 @@ def _spend(lane: Lane, budget: Budget, at: float) -> Lane:
     return replace(lane, tokens=max(0.0, _tokens(lane, budget, at) - 1), at=at, last=at)
 
 
-# --- remembering ---------------------------------------------------------------------------------
+# --- bookkeeping ---------------------------------------------------------------------------------
 
 
 def _spent(at: float) -> Lane:
@@ -539,7 +542,7 @@ def _lane(state: Pacing, chat: str) -> Lane:
 
 
 def _name(chat: str, message: str) -> str:
-    # On some platforms messages are numbered by chat.
+    # Some platforms number messages per chat.
     return f"{chat} {message}"
 
 
@@ -558,7 +561,7 @@ def _without(state: Pacing, gone: str) -> Pacing:
 
 
 def _less(some: Mapping[str, T], gone: str) -> Mapping[str, T]:
-    """Return a mapping without a key; where many wait a copy is cheaper than to build it anew."""
+    """Return a mapping without a key; copying and deleting is faster than rebuilding it."""
     if gone not in some:
         return some
     kept = dict(some)
@@ -567,9 +570,9 @@ def _less(some: Mapping[str, T], gone: str) -> Mapping[str, T]:
 
 
 def _forget_idle(state: Pacing, at: float) -> Pacing:
-    """Forget chats and messages that nothing holds back any more, when there are many.
+    """Forget chats and messages that nothing holds back any more, if there are many.
 
-    An unknown lane counts as spent at the start, so one that has refilled since is like unknown.
+    An unknown lane counts as spent at the start, so a lane that has refilled since may be dropped.
     """
     if len(state.chats) > REMEMBERED:
         chats = {chat: lane for chat, lane in state.chats.items() if not _is_idle(state, chat, at)}
@@ -578,7 +581,7 @@ def _forget_idle(state: Pacing, at: float) -> Pacing:
         groups = frozenset(chat for chat in state.groups if chat in chats or chat in waiting)
         state = replace(state, chats=chats, groups=groups)
     longest = max(state.limits.min_edit_interval_s, LONGEST_GAP_S)
-    # Many at once: to look at each of thousands for every answer would cost more than the answer.
+    # In batches: checking each of thousands for every answer would cost more than the answer.
     if len(state.messages) > REMEMBERED and _oldest(state) + 2 * longest <= at:
         messages = {name: last for name, last in state.messages.items() if last + longest > at}
         state = replace(state, messages=messages)

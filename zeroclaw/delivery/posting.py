@@ -1,4 +1,4 @@
-"""Carry out one row of the outbox, call by call, each result committed before the next call."""
+"""Deliver one outbox row, call by call; each result is committed before the next call."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -15,19 +15,21 @@ from zeroclaw.text import catalogue
 from zeroclaw.value import Struct, replace
 
 Save = Callable[[Item, State, DurablePoint, str], Awaitable[None]]
-"""Commits an item in a state, and why where it was refused; raises when another writer changed the row."""
+"""Commits an item in a state, with the reason if refused; raises if another writer changed the row."""
 
 
 class Posting(Struct, eq=False, kw_only=True):
-    """One row on its way; `run` is called again after each `LaterError`.
+    """One row being delivered; `run` is called again after each `LaterError`.
 
     Attributes:
-        key: The row's.
-        item: As it was read, and as it is by now.
-        was_found: The process that wrote the row, or began its draft, is gone, and what it knew.
+        key: The row's key.
+        item: The item as it was read, then as the calls have changed it.
+        was_found: The process that wrote the row, or began its draft, is gone; a message may exist
+            with another text.
         account: Where it goes out.
         sends: Posts its messages.
-        blob: Reads the bytes of a digest, None where they are gone.
+        save: Commits the item.
+        blob: Returns the bytes of a digest, None if they are gone.
     """
 
     key: str
@@ -39,11 +41,11 @@ class Posting(Struct, eq=False, kw_only=True):
     blob: Callable[[str], Awaitable[bytes | None]]
 
     async def run(self) -> None:
-        """Deliver it, or record that it was refused.
+        """Deliver the row, or record that it was refused.
 
         Raises:
-            LaterError: Nothing arrived, or that is unknown; to be tried again.
-            Conflict: Another writer changed the row; to be read again.
+            LaterError: Nothing arrived, or that is unknown; try again later.
+            Conflict: Another writer changed the row; read it again.
         """
         try:
             match self.item:
@@ -64,12 +66,13 @@ class Posting(Struct, eq=False, kw_only=True):
         parts = await parted(item.text, self.account.fits)
         parts = await off_loop(partial(self.account.apart, parts), text=item.text)
         if self.sends.uncertainty.may_stand and 0 < len(parts) <= len(item.refs):
-            # Where it is found, one more message is there to be taken away.
+            # If the lookup finds it, there is one more message to delete.
             self.item = item = await self._take_in(item, parts[-1])
         while item.done < len(parts):
             item = await self._show_part(item, parts[item.done])
             self.item = item
-            # The last result goes into the commit that ends the row, unless more is to do first.
+            # The last result goes into the commit that ends the row, unless messages must be
+            # deleted first.
             if item.done > 0 and (item.done < len(parts) or len(item.refs) > len(parts)):
                 await self.put("pending", DurablePoint.REF_KNOWN)
         for ref in item.refs[len(parts) :]:
@@ -78,7 +81,7 @@ class Posting(Struct, eq=False, kw_only=True):
         await self.put("delivered", DurablePoint.DELIVERED)
 
     async def _show_part(self, item: Text, text: str) -> Text:
-        """Return the item as one call has changed it."""
+        """Make one call; return the changed item."""
         if item.done < len(item.refs) and self.account.capabilities.can_edit:
             return await self._edit_part(item, item.refs[item.done], text)
         return await self._send_part(item, text)
@@ -92,8 +95,8 @@ class Posting(Struct, eq=False, kw_only=True):
             case Delivered():
                 return replace(item, done=item.done + 1)
             case Rejected(gone=True):
-                # The next message that is still there takes its place, else a new one, whose key
-                # no process has used before.
+                # The next message that still exists takes its place, else a new one, whose key no
+                # process has used before.
                 self.was_found = False
                 return replace(item, refs=tuple(one for one in item.refs if one != ref))
             case _:
@@ -103,7 +106,7 @@ class Posting(Struct, eq=False, kw_only=True):
         is_lost = self._is_lost(item)
         outcome = await self.sends.post(_part(item, text, key=self.key))
         if isinstance(outcome, Delivered):
-            # One that its draft had begun shows the draft's text, so it is edited next.
+            # A message that the draft began shows the draft's text, so it is edited next.
             is_old = is_lost or self._may_be_old(item)
             at = len(item.refs) if is_lost else item.done
             return replace(
@@ -115,7 +118,7 @@ class Posting(Struct, eq=False, kw_only=True):
         return self._plain_or_stop(item, outcome)
 
     async def _take_in(self, item: Text, text: str) -> Text:
-        """Return the item with the unrecorded message of its draft, if it is found."""
+        """Return the item with the unrecorded message of its draft, if one is found."""
         if self._may_have_draft(item):
             return await self._send_part(item, text)
         seen = await self.sends.find(_part(item, text, key=self.key))
@@ -124,11 +127,11 @@ class Posting(Struct, eq=False, kw_only=True):
         return item if found is None else replace(item, refs=(*item.refs, found))
 
     def _is_lost(self, item: Text) -> bool:
-        """Whether a message of the draft may stand that can be found by its key."""
+        """Whether a message of the draft may exist that its key can find."""
         return self.sends.uncertainty.may_stand and self._may_have_draft(item)
 
     def _may_be_old(self, item: Text) -> bool:
-        """Whether a process before this one may have sent the message with another text."""
+        """Whether an earlier process may have sent the message with another text."""
         return self.was_found and self._may_have_draft(item)
 
     def _may_have_draft(self, item: Text) -> bool:
@@ -141,7 +144,7 @@ class Posting(Struct, eq=False, kw_only=True):
         raise self.sends.error(failed)
 
     async def _take_away(self, item: Text, ref: MessageRef) -> None:
-        """Delete a message that the final does not need, or have it say so."""
+        """Delete a message that the final does not need, or edit it to say so."""
         capabilities = self.account.capabilities
         if capabilities.can_delete:
             async with self.account.permitted(ref.address, message=ref.message):
@@ -181,7 +184,7 @@ class Posting(Struct, eq=False, kw_only=True):
     async def _deliver_one(
         self, item: File | Ask, content: Content, repeat: Content, point: DurablePoint
     ) -> None:
-        """Deliver what is one message."""
+        """Deliver an item that is one message."""
         outcome = await self.sends.post(Post(to=item.address, content=content, repeat=repeat))
         if not isinstance(outcome, Delivered):
             raise self.sends.error(outcome)
@@ -198,7 +201,7 @@ class Posting(Struct, eq=False, kw_only=True):
         await self.put("delivered", DurablePoint.SETTLED)
 
     async def put(self, state: State, point: DurablePoint, *, why: str = "") -> None:
-        """Commit the row in a state, with what is known of its sends by now."""
+        """Commit the row in a state, with what is now known about its sends."""
         if not isinstance(self.item, Settle):
             self.item = replace(self.item, uncertainty=self.sends.uncertainty)
         await self.save(self.item, state, point, why)
@@ -206,7 +209,7 @@ class Posting(Struct, eq=False, kw_only=True):
 
 
 def _part(item: Text, text: str, *, key: str) -> Post:
-    """Return the next part of a final or a note as it is posted."""
+    """Return the next part of a final or a note as a post."""
     is_first = item.done == 0
     content = Markdown(
         text=text,
@@ -220,10 +223,10 @@ def _part(item: Text, text: str, *, key: str) -> Post:
 
 
 async def parted(markdown: str, fits: Fits) -> tuple[str, ...]:
-    """Return what `split` does; between two texts that are measured others have their turn.
+    """Return what `split` does, but let other tasks run between two measured texts.
 
-    A channel renders what it measures, which for a long answer full of markup takes longer than a
-    press of a button should wait. The lines of a long text are read in a thread, and measured there.
+    A channel renders what it measures; for a long answer full of markup that takes longer than a
+    button press should wait. The lines of a long text are read and measured in a thread.
     """
     work = cutting(markdown)
     try:

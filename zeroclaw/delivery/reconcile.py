@@ -1,9 +1,9 @@
-"""Post each message once, or find out whether one stands whose answer, or whose record, was lost.
+"""Post each message once, or find out whether a message exists whose send was not recorded.
 
-Where none is found it is sent again, and only then is it known how far there was to look: the
-platform may have put the first one further on. So the second says that it may be a repeat, until its
-id has told how far, and the first was looked up as far as there. Whenever a process dies, or a call
-is lost, in between, at most one message stands that does not say so.
+If the lookup finds none, the message is sent again. Only the id of the second message tells how far
+the lookup had to go, because the platform may have numbered the first one higher. So the second
+says that it may be a repeat, until the ids up to its own were looked up. Whenever a process dies or
+a call is lost in between, at most one message exists that does not say so.
 """
 
 from collections.abc import Awaitable, Callable
@@ -16,8 +16,8 @@ from zeroclaw.delivery.rows import CERTAIN, Second, State, Uncertainty, after_lo
 from zeroclaw.envelope import Address, MessageRef
 from zeroclaw.value import Struct, Value, replace
 
-# So often an answer may be lost before the row is given up, where each repeat may be seen, and
-# where the adapter breaks down. A platform that is only silent is tried without end otherwise.
+# How many answers may be lost before the row is given up, if each repeat may be seen, or if the
+# adapter breaks down. Otherwise a platform that is only silent is tried without end.
 MOST_LOST = 5
 
 Failed = Unreachable | Rejected | Unknown
@@ -28,7 +28,7 @@ class LaterError(Exception):
 
     Attributes:
         paced: The platform named a wait, which the pacing obeys; no other wait is needed.
-        soon: It may be tried as soon as the platform answers anything; else the time counts.
+        soon: Retry as soon as the platform answers any call; otherwise only after the pause.
     """
 
     def __init__(self, *, paced: bool = False, soon: bool = True) -> None:
@@ -42,13 +42,13 @@ class RefusedError(Exception):
 
 
 class Post(Value):
-    """One message that is to be posted, and may have to be looked up and sent again.
+    """One message to post; it may have to be looked up and sent again.
 
     Attributes:
         to: The chat.
-        content: What is said.
-        repeat: The same, where it says that it may be a repeat. A card never does; pressed on
-            either of two, both are settled.
+        content: The content.
+        repeat: The content with a note that it may be a repeat. A card has no note; if a person
+            presses either of two cards, both are settled.
     """
 
     to: Address
@@ -57,14 +57,14 @@ class Post(Value):
 
 
 class Reconciler(Struct, eq=False, kw_only=True):
-    """Posts the messages of one row; begins with what is on record.
+    """Posts the messages of one row; starts from what is recorded.
 
     Attributes:
         account: Where they go out.
-        uncertainty: What is not known of the next one.
-        is_sending: The row says that a send has begun.
-        keep: Commits the row in a state, with the uncertainty of now.
-        others: The platform's ids of the messages of a chat that are known to be ours.
+        uncertainty: What is not known about the next message.
+        is_sending: The row's recorded state is `sending`.
+        keep: Commits the row in a state, with the current uncertainty.
+        others: Returns the platform's ids of a chat's messages that are known to be ours.
     """
 
     account: Account
@@ -73,15 +73,15 @@ class Reconciler(Struct, eq=False, kw_only=True):
     keep: Callable[[State], Awaitable[None]]
     others: Callable[[Address], Awaitable[frozenset[str]]]
     _lost: int = 0
-    # Of two that are lost either may be found, and the one without the note may come last.
+    # If two sends are lost, the lookup may find either; the one without the note may come last.
     _is_repeat_lost: bool = False
 
     async def post(self, post: Post) -> CallOutcome[MessageRef]:
-        """Post a message, unless it is found to stand since an earlier try.
+        """Post a message, unless a lookup finds it from an earlier try.
 
         Raises:
-            LaterError: Whether it stands could not be looked up.
-            RefusedError: It can't be told, and the channel sends nothing twice.
+            LaterError: The lookup failed.
+            RefusedError: The outcome stays unknown, and the channel sends nothing twice.
         """
         second = self.uncertainty.second
         if second is None:
@@ -101,17 +101,17 @@ class Reconciler(Struct, eq=False, kw_only=True):
                 return outcome
             if missed is None:
                 return self._known(outcome.value)
-            # Another process would find the first, and leave the second behind.
+            # Record the second: another process would find the first, and never delete the second.
             second = Second(ref=outcome.value, since=missed.since)
             self.uncertainty = replace(self.uncertainty, second=second)
             await self.keep("sending")
         return self._known(await self._the_one(post, second))
 
     async def find(self, post: Post) -> Delivered[LookupResult] | Unknown | None:
-        """Look up a message that may stand; None where that can't be done.
+        """Look up a message that may exist; None where that can't be done.
 
         Raises:
-            LaterError: The lookup itself has failed.
+            LaterError: The lookup itself failed.
         """
         mark = self.uncertainty.mark
         if not self.account.capabilities.can_lookup or not mark:
@@ -120,7 +120,7 @@ class Reconciler(Struct, eq=False, kw_only=True):
         return await self._lookup(post.to, content, since=mark)
 
     def error(self, failed: Failed) -> Exception:
-        """Return what to raise of a call that failed."""
+        """Return the exception to raise for a failed call."""
         match failed:
             case Unreachable():
                 return LaterError(paced=failed.retry_after_s is not None)
@@ -141,12 +141,12 @@ class Reconciler(Struct, eq=False, kw_only=True):
     # --- one send --------------------------------------------------------------------------------
 
     async def _begin(self, to: Address) -> None:
-        """Record that a send begins that can't be repeated unseen, and where it would stand."""
+        """Record the start of a send that has no idempotency key, and the mark to look it up from."""
         if self.account.capabilities.idempotent_send or self.is_sending:
             return
         if not self.uncertainty.may_stand:
-            # What may stand since an earlier try stands below a mark of now, or is looked up from
-            # its own.
+            # A message from an earlier try appears after a current mark, or is looked up from its
+            # own mark.
             self.uncertainty = replace(self.uncertainty, mark=self.account.mark(to))
             self._is_repeat_lost = False
         await self.keep("sending")
@@ -169,29 +169,30 @@ class Reconciler(Struct, eq=False, kw_only=True):
         return Delivered(value=ref)
 
     def _missed(self, seen: Delivered[LookupResult] | Unknown | None) -> LookupResult | None:
-        """Return where the lookup has ended without finding it, None where that says nothing."""
+        """Return where the lookup ended without finding it, None if that proves nothing."""
         if isinstance(seen, Delivered) and not self.uncertainty.late:
             return seen.value
-        # What is only late may come yet, however far was looked.
+        # A late message may still arrive, however far the lookup went.
         if self.is_sending and not self.account.capabilities.may_repeat:
             message = "the answer was lost, and it is not sent again"
             raise RefusedError(message)
         return None
 
-    # --- what stands -----------------------------------------------------------------------------
+    # --- lookups ---------------------------------------------------------------------------------
 
     async def _lookup(
         self, to: Address, content: Content, *, since: str, before: str = ""
     ) -> Delivered[LookupResult] | Unknown:
-        """Look until it is seen, or there is nothing more to look at.
+        """Look until the message is found, or there is nothing more to look at.
 
-        Each lookup is paced as any call. After each that saw nothing it is on record from where to
-        go on, so that nothing is looked at again after a failure or a kill. A wait that the
-        platform names is waited for here, for the same reason.
+        Each lookup is paced like any call. After each one that found nothing, the place to continue
+        from is committed, so that nothing is looked at twice after a failure or a kill. If the
+        platform names a wait, it is waited for here, for the same reason.
         """
         apart = await self.others(to)
         while True:
-            # One that is on its way there has an id that is not known yet, and would be taken for it.
+            # A send under way in the chat would have an unknown id, and be mistaken for this
+            # message.
             async with self.account.permitted(to):
                 outcome = await self.account.lookup(
                     to, content, since=since, apart=apart, before=before
@@ -211,7 +212,7 @@ class Reconciler(Struct, eq=False, kw_only=True):
                 case Rejected():
                     return Unknown(why=outcome.why)
                 case Unknown(late=True):
-                    # A lookup that is lost has changed nothing, so it may be made again.
+                    # A lost lookup has changed nothing, so it may be made again.
                     raise self.error(Unreachable(why=outcome.why))
                 case Unknown():
                     return outcome
@@ -219,11 +220,11 @@ class Reconciler(Struct, eq=False, kw_only=True):
                     assert_never(outcome)
 
     async def _the_one(self, post: Post, second: Second) -> MessageRef:
-        """Return the one message that stands, after it was not seen and so was sent again.
+        """Return the one message to keep, after the first was not found and so was sent again.
 
-        The new one's id tells how far the ids had run, so now it is certain whether there is an
-        earlier one too. Of two the new one is taken away; a lone one no longer says that it may be a
-        repeat. Where it can't be told after all, or can't be changed, the new one says so for good.
+        The new one's id tells how far the ids had run, so now a lookup can decide whether the first
+        exists too. If so, the new one is deleted; if not, its note about a repeat is removed. If
+        the lookup or the change is not possible, the new one keeps its note.
         """
         account, new = self.account, second.ref
         if new.address.chat != post.to.chat:

@@ -1,8 +1,8 @@
-"""What the outbox keeps: one row for each final, note, file, card and settled card.
+"""The rows of the outbox: one for each final, note, file, card and settled card.
 
-A room that decides that something must be said puts such a row into the commit of the decision, and
-hands its key to the outbox after it. Texts are redacted and screened before they come here. Keys
-are ulids, and idempotency keys come from them.
+Code that decides that something must be said puts such a row into the commit of the decision, and
+then hands its key to the outbox. Texts are redacted and screened before they come here. Keys are
+ulids, and idempotency keys are derived from them.
 """
 
 from datetime import timedelta
@@ -21,16 +21,16 @@ from zeroclaw.value import TAG, Value, replace
 
 State = Literal["pending", "sending", "delivered", "refused"]
 OPEN_STATES: tuple[State, ...] = ("pending", "sending")
-"""`sending`: a send that can't be repeated unseen was begun; found at a start, it may have
+"""In `sending` a send without an idempotency key was begun; found at a start, it may have
 arrived."""
 
 
 class Second(Value):
-    """A message that was sent again, since the first was not seen.
+    """A message that was sent again because the first was not found.
 
     Attributes:
-        ref: Where it stands.
-        since: From where to look for the first, up to this one.
+        ref: The second message.
+        since: The mark from which to look for the first, up to this one.
     """
 
     ref: MessageRef
@@ -41,12 +41,12 @@ class Uncertainty(Value):
     """What is not known about the next send of a row; see `reconcile`.
 
     Attributes:
-        may_stand: A message may stand already, of an earlier try or of a draft. Where the platform
-            knows our keys the message is found by its key, where it can be looked up it is;
-            elsewhere the next one says that it may be a repeat.
-        mark: From where to look that message up, empty where that can't be done.
-        late: It may come yet: the platform was only slow to answer.
-        second: The one that was sent again, until it is certain that it alone stands.
+        may_stand: A message of an earlier try, or of a draft, may exist. It is found by its key if
+            the platform knows our keys, or by a lookup if it has one; otherwise the next message
+            says that it may be a repeat.
+        mark: Where to look the message up from, empty where that can't be done.
+        late: It may still arrive: the platform was only slow to answer.
+        second: The message that was sent again, until it is certain that only one exists.
     """
 
     may_stand: bool = False
@@ -56,16 +56,16 @@ class Uncertainty(Value):
 
 
 CERTAIN = Uncertainty()
-"""Of a row of which every message is known."""
+"""The uncertainty of a row whose messages are all known."""
 
 
 def after_loss(known: Uncertainty, *, late: bool) -> Uncertainty:
-    """Return what is known after a send whose outcome is not; what was late once may always come."""
+    """Return what is known after a send with an unknown outcome; `late` is never unset."""
     return replace(known, may_stand=True, late=late or known.late)
 
 
 def looked_up(known: Uncertainty, since: str) -> Uncertainty:
-    """Return what is known after a lookup that found nothing: from where to go on."""
+    """Return what is known after a lookup that found nothing: where to continue."""
     if known.second is None:
         return replace(known, mark=since)
     return replace(known, second=replace(known.second, since=since))
@@ -77,17 +77,18 @@ class Text(Value):
     Attributes:
         address: Where it is said.
         text: Markdown, whole.
-        turn: Whose final this is, None for a note.
+        turn: The turn that it is the final of, None for a note.
         refs: The messages that carry it, in order; at first those of the draft.
-        done: How many parts stand as they should.
+        done: How many parts are shown as they should be.
         plain: The platform could not read the markup.
-        uncertainty: Of the next part, or of a message of the draft.
-        posted: How many messages the turn has posted, those that are gone included; None: as many
-            as there are refs. It numbers the key of the next one.
-        quiet: Operators are not told when this is refused; for what is said to the operator about that.
+        uncertainty: About the next part, or a message of the draft.
+        posted: How many messages the turn has posted, including deleted ones; None for as many as
+            there are refs. It numbers the key of the next one.
+        quiet: Operators are not told if this is refused; set for notes to operators about a
+            refusal.
         reply_to: The message that this answers, empty for none.
-        language: What is said in if the delivery itself has something to say.
-        receipts: As in `Outgoing`; they stand with the first part.
+        language: The language of notes that the delivery itself adds.
+        receipts: As in `Outgoing`; sent with the first part.
     """
 
     address: Address
@@ -109,12 +110,12 @@ class File(Value):
 
     Attributes:
         address: Where it goes.
-        name: One name, no path.
-        digest: Of the blob.
+        name: A file name without a path.
+        digest: The digest of the blob.
         caption: Plain text, empty for none.
-        turn: Whose file this is.
-        ref: Where it stands, None until it was sent.
-        uncertainty: Of its one message; a repeat's caption says that it may be one.
+        turn: The turn that sends it.
+        ref: Its message, None until it was sent.
+        uncertainty: About its one message; a repeat's caption says that it may be one.
         reply_to: As in `Text`.
         language: As in `Text`.
     """
@@ -138,8 +139,8 @@ class Ask(Value):
     Attributes:
         address: The approver's chat.
         approvals: The keys of the approval rows that it shows.
-        ref: Where it stands, None until it was sent.
-        uncertainty: Of its one message.
+        ref: Its message, None until it was sent.
+        uncertainty: About its one message.
     """
 
     address: Address
@@ -150,7 +151,7 @@ class Ask(Value):
 
 
 class Settle(Value):
-    """How a card ended, shown on one of its messages."""
+    """How a card ended, to be shown on one of its messages."""
 
     ref: MessageRef
     outcome: Outcome
@@ -160,10 +161,10 @@ class Left(Value):
     """What a draft left for its final.
 
     Attributes:
-        refs: The messages that stand, in order.
-        uncertainty: Of one more, whose send it began.
-        posted: How many it posted, those that are gone included; None: as many as stand.
-        inherited: A former life of the turn may have posted the next message, with another text.
+        refs: The messages that exist, in order.
+        uncertainty: About one more message, whose send it began.
+        posted: How many messages it posted, including deleted ones; None for as many as exist.
+        inherited: The next message may have been posted before a restart, with another text.
     """
 
     refs: tuple[MessageRef, ...] = ()
@@ -173,7 +174,7 @@ class Left(Value):
 
     @property
     def is_begun(self) -> bool:
-        """A message of the draft stands, stood or may stand."""
+        """Whether the draft has posted a message, or may have."""
         return bool(self.refs or self.uncertainty.may_stand or self.posted)
 
 
@@ -189,31 +190,31 @@ class _Said(Value):
 def outbox_row(
     key: str, item: Item, conversation: ConversationId | None = None, *, state: State = "pending"
 ) -> Put:
-    """Return the write that has something delivered; a file's blob belongs into the same commit.
+    """Return the write that queues an item for delivery; put a file's blob into the same commit.
 
     Args:
         key: A new ulid.
-        item: As it is before anything of it was sent; a text is not blank.
-        conversation: The one that says or asks it, None for what belongs to no conversation.
-        state: `sending` where it is sent as soon as it is committed, see `Outbox.begins`.
+        item: The item before anything of it was sent; a text is not blank.
+        conversation: The conversation that says or asks it, None if it belongs to none.
+        state: `sending` if it is sent as soon as it is committed, see `Outbox.begins`.
     """
     place = address_of(item).key()
     return OUTBOX.put(key, item, conversation=conversation, state=state, place=place, expect=0)
 
 
 def lost_from(mark: str) -> Uncertainty:
-    """Return what is known when a draft's message may stand below a mark; empty for none."""
+    """Return the uncertainty of a draft's message that may exist after a mark; empty for none."""
     return Uncertainty(may_stand=bool(mark), mark=mark)
 
 
 def is_final(row: Row) -> bool:
-    """Tell whether a row carries the answer of a turn."""
+    """Whether a row carries the answer of a turn."""
     item = OUTBOX.of(row)
     return isinstance(item, Text) and item.turn is not None
 
 
 def _sooner(row: Row) -> Age | None:
-    """A card without its questions would look as if it were still open."""
+    """Keep a card no longer than its approvals; without them it would look as if still open."""
     return Age.APPROVALS if isinstance(OUTBOX.of(row), Ask | Settle) else None
 
 
@@ -228,7 +229,7 @@ def _blobs(row: Row) -> tuple[str, ...]:
 
 
 def _decoded(body: bytes) -> Item:
-    """Read the body of a row; older ones hold an uncertainty as four fields."""
+    """Decode the body of a row; older ones store an uncertainty as four fields."""
     try:
         return codec.decode(_Said, body).item
     except StoreUnusable:
@@ -256,7 +257,7 @@ OUTBOX: Table[Item] = Table(
 
 
 class Notice(Value):
-    """A sentence to operators about trouble, until it stands in the rows of their chats.
+    """A sentence to operators about a problem, until it is in the outbox rows of their chats.
 
     Attributes:
         text: In English.
@@ -280,15 +281,15 @@ NOTICES = Table(
     words=Words.CONVERSATION,
 )
 NOTICE_DAYS = 7
-"""For so long a notice waits for an operator; what is older helps nobody."""
+"""Days that a notice waits for an operator; an older one is no longer useful."""
 
 
 def notice_row(key: str, says: Localized, *, but: str = "", but_channel: str = "") -> Put:
-    """Return the write that has operators told, as soon as one of them can be reached.
+    """Return the write that notifies operators, as soon as one of them can be reached.
 
     Args:
         key: A new ulid.
-        says: The sentence; each reads it in their own language.
+        says: The sentence; each operator reads it in their own language.
         but: As in `Notice`.
         but_channel: As in `Notice`.
     """
@@ -300,12 +301,12 @@ def notice_row(key: str, says: Localized, *, but: str = "", but_channel: str = "
 def part_key(key: str, item: Text) -> str:
     """Return the idempotency key of the next message that a text posts.
 
-    A final goes on with its draft's keys, so that a message of which it is not recorded that it
-    arrived is found again instead of standing there twice.
+    A final continues its draft's keys, so that a message whose arrival was not recorded is found
+    again instead of being shown twice.
 
     Args:
-        key: The row's.
-        item: The row's.
+        key: The row's key.
+        item: The row's item.
     """
     if item.turn is None:
         return f"{key}:{item.done}"
@@ -313,7 +314,7 @@ def part_key(key: str, item: Text) -> str:
 
 
 def first_key(key: str, item: Text) -> str:
-    """Return the idempotency key of a text's first message, where no message was lost."""
+    """Return the idempotency key of a text's first message, if no message was lost."""
     return part_key(key, replace(item, refs=(), done=0, posted=None))
 
 
@@ -323,15 +324,15 @@ def posted(item: Text) -> int:
 
 
 def address_of(item: Item) -> Address:
-    """Return where it is said."""
+    """Return the address of an item."""
     return item.ref.address if isinstance(item, Settle) else item.address
 
 
 def messages(item: Item) -> tuple[MessageRef, ...]:
-    """Return the messages that are known to carry it.
+    """Return the messages that are known to carry an item.
 
-    A card's are told by its `Ask` alone: one that was pressed before its send was recorded is still
-    looked for, while how it ends waits to be shown there.
+    Only an `Ask` names the messages of its card: if the card was pressed before its send was
+    recorded, a lookup must still find it while its outcome waits to be shown there.
     """
     match item:
         case Text():
@@ -345,7 +346,7 @@ def messages(item: Item) -> tuple[MessageRef, ...]:
 
 
 def changed(row: Row, item: Item, state: State) -> Put:
-    """Return the write that moves a row on, unless another writer did meanwhile."""
+    """Return the write that changes a row, unless another writer changed it meanwhile."""
     return OUTBOX.put(
         row.key,
         item,

@@ -1,13 +1,13 @@
 """Cut a Markdown text into messages that a channel can carry.
 
-A cut falls between blocks where it can, else between lines, else between words, and only then
-inside a word; never inside what a person sees as one character. A code fence that is cut is closed
-and opened again with its language; a part that begins with a row of a table has the table's head
-above it. A part that begins inside a list loses the indentation it no
-longer has a parent for, so that it doesn't read as code.
+A cut falls between blocks if possible, else between lines, else between words, and only then inside
+a word; never inside what a person sees as one character. A code fence that is cut is closed, and
+opened again with its language. A part that begins with a table row repeats the table's head above
+it. A part that begins inside a list loses the indentation that its missing parent gave it, so that
+it doesn't read as code.
 
-A cut depends on the text before it and on little of what comes after, so the parts of a growing
-text stay as they are, all but the last; a caller that needs that for certain starts at the last cut.
+A cut depends on the text before it and on little of what comes after, so all parts of a growing
+text but the last stay as they are; a caller that must be sure of that starts at the last cut.
 """
 
 import re
@@ -22,30 +22,30 @@ from zeroclaw.value import Struct, Value
 Fits = Callable[[str], bool]
 Cutting = Generator[str, bool, tuple["Piece", ...]]
 
-# A part shorter than this share of the room is passed over when a later, plainer cut exists:
-# one short line before a long block should not become a message of its own.
+# A shorter part than this share of the room is skipped if there is a later, lesser cut: one short
+# line before a long block should not become its own message.
 SMALLEST_SHARE = 4
 FIRST_GUESS_CHARS = 1024
-# The first step from a guess, as a share of it.
+# The first step from a guess is the guess divided by this.
 FIRST_STEP = 8
-# Ends are told apart to so many binary digits: below 128 characters each, of long parts one in 64.
+# Ends are tried with this many significant bits: every one below 128 characters, then one in 2^n.
 RULER_BITS = 7
-# A language's name is repeated in every part; what is longer is no language.
+# The language is repeated in every part; a longer one is not a language.
 LONGEST_LANGUAGE_CHARS = 32
 WORD_TRIES = 8
-# A longer head of a table would leave little room for rows; they go on without it.
+# A longer table head would leave little room for rows, so it is not repeated.
 MOST_HEAD_CHARS = 400
 
 _FENCE = re.compile(r"([ \t>]*)(`{3,}|~{3,})([^`\n]*)")
 _ITEM = re.compile(r"([ \t]*)(?:[-*+]|\d{1,9}[.)])[ \t]+")
 _HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]|$)")
-# A word that would be read as markup if a line began with it.
+# A word that would be read as markup at the start of a line.
 _MARKUP_WORD = re.compile(r"(?:[-+*#>=~`|]+|\d+[.)])(?=\s|$)")
 _BORDER = re.compile(r"(?<!\\)\|")
 
 
 class _Cut(IntEnum):
-    """How good a place the start of a line is for a cut."""
+    """How good a cut the start of a line is."""
 
     NEVER = 0
     LINE = 1
@@ -57,9 +57,9 @@ class Piece(Value):
 
     Attributes:
         end: Where it ends in the whole text; the next part begins there.
-        content: The text from the last cut to this one, untouched.
-        text: What is shown: the content with fences closed and opened, without the white space
-            around it; empty when the content is blank.
+        content: The text from the last cut to this one, unchanged.
+        text: What is shown: the content with fences closed and opened, and stripped of white space;
+            empty when the content is blank.
     """
 
     end: int
@@ -81,11 +81,11 @@ class _Fence(Value):
 class _Line(Value):
     """What is known at the start of a line.
 
-    Attributes:
+    fence: The fence that is open here, None for none.
         fence: The fence that is open here.
         indent: How far a list indents the line; 0 outside of lists.
-        hanging: The same for what follows the line's own marker.
-        head: Of the table that the line is a row of, empty for none.
+        hanging: The same for text after the line's own list marker.
+        head: The head of the table that the line is a row of, empty for none.
     """
 
     start: int
@@ -97,7 +97,7 @@ class _Line(Value):
 
 
 class _State(Struct, kw_only=True):
-    """What a line is read by: where it starts, and what stands above it."""
+    """The reader's state before a line: where it starts, and what is above it."""
 
     at: int = 0
     fence: _Fence | None = None
@@ -113,12 +113,11 @@ def split(markdown: str, fits: Fits) -> tuple[str, ...]:
 
     Args:
         markdown: The whole text.
-        fits: Whether a channel can carry this much, measured after rendering. It need not be
-            monotone. It is asked about eight times for each part, with texts of about the size
-            of a part.
+        fits: Whether a channel can carry a text, measured after rendering. It need not be monotone.
+            It is called about eight times per part, with texts of about the size of a part.
 
     Returns:
-        Parts that fit, all but those of a single code point that does not fit by itself.
+        Parts that fit, except a single code point that does not fit alone.
     """
     return tuple(piece.text for piece in pieces(markdown, fits) if piece.text)
 
@@ -129,10 +128,10 @@ def pieces(
     """Return the parts with their contents, which joined are the text from `start` on.
 
     Args:
-        markdown: The whole text, also when only its end is wanted.
+        markdown: The whole text, even if only its end is wanted.
         fits: As for `split`.
         start: An earlier piece's `end`; parts before it are not made again.
-        outline: What is kept of a text that grows between two calls.
+        outline: The cached lines of a text that grows between calls.
     """
     work = cutting(markdown, start=start, outline=outline)
     try:
@@ -147,7 +146,7 @@ def pieces(
 def cutting(markdown: str, *, start: int = 0, outline: "Outline | None" = None) -> Cutting:
     """Cut as `pieces` does, one question at a time: yields a text, and is sent whether it fits.
 
-    So a caller that asks a channel may let others go on between two questions.
+    So a caller that asks a channel may let other tasks run between two questions.
     """
     outline = outline or Outline()
     outline.read(markdown)
@@ -168,21 +167,21 @@ def cutting(markdown: str, *, start: int = 0, outline: "Outline | None" = None) 
 
 
 class Outline:
-    """A text and its lines, so that of one that has grown only the rest is read.
+    """A text and its lines; if the text has grown, only the new end is read.
 
-    All but the last line stands as it was read. The last may go on, and is read again.
+    All lines but the last stay as they were read. The last may have grown, and is read again.
 
     Attributes:
-        text: As it was read last.
+        text: The text as it was read last.
         starts: Where each line starts; sorted, as are the cuts.
     """
 
     def __init__(self) -> None:
-        """Begin with nothing."""
+        """Start empty."""
         self._begin()
 
     def read(self, markdown: str) -> None:
-        """Take in a text: the same, one that has grown, or another."""
+        """Read a text: the same, a longer one, or another."""
         if markdown.startswith(self.text[: self._last.at]):
             self._forget_last()
         else:
@@ -195,7 +194,7 @@ class Outline:
         self.text = markdown
 
     def line_at(self, position: int) -> _Line:
-        """Return the line that the position is in."""
+        """Return the line that contains the position."""
         return self.lines[bisect_right(self.starts, position) - 1]
 
     def _begin(self) -> None:
@@ -234,7 +233,7 @@ class Outline:
         now.at += len(text) + 1
 
     def _read_nothing(self) -> None:
-        """Read an empty line, as below; a text may be thousands of them."""
+        """Read an empty line; a faster form of `_read_prose`, because a text may have thousands."""
         now = self._now
         now.head = now.above = ""
         self.lines.append(_Line(start=now.at, cut=_Cut.NEVER, fence=None, indent=0, hanging=0))
@@ -247,7 +246,7 @@ class Outline:
         indent = len(text) - len(text.lstrip(" \t"))
         blank = indent == len(text)
         if not blank:
-            # A line at the margin ends a list, unless it goes on with the paragraph above it.
+            # A line at the margin ends a list, unless it continues the paragraph above it.
             goes_on = indent > 0 or not now.after_blank
             now.in_list = item is not None or (now.in_list and goes_on)
         begins = opening or _HEADING.match(text)
@@ -280,7 +279,8 @@ class Outline:
         now = self._now
         bare = text.strip(" \t>")
         closes = bare.startswith(fence.mark) and not bare.strip(fence.mark[0])
-        # An opening or a closing fence alone would be an empty block, so no cut beside them.
+        # An opening or a closing fence alone would be an empty block, so there is no cut next to
+        # one.
         opened_above = self.lines[-1].fence is None
         indent = 0 if fence.quoted else len(fence.lead)
         self._add(
@@ -297,11 +297,11 @@ class Outline:
 
 
 def head_of(above: str, line: str) -> str:
-    """Return the head that two lines are, as two lines at the margin; empty for none.
+    """Return two lines as a table head without indentation; empty if they are none.
 
     Args:
         above: The line with the names of the columns.
-        line: The one that would part it from the rows, such as `|---|--:|`.
+        line: The line that would separate it from the rows, such as `|---|--:|`.
     """
     named, rule = above.strip(), line.strip()
     is_rule = "|" in rule and "-" in rule and not rule.strip("|:- \t")
@@ -334,7 +334,7 @@ def _show(outline: Outline, start: int, end: int) -> str:
         content = f"{lead}{first.fence.mark}{first.fence.language}\n{content}"
     torn = first.fence is None and last.fence is not None and last.fence.start < start
     if end == len(outline.text) or last.fence is None or torn:
-        # Torn: a line that opens a fence was too long for one part, so this one opens none.
+        # Torn: a line that opens a fence was too long for one part, so this part opens none.
         return content.rstrip()
     lead = last.fence.lead if last.fence.quoted else last.fence.lead[take:]
     content = content.removesuffix("\n")
@@ -342,7 +342,7 @@ def _show(outline: Outline, start: int, end: int) -> str:
 
 
 def _without_indent(outline: Outline, content: str, first: _Line, take: int) -> tuple[str, int]:
-    """Take up to so many columns from each line; prose that is further left lowers them.
+    """Remove up to `take` columns of indentation from each line; prose indented less lowers `take`.
 
     Returns:
         The content, and the columns taken from the last line of prose.
@@ -374,7 +374,7 @@ def _next_cut(outline: Outline, start: int, guess: int) -> Generator[str, bool, 
             if end == room or (yield shown):
                 return end, shown
         return room, _show(outline, start, room)
-    # Not even one character fits with its fences around it, so it goes without them.
+    # Not even one character fits with its fences around it, so they are left out.
     room = yield from _room(text, start, lambda end: text[start:end].strip(), guess)
     room = max(room, start + 1)
     return room, text[start:room].strip()
@@ -383,13 +383,13 @@ def _next_cut(outline: Outline, start: int, guess: int) -> Generator[str, bool, 
 def _room(
     text: str, start: int, show: Callable[[int], str], guess: int
 ) -> Generator[str, bool, int]:
-    """Return the furthest end that fits, `start` when none does; of long parts nearly.
+    """Return the furthest end that fits, `start` when none does; approximate for long parts.
 
-    Walks from the guess with longer and longer steps and then halves, so that no text much longer
-    than the answer is ever shown. Ends are tried on a ruler that is coarser where parts are long,
-    because each question costs as much as the part is long, and the cut is put between blocks
-    anyway. The ruler begins at the start and what fits up to where is not changed by what comes
-    after it, so neither is the answer.
+    Steps from the guess in growing steps, then bisects, so that no text much longer than the answer
+    is ever shown. Ends are tried on a ruler that is coarser for long parts, because each question
+    costs as much as the part is long, and the cut is put between blocks anyway. The ruler begins at
+    the start, and text after an end does not change whether it fits, so the answer does not depend
+    on later text either.
     """
     low, high = start, len(text) + 1
     size, step = guess, max(guess // FIRST_STEP, 1)
@@ -418,17 +418,17 @@ def _room(
 
 
 def _on_ruler(text: str, start: int, size: int) -> int:
-    """Return the last end on the ruler that is no further away than that."""
+    """Return the last end on the ruler at most `size` characters after the start."""
     return between_characters(text, start, min(start + size - size % _tick(size), len(text)))
 
 
 def _tick(size: int) -> int:
-    """Return how far apart two ends are there."""
+    """Return the distance between two ends on the ruler at this size."""
     return 1 << max(size.bit_length() - RULER_BITS, 0)
 
 
 def _good_cuts(outline: Outline, start: int, room: int) -> tuple[int, ...]:
-    """Return the last cut of each kind, best first, those that leave a tiny part last."""
+    """Return the last cut of each kind, best first; cuts that leave a tiny part come last."""
     reach = room
     if outline.line_at(room).fence is None:
         # White space at the end of a part is not shown, so it always fits.
@@ -452,7 +452,7 @@ def _last(cuts: Sequence[int], reach: int) -> int:
 
 
 def _last_word(text: str, start: int, reach: int) -> int:
-    """Return where the last word begins that may begin a line, 0 for none."""
+    """Return where the last word starts that is safe at the start of a line, 0 for none."""
     for _ in range(WORD_TRIES):
         space = text.rfind(" ", start, reach)
         if space < 0:
