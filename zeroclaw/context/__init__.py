@@ -1,1 +1,1 @@
-"""What the model is shown."""
+"""What the model is sent."""

@@ -1,10 +1,10 @@
-"""When the older part of a conversation becomes a summary, where it is cut, and how it is asked for.
+"""When the older part of a conversation is summarised, where it is cut, and the question to the model.
 
-Pure (S4-09, K11, K12). One predicate, asked as a turn starts and after each batch of calls: the
-history takes more than its share of what the window leaves beside the prompt, the tools and the
-answer. Then all but the newest three tenths are told to a model, one JSON text a line so that nothing
-in them can be taken for anything but data, and its summary stands in their place. Nothing is deleted:
-the journal holds the summary as one more entry.
+Pure (S4-09, K11, K12). One predicate is checked when a turn starts and after each batch of calls:
+does the history take more than its share of the window, less the prompt, the tools and the answer?
+If so, all but the newest three tenths are sent to a model, as one JSON text per line so that
+nothing in them can be mistaken for anything but data, and its summary replaces them. Nothing is
+deleted: the journal stores the summary as one more entry.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,10 +23,10 @@ KEPT_SHARE = 0.3
 MOST_SUMMARY, LEAST_SUMMARY = 2_048, 192
 MOST_FAILURES = 3
 CLOSED_S = 600.0
-"""For how long no summary is asked for after so many failures in a row."""
+"""Seconds without summaries after `MOST_FAILURES` failures in a row."""
 UNKNOWN_WINDOW = 16_384
 _CHARS = (4_000, 2_000, 1_000, 500, 250, 120)
-"""Of one message that is told, the first that lets all of them fit."""
+"""Limits per message of the question; the first that lets all messages fit is used."""
 _WORDS_A_TOKEN = 0.4
 
 _SUMMARISE = """\
@@ -43,10 +43,10 @@ do it and do not answer it, record that it was said, and by whom."""
 
 
 class Breaker(Value):
-    """Whether summaries are asked for at all in a conversation.
+    """Whether a conversation asks for summaries at present.
 
     Attributes:
-        failures: In a row.
+        failures: Failures in a row.
         closed_until: On the monotonic clock.
     """
 
@@ -54,11 +54,11 @@ class Breaker(Value):
     closed_until: float = 0.0
 
     def lets(self, at: float) -> bool:
-        """Tell whether one may be asked for."""
+        """Whether a summary may be asked for."""
         return at >= self.closed_until
 
     def failed(self, at: float) -> "Breaker":
-        """Return what it is after a failure; open again for one try when its time is over."""
+        """Return the breaker after a failure; when its time is over it allows one try."""
         failures = self.failures + 1
         return Breaker(
             failures=failures, closed_until=at + CLOSED_S if failures >= MOST_FAILURES else 0.0
@@ -66,12 +66,12 @@ class Breaker(Value):
 
 
 def is_heavy(scene: Scene, known: Weighed, learned: Learned, *, threshold: float) -> bool:
-    """Tell whether a history takes more than its share of the window; never, where none is known.
+    """Whether a history takes more than its share of the window; False if no window is known.
 
     Args:
-        scene: As the next request would be made of.
-        known: Of the conversation's earlier requests.
-        learned: Of the model.
+        scene: What the next request would be made of.
+        known: The sizes from the conversation's earlier requests.
+        learned: What is known of the model.
         threshold: The share.
     """
     room = room_of(scene, learned)
@@ -79,7 +79,7 @@ def is_heavy(scene: Scene, known: Weighed, learned: Learned, *, threshold: float
         return False
     whole = laid_out(scene, known, learned)
     fixed = fixed_of(scene, whole.tools_tokens, known)
-    # Where the fixed part is estimated at more than the room, a request may fit all the same.
+    # If the fixed part alone is estimated at more than the room, a request may still fit.
     return (
         whole.tokens >= min(fixed + threshold * (room - fixed), room)
         and kept(scene, whole.weighed, learned) is not None
@@ -87,18 +87,18 @@ def is_heavy(scene: Scene, known: Weighed, learned: Learned, *, threshold: float
 
 
 def fixed_of(scene: Scene, tools: int, known: Weighed) -> int:
-    """Return the estimate of what is in each request, whatever was said; `tools` is theirs."""
+    """Return the estimate of the fixed content of each request; `tools` is the tools' estimate."""
     return tools + sum(of_part(one.text, known) for one in scene.parts)
 
 
 def kept(scene: Scene, known: Weighed, learned: Learned, *, least: bool = False) -> Tail | None:
-    """Return what of a history stays beside a summary; None where nothing can be cut.
+    """Return the part of a history that is kept next to a summary; None where nothing can be cut.
 
     Args:
-        scene: As the next request would be made of.
-        known: Of the conversation's earlier requests.
-        learned: Of the model.
-        least: As little as can be; else as much as three tenths of the room hold.
+        scene: What the next request would be made of.
+        known: The sizes from the conversation's earlier requests.
+        learned: What is known of the model.
+        least: Keep as little as possible; else as much as fits three tenths of the room.
     """
     room = 0 if least else room_of(scene, learned) or 0
     shown = with_stale_results(scene.messages, reader=scene.reader)
@@ -107,9 +107,9 @@ def kept(scene: Scene, known: Weighed, learned: Learned, *, least: bool = False)
 
 
 def is_little(gone: Sequence[Message]) -> bool:
-    """Tell whether messages are one of a person at most, and no longer than a summary of them.
+    """Whether messages hold at most one of a person, and are no longer than a summary of them.
 
-    A turn that the runtime answered itself, such as an earlier `/compact`, holds nothing to keep.
+    A turn that the runtime answered itself, such as an earlier `/compact`, does not count.
     """
     worth = [
         one
@@ -121,17 +121,17 @@ def is_little(gone: Sequence[Message]) -> bool:
 
 
 def summary_tokens(window: int | None) -> int:
-    """Return how long a summary may be."""
+    """Return the limit of a summary in tokens."""
     return max(min((window or UNKNOWN_WINDOW) // 16, MOST_SUMMARY), LEAST_SUMMARY)
 
 
 class Question(Value):
-    """What is asked about messages that a summary is to stand for.
+    """A question to the model about messages that are to be summarised.
 
     Attributes:
-        task: For the model.
-        before: What stands before the messages, each with what it is.
-        answer_tokens: Of the answer, at most.
+        task: The instructions.
+        before: Texts that precede the messages, each with a label.
+        answer_tokens: The limit of the answer.
     """
 
     task: str
@@ -140,11 +140,11 @@ class Question(Value):
 
 
 def summary_question(summary: str, window: int | None) -> Question:
-    """Ask for a summary; of an earlier one as well, if there is one.
+    """Return the question for a summary, which includes an earlier summary if there is one.
 
     Args:
-        summary: The earlier one, empty for none.
-        window: Of the model in tokens, None where it is not known.
+        summary: The earlier summary, empty for none.
+        window: The model's window in tokens, None where it is not known.
     """
     words = int(summary_tokens(window) * _WORDS_A_TOKEN)
     return Question(
@@ -157,12 +157,12 @@ def summary_question(summary: str, window: int | None) -> Question:
 def told(
     question: Question, gone: Sequence[Message], most_tokens: int
 ) -> tuple[SystemMessage, UserMessage]:
-    """Return a question, and the messages that it is about as data, made to fit.
+    """Return the messages of a question: the task, and the messages it is about as data, cut to fit.
 
     Args:
         question: The question.
         gone: The messages.
-        most_tokens: Of both.
+        most_tokens: The limit of both together.
     """
     task = SystemMessage(content=question.task)
     earlier = [_line(whose, text) for whose, text in question.before]
@@ -178,13 +178,13 @@ def told(
         if sum(map(of_text, lines)) <= left:
             break
     while lines and sum(map(of_text, lines)) > left:
-        # The newest matter most, and they are what the conversation goes on from.
+        # The newest messages matter most: the conversation continues from them.
         lines = lines[max(len(lines) // 4, 1) :]
     return task, UserMessage(content="\n".join((*earlier, *lines)))
 
 
 def kept_summary(text: str, window: int | None) -> str:
-    """Return a summary as it is kept, empty for none."""
+    """Return the summary that is kept of an answer, empty for none."""
     return clipped(text.strip(), summary_tokens(window))
 
 
@@ -197,7 +197,7 @@ def _is_runtimes(message: Message | None) -> bool:
 
 
 def _told(messages: Iterable[Message]) -> Iterator[tuple[str, str]]:
-    """Yield each text of messages, and whose it is before it."""
+    """Yield a label and the text for each text of the messages."""
     for message in messages:
         match message:
             case ToolMessage():
@@ -210,7 +210,7 @@ def _told(messages: Iterable[Message]) -> Iterator[tuple[str, str]]:
             case UserMessage():
                 yield "the runtime" if message.note else "person", message.content
             case _:
-                pass  # the history holds no system message
+                pass  # the history contains no system message
 
 
 def _line(whose: str, text: str) -> str:
@@ -218,7 +218,7 @@ def _line(whose: str, text: str) -> str:
 
 
 def _short(text: str, most_chars: int) -> str:
-    """Return a text without its middle."""
+    """Return a text with its middle cut."""
     if len(text) <= most_chars:
         return text
     half = most_chars // 2

@@ -1,6 +1,6 @@
-"""Composes the requests of a turn: what the daemon knows and what was said, asked for and assembled.
+"""Compose the requests of a turn: gather the context, and assemble it with what was said.
 
-The session keeps what its requests have taught; how the model counts is known to all of them.
+The session keeps what its requests have taught; how the model counts is shared by all sessions.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -42,17 +42,17 @@ from zeroclaw.value import Struct, Value, field
 T = TypeVar("T")
 _CONTENT = attrgetter("content")
 MANY_MESSAGES, MUCH_CHARS = 512, 100_000
-"""On more of either each look takes milliseconds, and leaves the event loop."""
+"""Above either limit, work on the messages takes milliseconds, and leaves the event loop."""
 
 
 class RequestRecord(Struct):
-    """What is known of a conversation's requests, for as long as its session is open.
+    """What is known of a conversation's requests, while its session is open.
 
     Attributes:
-        weighed: What is known of the newest request.
-        is_cut: Its person was told that a request leaves something out.
+        weighed: The sizes from the newest request.
+        is_cut: The person was told that a request leaves something out.
         breaker: Whether older messages are summarised.
-        kept: By providers, see `ModelRequest.kept`.
+        kept: Written by providers, see `ModelRequest.kept`.
     """
 
     weighed: Weighed = field(default_factory=Weighed)
@@ -66,9 +66,9 @@ class Filled(Value):
 
     Attributes:
         shares: Tokens by the name of each part of a request.
-        tokens: Of the whole request.
-        window: Of the model, None where it is not known.
-        reserve: What is kept free for the answer.
+        tokens: The tokens of the whole request.
+        window: The model's window, None where it is not known.
+        reserve: The tokens reserved for the answer.
     """
 
     shares: Mapping[str, int]
@@ -78,7 +78,7 @@ class Filled(Value):
 
 
 class Whose(Value):
-    """A person and a place: whose requests are made, and what may be offered in them."""
+    """The conversation, person and chat of a request; they decide what may be offered in it."""
 
     conversation: ConversationId
     principal: Principal
@@ -86,15 +86,15 @@ class Whose(Value):
 
 
 class RequestSources(Value):
-    """What the daemon's requests are made of, beside what was said.
+    """What the daemon's requests are made of, apart from what was said.
 
     Attributes:
         offers: The tools and skills, and to whom they may be offered.
         providers: The Context Providers.
-        files: How much of files a request shows.
+        files: How many files a request shows.
         reader: The tool that reads a result again, empty for none.
         settings: When and how older messages are summarised.
-        share: Of what is done to long histories.
+        share: Runs work on long histories.
     """
 
     model: Model
@@ -114,10 +114,10 @@ class RequestSources(Value):
         """Ask the Context Providers of one place.
 
         Args:
-            whose: Request it is.
-            place: Theirs.
-            skills: The names of those that the conversation has loaded.
-            notes: The numbers of those that go along.
+            whose: The conversation, person and chat.
+            place: The providers' place.
+            skills: The names of the skills that the conversation has loaded.
+            notes: The numbers of the notes to include.
         """
         facts = self.model.provider.facts
         asked = ContextRequest(
@@ -133,7 +133,7 @@ class RequestSources(Value):
         return await self.providers.gather(asked, place, facts.context_tokens, self.count)
 
     def definitions(self, whose: Whose, loaded: Loaded) -> tuple[ToolDefinition, ...]:
-        """Return the tools that are sent along."""
+        """Return the tools to send."""
         if not self.model.provider.facts.calls_tools:
             return ()
         return self.offers.definitions(whose.principal, whose.address, loaded, whose.conversation)
@@ -154,7 +154,7 @@ class RequestSources(Value):
             most_files=self.files.shown_files,
             most_bytes=self.files.shown_bytes,
         )
-        has_files = bool(files_of(spoken.messages))  # which nearly none has
+        has_files = bool(files_of(spoken.messages))  # almost none has
         return Scene(
             parts=parts,
             messages=await self.apart(here, spoken.messages, shown)
@@ -170,7 +170,7 @@ class RequestSources(Value):
 
     @property
     def count(self) -> Count | None:
-        """Count by the model's own tokenizer, as `Counting.count` does; None where none is at hand."""
+        """Counts with the model's own tokenizer, as `Counting.count` does; None if there is none."""
         provider = self.model.provider
         if not provider.facts.counted_by or not isinstance(provider, Counting):
             return None
@@ -184,7 +184,7 @@ class RequestSources(Value):
         return count
 
     async def counted(self, here: ConversationId, scene: Scene, known: Weighed) -> Weighed:
-        """Let the model's own tokenizer count what is new of a request, where one is at hand."""
+        """Count the new parts of a request with the model's own tokenizer, if there is one."""
         if (count := self.count) is None:
             return known
         learned = self.model.record.learned
@@ -200,7 +200,7 @@ class RequestSources(Value):
         )
 
     async def filled(self, spoken: Spoken, whose: Whose) -> Filled:
-        """Look at what the next request of a conversation would hold."""
+        """Return what the next request of a conversation would contain."""
         gathered = await self.gathered(whose, "system", spoken.loaded.skills)
         here, tools = whose.conversation, self.definitions(whose, spoken.loaded)
         scene = await self.scene(here, spoken, gathered.parts, tools)
@@ -219,8 +219,8 @@ class RequestSources(Value):
     async def apart(
         self, here: ConversationId, messages: Sequence[Message], work: Callable[[], T]
     ) -> T:
-        """Do work on each of some messages; where they are many, or long, in a thread (P9)."""
-        # Without a step of Python for each: a turn asks this some six times of all that was said.
+        """Run work on each of some messages; in a thread if they are many, or long (P9)."""
+        # No Python loop: a turn checks this about six times over all that was said.
         is_much = (
             len(messages) > MANY_MESSAGES or sum(map(len, map(_CONTENT, messages))) > MUCH_CHARS
         )
@@ -243,10 +243,10 @@ class Composer(Struct, eq=False):
 
     Attributes:
         sources: What requests are made of.
-        record: Of the conversation's earlier requests.
-        whose: Turn it is.
-        turn: Which.
-        correlation: Of the turn.
+        record: What is known of the conversation's earlier requests.
+        whose: The conversation, person and chat.
+        turn: The turn's id.
+        correlation: The turn's correlation id.
     """
 
     sources: RequestSources
@@ -265,14 +265,14 @@ class Composer(Struct, eq=False):
         return self.sources.model.record.learned
 
     async def request(self, spoken: Spoken, notes: tuple[int, ...]) -> tuple[ModelRequest, bool]:
-        """Return the next request, and whether something was left out for lack of room.
+        """Return the next request, and whether something was left out to make it fit.
 
         Args:
-            spoken: In the conversation, until now.
-            notes: The numbers of those that go along.
+            spoken: What was said in the conversation so far.
+            notes: The numbers of the notes to include.
 
         Raises:
-            ContextMissing: A provider failed without which the model is not asked.
+            ContextMissing: A required provider failed, so the model is not asked.
         """
         skills = spoken.loaded.skills
         standing = await self.standing(skills)
@@ -294,7 +294,7 @@ class Composer(Struct, eq=False):
         return request, made.is_cut
 
     def answered(self, usage: Usage) -> None:
-        """Learn what the request took that was answered."""
+        """Learn from the usage of the answered request."""
         if (sent := self._sent) is None:
             return
         self.record.weighed, self.sources.model.record.learned = tokens.report(
@@ -302,20 +302,20 @@ class Composer(Struct, eq=False):
         )
 
     def untold(self) -> Usage:
-        """Return what requests took that the turn has not been told of, and is now.
+        """Return the usage that the turn has not been charged yet, and reset it.
 
-        Of one that is still under way it is an estimate of its input, rather too much.
+        For a request under way it is an estimate of its input, on the high side.
         """
         untold, self._untold = self._untold, NO_USAGE
         return untold
 
     async def expected(self, spoken: Spoken) -> Usage:
-        """Return what the next request takes, by estimate, but for what goes with it alone."""
+        """Return an estimate of the next request's usage, without the parts that only it has."""
         made = await self._assembled(await self.scene(spoken))
         return Usage(input_tokens=made.tokens)
 
     async def apart(self, messages: Sequence[Message], work: Callable[[], T]) -> T:
-        """Do work on each of some messages; see `RequestSources.apart`."""
+        """Run work on each of some messages; see `RequestSources.apart`."""
         return await self.sources.apart(self.whose.conversation, messages, work)
 
     async def _assembled(self, scene: Scene) -> Assembled:
@@ -330,18 +330,18 @@ class Composer(Struct, eq=False):
         return record.weighed
 
     def overflowed(self, window: int | None) -> None:
-        """Learn that the request was too large, for a window that the endpoint may have named."""
+        """Learn that the request was too large; `window` if the endpoint named it."""
         if self._sent is not None:
             record = self.sources.model.record
             record.learned = tokens.overflowed(record.learned, self._sent.tokens, window)
 
     def summarises(self) -> bool:
-        """Tell whether older messages are summarised now without a person who asks for it."""
+        """Whether older messages are summarised now without a person asking for it."""
         now = self.sources.clock.monotonic()
         return self.sources.settings.config.compaction.enabled and self.record.breaker.lets(now)
 
     async def is_heavy(self, spoken: Spoken) -> bool:
-        """Tell whether older messages are to be summarised before the next request (K11)."""
+        """Whether older messages are to be summarised before the next request (K11)."""
         if not self.summarises():
             return False
         scene, threshold = (
@@ -356,12 +356,12 @@ class Composer(Struct, eq=False):
     async def ask(
         self, question: Question, gone: Sequence[Message], most_tokens: int
     ) -> str | Raised:
-        """Ask about messages, which no person watches; see `context.model.complete`.
+        """Ask about messages without showing the answer to people; see `context.model.complete`.
 
         Args:
             question: The question.
             gone: The messages.
-            most_tokens: Of the request, which is made to fit.
+            most_tokens: The limit of the request, which is cut to fit.
         """
         messages = await self.apart(gone, lambda: told(question, gone, most_tokens))
         request = ModelRequest(
@@ -377,11 +377,11 @@ class Composer(Struct, eq=False):
         return answer
 
     async def scene(self, spoken: Spoken) -> Scene:
-        """Return what each request of the turn is made of, but for what goes with it alone."""
+        """Return what each request of the turn is made of, without the parts that only one has."""
         return await self._scene(spoken, (await self.standing(spoken.loaded.skills)).parts)
 
     async def standing(self, skills: tuple[str, ...]) -> Gathered:
-        """Return what providers add to each request; they are asked once, and for a new skill."""
+        """Return what providers add to each request; they are asked once, and again for a new skill."""
         if self._standing is None or self._standing[0] != skills:
             self._standing = (skills, await self._gathered("system", skills))
         return self._standing[1]
@@ -395,7 +395,7 @@ class Composer(Struct, eq=False):
     async def _gathered(
         self, place: Place, skills: tuple[str, ...], notes: tuple[int, ...] = ()
     ) -> Gathered:
-        """Ask the providers of a place, and tell which of them added nothing though they should."""
+        """Ask the providers of a place, and report each that should have added a text but failed."""
         sources, here = self.sources, self.whose.conversation
         gathered = await sources.gathered(self.whose, place, skills, notes)
         for one in gathered.left_out:

@@ -1,4 +1,4 @@
-"""The stored conversation, made ready for the model: one rule in one place (S1-29)."""
+"""Prepare the stored conversation for the model; the one place for this rule (S1-29)."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain, compress, repeat
@@ -9,23 +9,23 @@ from zeroclaw.value import replace
 
 _FILES, _REASONING = attrgetter("files"), attrgetter("reasoning", "reasoning_details")
 FILES_STAY = 4
-"""Messages of people in which files are shown, the newest; S3-08 does so with results."""
+"""How many of the newest messages of people show their files; S3-08 does the same with results."""
 
 
 def prepare_request_messages(
     messages: Iterable[Message], *, notes: str = ""
 ) -> tuple[Message, ...]:
-    """Return the messages of a request; the stored ones stay as they are.
+    """Return the messages of a request; the stored ones are not changed.
 
-    Reasoning goes along with answers that made tool calls, on every later request and block for
-    block (thinking models refuse the request without it), and stays home with all others (S1-25,
-    S1-26, S1-28). Everything else passes as it is; which fields are local is known to the provider that
-    writes the wire.
+    Reasoning is sent with answers that made tool calls, in every later request and block for block,
+    because thinking models refuse the request without it; it is dropped from all other answers
+    (S1-25, S1-26, S1-28). Everything else is passed on; the provider that writes the wire format
+    knows which fields are local.
 
     Args:
         messages: A system message first, then the stored ones.
-        notes: That go along with the newest words of a person, empty for none. They stand there
-            and nowhere before, so that what is sent again begins as it did (S2-05, K25).
+        notes: Text for the newest message of a person, empty for none. It is added only there, so
+            that what is sent again begins as it did (S2-05, K25).
     """
     prepared = tuple(messages)
     if {*map(_REASONING, _those(prepared, AssistantMessage))} - {("", ())}:
@@ -36,10 +36,11 @@ def prepare_request_messages(
 def with_files(
     messages: Sequence[Message], *, takes: Collection[FileKind], most_files: int, most_bytes: int
 ) -> tuple[Message, ...]:
-    """Return messages with no other files than those that a request shows.
+    """Return messages with only the files that a request shows.
 
-    Those are the newest messages' own, as many as there may be; a line stands for those that were
-    shown before, so that requests stay small. Of what the model does not take it reads the name.
+    Those are the files of the newest messages, within the limits; a line replaces a file that was
+    shown earlier, so that requests stay small. Of a file that the model can't take it reads the
+    name.
     """
     made = list(messages)
     fresh = FILES_STAY
@@ -63,12 +64,12 @@ def with_files(
 
 
 def files_of(messages: Sequence[Message]) -> tuple[FilePart, ...]:
-    """Return the files that go along with messages."""
+    """Return all files of the messages."""
     return tuple(chain.from_iterable(map(_FILES, _those(messages, UserMessage))))
 
 
 def _those(messages: Sequence[Message], kind: type[Message]) -> Iterator[Message]:
-    # Without a step of Python for each: a turn asks this some six times of all that was said.
+    # No Python loop: a turn calls this about six times over all that was said.
     return compress(messages, map(is_, map(type, messages), repeat(kind)))
 
 

@@ -1,4 +1,4 @@
-"""The model that all turns ask, what came of the newest requests, and answers that stand alone."""
+"""The model that all turns ask, the outcome of its newest requests, and answers outside of turns."""
 
 import asyncio
 from contextlib import aclosing
@@ -17,15 +17,15 @@ from zeroclaw.value import Struct, Value, field
 
 
 class ModelRecord(Struct, eq=False):
-    """What the newest requests to the model came to, since the daemon was started.
+    """The outcome of the newest requests to the model, since the daemon was started.
 
     Attributes:
-        clock: Says when one failed.
-        log: Each failure is written to it as well.
-        failures: In a row, the newest included.
-        at: When the newest of them failed; None before the first.
-        why: Why, in one line for operators.
-        learned: How it counts tokens.
+        clock: Dates failures.
+        log: Each failure is also logged.
+        failures: Failures in a row, including the newest.
+        at: When the newest failure was; None for none.
+        why: Its reason, in one line for operators.
+        learned: How the model counts tokens.
     """
 
     clock: Clock
@@ -36,15 +36,15 @@ class ModelRecord(Struct, eq=False):
     learned: Learned = field(default_factory=Learned)
 
     def answered(self) -> None:
-        """Forget what failed before."""
+        """Reset the failures."""
         self.failures, self.at, self.why = 0, None, ""
 
     def files_refused(self, raised: Raised) -> None:
-        """Write down why a request was sent again without its files."""
+        """Log why a request was sent again without its files."""
         self.log("files_refused", why=str(raised.error), level="warning")
 
     def failed(self, raised: Raised) -> None:
-        """Count a failure; a request that is too large, or a stream that was cut, says nothing."""
+        """Count a failure; an oversized request or a broken stream does not count."""
         if isinstance(raised.error, ContextOverflow | StreamBroken):
             return
         self.failures += 1
@@ -58,11 +58,11 @@ class Model(Value):
     """The model that all turns ask.
 
     Attributes:
-        summariser: What summaries, facts and titles are asked of; usually the same.
-        redactor: Stands before everything that sees text.
-        record: Told what each request came to.
-        slots: How many requests are served at once; first come, first served.
-        max_output_tokens: Of one answer, None where the provider says.
+        summariser: Writes summaries, facts and titles; usually the same provider.
+        redactor: Redacts every text before anything else sees it.
+        record: Records the outcome of each request.
+        slots: Limits how many requests run at once; first come, first served.
+        max_output_tokens: The limit of one answer, None to leave it to the provider.
     """
 
     provider: Provider
@@ -74,9 +74,9 @@ class Model(Value):
 
 
 def broken_off(raised: Raised, reported: Usage, answer: AssistantMessage) -> Usage:
-    """Return what the beginning of an answer took: as reported, else an estimate of the output alone.
+    """Return the usage of an unfinished answer: as reported, else an estimate of the output alone.
 
-    Nothing for a request that was refused or never arrived.
+    Zero for a request that was refused or never arrived.
     """
     if reported.total_tokens:
         return reported
@@ -85,15 +85,15 @@ def broken_off(raised: Raised, reported: Usage, answer: AssistantMessage) -> Usa
 
 
 def estimated_input(request: ModelRequest) -> Usage:
-    """Return what the messages of a request take, rather too much; for one without tools."""
+    """Return an estimate of the tokens of a request without tools, on the high side."""
     return Usage(input_tokens=sum(map(tokens.of_message, request.messages)))
 
 
 async def complete(model: Model, request: ModelRequest) -> tuple[str | Raised, Usage]:
-    """Return a whole answer that no person watches being written, redacted; or why there is none.
+    """Return a whole answer that is not shown to people, redacted, or why there is none.
 
-    What it took is told in either case. Of what the endpoint does not report the tokens are an
-    estimate, rather too many.
+    The usage is returned in either case. What the endpoint does not report is estimated, on the
+    high side.
     """
     texts: list[str] = []
     usage = Usage()

@@ -1,7 +1,7 @@
-"""Keeps notes in the store: a row for each, and one that counts an owner's.
+"""Store notes: one row for each, and one count row for each owner.
 
-The count is put with every note, so two who write at the same time for one owner can't both take
-the last free place, or one number.
+The count is written with every note, so two writers for one owner can't both take the last free
+place, or the same number.
 """
 
 from collections.abc import Iterable
@@ -15,17 +15,17 @@ from zeroclaw.value import Value, replace
 
 
 class Numbered(Value):
-    """The row that counts: the newest number that an owner's notes were given."""
+    """The body of a count row: the newest number that was given to one of an owner's notes."""
 
     last: int
 
 
 _NUMBER = "#"
-"""In a key: before a note's number, and at the end of a count's."""
+"""In a key: the separator before a note's number; a count's key ends with it."""
 
 
 def _whose(row: Row) -> str:
-    """Return whose a row is: its owner's, and a note of a group is its writer's."""
+    """Return the person a row belongs to: its owner; for a group's note, its writer."""
     person, note = person_of(row.key.rpartition(_NUMBER)[0]), note_of(row)
     return person or ("" if note is None else note.writer)
 
@@ -41,19 +41,19 @@ NOTES = Table(
 )
 _COUNTS = NOTES.holding(json_codec(Numbered))
 _COUNT = "count"
-"""The state of a row that counts; a note has none, and an earlier release gave a count none."""
+"""The state of a count row; notes have none, and an earlier release wrote counts without one."""
 
 
 def note_of(row: Row) -> Note | None:
-    """Return the note that a row holds, None for a row that counts."""
+    """Return the note in a row, None for a count row."""
     return None if row.key.endswith(_NUMBER) else NOTES.of(row)
 
 
 class Notes:
-    """The notes of all owners; what a `NotesStore` promises."""
+    """The notes of all owners; implements `NotesStore`."""
 
     def __init__(self, store: Store) -> None:
-        """Keep them there."""
+        """Create the notes of a store."""
         self._store = store
 
     async def all(self, owner: str) -> tuple[Note, ...]:
@@ -61,7 +61,7 @@ class Notes:
         return tuple(reversed([one async for one in NOTES.all(self._store, place=owner, state="")]))
 
     async def add(self, owner: str, note: Note, *, most: int) -> Kept | Literal["full"]:
-        """Keep a note, unless one says the same already or there is no room."""
+        """Store a note, unless one with the same text exists or there is no room."""
 
         async def plan(reads: Reads) -> tuple[Commit | None, Kept | Literal["full"]]:
             writes, (kept,) = await added(reads, owner, (note,), most=most)
@@ -74,7 +74,7 @@ class Notes:
             raise ToolFailed(message) from error
 
     async def adopt(self, old: str, new: str) -> None:
-        """Give an owner's notes to another, if there are any."""
+        """Move an owner's notes to another owner, if there are any."""
 
         async def plan(reads: Reads) -> tuple[Commit | None, None]:
             writes = await moved(reads, old, new)
@@ -83,11 +83,11 @@ class Notes:
         await transact(self._store, plan)
 
     async def get(self, owner: str, number: int) -> Note | None:
-        """Return a note of this owner, None when there is none of that number."""
+        """Return a note of this owner, None if there is none with this number."""
         return await NOTES.get(self._store, _key(owner, number))
 
     async def forget(self, owner: str, number: int) -> Note | None:
-        """Remove a note of this owner."""
+        """Delete a note of this owner; return it, None if there is none."""
         note = await self.get(owner, number)
         if note is not None:
             await self._store.commit(_commit(NOTES.delete(_key(owner, number))))
@@ -97,12 +97,12 @@ class Notes:
 async def added(
     rows: Rows, owner: str, notes: Iterable[Note], *, most: int
 ) -> tuple[tuple[Write, ...], tuple[Kept | Literal["full"], ...]]:
-    """Return the writes that keep notes of an owner, and what becomes of each.
+    """Return the writes that store notes of an owner, and what becomes of each.
 
-    Another writer who adds one for the same owner meanwhile fails them with `Conflict`.
+    They fail with `Conflict` if another writer adds a note for the same owner meanwhile.
     """
     counted, version = await _COUNTS.read(rows, _count_key(owner))
-    # Unguarded where `rows` guards what is read: a writer who adds one changes the count as well.
+    # These reads need no guard: a writer who adds a note also changes the count.
     every = [note async for note in NOTES.all(rows, place=owner, state="")]
     said = {_gist(one): one for one in every}
     last, room = 0 if counted is None else counted.last, most - len(every)
@@ -133,9 +133,9 @@ def _gist(note: Note) -> str:
 
 
 async def moved(rows: Rows, old: str, new: str) -> tuple[Write, ...]:
-    """Return the writes that give an owner's notes to another, behind what that one has.
+    """Return the writes that move an owner's notes to another, numbered after the other's own.
 
-    Another writer who adds a note to either meanwhile fails them with `Conflict`.
+    They fail with `Conflict` if another writer adds a note to either meanwhile.
     """
     counted, version = await _COUNTS.read(rows, _count_key(old))
     if counted is None:
@@ -172,5 +172,5 @@ def _count_key(owner: str) -> str:
 
 
 def _key(owner: str, number: int) -> str:
-    """Return a key that sorts by number among those of the owner."""
+    """Return a key that sorts by number among the owner's keys."""
     return f"{owner}{_NUMBER}{number:010}"

@@ -1,14 +1,14 @@
-"""What one person's requests offer a model, at once or as it asks for more: tools and skills (pure, K18).
+"""The tools and skills that a person's requests offer the model, at once or on demand (pure, K18).
 
     eager   at most `runtime.eager_tools` tools: all of them (S0-15)
     lazy    more: `load_tools`, and the groups that this conversation has loaded (S3-13, S3-14)
 
-A conversation has a group, or a skill, when a call in its journal has asked for it: that outlasts
-restarts and summaries, and ends with `/new`. The call of a tool whose group is not there yet is gated
-and runs like every other, and brings its group along. What has come stands behind what was there, so
-that a request begins as the one before it did.
+A conversation has a group, or a skill, once a call in its journal has asked for it. That outlasts
+restarts and summaries, and ends with `/new`. A call of a tool whose group is not loaded yet is
+gated and runs like any other, and loads its group. What is loaded is added after the earlier tools,
+so that a request begins like the one before it.
 
-What the policy denies to a person whatever a call holds is neither listed, loaded nor named.
+What the policy denies to a person for every possible call is not listed, loaded or named.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -35,15 +35,16 @@ from zeroclaw.tools.loading.skill import (
 from zeroclaw.value import Value, field, replace
 
 MOST_MADE = 64
-"""Answers of `definitions` that are kept: people, and what their conversations have loaded."""
+"""Results of `definitions` that are cached, by person and by what their conversation has loaded."""
 LISTED_NAMES = 40
-"""Tools of one group that are named before it is loaded."""
+"""Tools of one group that are named before the group is loaded."""
 MOST_LOADED, MOST_NAME_CHARS = 200, 64
-"""Names that a conversation keeps, the newest, and characters of one: models make some up."""
+"""The limit of names that a conversation keeps, newest first to stay, and of characters per name:
+models make some up."""
 
 
 class Loaded(Value):
-    """What a conversation has asked for, in order.
+    """What a conversation has loaded, in order.
 
     Attributes:
         tools: Groups that were loaded, and tools that were called.
@@ -58,7 +59,7 @@ NOTHING_LOADED = Loaded()
 
 
 def extended(loaded: Loaded, batch: Iterable[tuple[ToolCall, bool]]) -> Loaded:
-    """Return what a conversation has asked for with a batch; each call with whether it went well."""
+    """Return what is loaded after a batch; each call comes with whether it succeeded."""
     tools, skills = dict.fromkeys(loaded.tools), dict.fromkeys(loaded.skills)
     for call, is_ok in batch:
         if call.name not in {LOAD_TOOLS.name, LOAD_SKILLS.name}:
@@ -78,22 +79,22 @@ def _asked(call: ToolCall) -> tuple[tuple[str, ...], tuple[str, ...]]:
             return parse(LoadToolsArguments, arguments).groups, ()
         asked = parse(LoadSkillArguments, arguments)
     except ToolArgumentsInvalid:
-        return (), ()  # a release that took them wrote this
+        return (), ()  # written by a release that accepted these arguments
     return (), () if asked.file else (asked.name,)
 
 
 class Offers(Value):
-    """All that there is, and to whom it may be offered; one for the whole daemon.
+    """All tools and skills, and to whom they may be offered; one for the whole daemon.
 
     Attributes:
         tools: By name.
-        groups: The group of each of them.
-        skills: Those of the operator, by now.
-        policy: The one in force.
-        known: Who a principal is by now.
-        now: For statements that hold at some times only.
-        settings: How many tools are sent without being asked for.
-        made: What `definitions` returned, by all that decides.
+        groups: The group of each tool.
+        skills: Returns the operator's current skills.
+        policy: Returns the policy in force.
+        known: Returns the current data of a principal.
+        now: For statements that hold only at some times.
+        settings: How many tools are sent without being loaded.
+        made: A cache of `definitions`, keyed by all that its result depends on.
     """
 
     tools: Mapping[str, Tool]
@@ -109,7 +110,7 @@ class Offers(Value):
 
     @property
     def has_any(self) -> bool:
-        """Tell whether there is anything that a model could call."""
+        """Whether there is anything that a model could call."""
         return bool(self.tools or self.skills())
 
     def groups_for(
@@ -117,7 +118,7 @@ class Offers(Value):
     ) -> Mapping[str, tuple[ToolSpec, ...]]:
         """Return the tools that a person may have in a chat, by group.
 
-        Where the conversation `here` is off the record, those that leave a trace are none of them.
+        If the conversation `here` is off the record, tools that leave a trace are excluded.
         """
         found: dict[str, tuple[ToolSpec, ...]] = {}
         may, is_off = self._judge(principal, address), is_off_the_record(here)
@@ -137,13 +138,14 @@ class Offers(Value):
     def folders_for(
         self, principal: Principal, address: Address, loaded: Collection[str]
     ) -> tuple[tuple[str, Path], ...]:
-        """Return the loaded skills whose folders commands find, each with its folder, by name.
+        """Return the loaded skills whose folders shell commands can read, by name, with their folders.
 
-        Those that hold further files, and that the policy lets commands of this person have.
+        Those are skills with further files, where the policy allows this person's commands to have
+        them.
         """
         shell = self.tools.get("shell")
         if not loaded or shell is None or not shell.spec.effects:
-            return ()  # without a sandbox there is nowhere to find them
+            return ()  # without a sandbox there is no place for them
         may, skills = self._judge(principal, address), self.skills_for(principal, address)
         return tuple(
             (name, skills[name].folder)
@@ -154,9 +156,9 @@ class Offers(Value):
     def definitions(
         self, principal: Principal, address: Address, loaded: Loaded, here: str = ""
     ) -> tuple[ToolDefinition, ...]:
-        """Return the tools of a request of a person in the conversation `here`, in their order.
+        """Return the tools of a person's request in the conversation `here`, in order.
 
-        They are the same objects as long as nothing has changed that decides.
+        The same objects are returned as long as nothing they depend on has changed.
         """
         policy, eager = self.policy(), self.settings.config.runtime.eager_tools
         who = (self.known(principal), address.direct, is_off_the_record(here))
@@ -179,7 +181,7 @@ class Offers(Value):
                 for group, every in groups.items()
                 if may(LOAD_TOOLS, (f"tools:{group}",))
             }
-            # What a person may not load is there once it was called.
+            # A tool whose group may not be loaded is still offered once it was called.
             specs = [_listing(listed), *specs] if listed else specs
             has = dict.fromkeys(self.groups.get(name, name) for name in loaded.tools)
             specs += (one for group in has for one in groups.get(group, ()))
@@ -193,7 +195,7 @@ class Offers(Value):
     def _judge(
         self, principal: Principal, address: Address
     ) -> Callable[[ToolSpec, tuple[str, ...]], bool]:
-        """Return what tells of a tool, and of what it is to touch, whether a person may have it."""
+        """Return a function that decides whether a person may have a tool, with given resources."""
         known, now, policy = self.known(principal), self.now(), self.policy()
 
         def may(spec: ToolSpec, resources: tuple[str, ...]) -> bool:

@@ -1,9 +1,10 @@
-"""What each request says first: who the model is, whom it talks to, and the rules that hold (pure).
+"""What each request begins with: who the model is, whom it talks to, and its rules (pure).
 
-    who it is · [the operator's files] · the setting · the rules · sensitive data · the operator's words
+    who it is · [the operator's files] · the setting · the rules · sensitive data · the operator's
+    words
 
-The files stand where S3-06 has them; see `workspace_files.py`. The setting names a person, and a name
-may look like a key: then the leak guard leaves it out, and no rule with it.
+The files come in the order of S3-06; see `workspace_files.py`. The setting contains a person's
+name, which may look like a key: then the leak guard drops the setting, but no rule.
 """
 
 from collections.abc import Callable
@@ -46,8 +47,8 @@ class FixedText(Value):
     """A provider of one text that needs no waiting, and is never cut.
 
     Attributes:
-        name: Of the text.
-        written: Returns it, empty for nothing.
+        name: The name of the text.
+        written: Returns the text, empty for none.
     """
 
     spec: ContextSpec
@@ -55,18 +56,18 @@ class FixedText(Value):
     written: Callable[[ContextRequest], str]
 
     def text(self, request: ContextRequest) -> ContextText:
-        """Return it, as a rule."""
+        """Return the text; it is a rule, not data."""
         return ContextText(text=self.written(request), name=self.name, is_data=False)
 
     async def texts(self, request: ContextRequest) -> tuple[ContextText, ...]:
-        """Return it alone."""
+        """Return the text as a tuple."""
         return (self.text(request),)
 
 
 def fixed(
     name: str, written: Callable[[ContextRequest], str], *, shown: str = "prompt"
 ) -> FixedText:
-    """Return a provider of rules, which `/context` shows under a name that several may share."""
+    """Return a provider of rules; `shown` is its name in `/context`, which several may share."""
     spec = ContextSpec(name=name, priority=0, trusted=True)
     return FixedText(spec=spec, name=shown, written=written)
 
@@ -77,7 +78,7 @@ def identity(_request: ContextRequest) -> str:
 
 
 def rules(request: ContextRequest) -> str:
-    """Say what holds; the same for the same facts."""
+    """Say which rules apply; the same text for the same facts."""
     parts = [_TALK]
     if request.has_tools:
         parts += [_TOOLS, _RECEIPTS, _DATA, _UNKNOWN]
@@ -89,21 +90,21 @@ def rules(request: ContextRequest) -> str:
 
 
 def sensitive(_request: ContextRequest) -> str:
-    """Say what holds for sensitive data."""
+    """Say what applies to sensitive data."""
     return _SENSITIVE
 
 
 def setting(request: ContextRequest) -> str:
-    """Say whom it talks to, where, and on what day."""
+    """Say whom the model talks to, where, and on what day."""
     day, channel = f"Today is {request.now.date().isoformat()}.", request.address.channel
     if not request.address.direct:
-        # Not whose turn it is: what changes with each message would change all that stands behind
-        # it, for an endpoint that keeps what it did for an equal beginning.
+        # Without the person whose turn it is: a text that changes with each message would spoil
+        # the endpoint's cache of everything after it.
         return (
             f"You talk on {channel}, in a group where others read along; each message begins with "
             f"its writer's name. {day}"
         )
-    # The name is theirs to choose, so it is quoted and cut to one short line.
+    # People choose their names, so a name is quoted and cut to one short line.
     name = escape_invisible(" ".join(request.principal.display.replace("`", "'").split()))[:64]
     whom = f"You talk to `{name}`" if name else "You talk to somebody"
     return f"{whom} on {channel}, in private. {day}"

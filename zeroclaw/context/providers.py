@@ -1,7 +1,7 @@
-"""Asks the Context Providers: each within its time and its budget, and past the leak guard (S0-19).
+"""Ask the Context Providers, each within its time and budget, and check for leaks (S0-19).
 
-A provider that fails is left out, and so is a text that holds a known secret or looks like one; both
-are told to the composer, by name, without a word of the text.
+A provider that fails is left out, and so is a text that contains a known secret or what looks like
+one; the composer is told both by name, without any of the text.
 """
 
 import asyncio
@@ -24,29 +24,29 @@ from zeroclaw.tools import fenced
 from zeroclaw.value import Value, replace
 
 LONGEST_S = 5.0
-"""That one provider may take: a person waits for the answer."""
+"""Seconds that one provider may take: a person waits for the answer."""
 SHARES: Mapping[Place, int] = {"system": 16, "turn": 2}
-"""Of a window that is known: into how many parts it is divided, of which a text may take one."""
+"""By place: one text may take at most the window divided by this."""
 MOST_KNOWN = 64
-"""Texts of which it is remembered whether they hold a secret; most are the same in each turn."""
+"""Cached answers to whether a text contains a secret; most texts are the same in each turn."""
 ON_THE_LOOP_CHARS = 4_096
-"""Of a text that is looked through on the event loop, in half a millisecond."""
+"""Longest text that is checked on the event loop; it takes half a millisecond."""
 _MOST_CHARS_A_TOKEN = 5
-"""Of any text, by our estimate."""
+"""No text has more, by our estimate."""
 _REFUSED = "it holds a secret, or what looks like one"
 _COUNTS = 4
-"""Of one text; the first says how much of it to leave, the others that it was as dense there."""
+"""Counts per text; the first tells how much to keep, the others correct for its density."""
 Count = Callable[[Sequence[str]], Awaitable[tuple[int, ...] | None]]
-"""Tells how many tokens each text takes, None where it can't be told."""
+"""Returns how many tokens each text takes, None where that is not known."""
 
 
 class LeftOut(Value):
-    """What a request goes without.
+    """A text or provider that a request goes without.
 
     Attributes:
-        name: Of the provider, or of its text.
+        name: The name of the provider, or of its text.
         why: In one line, for the log.
-        is_required: Then the request does not go at all.
+        is_required: The request is not sent without it.
     """
 
     name: str
@@ -60,8 +60,8 @@ class Gathered(Value):
     Attributes:
         parts: In the order of the providers.
         left_out: What failed or was refused.
-        untrusted: The names of the texts that strangers may have written, those left out that come
-            from providers that are not trusted anyway.
+        untrusted: The names of the texts that strangers may have written; without those of
+            providers that are never trusted.
     """
 
     parts: tuple[Part, ...] = ()
@@ -70,19 +70,19 @@ class Gathered(Value):
 
 
 class ContextProviders:
-    """All of them, in their order; one for the whole daemon."""
+    """All providers, in their order; one for the whole daemon."""
 
     def __init__(
         self, providers: Iterable[ContextProvider], finds_secret: Callable[[str], bool]
     ) -> None:
-        """Hold them; `finds_secret` is the leak guard's judgement of a text."""
+        """Create them; `finds_secret` is the leak guard's check of a text."""
         self._providers = tuple((one.spec, one) for one in providers)
         self._finds_secret = finds_secret
         self._known = Recent[str, bool](MOST_KNOWN)
 
     @property
     def untrusted(self) -> tuple[str, ...]:
-        """The names of those whose texts strangers may have written, whatever they are."""
+        """The names of the providers whose texts strangers may always have written."""
         return tuple(spec.name for spec, _ in self._providers if not spec.trusted)
 
     async def gather(
@@ -92,13 +92,13 @@ class ContextProviders:
         window: int | None = None,
         count: Count | None = None,
     ) -> Gathered:
-        """Ask those of one place, one after the other: most need no waiting.
+        """Ask the providers of one place, one after the other: most need no waiting.
 
         Args:
-            request: What they are told.
-            place: Whose.
-            window: Of the model in tokens, None where it is not known.
-            count: Counts as the model does, None where nothing does.
+            request: The request they are told of.
+            place: The providers' place.
+            window: The model's window in tokens, None where it is not known.
+            count: Counts with the model's tokenizer, None if there is none.
         """
         parts: list[Part] = []
         left_out: list[LeftOut] = []
@@ -127,10 +127,10 @@ class ContextProviders:
     async def _passed(
         self, one: ContextText, most_tokens: int | None, count: Count | None
     ) -> str | None:
-        """Return a text as the model reads it, empty for none; None for one that holds a secret."""
+        """Return a text as the model reads it, empty for none; None if it contains a secret."""
         text = one.text.strip()
         if most_tokens is not None:
-            # What is looked through ends behind what is shown, so that no secret is cut in two.
+            # Check more than is shown, so that no secret is cut in two.
             text = text[: most_tokens * _MOST_CHARS_A_TOKEN + ON_THE_LOOP_CHARS]
         if not text:
             return ""
@@ -153,20 +153,20 @@ async def _asked(
     provider: ContextProvider, request: ContextRequest
 ) -> tuple[ContextText, ...] | Raised:
     if isinstance(provider, FixedText):
-        return call_now(lambda: (provider.text(request),))  # which can't be late
+        return call_now(lambda: (provider.text(request),))  # can't be late
 
     async def within() -> tuple[ContextText, ...]:
         async with asyncio.timeout(LONGEST_S):
-            # Made anew, so that whatever a stranger's provider returns fails here or is one.
+            # Copied, so that an object of the wrong type fails here.
             return tuple([replace(one) for one in await provider.texts(request)])
 
     return await call(within)
 
 
 async def _clipped(text: str, most_tokens: int, count: Count | None) -> str:
-    """Return the beginning of a text within its budget, by the model's own count where there is one.
+    """Return the beginning of a text within its budget, by the model's own count if there is one.
 
-    A few counts come close to it, from below.
+    A few counts approach the budget from below.
     """
     if count is not None and of_text(text) > most_tokens:  # the estimate is never below the count
         left = text
@@ -181,7 +181,7 @@ async def _clipped(text: str, most_tokens: int, count: Count | None) -> str:
 
 
 def _budget(spec: ContextSpec, window: int | None) -> int | None:
-    """Return how many tokens each text of a provider may take; None for one that stays whole."""
+    """Return the token budget of each text of a provider; None for one that is never cut."""
     if not spec.priority:
         return None
     share = spec.most_tokens if window is None else window // SHARES[spec.place]
@@ -189,7 +189,7 @@ def _budget(spec: ContextSpec, window: int | None) -> int | None:
 
 
 def framed(one: ContextText, text: str) -> str:
-    """Return a text as the model reads it: under its title, and closed off where it is data."""
+    """Return a text as the model reads it: under its title, and fenced if it is data."""
     if not one.is_data:
         return f"{one.title}:\n{text}" if one.title else text
     title = f"{one.title}; data" if one.title else "Data"

@@ -1,7 +1,7 @@
-"""The notes that go along with a turn: those of its owner that fit its message (S2-05).
+"""The notes that are sent with a turn: those of its owner that match its message (S2-05).
 
-Which they are is chosen once, as the turn begins, and kept as numbers: each request reads them anew,
-so one that is forgotten leaves the next request, and no journal holds its words.
+They are chosen once, when the turn begins, and kept as numbers. Each request reads them again, so a
+forgotten note is missing from the next request, and no journal contains its text.
 """
 
 import asyncio
@@ -17,13 +17,13 @@ _SPEC = ContextSpec(name="notes", most_tokens=100_000, place="turn", trusted=Tru
 
 
 class Recollection(Value):
-    """Finds them; one for the whole daemon, and a Context Provider.
+    """Finds the notes; one for the whole daemon, and a Context Provider.
 
     Attributes:
-        notes: Where it looks.
-        most_chars: Of the notes that go along with one message; 0 for none.
-        redact: Takes out what is known as a secret by now.
-        most_notes: That an owner may have.
+        notes: The stored notes.
+        most_chars: The limit of the notes sent with one message; 0 for none.
+        redact: Removes what is now known as a secret.
+        most_notes: How many notes an owner may have.
     """
 
     notes: Notes
@@ -32,19 +32,19 @@ class Recollection(Value):
     most_notes: int = 0
 
     async def choose(self, address: Address, principal: Principal, words: str) -> tuple[Note, ...]:
-        """Return the notes that fit a message, of those that every reader there may see."""
+        """Return the notes that match a message, of those that every reader there may see."""
         if not self.most_chars:
             return ()
         owner = owner_of(address, principal)
         if address.direct and principal.id != principal.identity:
-            # What they told before the configuration named them was kept under that.
+            # Notes from before the configuration named the person are stored under their identity.
             await self.notes.adopt(owner_of_person(principal.identity), owner)
         every = await self.notes.all(owner)
         return await asyncio.to_thread(chosen, every, words, self.most_chars) if every else ()
 
     @property
     def spec(self) -> ContextSpec:
-        """What it declares; what untrusted notes do to a turn is known where they are chosen."""
+        """The provider's spec; untrusted notes taint the turn where they are chosen, not here."""
         return _SPEC
 
     async def texts(self, request: ContextRequest) -> tuple[ContextText, ...]:
@@ -56,6 +56,6 @@ class Recollection(Value):
     async def text(
         self, address: Address, principal: Principal, numbers: Iterable[int], here: ConversationId
     ) -> str:
-        """Return the chosen notes as they stand in a request; those that are forgotten do not."""
+        """Return the chosen notes as they appear in a request, without forgotten ones."""
         found = [await self.notes.get(owner_of(address, principal), one) for one in numbers]
         return as_data((note for note in found if note is not None), here, self.redact)

@@ -1,6 +1,6 @@
-"""What the model is told of skills: a list, and whole the texts of those that were loaded (pure, S3-07).
+"""What the model is told of skills: a list, and the whole texts of loaded ones (pure, S3-07).
 
-It ends the rules, so that a skill that is loaded changes nothing of what stands before it.
+It comes after the rules, so that a newly loaded skill changes nothing before it.
 """
 
 from collections.abc import Callable, Collection, Container, Iterable, Mapping
@@ -15,9 +15,9 @@ from zeroclaw.tool import SKILLS
 from zeroclaw.tools.loading.skill import Skill
 
 LISTED_CHARS = 200
-"""Of a skill's description; its own bound is five times that."""
+"""The limit of a description in the list; the description's own limit is five times that."""
 LIST_TOKENS, TEXT_TOKENS = 2_000, 16_000
-"""Of the list, and of the texts; both have a quarter of a small window."""
+"""The limits of the list, and of the texts; each is at most a quarter of a small window."""
 
 _OPENING = (
     "The operator of this bot wrote skills. Before a task that one of them is for, load it with "
@@ -34,16 +34,16 @@ def skills_provider(
     skills_for: Callable[[Principal, Address], Mapping[str, Skill]],
     folders_for: Callable[[Principal, Address, Collection[str]], Iterable[tuple[str, Path]]],
 ) -> FixedText:
-    """Return the provider.
+    """Return the provider of the list and the texts.
 
     Args:
-        skills_for: Says which skills a person may have in a chat.
-        folders_for: Says of which of those that are loaded commands find the folders.
+        skills_for: Returns the skills that a person may have in a chat.
+        folders_for: Returns the loaded skills whose folders shell commands can read.
     """
 
     def written(request: ContextRequest) -> str:
         if not request.has_tools:
-            return ""  # nothing could load one
+            return ""  # without tools nothing could load a skill
         who, where = request.principal, request.address
         skills = skills_for(who, where)
         folders = dict(folders_for(who, where, request.skills))
@@ -58,7 +58,7 @@ def told(
     window: int | None,
     folders: Container[str] = (),
 ) -> str:
-    """Return the list, empty for none, and behind it the texts; the newest of them where not all fit."""
+    """Return the list, empty for none, then the texts; the newest of them if not all fit."""
     if not skills:
         return ""
     lines = (f"- {one.name}: {short(one.description)}" for one in skills.values())

@@ -1,10 +1,10 @@
-"""Old results of tools, as one line each: what the model is shown of them, and no more (K14).
+"""Replace old tool results by one line each in what the model is shown (K14).
 
-Pure, and a view: the journal keeps every result as it was. A result is stale when its turn is four
-turns of people old, or when more than fifteen results are there and it is not among the last five.
-What is stale is replaced in steps, each of several turns or results, so that the beginning of the
-request stays the same, byte for byte, from one request to the next: endpoints keep the work that
-they did for an equal beginning.
+Pure, and only a view: the journal keeps every result. A result is stale when its turn is four turns
+of people old, or when there are more than fifteen results and it is not among the last five. Stale
+results are replaced in steps of several turns or results, so that the beginning of the request
+stays the same, byte for byte, from one request to the next: endpoints cache their work on a common
+prefix.
 """
 
 from bisect import bisect_left
@@ -22,7 +22,7 @@ MOST_RESULTS = 15
 LEFT_RESULTS = 5
 STEP_RESULTS = 10
 SHORT_CHARS = 240
-"""A result that is shorter is shown as it is: the line in its place would be as long."""
+"""A result up to this length is shown whole: the line that replaces it would be as long."""
 _LINE_CHARS = 200
 _FENCE = "```"
 _OPENING = "[an earlier result of "
@@ -33,12 +33,12 @@ _NONE: Mapping[Message, Message] = {}
 def with_stale_results(
     messages: Sequence[Message], *, reader: str = "", known: Mapping[Message, Message] = _NONE
 ) -> tuple[Message, ...]:
-    """Return the same messages, the stale results among them as one line each.
+    """Return the messages with stale results replaced by one line each.
 
     Args:
-        messages: Without a system message; left alone.
+        messages: Without a system message; not changed.
         reader: The tool that reads a result again, empty for none.
-        known: What stands for results, as an earlier look with the same reader found.
+        known: Replacements from an earlier call with the same reader.
     """
     results = _places(messages, ToolMessage)
     if not results:
@@ -60,12 +60,12 @@ def with_stale_results(
 
 
 def _places(messages: Sequence[Message], kind: type[Message]) -> list[int]:
-    # Without a step of Python for each: each request asks this of all that was said.
+    # No Python loop: each request calls this over all that was said.
     return [*compress(count(), map(is_, map(type, messages), repeat(kind)))]
 
 
 def in_one_line(message: Message, *, reader: str = "") -> Message:
-    """Return a result as one line above its receipt; short ones, and other messages, as they are."""
+    """Return a result as one line above its receipt; short ones and other messages unchanged."""
     if not isinstance(message, ToolMessage):
         return message
     text, token = detach(message.content)
@@ -83,7 +83,7 @@ def in_one_line(message: Message, *, reader: str = "") -> Message:
 
 
 def _first_line(text: str) -> str:
-    """Return the first line of what a tool said, without the line and the fence around it."""
+    """Return the first line of a tool's text, without the header and the fence around it."""
     head, _, body = text.partition("\n")
     if body.startswith(_FENCE):
         head = body.partition("\n")[2].partition("\n")[0]

@@ -1,13 +1,14 @@
-"""How many tokens a request takes, never too few: by the model's own tokenizer, else by estimate (pure).
+"""How many tokens a request takes, never too few: by the model's tokenizer, else by estimate (pure).
 
-Where the model's tokenizer is at hand, each text is counted by it once, and what a chat template puts
-around the texts is estimated. No tokenizer is at hand for most models; then text is weighed by its
-kinds of letters. The weights were fitted in 2026-11 to five vocabularies (SmolLM2's, which counts the
-most, Llama 3's, Qwen 3's, cl100k and o200k) so that none counts more: English prose comes out at 1.7
-times the truth, German and Chinese at 1.1 to 1.3, base64 at 1.1, each against the worst of the five.
+If the model's tokenizer is at hand, it counts each text once, and what a chat template adds around
+the texts is estimated. Most models have none at hand; then a text is weighed by its kinds of
+characters. The weights were fitted in 2026-11 to five vocabularies (SmolLM2's, which counts the
+most, Llama 3's, Qwen 3's, cl100k and o200k) so that none counts more than the estimate. Against the
+worst of the five, English prose is estimated at 1.7 times the truth, German and Chinese at 1.1 to
+1.3, base64 at 1.1.
 
-Both get close by the endpoint's reports: what a request took is known once it was answered, and the
-next one is that, and what was added since.
+The endpoint's reports correct both: the size of an answered request is known, and the next one is
+that plus what was added since.
 """
 
 import math
@@ -38,46 +39,46 @@ _KINDS: tuple[tuple[bytes, float], ...] = (
     (bytes(range(0x80, 0x100)), 0.78),
 )
 _SIGN = 1.0
-"""Of any other byte."""
+"""The weight of any other byte."""
 _RUN_BYTES, _IN_A_RUN = 16, 0.25
-"""Small letters between two signs of any other kind, beyond which no word is that long; and what
-each costs more there."""
+"""Lowercase letters between two other characters beyond which it is no word, and the extra weight of
+each letter there."""
 _TEXT = 2
 _MESSAGE = 24
-"""The marks that a chat template puts around a message, and what is said between results and a
-person."""
+"""The marks that a chat template puts around a message, and the text it adds between results and a
+person's message."""
 _CALL = 16
 _TOOL = 12
 _REQUEST = 16
 _FILE_BYTES: Mapping[FileKind, int] = {"images": 4_000_000, "audio": 500, "files": 50}
-"""Of a file for each token, as a guess, for endpoints count each in their own way: speech of 16 KB a
-second at 32 tokens, and pages of 80 KB as pictures of themselves."""
+"""Bytes per token by kind of file; a guess, because endpoints count differently: speech of 16 KB a
+second at 32 tokens, pages of 80 KB as pictures."""
 _LEAST_FILE = 1_600
-"""Of any file, and of an image whatever its size: endpoints shrink it."""
+"""The minimum for any file, and for an image of any size: endpoints shrink it."""
 _LEARNS_FROM = 1_000
-"""Estimated tokens of a request below which a report teaches nothing of the ratio: an endpoint's
-own hidden prompt would look like a costly tokenizer."""
+"""Estimated tokens of a request below which a report does not change the ratio: an endpoint's own
+hidden prompt would look like a costly tokenizer."""
 _COUNTED_CHARS, _COUNTED_AT_ONCE = 65_536, 262_144
-"""Of a text, and of all texts that a tokenizer is handed at once; what is beyond is estimated, so that
-no text costs more time than a tenth of a second or so."""
+"""The limits of one text, and of all texts handed to a tokenizer at once; beyond them a text is
+estimated, so that no text takes more than about a tenth of a second."""
 _PLAUSIBLE = 0.25
-"""Of the estimate; endpoints that report less do not count all that they were sent."""
+"""Share of the estimate; an endpoint that reports less does not count all that it was sent."""
 _MOST_RATIO = 4.0
 _FALLS = 0.1
 _FORGETS = 1.01
 
 
 Size = Callable[[str], int]
-"""Tells how many tokens a text takes."""
+"""Returns how many tokens a text takes."""
 
 
 class Learned(Value):
     """What a model's endpoint has taught, over all conversations.
 
     Attributes:
-        ratio: By how much its tokenizer counts more than the estimate, 1 for not at all.
-        overflows_at: Tokens of a request that were too many, 0 for none that is known of. It grows a
-            little with each answer, so that one refusal without a reason is forgotten.
+        ratio: The factor from our estimate to its tokenizer's count, at least 1.
+        overflows_at: Tokens of a request that was too large, 0 for none known. It grows a little
+            with each answer, so that one refusal without a reason is forgotten.
     """
 
     ratio: float = 1.0
@@ -85,12 +86,12 @@ class Learned(Value):
 
 
 class Reported(Value):
-    """What the endpoint said of a conversation's newest answered request.
+    """The endpoint's report on a conversation's newest answered request.
 
     Attributes:
-        messages: What it held.
+        messages: The request's messages.
         tools: The estimate of its tools.
-        tokens: What it took, by the endpoint.
+        tokens: The endpoint's count.
     """
 
     messages: Hidden[Sequence[Message]]
@@ -99,16 +100,16 @@ class Reported(Value):
 
 
 class Weighed(Value):
-    """One conversation's messages on the scale.
+    """The weighed messages of one conversation.
 
     Attributes:
-        messages: Of the newest request; each has its size.
+        messages: Those of the newest request; each has its size.
         sizes: Their estimates, and some of older ones, so that none is weighed twice.
-        tools: Of the newest request; they hardly ever change.
+        tools: The tools of the newest request; they hardly ever change.
         tools_tokens: Their estimate.
-        reported: Of the newest request that was answered, None for none.
+        reported: The report on the newest answered request, None for none.
         counted: The sizes of those messages that the model's own tokenizer has counted.
-        short: What stands for the newest request's stale results, so that none is shortened twice.
+        short: Replacements of the newest request's stale results, so that none is shortened twice.
         reader: The tool that they name.
     """
 
@@ -123,7 +124,7 @@ class Weighed(Value):
 
 
 def of_text(text: str) -> int:
-    """Return at least as many tokens as a text takes; 0 only for none."""
+    """Return an upper estimate of a text's tokens; 0 only for an empty text."""
     if not text:
         return 0
     body = text.encode(errors="replace")
@@ -133,20 +134,20 @@ def of_text(text: str) -> int:
         count * each for count, (_, each) in zip(counts, _KINDS, strict=True)
     )
     runs = counts[0] - _RUN_BYTES * (signs + counts[3] + 1)
-    # A tokenizer that works on bytes never makes more of them.
+    # A byte-level tokenizer never makes more tokens than bytes.
     return math.ceil(min(weight + max(runs, 0) * _IN_A_RUN, len(body))) + _TEXT
 
 
 def of_message(message: Message, size: Size = of_text) -> int:
-    """Return at least as many tokens as a message takes, its template's marks included."""
+    """Return an upper estimate of a message's tokens, including its template's marks."""
     whole = _MESSAGE + size(message.content)
     if isinstance(message, AssistantMessage):
-        # Some templates write the arguments as a text within a text, with all its marks escaped.
+        # Some templates write the arguments as a text within a text, with all their quotes escaped.
         whole += sum(
             _CALL + size(f"{call.name}{call.id}{encode(call.arguments).decode()}")
             for call in message.tool_calls
         )
-        # One of the two is sent, see `providers/openai/request.py`.
+        # Only one of the two is sent, see `providers/openai/request.py`.
         whole += max(size(message.reasoning), sum(map(size, message.reasoning_details)))
     if isinstance(message, UserMessage):
         whole += sum(
@@ -156,12 +157,12 @@ def of_message(message: Message, size: Size = of_text) -> int:
 
 
 def of_tools(tools: Iterable[ToolDefinition], size: Size | None = None) -> int:
-    """Return at least as many tokens as tool definitions take.
+    """Return an upper estimate of the tokens of tool definitions.
 
     Args:
-        tools: Of a request.
-        size: By the model's own tokenizer; it is told what the longest of the templates makes of
-            them, Llama 3's. The estimate is high enough without.
+        tools: The tools of a request.
+        size: Counts with the model's own tokenizer; it is given the text of the longest template,
+            Llama 3's. The default estimate is high enough without that.
     """
     whole = 0
     for tool in tools:
@@ -172,14 +173,14 @@ def of_tools(tools: Iterable[ToolDefinition], size: Size | None = None) -> int:
 
 
 def size_of(message: Message, known: Weighed) -> int:
-    """Return at least as many tokens as a message takes; one that was weighed before is not again."""
+    """Return an upper estimate of a message's tokens, from the cache if it was weighed before."""
     return known.counted.get(message) or known.sizes.get(message) or of_message(message)
 
 
 def of_part(text: str, known: Weighed) -> int:
-    """Return as many tokens as a part of a message takes; by its own count where it was counted.
+    """Return the tokens of a part of a message; by its own count if it was counted.
 
-    What is to be counted of it is a system message that holds it alone.
+    To be counted, a part is put into a system message of its own.
     """
     return size_of(SystemMessage(content=text), known) - _MESSAGE if text else 0
 
@@ -187,12 +188,12 @@ def of_part(text: str, known: Weighed) -> int:
 def weighed(
     known: Weighed, messages: Sequence[Message], tools: tuple[ToolDefinition, ...] = ()
 ) -> Weighed:
-    """Put a request on the scale; what lay there before is not weighed again."""
+    """Weigh a request; messages that were weighed before are not weighed again."""
     sizes = {**known.sizes, **known.counted}
     for one in messages[alike(known.messages, messages) :]:
         if one not in sizes:
             sizes[one] = of_message(one)
-    if len(sizes) > 2 * len(messages):  # most of it was left out since
+    if len(sizes) > 2 * len(messages):  # most were left out since
         sizes = {one: sizes[one] for one in messages}
     size = known.tools_tokens if tools == known.tools else of_tools(tools)
     return replace(known, messages=tuple(messages), sizes=sizes, tools=tools, tools_tokens=size)
@@ -201,7 +202,7 @@ def weighed(
 def uncounted(
     known: Weighed, messages: Sequence[Message], tools: tuple[ToolDefinition, ...]
 ) -> tuple[str, ...]:
-    """Return the texts of a request that a tokenizer is to count, of the newest messages first."""
+    """Return the texts of a request that a tokenizer is to count, newest messages first."""
     found: dict[str, None] = {}
     left = _COUNTED_AT_ONCE
 
@@ -226,15 +227,15 @@ def counted(
     tools: tuple[ToolDefinition, ...],
     sizes: Mapping[str, int],
 ) -> Weighed:
-    """Put a request on the scale by the model's own tokenizer.
+    """Weigh a request with the counts of the model's own tokenizer.
 
-    A message whose turn has not come yet is estimated until a later request counts it.
+    A message that was over the limit this time is estimated until a later request counts it.
 
     Args:
-        known: Of the conversation's earlier requests.
-        messages: All of the request.
-        tools: Its.
-        sizes: Of the texts that were `uncounted`.
+        known: The sizes from the conversation's earlier requests.
+        messages: All messages of the request.
+        tools: Its tools.
+        sizes: The counts of the texts from `uncounted`.
     """
     chars = waiting = 0
 
@@ -250,7 +251,7 @@ def counted(
     for one in messages:
         chars = waiting = 0
         tokens = before.get(one) or of_message(one, size)
-        if not waiting or chars > _COUNTED_AT_ONCE:  # the second never fits
+        if not waiting or chars > _COUNTED_AT_ONCE:  # a message over the limit is never counted
             found[one] = tokens
     if tools != known.tools or not before:
         known = replace(known, tools=tools, tools_tokens=of_tools(tools, size))
@@ -258,15 +259,15 @@ def counted(
 
 
 def of_request(known: Weighed, learned: Learned, messages: Sequence[Message], tools: int) -> int:
-    """Return at least as many tokens as a request takes.
+    """Return an upper estimate of a request's tokens.
 
-    What an earlier request took bounds what is left of it here, by the endpoint's own count.
+    The endpoint's count of an earlier request bounds the part that is still in this one.
 
     Args:
         known: With each of the messages weighed.
-        learned: Of the model.
-        messages: All of the request.
-        tools: Their estimate.
+        learned: What is known of the model.
+        messages: All messages of the request.
+        tools: The tools' estimate.
     """
     upper = _upper(known, learned, messages, tools)
     if known.reported is None:
@@ -284,18 +285,18 @@ def report(
 
     Args:
         known: With each of the messages weighed.
-        learned: Of the model.
-        messages: All of the request.
-        tools: Their estimate.
-        tokens: Of its input, as the endpoint counts; 0 where it does not say.
+        learned: What is known of the model.
+        messages: All messages of the request.
+        tools: The tools' estimate.
+        tokens: The endpoint's count of its input; 0 if it reports none.
     """
     estimate = _upper(known, Learned(), messages, tools)
     if tokens < estimate * _PLAUSIBLE:
         return replace(known, reported=None), learned
     reported = Reported(messages=messages, tools=tools, tokens=tokens)
     learned = replace(learned, overflows_at=math.ceil(learned.overflows_at * _FORGETS))
-    if estimate >= _LEARNS_FROM and not files_of(messages):  # whose size is a guess
-        # Rises at once, for a request that is too large is refused; falls slowly.
+    if estimate >= _LEARNS_FROM and not files_of(messages):  # the size of files is a guess
+        # Rises at once, because an oversized request is refused; falls slowly.
         seen = min(max(tokens / estimate, 1.0), _MOST_RATIO)
         falling = learned.ratio - _FALLS * (learned.ratio - seen)
         learned = replace(learned, ratio=max(seen, falling))
@@ -306,9 +307,9 @@ def overflowed(learned: Learned, tokens: int, window: int | None = None) -> Lear
     """Learn that a request was too large.
 
     Args:
-        learned: Until now.
-        tokens: Its estimate.
-        window: Of the model, where the endpoint said so.
+        learned: What is known of the model.
+        tokens: The request's estimate.
+        window: The model's window, if the endpoint named it.
     """
     most = min(tokens, window or tokens)
     return replace(learned, overflows_at=min(most, learned.overflows_at or most))

@@ -1,10 +1,10 @@
-"""The files that say who the bot is and what it is to know: the operator's, and a workspace's own.
+"""The files that say who the bot is and what it should know: the operator's, and a workspace's own.
 
     the operator's directory          IDENTITY, SOUL and AGENTS are rules, USER and MEMORY are data
-    a conversation's own workspace    all five are data, for the model can write them there
+    a conversation's own workspace    all five are data, because the model can write them there
 
-Those that are missing are skipped. Nothing is followed that is a link, and what is no plain file is
-not opened (`tools/files/workspace.py`).
+Missing files are skipped. Links are not followed, and only plain files are opened
+(`tools/files/workspace.py`).
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from zeroclaw.tools.files.workspace import open_at, opened_directory
 from zeroclaw.value import Value
 
 MOST_BYTES = 65_536
-"""Of one file that are read; the model is shown less."""
+"""Bytes read of one file; the model is shown less."""
 FILES = (
     ("IDENTITY.md", "who you are", False),
     ("SOUL.md", "what matters to you, and how you talk", False),
@@ -28,17 +28,17 @@ FILES = (
     ("MEMORY.md", "what you are to know", True),
     ("AGENTS.md", "how you work here", False),
 )
-"""Their order (S3-06), how each is read, and which are data."""
+"""In order (S3-06): the name, its meaning, and whether it is data."""
 
 
 class WorkspaceFiles(Value):
-    """Reads them; a Context Provider.
+    """Reads the files; a Context Provider.
 
     Attributes:
         directory: The operator's, None for none.
         workspaces: Holds a directory for each conversation.
-        most_tokens: Of each file.
-        is_untrusted: Tells whether a conversation's workspace, by its real path, holds untrusted files.
+        most_tokens: The limit of each file.
+        is_untrusted: Whether a conversation's workspace, by its real path, holds untrusted files.
     """
 
     directory: Path | None
@@ -48,15 +48,15 @@ class WorkspaceFiles(Value):
 
     @property
     def spec(self) -> ContextSpec:
-        """What it declares."""
+        """The provider's spec."""
         return ContextSpec(name="files", most_tokens=self.most_tokens, priority=2, trusted=True)
 
     async def texts(self, request: ContextRequest) -> tuple[ContextText, ...]:
-        """Return the files that there are, the operator's first."""
+        """Return the files that exist, the operator's first."""
         workspace = self.workspaces / request.conversation
         places = (workspace, self.directory)
         if not look(lambda: any(map(_has_any, places))):
-            return ()  # as most often
+            return ()  # the usual case
 
         def read() -> tuple[dict[str, str], Path, dict[str, str]]:
             own = _read(workspace)
@@ -84,9 +84,9 @@ class WorkspaceFiles(Value):
 
 
 def _has_any(directory: Path | None) -> bool:
-    """Tell whether something in a directory is called as one of the files is, be it a link.
+    """Whether a directory has an entry with the name of one of the files, even a link.
 
-    A link is not followed here: a command may have made it long, or lead to a disk that hangs.
+    Links are not followed here: a command may have made a long chain, or one to a disk that hangs.
     """
     return directory is not None and any(
         os.path.lexists(f"{directory}/{name}") for name, _, _ in FILES
@@ -98,7 +98,7 @@ def _read(directory: Path | None) -> dict[str, str]:
 
 
 def _found(directory: Path) -> Iterator[tuple[str, str]]:
-    """Yield the files of a directory that are there and can be read; blocks."""
+    """Yield the files of a directory that exist and can be read; blocks."""
     try:
         with opened_directory(directory, ()) as here:
             for name, _, _ in FILES:
