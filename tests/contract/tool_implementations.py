@@ -101,16 +101,9 @@ def _read_attachment() -> Tool:
 class _OneResult:
     """Every conversation has the same result."""
 
-    async def has(self, conversation: ConversationId, name: str) -> bool:
+    async def find(self, conversation: ConversationId, name: str) -> results.WholeResult:
         await asyncio.sleep(0)
-        return True
-
-    async def is_trusted(self, conversation: ConversationId, name: str) -> bool:
-        return True
-
-    async def text(self, conversation: ConversationId, name: str) -> str | None:
-        await asyncio.sleep(0)
-        return "milk\nbread\n"
+        return results.WholeResult(text="milk\nbread\n", trusted=True)
 
 
 def _reader() -> Tool:

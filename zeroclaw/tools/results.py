@@ -17,6 +17,7 @@ from zeroclaw.text import catalogue
 from zeroclaw.text.language import Localized
 from zeroclaw.tool import Tool, ToolContext, ToolOutput, ToolSpec
 from zeroclaw.tools import ModelSchema, ModelTool, ToolArguments, counted, quoted
+from zeroclaw.value import Value
 
 NAME = "read_result"
 """Name of the tool; the runtime mentions it where it cuts a result."""
@@ -26,19 +27,23 @@ _AROUND_CHARS = 400  # shown on each side of a match, however long its line is
 _HEAD_CHARS = 300  # reserved in an answer for all but the piece itself
 
 
+class WholeResult(Value):
+    """A result as it was kept.
+
+    Attributes:
+        text: The whole text; None if it is gone.
+        trusted: The text was known to be free of untrusted text when it was kept.
+    """
+
+    text: str | None
+    trusted: bool
+
+
 class ResultsStore(Protocol):
     """Stores whole results; injected."""
 
-    async def has(self, conversation: ConversationId, name: str, /) -> bool:
-        """Whether this conversation has a result of this name, even if its text is gone."""
-        ...
-
-    async def text(self, conversation: ConversationId, name: str, /) -> str | None:
-        """Return the whole text; None if it was never kept or is gone."""
-        ...
-
-    async def is_trusted(self, conversation: ConversationId, name: str, /) -> bool:
-        """Whether the text was known to be free of untrusted text when it was kept."""
+    async def find(self, conversation: ConversationId, name: str, /) -> WholeResult | None:
+        """Return a result; None if this conversation has none of this name."""
         ...
 
 
@@ -74,17 +79,16 @@ def tools(
         return asked.model_copy(update={"limit": asked.limit or most})
 
     async def work(asked: ReadArguments, context: ToolContext) -> ToolOutput:
-        here = context.conversation
-        text = await store.text(here, asked.id)
-        if text is None:
-            told = _missing(asked.id, known=await store.has(here, asked.id))
+        whole = await store.find(context.conversation, asked.id)
+        if whole is None or (text := whole.text) is None:
+            told = _missing(asked.id, known=whole is not None)
             return ToolOutput(text=told, is_error=True)
         if asked.offset and asked.offset >= len(text):
             told = f"offset: {asked.offset} is past the end of {counted(len(text), 'character')}"
             return ToolOutput(text=told, is_error=True)
         return ToolOutput(
             text=found(text, asked) if asked.word else piece(text, asked),
-            untrusted=not await store.is_trusted(here, asked.id),
+            untrusted=not whole.trusted,
         )
 
     return (

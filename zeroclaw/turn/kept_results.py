@@ -12,6 +12,7 @@ from zeroclaw.envelope import ConversationId, TurnId
 from zeroclaw.gate.receipt import PREFIX_PLAIN, detach
 from zeroclaw.store import LogKind, Put, PutBlob, RowKind, Store, read_all
 from zeroclaw.table import Age, Ages, Column, Table, Whose, Words, json_codec
+from zeroclaw.tools.results import WholeResult
 from zeroclaw.turn import entries
 from zeroclaw.turn.entries import CallFinished
 from zeroclaw.value import Value
@@ -77,31 +78,12 @@ class KeptResults:
         """Read them there."""
         self._store = store
 
-    async def has(self, conversation: ConversationId, name: str) -> bool:
-        """Tell whether a result of this conversation is called so, its text kept or gone."""
-        if await self._store.get(RowKind.RESULT, _key(conversation, name)) is not None:
-            return True
-        return await self._journaled(conversation, name) is not None
-
-    async def text(self, conversation: ConversationId, name: str) -> str | None:
-        """Return the whole output, None when this conversation has none of that id any more."""
-        kept = await RESULTS.get(self._store, _key(conversation, name))
-        body = None if kept is None else await self._store.blob(kept.digest)
-        if body is not None:
-            return body.decode()
-        found = await self._journaled(conversation, name)
-        return None if found is None else detach(found.result.content)[0]
-
-    async def is_trusted(self, conversation: ConversationId, name: str) -> bool:
-        """Tell whether it was known to hold no untrusted text when it was kept."""
+    async def find(self, conversation: ConversationId, name: str) -> WholeResult | None:
+        """Return a result by the id of its output, else by its receipt."""
         kept = await RESULTS.get(self._store, _key(conversation, name))
         if kept is not None:
-            return kept.trusted
-        found = await self._journaled(conversation, name)
-        return found is not None and not found.untrusted
-
-    async def _journaled(self, conversation: ConversationId, name: str) -> CallFinished | None:
-        """Return the end of the call whose receipt this is."""
+            body = await self._store.blob(kept.digest)
+            return WholeResult(text=None if body is None else body.decode(), trusted=kept.trusted)
         if not name.startswith(PREFIX_PLAIN):
             return None
         wanted = name.encode(errors="replace")
@@ -109,7 +91,8 @@ class KeptResults:
             if wanted in one.body:
                 entry = entries.decode(one.body)
                 if isinstance(entry, CallFinished) and entry.receipt == name:
-                    return entry
+                    text, _ = detach(entry.result.content)
+                    return WholeResult(text=text, trusted=not entry.untrusted)
         return None
 
 

@@ -10,7 +10,7 @@ from tests.fakes.tool_calls import tool_context
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import ToolArgumentsInvalid
 from zeroclaw.tool import Tool, ToolOutput, line_of
-from zeroclaw.tools.results import tools
+from zeroclaw.tools.results import WholeResult, tools
 from zeroclaw.value import replace
 
 CONTEXT = tool_context(Path("/w"))
@@ -24,14 +24,10 @@ class Shelf:
     texts: Mapping[tuple[str, str], str]
     gone: frozenset[tuple[str, str]] = field(default_factory=frozenset[tuple[str, str]])
 
-    async def has(self, conversation: ConversationId, name: str) -> bool:
-        return (conversation, name) in {*self.texts, *self.gone}
-
-    async def is_trusted(self, conversation: ConversationId, name: str) -> bool:
-        return True
-
-    async def text(self, conversation: ConversationId, name: str) -> str | None:
-        return self.texts.get((conversation, name))
+    async def find(self, conversation: ConversationId, name: str) -> WholeResult | None:
+        if (conversation, name) not in {*self.texts, *self.gone}:
+            return None
+        return WholeResult(text=self.texts.get((conversation, name)), trusted=True)
 
 
 def tool(text: str = LINES, *, answer_chars: int = 1_000) -> Tool:

@@ -9,6 +9,7 @@ from tests.fakes.memory_store import MemoryStore
 from zeroclaw.envelope import ActionId, ConversationId
 from zeroclaw.message import ToolMessage
 from zeroclaw.store import Append, Commit, DurablePoint, LogKind, PutBlob
+from zeroclaw.tools.results import WholeResult
 from zeroclaw.turn.entries import CallFinished, Noted, encode
 from zeroclaw.turn.kept_results import KeptResults, id_of, kept_put
 
@@ -29,8 +30,7 @@ async def kept(*, blob: bool = True) -> KeptResults:
 
 async def test_the_conversation_of_a_call_reads_its_whole_output() -> None:
     results = await kept()
-    assert await results.text(OURS, id_of(BLOB)) == "all of it"
-    assert await results.has(OURS, id_of(BLOB)) is True
+    assert await results.find(OURS, id_of(BLOB)) == WholeResult(text="all of it", trusted=False)
 
 
 @pytest.mark.parametrize(
@@ -39,16 +39,13 @@ async def test_the_conversation_of_a_call_reads_its_whole_output() -> None:
 async def test_no_other_conversation_reads_it_or_learns_that_it_exists(name: str) -> None:
     """Who knows an id, or the digest of a blob, knows nothing more by it."""
     results = await kept()
-    assert (await results.text(THEIRS, name), await results.has(THEIRS, name)) == (None, False)
+    assert await results.find(THEIRS, name) is None
 
 
 async def test_a_blob_that_is_gone_is_told_from_one_that_never_was() -> None:
     results = await kept(blob=False)
-    assert (await results.text(OURS, id_of(BLOB)), await results.has(OURS, id_of(BLOB))) == (
-        None,
-        True,
-    )
-    assert (await results.text(OURS, "other"), await results.has(OURS, "other")) == (None, False)
+    assert await results.find(OURS, id_of(BLOB)) == WholeResult(text=None, trusted=False)
+    assert await results.find(OURS, "other") is None
 
 
 async def test_a_result_that_was_not_cut_is_read_again_by_its_receipt() -> None:
@@ -73,9 +70,7 @@ async def test_a_result_that_was_not_cut_is_read_again_by_its_receipt() -> None:
         Commit(point=DurablePoint.CALL_FINISHED, writes=journal, conversation=OURS, fence=fence)
     )
     results = KeptResults(store)
-    assert await results.text(OURS, token) == "`peek` returned:\nthe sky"
-    assert await results.has(OURS, token)
-    assert await results.is_trusted(OURS, token)
-    assert await results.text(THEIRS, token) is None
-    assert not await results.has(OURS, token.replace("A", "B"))
-    assert not await results.is_trusted(OURS, token.replace("A", "B"))
+    whole = WholeResult(text="`peek` returned:\nthe sky", trusted=True)
+    assert await results.find(OURS, token) == whole
+    assert await results.find(THEIRS, token) is None
+    assert await results.find(OURS, token.replace("A", "B")) is None

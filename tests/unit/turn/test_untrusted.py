@@ -482,9 +482,10 @@ async def test_a_kept_result_stays_untrusted(world: World) -> None:
         [row] = await world.store.select(RESULTS.where(newest_first=True, limit=1))
         conversation = row.conversation
         assert conversation is not None
-        found = KeptResults(world.store)
-        assert await found.is_trusted(conversation, row.key.partition("/")[2]) is expected
-        assert not await found.is_trusted(conversation, "another")
+        kept = KeptResults(world.store)
+        found = await kept.find(conversation, row.key.partition("/")[2])
+        assert found is not None
+        assert found.trusted is expected
 
 
 # --- whatever becomes of a workspace --------------------------------------------------------------
