@@ -254,7 +254,7 @@ class TurnRunner:
             case UseTool(tool=tool, arguments=arguments):
                 call = ToolCall(id="call_0", name=tool, arguments=arguments)
                 user = UserMessage(content=f"/tool {tool} {arguments}")
-                return replace(opened, user=user, kind="tool", call=call)
+                return replace(opened, user=user, own=(user.content,), kind="tool", call=call)
             case Summarise():
                 return replace(opened, user=UserMessage(content="/compact"), kind="compact")
             case Again():
@@ -264,15 +264,19 @@ class TurnRunner:
                 refusal = "" if before.call is None else self._tool_refusal(item)
                 if refusal:
                     return refusal
-                return replace(
+                again = replace(
                     opened,
                     user=before.user,
                     kind="retry",
                     call=before.call,
                     unheard=before.unheard,
-                    # In a group any person may ask for it; the words are their writer's own.
-                    own=before.own if before.principal.id == item.principal.id else (),
+                    own=before.own,
                 )
+                if before.principal.id == item.principal.id:
+                    return again
+                # In a group any person may ask for it; the words are their writer's own.
+                quoted = joined(again.untrusted or (), (named("quoted"),))
+                return replace(again, own=(), untrusted=quoted)
             case _:
                 message = f"the item `{item.id}` starts no turn"
                 raise ValueError(message)

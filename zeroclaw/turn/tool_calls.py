@@ -197,7 +197,8 @@ class ToolCalls:
         return context, Taint(
             sources=history.untrusted,
             words=() if history.turn is None else history.turn.own,
-            typed=self._opened.call is not None,
+            # A retry of another person's call holds no words of its own person.
+            typed=self._opened.call is not None and bool(self._opened.own),
             files=files,
         )
 

@@ -426,6 +426,39 @@ async def test_a_retry_of_anothers_message_is_not_ones_own(world: World) -> None
         assert ran(world) == []
 
 
+async def test_what_another_person_said_is_quoted_by_a_retry(world: World) -> None:
+    """Else a person could have an operator's rights run what they may not run themselves (P3)."""
+    world.model.will((RuntimeError("gone"),))
+    async with world.running() as house:
+        await house.say("run\n`make test`", "ben", room="room")
+        world.model.otherwise(asks_for(("run", '{"command": "make test"}')), says("done"))
+        await house.say("/retry", room="room")
+        assert ran(world) == []
+        assert reasons(house) == [f"{ASKS} (quoted or forwarded words)"]
+
+
+@pytest.mark.parametrize(("who", "runs"), [("ben", 2), ("ada", 1)])
+async def test_a_call_that_another_person_typed_is_quoted_by_a_retry(
+    world: World, who: str, runs: int
+) -> None:
+    """Who typed it may have it again just so."""
+    may: dict[str, object] = {
+        "id": "ben",
+        "effect": "allow",
+        "principals": ["person:ben"],
+        "actions": ["command:tool"],
+    }
+    world.configure(autonomy="full", policy=PolicySettings(statement=(may,)))
+    tool(world, "run").hold = asyncio.Event()
+    async with world.running() as house:
+        await house.say('/tool run {"command": "make test"}', "ben", room="room")
+        await house.say("/stop", "ben", room="room")
+        tool(world, "run").hold = None
+        await house.say("/retry", who, room="room")
+        assert ran(world) == ["make test"] * runs
+        assert len(reasons(house)) == 2 - runs
+
+
 def by_an_older_release(body: bytes) -> bytes:
     """The same entry without the fields that an older release did not write."""
     stored = json.loads(body)
