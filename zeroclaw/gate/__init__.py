@@ -1,1 +1,1 @@
-"""The gate: every tool call is decided here, and leaves a record, before it may run."""
+"""The gate: every tool call is decided and recorded here before it may run."""

@@ -1,8 +1,9 @@
 """One proposed call, frozen: what the gate decides, an approval binds and a receipt proves.
 
-The arguments are held as canonical JSON text, so nothing that reads an `Action` can change it:
-each `arguments` is a fresh copy. Canonical means sorted by code point, without spaces, in UTF-8,
-without NaN, Infinity or half surrogate pairs; two equal values have one text and one hash (S3-22).
+The arguments are stored as canonical JSON text, so nothing that reads an `Action` can change it:
+`arguments` returns a fresh copy each time. Canonical means sorted by code point, without spaces, in
+UTF-8, without NaN, Infinity or half surrogate pairs. So equal values have the same text and the
+same hash (S3-22).
 """
 
 import hashlib
@@ -20,29 +21,29 @@ from zeroclaw.store import Put, Row, RowKind
 from zeroclaw.table import Age, Ages, Codec, Column, Table, Whose, Words
 from zeroclaw.value import Value, field, replace
 
-# Deeper than any schema asks for, and far from the recursion limit of what reads it later.
+# Deeper than any schema needs, and far from the recursion limit of later readers.
 MAX_DEPTH = 64
 
 MAX_ARGUMENTS_CHARS = 131_072
-"""Of one call, as a model writes it. Twice what 16,384 tokens of four characters come to, the longest
-answer of most endpoints."""
+"""Limit of one call's arguments, as the model writes them. Twice what 16,384 tokens of four characters
+make, the longest answer of most endpoints."""
 
 
 _read = msgspec.json.Decoder(dict[str, object]).decode
 
 
 class Action(Value):
-    """One call as it stands before the gate; made by `propose` or `decode` only.
+    """One call before the gate; made only by `propose` or `decode`.
 
     Attributes:
         id: A ulid of our own; the model's label of the call is never used (K9).
-        conversation: Where it was asked for.
-        principal: On whose behalf.
+        conversation: The conversation that asked for it.
+        principal: The person on whose behalf it is.
         turn: The turn that asked.
         tool: The tool's name.
         canonical_arguments: The validated arguments as canonical JSON, an object.
-        resources: What it would touch, sorted, without repeats; None when that couldn't be told.
-        version: Of its stored form.
+        resources: What it would touch, sorted, without repeats; None if that is unknown.
+        version: The version of its stored form.
     """
 
     id: ActionId
@@ -56,7 +57,7 @@ class Action(Value):
 
     @property
     def arguments(self) -> dict[str, object]:
-        """The arguments, decoded anew each time; changing them changes nothing here."""
+        """The arguments, decoded each time; changing them does not change the action."""
         return _read(self.canonical_arguments)
 
 
@@ -73,7 +74,7 @@ def propose(
     """Freeze a call; the order of arguments and of resources doesn't matter.
 
     Raises:
-        ValueError: The arguments hold something that JSON can't say, or are no object.
+        ValueError: The arguments contain a value that is not JSON, or are not an object.
     """
     canonical = canonical_json(arguments)
     if not canonical.startswith("{"):
@@ -82,7 +83,7 @@ def propose(
     return Action(
         id=id,
         conversation=conversation,
-        # What language a person reads is no part of the call, nor of its hash.
+        # A person's language is not part of the call, nor of its hash.
         principal=replace(principal, language="en"),
         turn=turn,
         tool=tool,
@@ -92,33 +93,33 @@ def propose(
 
 
 def normal_order(resources: Iterable[str] | None) -> tuple[str, ...] | None:
-    """Return resources as an action holds them: sorted, without repeats."""
+    """Return resources in the form an action stores: sorted, without repeats."""
     return None if resources is None else tuple(sorted(set(resources)))
 
 
-# One for all: `json.dumps` with options makes a new one for every value.
+# One shared encoder: `json.dumps` with options makes a new one for every value.
 _write = json.JSONEncoder(
     sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
 ).encode
 
 
 canonical_bytes = msgspec.json.Encoder(order="sorted").encode
-"""Write as `canonical_json` does what is made of texts, whole numbers, lists and tables by text alone;
-it raises a `ValueError` for half a surrogate pair, and looks at nothing else."""
+"""Like `canonical_json`, but only for values made of texts, whole numbers, lists and tables keyed by
+text. Raises a `ValueError` for half a surrogate pair, and checks nothing else."""
 
 
 def canonical_json(value: object) -> str:
-    """Return the one JSON text of a value; tuples count as lists.
+    """Return the canonical JSON text of a value; tuples count as lists.
 
     Raises:
-        ValueError: NaN or Infinity, a half surrogate pair, a key that is no text, anything that
-            JSON can't say, or nesting deeper than `MAX_DEPTH`.
+        ValueError: NaN or Infinity, a half surrogate pair, a key that is not text, another value
+            that is not JSON, or nesting deeper than `MAX_DEPTH`.
     """
     return _write(_plain(value, MAX_DEPTH))
 
 
 def _plain(value: object, depth: int) -> object:
-    """Return the value made of dicts, lists and scalars only, having refused all else."""
+    """Return the value as dicts, lists and scalars only; raise for anything else."""
     if depth < 0:
         message = f"nested deeper than {MAX_DEPTH} levels"
         raise ValueError(message)
@@ -142,7 +143,7 @@ def _plain(value: object, depth: int) -> object:
 
 
 def _whole_text(text: object) -> str:
-    """Refuse half surrogate pairs: they have no UTF-8, so no hash and no place in the store."""
+    """Refuse half surrogate pairs: they have no UTF-8, so they can't be hashed or stored."""
     if not isinstance(text, str):
         message = "a key is not a text"
         raise ValueError(message)  # noqa: TRY004  as all that JSON can't say
@@ -155,12 +156,12 @@ def _whole_text(text: object) -> str:
 
 
 def parse_arguments(raw: str) -> dict[str, object]:
-    """Return the arguments a model wrote; text of nothing but white space counts as `{}`.
+    """Return the arguments that a model wrote; a blank text counts as `{}`.
 
     Raises:
-        ToolArgumentsInvalid: Longer than `MAX_ARGUMENTS_CHARS`, not JSON, not an object, a key
-            given twice, a number that is NaN or Infinity or out of range, half a surrogate pair,
-            or nesting deeper than `MAX_DEPTH`.
+        ToolArgumentsInvalid: Longer than `MAX_ARGUMENTS_CHARS`, not JSON, not an object, a repeated
+            key, a number that is NaN or Infinity or out of range, half a surrogate pair, or nesting
+            deeper than `MAX_DEPTH`.
     """
     if len(raw) > MAX_ARGUMENTS_CHARS:
         raise ToolArgumentsInvalid((f"arguments: longer than {MAX_ARGUMENTS_CHARS} characters",))
@@ -187,7 +188,7 @@ def parse_arguments(raw: str) -> dict[str, object]:
 
 
 def _first_line(error: ValueError) -> str:
-    """Return our own text; Python's on over-long integers is cut to its first clause."""
+    """Return our own text; Python's text on over-long integers is cut to its first clause."""
     return str(error).partition(";")[0].splitlines()[0]
 
 
@@ -227,9 +228,9 @@ def _fields(action: Action) -> dict[str, object]:
 
 
 class Frozen(Value):
-    """An action, and the hash that it had when it was gated.
+    """An action and its hash when it was gated.
 
-    The two are kept side by side so that a change of either is seen before the call runs (S3-25).
+    They are stored separately, so that a change of either is noticed before the call runs (S3-25).
     """
 
     action: Action
@@ -237,32 +238,33 @@ class Frozen(Value):
 
 
 def freeze(action: Action) -> Frozen:
-    """Return the action with its hash of now."""
+    """Return the action with its current hash."""
     return Frozen(action=action, hash=action_hash(action))
 
 
 def action_hash(action: Action) -> str:
-    """Return the SHA-256 in hex over canonical JSON of every field (S3-22)."""
+    """Return the SHA-256 in hex of the canonical JSON of every field (S3-22)."""
     return hashlib.sha256(encode(action)).hexdigest()
 
 
 def encode(action: Action) -> bytes:
-    """Return the action as canonical JSON in UTF-8; `decode` reads it back equal."""
+    """Return the action as canonical JSON in UTF-8; `decode` returns an equal one."""
     return canonical_bytes(_fields(action))
 
 
 def decode(body: bytes) -> Action:
-    """Return the action that `encode` wrote; long arguments are neither parsed nor checked here.
+    """Return the action that `encode` wrote; does not parse or check long arguments.
 
     Raises:
-        StoreUnusable: The bytes are not what `encode` writes, whole and in this version.
+        StoreUnusable: The bytes are not a whole encoded action of this version.
     """
     message = "a stored action can't be read: it is not an encoded action of this version"
     try:
         action = codec.decode(Action, body)
     except StoreUnusable as error:
         raise StoreUnusable(message) from error
-    # What reading lets pass: another order, a field that is left out, resources out of order.
+    # Decoding accepts what `encode` never writes: another order, a missing field, unsorted
+    # resources.
     if normal_order(action.resources) != action.resources or encode(action) != body:
         raise StoreUnusable(message)
     return action
@@ -273,16 +275,16 @@ def _row_body(frozen: Frozen) -> bytes:
 
 
 def to_put(frozen: Frozen) -> Put:
-    """Return the write that keeps a gated call until its batch is over; its key is the id."""
+    """Return the write that stores a gated call until its batch is over; its key is the id."""
     action = frozen.action
     return ACTIONS.put(action.id, frozen, conversation=action.conversation, expect=0)
 
 
 def _from_row_body(body: bytes) -> Frozen:
-    """Return what `_row_body` wrote; whether the hash still fits is for the last check to say.
+    """Return what `_row_body` wrote; the last check compares the hash.
 
     Raises:
-        StoreUnusable: It is no such row.
+        StoreUnusable: The body is not such a row.
     """
     kept, _, encoded = body.partition(b"\n")
     return Frozen(action=decode(encoded), hash=kept.decode(errors="replace"))

@@ -5,10 +5,10 @@
        ├────── the deadline ──────────▶ expired
        └────── its turn ends ─────────▶ stopped
 
-Every ending goes through the same compare-and-set: `to_put` names the version that was read, so of
-two that meet one is written and the other finds the row ended. A press that was admitted at or
-after the deadline has lost, whether or not the timer has fired. Who may answer is checked at the
-moment of the answer, and before anything else is told.
+Every ending uses the same compare-and-set: `to_put` names the version that was read, so of two
+concurrent endings one is written and the other finds the row ended. A press admitted at or after
+the deadline has lost, whether or not the timer has fired. Whether a person may answer is checked at
+the moment of the answer, before they are told anything else.
 """
 
 from collections.abc import Iterable
@@ -36,16 +36,16 @@ from zeroclaw.value import Value, replace
 ALL_CHOICES: tuple[Choice, ...] = ("once", "for_a_time", "deny", "deny_with_reason")
 State = Literal["pending", "approved", "denied", "expired", "stopped"]
 OPEN = frozenset({"pending", "waiting"})
-"""The states of requests that no approver has answered yet; stored rows of pairing say `waiting`."""
+"""The states of unanswered requests; stored rows of pairing say `waiting`."""
 
 
 class Numbered(Value):
-    """What a call is called in one approver chat; numbers are never used again there.
+    """The number of a request in one approver chat; numbers are never used again there.
 
     Attributes:
         place: The chat's address key.
         number: From 1.
-        language: What is read there.
+        language: The language of the chat.
     """
 
     place: str
@@ -54,10 +54,10 @@ class Numbered(Value):
 
 
 class ApprovalRequest(Value):
-    """What a request of every kind is: a question with one deadline, and one answer.
+    """The common part of all kinds of requests: a question with one deadline, and one answer.
 
-    The kinds are `Approval`, about a call, and `inbound.pairing.Stranger`, about a person. What
-    differs is who may answer and what an answer comes to; that is theirs, and their rooms'.
+    The kinds are `Approval`, about a call, and `inbound.pairing.Stranger`, about a person. Each
+    decides who may answer, and what an answer does.
     """
 
     id: ApprovalId
@@ -71,7 +71,7 @@ class ApprovalRequest(Value):
 
     @property
     def is_open(self) -> bool:
-        """Whether no approver has answered it and no deadline was noticed."""
+        """Whether it has no answer and no deadline has ended it."""
         return self.state in OPEN
 
 
@@ -83,31 +83,31 @@ class Approval(ApprovalRequest):
 
     Attributes:
         id: Unguessable; buttons carry it.
-        action: The call it is about, with `action_hash`, and nothing else (K9).
-        action_hash: Hex, of the frozen action.
+        action: The call it is about, together with `action_hash` (K9).
+        action_hash: The frozen action's hash, in hex.
         tool: The tool's name.
         conversation: Where the call was asked for.
         turn: The turn that waits.
-        requester: On whose behalf the call is.
-        approvers: Who is asked, as the policy calls them: `role:operator`, `person:ann`.
+        requester: The person on whose behalf the call is.
+        approvers: Who is asked, in the policy's terms: `role:operator`, `person:ann`.
         requester_may_answer: Whether the requester may be the approver.
-        summary: The tool's line about the call; it may be cut, and hides no more than that.
+        summary: The tool's line about the call; it may be cut, but hides nothing else.
         summaries: The same in other languages.
         arguments: The whole call for people, as `card_arguments` makes it.
-        hidden: The references of the secrets that stand in the arguments, one for each place.
+        hidden: The references of the secrets in the arguments, one for each occurrence.
         scope: What "for a time" would let run; None where it is not offered.
         why: Why it needs approval; in English.
-        reasons: The same as far as a policy said it, for readers of every language.
+        reasons: The same as statements of the policy, for readers of every language.
         card: The key of the card that shows it; the asks of a batch share one.
-        order: Its place on the card.
-        choices: What may be answered.
-        deadline_at: When silence has become a denial.
+        order: Its position on the card.
+        choices: The answers that are offered.
+        deadline_at: When it is denied for lack of an answer.
         numbers: One for each approver chat.
-        refs: Every card that is known to show it.
-        state: Where it stands.
+        refs: Every known card that shows it.
+        state: Its state; see the module.
         by: Who ended it, for people; empty for the deadline.
-        reason: Of a denial; redacted.
-        choice: What was answered; None when no approver answered.
+        reason: The reason of a denial; redacted.
+        choice: The answer; None when no approver answered.
         at: When it ended.
     """
 
@@ -133,19 +133,19 @@ class Approval(ApprovalRequest):
     choice: Choice | None = None
 
 
-# --- what an answer comes to ---------------------------------------------------------------------
+# --- answers --------------------------------------------------------------------------------------
 
 
 class AnswerResult(Value, Generic[R]):
-    """What an answer to a request comes to.
+    """The result of an answer to a request.
 
     Attributes:
-        request: As it stands with it; stored if it `ends` by it.
-        how: `counted`; `late` if it was admitted at or after the deadline, which no timer had noticed
-            yet; `second` if another approver, or the deadline, was first; `reason_wanted` for a denial whose
-            reason is still to come, until which the request stays open; `refused` if it is not
-            theirs to give, or is not offered.
-        why: It is refused, for the approver who gave it.
+        request: The request with the answer; to be stored if the answer `ends` it.
+        how: `counted`; `late` if it was admitted at or after the deadline, before a timer noticed;
+            `second` if another approver, or the deadline, was first; `reason_wanted` for a denial
+            whose reason is still to come, while the request stays open; `refused` if this person
+            may not give it, or it is not offered.
+        why: Why it is refused, for the person who gave it.
     """
 
     request: R
@@ -154,7 +154,7 @@ class AnswerResult(Value, Generic[R]):
 
     @property
     def ends(self) -> bool:
-        """Whether the request ends by it."""
+        """Whether the answer ends the request."""
         return self.how in ("counted", "late")
 
 
@@ -168,16 +168,16 @@ def answer(
     may_approve: bool,
     reason: str = "",
 ) -> AnswerResult[Approval]:
-    """Return what a person's answer comes to.
+    """Return the result of a person's answer.
 
     Args:
-        approval: As it stands in the store.
-        principal: Who answers, as admission found them just now.
-        requester: Who asks, as they are known by now; the approval has who they were.
+        approval: The stored approval.
+        principal: Who answers, as admission has just identified them.
+        requester: The current data of who asks; the approval has their earlier data.
         choice: What they chose.
-        admitted_at: When their press was admitted; not when it is looked at.
-        may_approve: What the policy says now of `approve:<tool>` by this principal.
-        reason: Of a denial, redacted.
+        admitted_at: When their press was admitted, not when it is processed.
+        may_approve: Whether the policy now lets this principal `approve:<tool>`.
+        reason: The reason of a denial, redacted.
     """
     result = decide(
         approval,
@@ -195,19 +195,19 @@ def answer(
 
 
 def is_yes(choice: Choice) -> bool:
-    """Whether a choice lets what is asked about happen."""
+    """Whether a choice approves."""
     return choice in ("once", "for_a_time")
 
 
 def decide(request: R, *, yes: bool, by: str, at: datetime, refusal: str = "") -> AnswerResult[R]:
-    """Return what a yes or a no comes to, to a request of any kind.
+    """Return the result of a yes or a no to a request of any kind.
 
     Args:
-        request: As it stands in the store.
-        yes: What they say.
+        request: The stored request.
+        yes: True for yes.
         by: Who answers, for people.
         at: When their answer was admitted.
-        refusal: Why it is not theirs to answer, empty when it is; told before anything else.
+        refusal: Why they may not answer, empty if they may; checked before anything else.
     """
     if refusal:
         return AnswerResult(request=request, how="refused", why=refusal)
@@ -227,7 +227,7 @@ def _refusal(
     *,
     may_approve: bool,
 ) -> str:
-    """Return why this is not theirs to answer, empty when it is."""
+    """Return why this person may not give this answer, empty if they may."""
     language = principal.language
     if not may_approve:
         whom = who(approval.approvers, language)
@@ -242,7 +242,7 @@ def _refusal(
 
 
 def who(approvers: Iterable[str], language: Language) -> str:
-    """Return approvers as people read them: `role:operator` is `an operator`."""
+    """Return the approvers for people to read: `role:operator` becomes `an operator`."""
     names = [_who(one, language) for one in approvers]
     return catalogue.OR.to(language).join(names) or catalogue.NOBODY.to(language)
 
@@ -258,26 +258,26 @@ def _who(approver: str, language: Language) -> str:
 
 
 def _same_person(one: Principal, other: Principal) -> bool:
-    """Whether two principals are one person, known under a new name perhaps."""
+    """Whether two principals are one person, perhaps under a new name."""
     return one.id == other.id or one.identity == other.identity
 
 
 def expire(approval: R, now: datetime) -> R:
-    """Return the request ended by its deadline; as it is before the deadline or once ended."""
+    """Return the request ended by its deadline; unchanged before the deadline or once ended."""
     if not approval.is_open or now < approval.deadline_at:
         return approval
     return replace(approval, state="expired", at=approval.deadline_at)
 
 
 def stop(approval: Approval, *, by: str, at: datetime) -> Approval:
-    """Return the approval ended with its turn; as it is once ended."""
+    """Return the approval ended with its turn; unchanged once ended."""
     if approval.state != "pending":
         return approval
     return replace(approval, state="stopped", by=by, at=at)
 
 
 def with_ref(approval: R, ref: MessageRef) -> R:
-    """Return the request with one more card that shows it; ended or not, for it is settled too."""
+    """Return the request with one more card that shows it, even if ended: that card is settled too."""
     return approval if ref in approval.refs else replace(approval, refs=(*approval.refs, ref))
 
 
@@ -294,7 +294,7 @@ APPROVALS = Table(
     owner="gate",
     codec=json_codec(Approval),
     columns=frozenset({Column.CONVERSATION, Column.STATE, Column.PLACE, Column.DUE_AT}),
-    # Its key is unguessable and tells no time.
+    # Its key is random, so it does not contain the time.
     keeps=Ages(
         age=Age.APPROVALS,
         ended=frozenset({"approved", "denied", "expired", "stopped"}),
@@ -307,7 +307,7 @@ APPROVALS = Table(
 
 
 def to_put(approval: Approval, *, expect: int) -> Put:
-    """Return the write that ends or opens it if the row is still at version `expect`.
+    """Return the write that opens or ends it if the row is still at version `expect`.
 
     The row is due at the deadline while pending; `place` is the first approver chat.
     """
@@ -323,10 +323,10 @@ def to_put(approval: Approval, *, expect: int) -> Put:
 
 
 def without_words(put: Put) -> bytes:
-    """Return what may outlive a process of a row that tells of an approval off the record.
+    """Return the part of an approval off the record that may be stored beyond the process.
 
-    By its ids, times and names of people and tools the next one shows on its cards how it ended; nothing
-    of the call is left. Empty for rows of other kinds.
+    With its ids, times and names of people and tools the next process can show on the cards how it
+    ended; nothing of the call is kept. Empty for rows of other kinds.
     """
     if put.kind is not APPROVALS.kind:
         return b""
@@ -347,10 +347,10 @@ def without_words(put: Put) -> bytes:
 
 
 def of_another_process(left: bytes, at: datetime) -> Approval:
-    """Return what `without_words` left, ended with its process where no approver had answered.
+    """Return the approval from `without_words`, stopped with its process if it was unanswered.
 
     Raises:
-        StoreUnusable: It is none of that.
+        StoreUnusable: The bytes are no such approval.
     """
     return stop(APPROVALS.codec.decode(left), by="", at=at)
 
@@ -363,7 +363,7 @@ def card_of(approvals: Iterable[Approval], place: str) -> Card:
 
     Args:
         approvals: All of one card, in any order; at least one.
-        place: The chat's address key; its numbers are shown, 0 where it gave none.
+        place: The chat's address key; its numbers are shown, 0 where it has none.
     """
     ordered = sorted(approvals, key=lambda approval: approval.order)
     first = ordered[0]
@@ -400,7 +400,7 @@ def summary_in(approval: Approval, language: Language) -> str:
 
 
 def _why(approval: Approval, language: Language) -> str:
-    """Return why it is asked, and which secrets its arguments name in place of their values."""
+    """Return why it needs approval, and which secrets its arguments name instead of their values."""
     why = why_asked(approval.reasons, language) or approval.why
     if not approval.hidden:
         return why
@@ -417,7 +417,7 @@ def _scope(approval: Approval, language: Language) -> str:
 
 
 def outcome_of(approvals: Iterable[Approval], place: str) -> Outcome:
-    """Return the card and the endings that it has so far, in the card's order."""
+    """Return the card with the endings so far, in the card's order."""
     ordered = sorted(approvals, key=lambda approval: approval.order)
     return Outcome(
         card=card_of(ordered, place),
@@ -441,6 +441,6 @@ def number_of(approval: ApprovalRequest, place: str) -> int:
 
 
 def language_in(approval: ApprovalRequest, place: str) -> Language:
-    """Return what is read in a chat where it was asked, English elsewhere."""
+    """Return the language of a chat where it was asked, English elsewhere."""
     known: dict[str, Language] = {given.place: given.language for given in approval.numbers}
     return known.get(place, ENGLISH)

@@ -1,20 +1,21 @@
 """The audit: what was proposed, decided and done, in one hash chain per conversation (S3-29).
 
-Each entry holds the hash of the one before it and its own, which is the SHA-256 over both, so that
-a changed, removed or moved entry breaks every hash after it. The newest entries are held by
-anchors: a chain of the daemon's own notes the heads of the conversations from time to time, and a
-chain that is shorter than its anchor was cut.
+Each entry contains the hash of the entry before it and its own, which is the SHA-256 over both, so
+a changed, removed or moved entry breaks every hash after it. Anchors protect the newest entries:
+the daemon's own chain records the heads of the conversations from time to time, and a chain that is
+shorter than its anchor was cut.
 
-A chain may lose its oldest entries by age. The daemon's chain then holds a `Cut`, written together
-with the removal, which says where the rest begins and what it follows; without one, a chain that
-does not begin at its first entry is broken. `cut_point` says how far the entries may be pruned.
+A chain may lose its oldest entries by age. The daemon's chain then contains a `Cut`, written
+together with the removal, which says where the rest begins and what it follows. Without one, a
+chain that does not begin at its first entry is broken. `cut_point` says how far a chain may be
+pruned.
 
     PROPOSED ─▶ EVALUATED ─▶ EXECUTED | FAILED | DENIED | CANCELLED | UNKNOWN
 
-is the way of every action, each step once. `ANSWERED` stands anywhere after `EVALUATED`: an answer
-is audited when the holder of the conversation comes to it, which may be after a stop.
+is the order of every action's entries, each once. `ANSWERED` may appear anywhere after `EVALUATED`:
+an answer is audited when the holder of the conversation processes it, which may be after a stop.
 
-Entries hold ids, kinds, decisions and times; no arguments, no results, no words of people.
+Entries contain ids, kinds, decisions and times; no arguments, no results, no words of people.
 """
 
 import hashlib
@@ -32,7 +33,7 @@ from zeroclaw.store import LogEntry
 from zeroclaw.value import TAG, Struct, Value, field, replace
 
 GENESIS = "0" * 64
-"""The head of a chain that holds nothing yet."""
+"""The head of an empty chain."""
 
 
 class Kind(StrEnum):
@@ -60,17 +61,17 @@ class Entry(Value):
     """One thing that happened.
 
     Attributes:
-        kind: What.
+        kind: What happened.
         at: When, aware.
-        action: The action's id; empty for what concerns none.
-        tool: As the model wrote it; may be no tool of ours.
+        action: The action's id; empty if the entry concerns none.
+        tool: The tool's name as the model wrote it; there may be no such tool.
         hash: The action's hash; empty for a malformed call, which was never frozen.
         by: The principal's id, or `policy`, `protection`, `deadline` and the like.
         decision: `allow`, `ask`, `deny`, or how an approval was answered.
         statements: The ids of the statements that decided.
         approval: The approval's id.
-        detail: A word or two about the cause, `timeout` for example; never a body.
-        receipt: The token that was given out with this end; empty for what is no end.
+        detail: A word or two about the cause, such as `timeout`; never a body.
+        receipt: The token that was issued with this end; empty for other entries.
     """
 
     kind: Kind
@@ -87,13 +88,13 @@ class Entry(Value):
 
 
 class _Mark(Value):
-    """A place in a chain, as the daemon's chain remembers it.
+    """A position in a chain, as recorded in the daemon's chain.
 
     Attributes:
-        conversation: Whose chain; the daemon's stream for the daemon's own.
-        sequence: Of the entry that `head` belongs to; the first has 1.
+        conversation: The chain's conversation; the daemon's stream for the daemon's own.
+        sequence: The number of the entry that `head` belongs to; the first has 1.
         head: Its hash.
-        at: When it was noted, aware.
+        at: When it was recorded, aware.
     """
 
     conversation: ConversationId
@@ -103,11 +104,11 @@ class _Mark(Value):
 
 
 class Anchor(_Mark):
-    """Where a chain stood."""
+    """The head of a chain at a certain time."""
 
 
 class Cut(_Mark):
-    """Where a chain was cut: everything up to and with this entry was removed by its age."""
+    """Where a chain was cut: all entries up to and including this one were removed by age."""
 
 
 Written = Entry | Anchor | Cut
@@ -122,7 +123,7 @@ class Linked(Value):
 
 
 def link(previous: str, entry: Written) -> tuple[bytes, str]:
-    """Return the bytes to append after the entry whose hash is `previous`, and the new head."""
+    """Return the bytes to append after the entry with the hash `previous`, and the new head."""
     plain = _plain(_spelled(entry))
     head = _hash(previous, plain)
     return _linked(previous, plain, head), head
@@ -132,7 +133,7 @@ def head_of(body: bytes) -> str:
     """Return the hash that a stored entry claims.
 
     Raises:
-        StoreUnusable: It is no entry.
+        StoreUnusable: The body is not an entry.
     """
     return codec.decode(Linked, body).hash
 
@@ -141,7 +142,7 @@ def read(body: bytes) -> Written:
     """Return the entry of stored bytes, unverified.
 
     Raises:
-        StoreUnusable: It is no entry.
+        StoreUnusable: The body is not an entry.
     """
     return codec.decode(Linked, body).entry
 
@@ -154,7 +155,7 @@ def _spelled(entry: Written) -> Written:
 
 
 def _plain(entry: Written) -> dict[str, object]:
-    """Return an entry as it is hashed: chains from before there was a receipt are what they were."""
+    """Return an entry in its hashed form; without a receipt it is the form of older releases."""
     plain: dict[str, object] = to_builtins(entry, builtin_types=(datetime,))
     plain["at"] = entry.at.astimezone(UTC).isoformat()
     if not plain.get("receipt"):
@@ -173,26 +174,26 @@ def _linked(previous: str, plain: dict[str, object], head: str) -> bytes:
 
 
 def issued(bodies: Iterable[bytes]) -> tuple[Entry, ...]:
-    """Return the ends of a chain with which a receipt was given out, unverified.
+    """Return the end entries of a chain that issued a receipt, unverified.
 
     Raises:
-        StoreUnusable: One of the bodies is no entry.
+        StoreUnusable: One of the bodies is not an entry.
     """
     found = (read(body) for body in bodies)
     return tuple(entry for entry in found if isinstance(entry, Entry) and entry.receipt)
 
 
 def cut_off(bodies: Iterable[bytes], at: datetime) -> tuple[Entry, ...]:
-    """Return the ends of actions of which a restart left nothing but a chain.
+    """Return end entries for the actions that a restart left without one.
 
-    One that was allowed, or answered, may have run.
+    An action that was allowed, or answered, may have run.
 
     Args:
         bodies: A whole chain, in order.
-        at: When it was found.
+        at: When this was found.
 
     Raises:
-        StoreUnusable: One of the bodies is no entry.
+        StoreUnusable: One of the bodies is not an entry.
     """
     open_: dict[str, Entry] = {}
     may_have_run: set[str] = set()
@@ -221,12 +222,12 @@ def cut_off(bodies: Iterable[bytes], at: datetime) -> tuple[Entry, ...]:
 
 
 class Intact(Value):
-    """Nothing was changed, moved or removed, as far as the chain and its anchors can tell.
+    """The chain and its anchors show no change, move or removal.
 
     Attributes:
         head: The hash of the last entry.
-        count: How many entries there were, those before a cut among them.
-        open: The actions that have no end yet, in the order they were proposed.
+        count: The number of entries, including those before a cut.
+        open: The actions without an end, in the order they were proposed.
     """
 
     head: str
@@ -247,12 +248,14 @@ class Broken(Value):
 
 
 class Walk(Struct):
-    """What has been read of a chain that is being checked.
+    """The state of a check of a chain.
 
     Attributes:
-        count: The entries so far, those before a cut among them.
-        known: What anchors say of entries that are still to come, by their numbers.
-        broken: The first fault; nothing after it is looked at.
+        head: The hash of the last entry so far.
+        count: The entries so far, including those before a cut.
+        steps: The last kind of entry of each action.
+        known: The anchored heads of entries still to come, by number.
+        broken: The first fault; later entries are not checked.
     """
 
     head: str = GENESIS
@@ -265,13 +268,13 @@ class Walk(Struct):
 def verify(
     bodies: Iterable[bytes], anchors: Iterable[Anchor] = (), cut: Cut | None = None
 ) -> Intact | Broken:
-    """Check a whole chain, from its first entry; the next three functions do it in steps.
+    """Check a whole chain from its first entry; the next three functions do it in steps.
 
     Args:
         bodies: In order of sequence.
-        anchors: Those of this chain, in any order. Without one, entries missing at the end and a
-            chain written anew can't be told. Those of entries before the cut say nothing more.
-        cut: Where it was cut last; None when its first entry is the first there was.
+        anchors: Those of this chain, in any order. Without them, entries missing at the end and a
+            rewritten chain can't be detected. Anchors before the cut are ignored.
+        cut: The last cut; None if the chain begins with its very first entry.
     """
     walk = begin(anchors, cut)
     take(walk, bodies)
@@ -279,7 +282,7 @@ def verify(
 
 
 def begin(anchors: Iterable[Anchor] = (), cut: Cut | None = None) -> Walk:
-    """Begin before the first entry."""
+    """Begin a check before the first entry."""
     walk = Walk() if cut is None else Walk(head=cut.head, count=cut.sequence)
     for anchor in anchors:
         if anchor.sequence >= walk.count:
@@ -290,7 +293,7 @@ def begin(anchors: Iterable[Anchor] = (), cut: Cut | None = None) -> Walk:
 
 
 def take(walk: Walk, bodies: Iterable[bytes]) -> None:
-    """Go on with the next entries."""
+    """Check the next entries."""
     for body in () if walk.broken else bodies:
         fault = _fault(walk, body)
         if not fault and any(head != walk.head for head in walk.known.pop(walk.count, [])):
@@ -301,7 +304,7 @@ def take(walk: Walk, bodies: Iterable[bytes]) -> None:
 
 
 def end(walk: Walk) -> Intact | Broken:
-    """Return what it comes to when no more entries follow."""
+    """Return the result when no more entries follow."""
     if walk.known and not walk.broken:
         why = f"it is missing: an anchor knows {max(walk.known)} entries"
         return Broken(at=walk.count + 1, why=why)
@@ -310,7 +313,7 @@ def end(walk: Walk) -> Intact | Broken:
 
 
 def _fault(walk: Walk, body: bytes) -> str:
-    """Take one more entry; return what is wrong with it, empty for nothing."""
+    """Check one more entry; return its fault, empty for none."""
     walk.count += 1
     try:
         linked = codec.decode(Linked, body)
@@ -331,7 +334,7 @@ def _is_ours(linked: Linked, plain: dict[str, object], body: bytes) -> bool:
     try:
         return _linked(linked.previous, plain, linked.hash) == body
     except ValueError:
-        # Half a surrogate pair, which JSON can spell and a link never holds.
+        # Half a surrogate pair, which JSON can spell but `link` never writes.
         return False
 
 
@@ -353,10 +356,10 @@ def _out_of_order(walk: Walk, entry: Entry) -> str:
 
 
 def anchors_of(bodies: Iterable[bytes], conversation: ConversationId) -> tuple[Anchor, ...]:
-    """Return what a daemon's chain remembers of a conversation.
+    """Return the anchors of a conversation in a daemon's chain.
 
     Raises:
-        StoreUnusable: One of the bodies is no entry.
+        StoreUnusable: One of the bodies is not an entry.
     """
     found = (read(body) for body in bodies)
     return tuple(
@@ -367,15 +370,15 @@ def anchors_of(bodies: Iterable[bytes], conversation: ConversationId) -> tuple[A
 def cut_of(
     bodies: Iterable[bytes], conversation: ConversationId, *, through: int | None = None
 ) -> Cut | None:
-    """Return where a daemon's chain says that a conversation's was cut last, None for nowhere.
+    """Return the last cut of a conversation in a daemon's chain, None for none.
 
     Args:
         bodies: The daemon's chain.
-        conversation: Whose was cut.
+        conversation: The conversation that was cut.
         through: Only a cut that ends with this sequence number.
 
     Raises:
-        StoreUnusable: One of the bodies is no entry.
+        StoreUnusable: One of the bodies is not an entry.
     """
     found = (read(body) for body in bodies)
     cuts = [one for one in found if isinstance(one, Cut) and one.conversation == conversation]
@@ -384,13 +387,14 @@ def cut_of(
 
 
 def cut_point(chain: Sequence[LogEntry], before: datetime) -> LogEntry | None:
-    """Return the last entry that may go by its age, None when nothing may.
+    """Return the last entry that may be removed by age, None if none may.
 
-    All that goes is older than `before`. No action is torn: one that stays stays whole, and one
-    that has no end yet stays. At least one entry stays, so that counting and linking go on.
+    All removed entries are older than `before`. The entries of one action are kept or removed
+    together, and those of an unfinished action are kept. At least one entry is kept, so that
+    counting and linking continue.
 
     Args:
-        chain: A whole chain as it is now, in order.
+        chain: The whole current chain, in order.
         before: The age, as an instant.
     """
     known = [read(one.body) for one in chain]
@@ -402,7 +406,7 @@ def cut_point(chain: Sequence[LogEntry], before: datetime) -> LogEntry | None:
             if written.kind in FINAL:
                 ended.add(written.action)
     found: LogEntry | None = None
-    reach = 0  # how far the actions that have begun reach
+    reach = 0  # the last entry of any action begun so far
     for place, written in enumerate(known[:-1]):
         if written.at >= before:
             break
@@ -417,13 +421,13 @@ def cut_point(chain: Sequence[LogEntry], before: datetime) -> LogEntry | None:
 def carried(
     going: Iterable[bytes], staying: Iterable[bytes], living: Container[str]
 ) -> tuple[Anchor | Cut, ...]:
-    """Return what the daemon's chain must say anew when its oldest entries go.
+    """Return what the daemon's chain must record again when its oldest entries are removed.
 
-    That is the newest anchor and the newest cut of each chain that still exists, where only the
-    entries that go hold them.
+    That is the newest anchor and the newest cut of each existing chain, if only the removed entries
+    contain them.
 
     Raises:
-        StoreUnusable: One of the bodies is no entry.
+        StoreUnusable: One of the bodies is not an entry.
     """
     needed: dict[tuple[type[Anchor | Cut], str], Anchor | Cut] = {}
     for body in going:

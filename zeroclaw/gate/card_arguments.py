@@ -1,11 +1,11 @@
-r"""The arguments of a call as a card shows them: whole, and such that nothing hides in them (P5).
+r"""The arguments of a call as a card shows them: whole, so that nothing can hide in them (P5).
 
-They are shown as JSON text. What can't be seen is escaped as JSON itself escapes it (`\u202e`), and so
-is a letter of another script that is read as a Latin one within a Latin word, and a Cyrillic one in a call whose Cyrillic letters all have a Latin twin.
-So reading the text as JSON gives back exactly what the action's hash binds. The one thing that is not
-shown is a value that the daemon knows to be a secret: there stands the reference that it comes from,
-`⟦{env="BOT_TOKEN"}⟧`. A bracket of this kind that a model wrote is escaped like what can't be seen, so
-one that is read as it is was written here.
+They are shown as JSON text. An invisible character is escaped as JSON escapes it (`\u202e`). So is
+a letter of another script that reads as a Latin one within a Latin word, and a Cyrillic one if all
+Cyrillic letters of the call have a Latin twin. So parsing the text as JSON gives exactly what the
+action's hash binds. The one thing not shown is a value that the daemon knows to be a secret: its
+reference is shown instead, as `⟦{env="BOT_TOKEN"}⟧`. If a model writes a bracket of this kind, it
+is escaped like an invisible character, so an unescaped one was written here.
 """
 
 import json
@@ -18,20 +18,20 @@ from zeroclaw.text.escape import is_hidden
 from zeroclaw.value import Value
 
 MOST_CARD_CHARS = 60_000
-"""Of the arguments of all calls on one card, as they are shown: every channel can carry them."""
+"""Limit of the shown arguments of all calls on one card; every channel can carry that."""
 
 _OPENING, _CLOSING = "⟦⟧"
-# Where a secret was. Halves of a surrogate pair can't stand in an action.
+# The place of a secret. An action can't contain halves of a surrogate pair.
 _MARK_START, _MARK_END = "\ud800", "\udfff"
-# An escape is one step, or the letter behind its backslash would begin a word.
+# An escape is matched whole, or the letter after its backslash would begin a word.
 _TO_SHOW = re.compile(rf"{_MARK_START}([0-9]+){_MARK_END}|\\.|\w+|[^\n -~]")
-# Greek, Cyrillic, Armenian, Cherokee; wide and mathematical forms. Within a Latin word they are
-# read as letters of it.
+# Greek, Cyrillic, Armenian, Cherokee; wide and mathematical forms. Within a Latin word they read as
+# Latin letters.
 _LOOKS_LATIN = re.compile(
     "[\u0370-\u052f\u0531-\u058f\u13a0-\u13ff\u1c80-\u1c8f\u1f00-\u1fff\ua640-\ua69f\uab70-\uabbf"
     "\uff21-\uff5a\U0001d400-\U0001d7ff]"
 )
-# Cyrillic and Greek letters that no reader tells from Latin ones.
+# Cyrillic and Greek letters that readers can't tell from Latin ones.
 _TWINS = frozenset(
     "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0458\u0455\u0501\u051b\u051d\u04bb"  # aeopcyxijsdqwh
     "\u0410\u0412\u0415\u041a\u041c\u041d\u041e\u0420\u0421\u0422\u0423\u0425\u0406\u0408\u0405"  # ABEKMHOPCTYXIJS
@@ -46,7 +46,7 @@ class CardArguments(Value):
 
     Attributes:
         text: JSON; see the module.
-        hidden: The reference of each secret that the text names, once for each place.
+        hidden: The reference of each secret that the text names, once for each occurrence.
     """
 
     text: str
@@ -54,7 +54,7 @@ class CardArguments(Value):
 
 
 class Unshowable(Value):
-    """The call can't be shown whole, so it may not be asked about.
+    """The call can't be shown whole, so no approver may be asked about it.
 
     Attributes:
         why: A line for the model and the audit.
@@ -69,9 +69,9 @@ def card_arguments(
     """Return the arguments as a card shows them.
 
     Args:
-        arguments: Of a frozen action.
+        arguments: The arguments of a frozen action.
         redactor: Knows the secrets.
-        room: Characters that are left on the card.
+        room: Characters left on the card.
     """
     text = _json(arguments)
     if len(text) > room:
@@ -83,7 +83,7 @@ def card_arguments(
             why = "it holds a secret in a form that a card can neither show nor name"
             return Unshowable(why=why)
 
-    # A text in another script uses letters of it that no Latin one looks like.
+    # A genuine text in another script also uses letters that look like no Latin one.
     is_disguise = all(one in _TWINS for one in _LOOKS_LATIN.findall(text))
 
     def shown(found: re.Match[str]) -> str:
@@ -109,7 +109,7 @@ def card_arguments(
 
 
 def _sign(sign: str, *, misleads: bool) -> str:
-    """Return one character of the JSON text, escaped where it can't be read for what it is."""
+    """Return one character of the JSON text, escaped if a reader can't see what it is."""
     escaped = misleads or is_hidden(sign) or sign in (_OPENING, _CLOSING)
     return json.dumps(sign)[1:-1] if escaped else sign
 
@@ -126,7 +126,7 @@ def _too_large(chars: int, room: int) -> Unshowable:
 
 
 def _masked(value: object, redactor: Redactor, hidden: list[str]) -> object:
-    """Return the value with a mark in place of each secret that can be named."""
+    """Return the value with a mark in place of each secret that has a reference."""
     if isinstance(value, str):
         return _masked_text(value, redactor, hidden)
     if isinstance(value, dict):

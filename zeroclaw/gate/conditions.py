@@ -1,10 +1,10 @@
 """What a policy statement may ask about a request: the query, and the conditions on it.
 
-To add a condition, write a function here and name it in `CONDITIONS`; one whose test reads the time is
-left out of `TIMELESS`. The function takes the value as the configuration holds it, raises `ValueError` saying what is allowed
-when the value doesn't fit, and returns the test. A test that needs a fact the query doesn't have
-raises; the policy then counts it as holding for deny and ask, and as failing for allow. No test
-reads `resources`: a walk asks it once for all that it meets.
+To add a condition, write a function here and name it in `CONDITIONS`; a condition that reads the
+time must be left out of `TIMELESS`. The function takes the value from the configuration, raises
+`ValueError` with the allowed values if it doesn't fit, and returns the test. A test that needs a
+fact the query doesn't have raises; the policy then counts it as true for deny and ask, and as false
+for allow. No test reads `resources`: a walk runs it once for everything that it meets.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -24,12 +24,12 @@ T = TypeVar("T")
 
 
 class ToolFacts(Value):
-    """What policy and protection know of a tool; all of it declared by the tool itself.
+    """What policy and protection know of a tool; the tool itself declares all of it.
 
     Attributes:
         effects: All that a call may do; everything when undeclared.
         risk: `high` when undeclared.
-        declared: Whether the tool said what it does; if not, it counts as the worst (K26).
+        declared: Whether the tool said what it does; if not, the worst is assumed (K26).
     """
 
     effects: frozenset[Effect]
@@ -38,35 +38,35 @@ class ToolFacts(Value):
 
 
 def facts_of(spec: ToolSpec) -> ToolFacts:
-    """Return what a tool declares; one that declares no effects counts as the worst."""
+    """Return what a tool declares; for one that declares no effects the worst is assumed."""
     if spec.effects:
         return ToolFacts(effects=spec.effects, risk=spec.risk, declared=True)
     return ToolFacts(effects=EFFECTS, risk="high", declared=False)
 
 
 def leaves_no_trace(facts: ToolFacts) -> bool:
-    """Tell whether a tool may be used off the record: it says that it changes nothing (K23)."""
+    """Whether a tool may be used off the record: it declares that it changes nothing (K23)."""
     return facts.effects.isdisjoint({"write", "exec"})
 
 
 class Query(Value):
-    """One question to the policy: may this principal do this, to these, now.
+    """One question to the policy: may this principal do this, to these resources, now.
 
     Attributes:
         principal: Who asks.
         action: `tool:<name>`, `command:<name>`, or `approve:<tool>`.
-        resources: What it touches, normalised; empty for nothing that has a name, None when that
-            couldn't be determined.
-        now: When; aware.
-        facts: Of the tool; None where no tool is involved.
-        arguments: Of the call; None where there is no call.
+        resources: What it touches, normalised; empty for nothing with a name, None if that is
+            unknown.
+        now: The time; aware.
+        facts: The tool's facts; None where no tool is involved.
+        arguments: The call's arguments; None where there is no call.
         direct: Exactly one person reads the chat; None when not known.
-        own: What is acted on belongs to the principal (their own turn); None when not known.
-        untrusted: The request that the call answers holds text that no person here vouches for; None
-            when not known.
-        in_message: The call holds nothing but what the principal wrote themselves in this turn;
+        own: The object belongs to the principal (their own turn); None when not known.
+        untrusted: The request that the call answers contains text that no person here vouches for;
             None when not known.
-        compaction: The bot itself keeps a fact of messages that a summary is about to stand for.
+        in_message: The call contains only what the principal wrote themselves in this turn; None
+            when not known.
+        compaction: The bot itself stores a fact from messages that a summary will replace.
     """
 
     principal: Principal
@@ -83,7 +83,7 @@ class Query(Value):
 
 
 def any_call(spec: ToolSpec, principal: Principal, *, now: datetime, direct: bool) -> Query:
-    """Return the question about a call of a tool of which nothing else is known."""
+    """Return the query about a possible call of a tool, with nothing known but the tool."""
     return Query(
         principal=principal,
         action=f"tool:{spec.name}",
@@ -134,7 +134,7 @@ def hour_between(value: object) -> Test:
             start in range(24)
             and end in range(25)
             and start != end
-            and bool not in (type(start), type(end))  # which Python takes for 1 and 0
+            and bool not in (type(start), type(end))  # Python takes bools for 1 and 0
         ):
             pass
         case _:
@@ -219,7 +219,7 @@ CONDITIONS: Mapping[str, Condition] = {
 }
 
 TIMELESS = frozenset(CONDITIONS) - {"hour_between", "weekday_in"}
-"""Those whose tests do not read the time; what may be offered by others is found out each time."""
+"""Conditions that do not read the time; with any other, what may be offered is recomputed each time."""
 
 
 def _known(fact: T | None, name: str) -> T:

@@ -5,10 +5,10 @@ For each call, one after the other in request order (K3):
     parse JSON → [transform hooks] → schema → resources → freeze and hash → PROPOSED
     → people → protection → policy (with taint) → grants → [shield] → verdict → EVALUATED
 
-Before a run: the hash is recomputed (S3-25), the tool is still there, [guard hooks], the resources
-are resolved again and compared, protection and policy are asked again, with the taint of by then,
-[snapshot]. Steps in brackets have no room yet and go exactly there. Nothing here commits: what has
-to be durable is returned, and the caller writes it in the one commit `gated`.
+Before a run: the hash is recomputed (S3-25), the tool must still exist, [guard hooks], the
+resources are resolved again and compared, protection and policy decide again with the current
+taint, [snapshot]. Steps in brackets are not implemented; they belong exactly there. Nothing here
+commits: what must be durable is returned, and the caller writes it in the one commit `gated`.
 """
 
 import asyncio
@@ -67,13 +67,13 @@ from zeroclaw.value import Struct, Value, replace
 _Done = TypeVar("_Done")
 
 MOST_CALLS = 32
-"""Of one batch that are looked at; models that call in parallel ask for a handful. Each of them can
-become a question to people, a process or a megabyte of output."""
+"""Calls of one batch that are gated; models that call in parallel send a handful. Each call can become
+a question to people, a process or a megabyte of output."""
 AT_ONCE_CHARS = 2_048
-"""Of arguments that are read, judged, hashed and described on the event loop; the worst JSON of this
-length takes each of these some 1 ms."""
+"""Longest arguments that are parsed, judged, hashed and described on the event loop; the worst JSON of
+this length takes each of these steps some 1 ms."""
 SUMMARY_CHARS = 500
-"""Of a tool's line on a card, which shows the whole call beneath it; longer ones are cut."""
+"""Limit of a tool's line on a card, which shows the whole call below it; longer lines are cut."""
 
 
 class _Case(Value):
@@ -82,7 +82,7 @@ class _Case(Value):
     Attributes:
         card: The key that the asks of its batch share.
         order: Its position in the batch.
-        room: Characters of arguments that the card may still take.
+        room: Characters of arguments that the card can still take.
     """
 
     call: ToolCall
@@ -113,7 +113,7 @@ class _Ready(Value):
 
 
 class _Gated(Value):
-    """What came of one call; `approval` is its question, `frozen` None for a malformed one."""
+    """The outcome for one call; `approval` is its question, `frozen` is None for a malformed call."""
 
     verdict: Verdict
     audited: tuple[Entry, ...]
@@ -123,19 +123,19 @@ class _Gated(Value):
 
 
 class Gate(Struct, frozen=True, eq=False, kw_only=True):
-    """Decides about tool calls; holds no state of its own.
+    """Decides about tool calls; stateless.
 
     Attributes:
         tools: By name.
-        policy: The set in force now; asked again for every decision, so that a halt counts.
+        policy: Returns the policy in force; called for every decision, so that a halt counts.
         protected: What no call may touch.
-        redactor: Stands before cards.
-        refusals: Words what does not run.
+        redactor: Finds secrets in what cards show.
+        refusals: Words the results of calls that do not run.
         clock: Dates decisions and deadlines.
         ids: Makes ids of actions, cards and approvals.
         settings: Deadlines and approvers.
-        approvers: Where a question about this principal's call is put, asked in this chat; empty
-            when no approver can be reached.
+        approvers: Returns who is asked about this principal's call in this chat; empty when no
+            approver can be reached.
         resolve_timeout_s: Seconds that a tool may take to say what it would touch.
     """
 
@@ -183,12 +183,12 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
         """Check a call for the last time, immediately before it runs.
 
         Args:
-            frozen: As it was gated.
-            setting: As of now, with the grants of now.
-            approval: The one that let it through, as it stands in the store; None for none.
-            written: Its arguments as the model wrote them; None for as they were frozen.
-            cleared: As it was gated, where the setting has not changed since; then it is decided anew
-                only if the policy has, or may say something else as time passes.
+            frozen: The call as it was gated.
+            setting: The current setting, with the current grants.
+            approval: The stored approval that let it through; None for none.
+            written: Its arguments as the model wrote them; None for the frozen form.
+            cleared: The gate's result, if the setting has not changed since; then the call is
+                decided again only if the policy has changed, or depends on the time.
         """
         action = frozen.action
         if action_hash(action) != frozen.hash or not _is_bound(frozen, setting, approval):
@@ -244,7 +244,7 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
         at = self.clock.now()
         if isinstance(ready, str):
             denied = self._denied(case, ready, at)
-            # What is no tool's name is a model's word.
+            # An unknown tool's name is the model's own text.
             here, name = case.setting.context.conversation, case.call.name
             tool = "" if is_off_the_record(here) and name not in self.tools else name
             return _Gated(verdict=denied, audited=_malformed(case, tool, denied, at))
@@ -287,10 +287,10 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
             verdict=verdict, audited=audited, frozen=frozen, approval=approval, cleared=cleared
         )
 
-    # --- the steps, in their order ---------------------------------------------------------------
+    # --- the steps, in order ---------------------------------------------------------------------
 
     async def _prepare(self, case: _Case) -> _Ready | str:
-        """Parse, check and resolve; return what the model reads when that can't be done."""
+        """Parse, check and resolve; return a text for the model if that fails."""
         name, context = case.call.name, case.setting.context
         if case.order >= MOST_CALLS:
             return too_many_calls(name, MOST_CALLS)
@@ -322,7 +322,7 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
         return _Ready(tool=tool, action=action, written=raw, unresolved=unresolved)
 
     def _known_to(self, setting: Setting) -> list[str]:
-        """Return the tools that the requester may ever have."""
+        """Return the tools that the requester may use for some call."""
         whose, policy = setting.known or setting.context.principal, self.policy()
         calls = {
             name: any_call(tool.spec, whose, now=self.clock.now(), direct=setting.direct)
@@ -377,7 +377,7 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
         action, settings, facts = ready.action, self.settings.config.approvals, ready.facts
         workspace = str(case.setting.context.workspace)
         scope = scope_of(action, facts, settings.grant_s, workspace)
-        # What can't be named can't be granted for a time.
+        # Unknown resources can't be granted for a time.
         choices = ("once", "deny", "deny_with_reason") if scope is None else ALL_CHOICES
         return Approval(
             id=ApprovalId(self.ids.token()),
@@ -405,7 +405,7 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
         )
 
     def _summary(self, ready: _Ready, language: Language) -> str:
-        """Return the tool's line about the call; the tool's name alone where it says a secret."""
+        """Return the tool's line about the call; only the tool's name if the line contains a secret."""
         line = call_now(lambda: line_of(ready.tool, ready.action.arguments, language))
         said = "" if isinstance(line, Raised) else line
         if not said or self.redactor.finds(said, known_only=True):
@@ -419,7 +419,7 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
         return self._denied(case, why, query.now, action, for_people=told)
 
     def _unreachable(self, case: _Case, action: Action, at: datetime) -> Denied:
-        """Return the denial of a call whose question no approver can be asked."""
+        """Return the denial of a call when no approver can be reached."""
         told = catalogue.CALL_UNREACHABLE.to(_language_of(case.setting), tool=action.tool)
         return self._denied(case, wording.unreachable(action.tool), at, action, for_people=told)
 
@@ -440,7 +440,7 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
         *,
         for_people: str = "",
     ) -> Denied:
-        """Return the denial of a call; without an action, of one that failed to become one."""
+        """Return the denial of a call; without an action, of a malformed one."""
         outcome = "failed" if action is None else "denied"
         result, token = self.refusals.refuse(
             case.call,
@@ -458,7 +458,7 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
 async def resolve_resources(
     tool: Tool, arguments: Arguments, context: ToolContext, *, timeout_s: float
 ) -> tuple[tuple[str, ...] | None, str]:
-    """Return what a call would touch, or None and why that can't be told."""
+    """Return what a call would touch, or None and why that is unknown."""
     try:
         async with asyncio.timeout(timeout_s):
             found = await call(lambda: tool.resources(arguments, context))
@@ -466,7 +466,7 @@ async def resolve_resources(
         return None, "the tool took too long to say"
     if isinstance(found, Raised):
         return None, found.line
-    # A file's name may be no UTF-8, and a stranger's tool may return anything.
+    # A file's name may not be UTF-8, and a third party's tool may return anything.
     spelled = call_now(lambda: normal_order(resource_form(one.encode().decode()) for one in found))
     if isinstance(spelled, Raised):
         what = "UTF-8"
@@ -477,7 +477,7 @@ async def resolve_resources(
 
 
 async def _done(work: Callable[[], _Done], *, about: str) -> _Done:
-    """Do what costs time for each character of the arguments; of long ones off the event loop."""
+    """Run work that takes time per character of the arguments; for long ones in a thread."""
     return await asyncio.to_thread(work) if len(about) > AT_ONCE_CHARS else work()
 
 
@@ -489,18 +489,18 @@ def _is_in_message(ready: _Ready, taint: Taint) -> bool:
 
 
 def _leaves_a_trace(setting: Setting, query: Query) -> bool:
-    """Tell whether a call would leave something behind of a conversation off the record."""
+    """Whether a call would leave a trace of a conversation off the record."""
     off = is_off_the_record(setting.context.conversation)
     return off and (query.facts is None or not leaves_no_trace(query.facts))
 
 
 def _is_own(grant: Grant, requester: Principal, known: Principal | None) -> bool:
-    """Whether a grant was given by the requester, as they were known then or are now (P5)."""
+    """Whether the requester gave a grant, by their earlier or current identity (P5)."""
     return is_granted_by(grant, requester) or is_granted_by(grant, known or requester)
 
 
 def _is_bound(frozen: Frozen, setting: Setting, approval: Approval | None) -> bool:
-    """Tell whether place, person and approval are those of exactly this call (P5)."""
+    """Whether conversation, person and approval belong to exactly this call (P5)."""
     action, context = frozen.action, setting.context
     if (action.conversation, action.principal.id) != (context.conversation, context.principal.id):
         return False
@@ -511,7 +511,7 @@ def _is_bound(frozen: Frozen, setting: Setting, approval: Approval | None) -> bo
 
 
 def _language_of(setting: Setting) -> Language:
-    """Return what the one reads who is told; an action's principal reads none, for its hash's sake."""
+    """Return the requester's language; an action has none, so that its hash does not depend on it."""
     return setting.context.principal.language
 
 

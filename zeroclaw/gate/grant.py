@@ -1,7 +1,7 @@
-"""Grants: an approval that holds for a time, for one conversation, tool and set of resources.
+"""Grants: an approval that lasts for a time, for one conversation, tool and set of resources.
 
-A grant turns an ASK of the policy into an ALLOW, and nothing else; a deny stands above it. A call
-that can execute things is bound to its exact arguments, because its resources are the same
+A grant turns an ASK of the policy into an ALLOW, and nothing else; a deny overrides it. A grant for
+a call that can execute things is bound to its exact arguments, because its resources are the same
 whatever it runs; see `scope`.
 """
 
@@ -22,27 +22,27 @@ from zeroclaw.tool import Effect
 from zeroclaw.value import Value
 
 SHORT = 8
-"""Characters at the end of an id that also name a grant: 40 bits of chance."""
+"""Characters at the end of an id that also name a grant; they have 40 random bits."""
 
 
 class Grant(Value):
-    """What was granted.
+    """An approval for a time.
 
     Attributes:
         id: A ulid; people revoke by it.
-        conversation: Where it holds.
-        tool: What it is for.
+        conversation: Where it applies.
+        tool: The tool's name.
         resources: All that a covered call may touch, sorted.
         arguments_hash: SHA-256 in hex of the canonical arguments; None where resources suffice.
-        granted_by: Who, for people.
+        granted_by: Who granted it, for people.
         until: When it ends.
         holder: Whose call was approved, as `Principal.id`.
         granter: Who approved it, as `Principal.id`.
-        granter_sender: The same as `<channel>:<sender id>`, whatever the configuration calls them.
+        granter_sender: The same as `<channel>:<sender id>`, independent of the configuration.
         effects: What the tool declared then; empty in rows of an earlier release.
-        number: What people call it, in every chat and on the command line; 0 in rows of an earlier
-            release, which are called by their short id.
-        numbers: Of an earlier release.
+        number: Its name in every chat and on the command line; 0 in rows of an earlier release,
+            which go by their short id.
+        numbers: Only in rows of an earlier release.
         workspace: As in `Scope`.
     """
 
@@ -71,7 +71,7 @@ def grant_for(
     granter: Principal,
     at: datetime,
 ) -> Grant:
-    """Return the grant that covers this action again, with the scope that its card showed."""
+    """Return the grant that covers calls like this action, with the scope that its card showed."""
     return Grant(
         id=id,
         conversation=action.conversation,
@@ -90,9 +90,10 @@ def grant_for(
 
 
 def covers(grant: Grant, action: Action, facts: ToolFacts, now: datetime) -> bool:
-    """Whether the grant lets this call run without asking; `now` at or past its end is too late.
+    """Whether the grant lets this call run without asking; not at or after its end.
 
-    A grant for resources never covers a call without them, and one without never a call with.
+    A grant for resources never covers a call without any, and a grant without never a call with
+    some.
     """
     if action.resources is None or now >= grant.until:
         return False
@@ -107,7 +108,7 @@ def covers(grant: Grant, action: Action, facts: ToolFacts, now: datetime) -> boo
 
 
 def is_granted_by(grant: Grant, requester: Principal) -> bool:
-    """Whether the requester is who granted it, under whatever name, or that can't be told."""
+    """Whether the requester granted it, under any name, or that is unknown."""
     known = {grant.granter, grant.granter_sender} - {""}
     return not known or not known.isdisjoint({requester.id, requester.identity})
 
@@ -117,7 +118,7 @@ def _hash(action: Action) -> str:
 
 
 def describe(grant: Grant, language: Language) -> str:
-    """Return one line for people; of one off the record its tool alone, as lists are on record."""
+    """Return one line for people; off the record only the tool, because lists are on the record."""
     if is_off_the_record(grant.conversation):
         return f"`{grant.tool}`"
     bound = grant.arguments_hash
@@ -139,12 +140,12 @@ def describe(grant: Grant, language: Language) -> str:
 
 
 def name_of(grant: Grant) -> str:
-    """Return what people call a grant, the same everywhere and never given again."""
+    """Return the name that people use for a grant, the same everywhere and never reused."""
     return str(grant.number) if grant.number else grant.id[-SHORT:]
 
 
 def is_called(grant: Grant, word: str) -> bool:
-    """Whether a person means this grant: by its name, its short id or its whole id."""
+    """Whether a word means this grant: by its name, its short id or its whole id."""
     return word.upper() in (name_of(grant), grant.id[-SHORT:], grant.id)
 
 

@@ -1,8 +1,8 @@
-"""Decides whether the files of a tool may go out to a chat.
+"""Decide whether the files of a tool may be sent to a chat.
 
-A file can't be redacted as a text is, so one that holds a secret stays here: in a text nothing may
-look like a credential, and in no file may one of the daemon's own secrets stand as it is. What is
-packed or encrypted can't be looked into. Pure, but slow for large files: it belongs in a thread.
+A file can't be redacted like a text, so one that contains a secret is not sent. In a text nothing
+may look like a credential; other files may not contain one of the daemon's own secrets in clear.
+Packed or encrypted contents can't be checked. Pure, but slow for large files: run it in a thread.
 """
 
 from zeroclaw.gate import receipt_screen
@@ -14,22 +14,22 @@ from zeroclaw.tools import counted, quoted, without_controls
 from zeroclaw.value import replace
 
 MOST_FILES = 10
-"""Of one call."""
+"""Files of one call."""
 LARGEST_BYTES = 16_777_216
-"""Of one file, whatever a chat takes: it is kept as a blob, and a store takes no larger ones."""
+"""Limit of one file, whatever the chat allows: it is stored as a blob, and stores take no larger ones."""
 MOST_NAME_CHARS = 100
 MOST_CAPTION_CHARS = 500
-"""The shortest limit of a platform is Telegram's, of 1,024 UTF-16 units; a note may follow."""
+"""The lowest limit of a platform is Telegram's, 1,024 UTF-16 units; a note may follow."""
 
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 def judged(output: ToolOutput, *, most_bytes: int, redactor: Redactor) -> ToolOutput:
-    """Return what a run comes to: its files as they may go out, or a failure that says why not.
+    """Return the output with its files as they may be sent, or a failure that says why not.
 
     Args:
-        output: As the tool returned it.
-        most_bytes: Of one file that the chat takes; 0 where it takes none.
+        output: The tool's output.
+        most_bytes: The chat's limit of one file; 0 where it takes none.
         redactor: Knows the secrets.
     """
     if output.is_error or not output.files:
@@ -66,19 +66,19 @@ def _holds_secret(file: ToolFile, redactor: Redactor) -> bool:
 
 
 def _shown(file: ToolFile, redactor: Redactor) -> ToolFile:
-    """Return a file whose name and caption are like all that people see: redacted, no receipt."""
+    """Return a file with a name and caption that are safe to show: redacted, without receipts."""
     name = _harmless(file.name.replace("/", "_").replace("\\", "_"), redactor)
     caption = _harmless(without_controls(file.caption), redactor).strip()
     return replace(file, name=_one_line(name) or "file", caption=_cut(caption, MOST_CAPTION_CHARS))
 
 
 def _harmless(text: str, redactor: Redactor) -> str:
-    """Return a text without secrets, in which every receipt is false: none was looked up."""
+    """Return a text without secrets, in which every receipt is marked false: none is looked up."""
     return receipt_screen.screen(redactor.redact(encodable(text)), lambda _: None)
 
 
 def _one_line(name: str) -> str:
-    """Return a name of printable characters; its ending, which says what it is, stays."""
+    """Return a name of printable characters, shortened but with its extension."""
     line = "".join(letter for letter in name if letter.isprintable()).strip(" .")
     if len(line) <= MOST_NAME_CHARS:
         return line

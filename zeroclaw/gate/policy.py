@@ -1,35 +1,35 @@
 """The policy: its statements, and the one engine that answers allow, ask or deny by them (pure).
 
-Principals are `anyone`, `role:<name>`, `channel:<name>`, or a principal's id to the letter
-(`person:ann`, `telegram:4711`). Actions and resources are patterns in which `*` stands for any
-run of characters, `/` included, as in IAM; there is no other sign. Actions: `tool:<name>`,
-`command:<name>`, `approve:<tool>` (who may answer an approval). Resources: `file:/real/path`,
-`host:<name>:<port>`, `sandbox:<place>`, `notes:of:<principal>` and `notes:in:<chat>`,
-`results:<conversation>`, `attachment:<conversation>/<number>`, `skill:<name>`, `tools:<group>`,
-always compared in their normal form, so a folder and what is in it are two patterns: `file:/srv/notes`, `file:/srv/notes/*`. A
-call's own resource may hold a `*` too: `host:*` is what a sandbox with network grants, and stands
-for all of it.
+Principals are `anyone`, `role:<name>`, `channel:<name>`, or exactly a principal's id (`person:ann`,
+`telegram:4711`). Actions and resources are patterns in which `*` stands for any run of characters,
+`/` included, as in IAM; there is no other wildcard. Actions: `tool:<name>`, `command:<name>`,
+`approve:<tool>` (who may answer an approval). Resources: `file:/real/path`, `host:<name>:<port>`,
+`sandbox:<place>`, `notes:of:<principal>` and `notes:in:<chat>`, `results:<conversation>`,
+`attachment:<conversation>/<number>`, `skill:<name>`, `tools:<group>`. They are always compared in
+their normal form, so a folder and its contents are two patterns: `file:/srv/notes`,
+`file:/srv/notes/*`. A call's own resource may contain a `*` too: `host:*` is what a sandbox with
+network grants, and stands for all of it.
 
-The rules, each of which stands in `tests/spec/policy_spec.py` once more:
+The rules, each of which is also in `tests/spec/policy_spec.py`:
 
-- Deny beats ask beats allow; nothing matched is deny; the order of statements means nothing.
+- Deny beats ask beats allow; no match is deny; the order of statements does not matter.
 - A statement matches when it names the principal and the action, its resources fit, and all of
   its conditions hold.
 - An allow statement fits only if it alone covers every resource of the call; two of them do not
   add up. Deny and ask fit if they name any resource of the call.
 - A resource with a `*` in it is a grant of all that it covers (a sandbox with `host:*`). An allow
-  covers it only whole; deny and ask match if they name anything that is in it.
+  must cover all of it; deny and ask match if they name anything in it.
 - Deny and ask compare paths without regard to letter case, because some file systems do the same;
-  allow compares them as they are.
-- `file:/dir/**` is a walk: all below a directory, of which the run skips what it may not touch. So
-  deny and ask match it only if they cover it whole; what they name in it is asked of `walk`.
+  allow compares them exactly.
+- `file:/dir/**` is a walk: everything below a directory, where the run skips what it may not touch.
+  So deny and ask match it only if they cover all of it; `walk` checks what they name inside it.
 - A statement that names resources never matches a call without them.
-- Resources that could not be determined fit every deny and ask, and no allow at all.
-- A condition that raises counts as holding for deny and ask, and as failing for allow.
+- Unknown resources fit every deny and ask, and no allow at all.
+- A condition that raises counts as true for deny and ask, and as false for allow.
 
 `Decision.why` is English, for the model and the command line; the `why_…` functions say the same in
-the language of its reader. What an operator wrote into a statement's note stays as it is
-written; the notes of shipped statements are translated.
+the reader's language. An operator's note on a statement is shown as written; the notes of shipped
+statements are translated.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -56,16 +56,16 @@ StatementEffect = Literal["allow", "ask", "deny"]
 
 
 class Statement(Value):
-    """One sentence of the policy; the order of statements means nothing.
+    """One rule of the policy; the order of statements does not matter.
 
     Attributes:
-        id: Unique in the whole policy; decisions name it. Shipped ones hold a dot.
+        id: Unique in the whole policy; decisions name it. Shipped ids contain a dot.
         effect: Deny beats ask beats allow.
         principals: Whom it is about, any of them.
         actions: What it is about, any of these patterns.
-        resources: Which things it is about; empty for whatever the call touches.
+        resources: Which resources it is about; empty for any.
         when: Conditions by name, all of which must hold.
-        note: Why it exists, one line for the person who reads the decision.
+        note: Why it exists, one line for people who read the decision.
     """
 
     id: str
@@ -127,7 +127,7 @@ Matcher = Callable[[str], bool]
 
 
 class Decision(Value):
-    """What the policy says to one query.
+    """The policy's answer to one query.
 
     Attributes:
         effect: Allow, ask or deny.
@@ -141,12 +141,12 @@ class Decision(Value):
 
 
 class Considered(Value):
-    """How one statement stood to a query.
+    """Whether one statement matched a query, and why.
 
     Attributes:
         statement: The statement.
         matched: Whether it matched.
-        why: What it failed on, or what was assumed for it to match; empty for a plain match.
+        why: What it failed on, or what was assumed for a match; empty for a plain match.
     """
 
     statement: Statement
@@ -155,7 +155,7 @@ class Considered(Value):
 
 
 class _Compiled(Value):
-    """A statement with its patterns and conditions made callable, once."""
+    """A statement with its patterns and conditions compiled to functions."""
 
     statement: Statement
     lenient: bool
@@ -167,15 +167,15 @@ class _Compiled(Value):
 
 
 class PolicySet:
-    """Statements made ready to decide; build it once, it never changes.
+    """Compiled statements that decide queries; immutable.
 
     Args:
-        statements: Shipped ones, whose ids hold a dot, and those of `configured`: no id twice, and
-            conditions that are known and have fitting values.
+        statements: Shipped ones, whose ids contain a dot, and those of `configured`: ids are
+            unique, and conditions are known and have fitting values.
         conditions: By name.
 
     Attributes:
-        is_timed: What it says of tools may change as time passes.
+        is_timed: Its decisions about tools may change with time.
     """
 
     __slots__ = ("_compiled", "_open", "_open_to_all", "is_timed", "statements")
@@ -185,8 +185,8 @@ class PolicySet:
     ) -> None:
         self.statements = tuple(sorted(statements, key=lambda statement: statement.id))
         self._compiled = tuple(_compile(one, conditions) for one in self.statements)
-        # For `could`, denies first: what is not known counts for the call, so such a deny does not
-        # hold and all others do.
+        # For `could`, denies first. Unknown facts count in the call's favour: a deny that depends
+        # on one does not hold, an allow or ask does.
         about_tools = (
             one
             for one in self._compiled
@@ -202,7 +202,7 @@ class PolicySet:
         )
 
     def decide(self, query: Query) -> Decision:
-        """Return what the statements say; the same for any order of them."""
+        """Return the decision; it does not depend on the order of the statements."""
         names = _names(query.principal)
         found: dict[StatementEffect, list[Statement]] = {"deny": [], "ask": [], "allow": []}
         for compiled in self._compiled:
@@ -222,11 +222,11 @@ class PolicySet:
         )
 
     def could(self, query: Query) -> bool:
-        """Tell whether any call of a tool like this may run, or be asked about.
+        """Whether any call of a tool like this may run, or be asked about.
 
         Args:
-            query: What is not known of the call, arguments first, is left open; without resources
-                it stands for whatever the call may touch.
+            query: Unknown facts, above all arguments, are left open; without resources it stands
+                for any resources.
         """
         names = _names(query.principal)
         for one in self._open if query.resources else self._open_to_all:
@@ -235,12 +235,12 @@ class PolicySet:
         return False
 
     def walk(self, query: Query, asked: Iterable[str]) -> Callable[[str], bool]:
-        """Return what tells of each place that a walk meets whether the call may touch it.
+        """Return a function that tells whether a walk may touch a resource it meets.
 
         Args:
-            query: The call; its conditions hold or fail for all that it meets.
-            asked: The statements that asked about the call and were answered with yes. What any
-                other one asks about is refused, because no approver was shown it.
+            query: The call; its conditions are checked once for the whole walk.
+            asked: The statements that asked about the call and were approved. What any other
+                statement asks about is refused, because no approver was shown it.
         """
         names, answered = _names(query.principal), frozenset(asked)
         allowing: list[_Compiled] = []
@@ -279,12 +279,12 @@ def _sentence(statement: Statement) -> str:
     return f"{said}: {statement.note}" if statement.note else said
 
 
-@lru_cache(maxsize=64)  # each turn asks once for each tool
+@lru_cache(maxsize=64)  # called once per tool in each turn
 def _names(principal: Principal) -> frozenset[str]:
-    """Return what statements may call a principal.
+    """Return the names by which statements may refer to a principal.
 
-    An id is a name of its own only where it can't be mistaken for a role or a channel: on a
-    channel that an operator named `role`, the sender `operator` must not become one.
+    An id counts only if it can't be mistaken for a role or a channel: if an operator names a
+    channel `role`, its sender `operator` must not become one.
     """
     names = {f"role:{role}" for role in principal.roles}
     names.add(f"channel:{principal.channel}")
@@ -296,7 +296,7 @@ def _names(principal: Principal) -> frozenset[str]:
 def _mismatch(
     compiled: _Compiled, query: Query, names: frozenset[str], assumed: list[str] | None
 ) -> str:
-    """Return what a statement fails on, empty when it matches; tell what had to be assumed."""
+    """Return what a statement fails on, empty when it matches; append what had to be assumed."""
     for matches in compiled.actions:
         if matches(query.action):
             break
@@ -310,19 +310,19 @@ def _mismatch(
 
 
 def _is_silent(compiled: _Compiled, query: Query, names: frozenset[str]) -> bool:
-    """Whether a statement says nothing to a query, whatever the query touches."""
+    """Whether a statement does not apply to a query, whatever the query touches."""
     whatever = replace(compiled, resources=())
     return bool(_mismatch(whatever, replace(query, resources=()), names, None))
 
 
 def _any_of(statements: Iterable[_Compiled]) -> Matcher:
-    """Return what tells whether any of the statements names a resource to the letter."""
+    """Return a function that tells whether any of the statements names a resource exactly."""
     matchers: list[Matcher] = []
     for one in statements:
         if not one.resources:
             return lambda _resource: True
         matchers += one.resources
-    # Real names are compared here, so a `*` in one is a `*`.
+    # Real names are compared here, so a `*` in one is just a character.
     return lambda resource: any(matches(resource) for matches in matchers)
 
 
@@ -393,7 +393,7 @@ def _compile(statement: Statement, conditions: Mapping[str, Condition]) -> _Comp
 
 
 def _any_case(resource: str) -> str:
-    """Return what a resource is compared by where its letter case doesn't count."""
+    """Return the form of a resource for comparisons that ignore letter case."""
     return resource.casefold() if resource.startswith("file:") else resource
 
 
@@ -405,9 +405,9 @@ def _wildcard_of_any_case(pattern: str) -> Matcher:
 
 
 def wildcard(pattern: str) -> Matcher:
-    """Return a matcher in which `*` stands for any run of characters, none and `/` included.
+    """Return a matcher in which `*` stands for any run of characters, including none and `/`.
 
-    Takes time linear in the text whatever the pattern, which a regular expression would not.
+    Takes time linear in the text for any pattern, unlike a regular expression.
     """
     first, *middle = pattern.split("*")
     if not middle:
@@ -421,7 +421,7 @@ def wildcard(pattern: str) -> Matcher:
     def matches(text: str) -> bool:
         if not (text.startswith(first) and text.endswith(last)):
             return False
-        # Where first and last overlap this range is empty, and no piece is found in it.
+        # If first and last overlap, this range is empty and contains no piece.
         at, end = len(first), len(text) - len(last)
         for piece in pieces:
             found = text.find(piece, at, end)
@@ -434,8 +434,8 @@ def wildcard(pattern: str) -> Matcher:
 
 
 def overlaps(one: str, other: str) -> bool:
-    """Tell whether some text matches both patterns; takes time in the product of their lengths."""
-    # Walks both at once. `ends[j]` says whether the rest of `one` overlaps with `other[j:]`.
+    """Whether some text matches both patterns; takes time in the product of their lengths."""
+    # Processes both at once: `ends[j]` says whether the rest of `one` overlaps with `other[j:]`.
     stars = {at for at, char in enumerate(other) if char == "*"}
     ends = [False] * len(other) + [True]
     for at in reversed(range(len(other))):
@@ -462,7 +462,7 @@ SHIPPED: Mapping[str, Sentence] = {
     "full.undeclared": catalogue.IT_IS_UNDECLARED,
     "full.untrusted": catalogue.IT_IS_UNTRUSTED,
 }
-"""What shipped statements say that people read in chats, by their ids."""
+"""The notes of shipped statements that people read in chats, by statement id."""
 
 
 class Reason(Value):
@@ -470,8 +470,8 @@ class Reason(Value):
 
     Attributes:
         statement: Its id.
-        note: What it says of itself, empty for nothing.
-        sources: Of the untrusted text, where the statement asks about that.
+        note: Its note, empty for none.
+        sources: The sources of the untrusted text, if the statement asks about that.
     """
 
     statement: str
@@ -482,7 +482,7 @@ class Reason(Value):
 def reasons_of(
     policy: PolicySet, decision: Decision, sources: tuple[Source, ...] = ()
 ) -> tuple[Reason, ...]:
-    """Return the statements that made a decision of this policy, about text from these sources."""
+    """Return the statements that made a decision of this policy; `sources` are of untrusted text."""
     return tuple(
         Reason(statement=one.id, note=one.note, sources=sources if "untrusted" in one.when else ())
         for one in policy.statements
@@ -491,7 +491,7 @@ def reasons_of(
 
 
 def why_asked(reasons: Iterable[Reason], language: Language) -> str:
-    """Return why a call is put to a person; one line."""
+    """Return why a call needs approval; one line."""
     return "; ".join(
         catalogue.STATEMENT_ASKS.to(language, id=one.statement, note=_note(one, language))
         for one in reasons
@@ -501,13 +501,13 @@ def why_asked(reasons: Iterable[Reason], language: Language) -> str:
 def why_refused(policy: PolicySet, query: Query, language: Language) -> str:
     """Return why the policy does not allow what a person wants to do themselves; one line.
 
-    There is no card for that, so a question is a no as well.
+    There is no card for that, so an ask is a refusal as well.
     """
     return why_ruled(policy, policy.decide(query), query, language)
 
 
 def why_ruled(policy: PolicySet, decision: Decision, query: Query, language: Language) -> str:
-    """Return why this decision of the policy is no yes; one line."""
+    """Return why this decision of the policy is not an allow; one line."""
     if decision.effect == "ask":
         return why_asked(reasons_of(policy, decision), language)
     if not decision.statements:

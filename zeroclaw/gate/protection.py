@@ -1,7 +1,7 @@
 """What no policy and no approval can open: the daemon's own files, and other people's keys (S3-23).
 
 Names are compared without regard to case, because some file systems do the same. Only `file:`
-resources are looked at: a sandbox masks the same names itself, all else is the policy's.
+resources are checked: a sandbox masks the same names itself, and all else is up to the policy.
 """
 
 import re
@@ -17,12 +17,12 @@ _FILE = "file:"
 
 
 class Protected(Value):
-    """Real paths, absolute and normalised; where both speak of a path, the longer one wins.
+    """Real paths, absolute and normalised; if both lists cover a path, the longer entry wins.
 
     Attributes:
         closed: Files and folders that are never touched: the data directory, the configuration,
-            files that hold secrets.
-        open: Folders inside a closed one that may be touched all the same: the workspaces.
+            files that contain secrets.
+        open: Folders inside a closed one that may still be touched: the workspaces.
     """
 
     closed: tuple[str, ...]
@@ -32,8 +32,8 @@ class Protected(Value):
 def objection(facts: ToolFacts, resources: tuple[str, ...] | None, protected: Protected) -> str:
     """Return why a call may not run whatever the policy says; empty for no reason.
 
-    A call whose resources couldn't be determined is blocked if it may touch files at all: what
-    can't be looked at can't be let through.
+    A call with unknown resources is blocked if it may touch files at all: what can't be checked
+    can't be allowed.
     """
     if resources is None:
         may_touch = not facts.effects <= {"network"}
@@ -46,7 +46,7 @@ def objection(facts: ToolFacts, resources: tuple[str, ...] | None, protected: Pr
             continue
         path = resource.removeprefix(_FILE).casefold()
         reason = closed.objection(path)
-        # A deletion of a folder reaches whatever lies in it; a walk skips what is closed.
+        # Deleting a folder reaches everything in it; a walk skips what is closed.
         if not reason and below(resource) not in resources and closed.is_in(path):
             reason = "holds files of the daemon itself"
         if reason:
@@ -55,13 +55,13 @@ def objection(facts: ToolFacts, resources: tuple[str, ...] | None, protected: Pr
 
 
 def guard(protected: Protected) -> Callable[[str], bool]:
-    """Return what tells of each file that a walk meets whether it may be touched."""
+    """Return a function that tells whether a walk may touch a file."""
     closed = _Closed(protected)
     return lambda resource: not closed.objection(resource.removeprefix(_FILE).casefold())
 
 
 def is_normal(resource: str) -> bool:
-    """Tell whether a resource has the one form in which patterns and roots are compared.
+    """Whether a resource is in the normal form in which patterns and roots are compared.
 
     For a file that is an absolute path without `.`, `..`, empty segments, a trailing slash or NUL.
     """
@@ -79,26 +79,26 @@ _OTHER = re.compile(r"(host|sandbox|notes|results|attachment|skill|tools):[^\s\0
 
 
 class _Closed:
-    """Protected places, their names made ready to be compared."""
+    """The protected paths, prepared for comparison."""
 
     def __init__(self, protected: Protected) -> None:
         self._closed = tuple(composed(root).casefold() for root in protected.closed)
         self._open = tuple(composed(root).casefold() for root in protected.open)
 
     def objection(self, path: str) -> str:
-        """Return why a path, in lower case, is not touched; empty for no reason."""
+        """Return why a path, in lower case, may not be touched; empty for no reason."""
         closed = _longest(path, self._closed)
         if closed and len(closed) >= len(_longest(path, self._open)):
             return "belongs to the daemon itself"
         return "is where secrets are kept" if _holds_secrets(path) else ""
 
     def is_in(self, path: str) -> bool:
-        """Tell whether a protected place lies in a folder."""
+        """Whether a folder contains a protected path."""
         return any(_is_within(root, path) for root in self._closed)
 
 
 def _longest(path: str, roots: Iterable[str]) -> str:
-    """Return the deepest of the roots that the path lies in, empty for none."""
+    """Return the deepest of the roots that contain the path, empty for none."""
     return max((root for root in roots if _is_within(path, root)), key=len, default="")
 
 
@@ -106,12 +106,12 @@ def _is_within(path: str, root: str) -> bool:
     return path == root or path.startswith(root.rstrip("/") + "/")
 
 
-# `/proc` holds the environment of every process of this user.
+# `/proc` exposes the environment of every process of this user.
 _SECRET_ROOTS = ("/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/sudoers.d", "/proc")
 
 
 def _holds_secrets(path: str) -> bool:
-    """Tell by the names alone; the path is lower case."""
+    """Judge by the names alone; the path is in lower case."""
     if any(map(names_secrets, path.split("/"))):
         return True
     return any(_is_within(path, root) or path == f"{root}-" for root in _SECRET_ROOTS)

@@ -2,9 +2,9 @@
 
     [receipt: zc-receipt-<unix seconds>-<HMAC-SHA256 in base64url, no padding>]
 
-The MAC covers every field with its length before it, so that no two calls give the same bytes,
-wherever their fields meet. A receipt lives in the result only; there is no register of them
-(S2-17). A model can repeat one; it can't make one (S2-18).
+The MAC covers every field with its length before it, so that different fields never give the same
+bytes. A receipt exists only in the result; there is no register of receipts (S2-17). A model can
+repeat one, but can't make one (S2-18).
 """
 
 import hashlib
@@ -24,7 +24,7 @@ _VERSION = b"zc-receipt 1"
 
 PREFIX_PLAIN = "zc-receipt-"
 
-# Models write other dashes and other cases for ours; `screen.py` and `defang` see through both.
+# Models write other dashes and other cases; `receipt_screen.py` and `defang` recognise them too.
 DASHES = "\u2010-\u2015\u2212\ufe58\ufe63\uff0d-"
 ANY_DASH = re.compile(f"[{DASHES}]")
 PREFIX = tuple(f"[{DASHES}]" if sign == "-" else f"[{sign}{sign.upper()}]" for sign in PREFIX_PLAIN)
@@ -35,7 +35,7 @@ _HARMLESS = "not-a-receipt-"
 
 
 class Key(Value):
-    """What receipts are signed with: one for each daemon process.
+    """The key that receipts are signed with; each daemon process has its own.
 
     Attributes:
         id: Names the process; not secret.
@@ -47,10 +47,10 @@ class Key(Value):
 
 
 class Fields(Value):
-    """What a receipt proves, beside its time.
+    """What a receipt proves, apart from its time.
 
     Attributes:
-        arguments: Canonical JSON, as the action holds it.
+        arguments: Canonical JSON, as in the action.
         result: The text before the receipt: redacted, capped, wrapped and defanged.
     """
 
@@ -63,7 +63,7 @@ class Fields(Value):
 
 
 def issue(key: Key, fields: Fields, at: datetime) -> str:
-    """Sign an outcome, and return the token; `at` is aware and counts in whole seconds, rounded down."""
+    """Sign an outcome and return the token; `at` is aware, and rounded down to whole seconds."""
     return _token(key, fields, int(at.timestamp()))
 
 
@@ -73,7 +73,7 @@ def attach(text: str, token: str) -> str:
 
 
 def detach(content: str) -> tuple[str, str | None]:
-    """Return what `attach` was given: the text, and the token; None where there is no receipt."""
+    """Return the text and the token that `attach` was given; None where there is no receipt."""
     text, newline, line = content.rpartition("\n")
     token = line.removeprefix("[receipt: ").removesuffix("]")
     if newline and _TOKEN.fullmatch(token) and line == f"[receipt: {token}]":
@@ -91,7 +91,7 @@ def signer(keys: Iterable[Key], fields: Fields, token: str) -> Key | None:
         return None
     found: Key | None = None
     for key in keys:
-        # The whole token is made anew and compared, so that there is one spelling of each.
+        # Build the whole token and compare it, so that each has only one spelling.
         if hmac.compare_digest(_token(key, fields, int(shaped[1])), token):
             found = key
     return found
@@ -104,20 +104,20 @@ def issued_at(token: str) -> int | None:
 
 
 def find_tokens(text: str) -> tuple[str, ...]:
-    """Return everything in a text that is shaped exactly like a token, in order."""
+    """Return everything in a text that has exactly the form of a token, in order."""
     return tuple(found[0] for found in _TOKEN.finditer(text))
 
 
 def defang(text: str) -> str:
-    """Return text from outside with nothing in it that looks like a receipt.
+    """Return text from outside in which nothing looks like a receipt.
 
-    Applied to a tool's output before a receipt is issued for it; doing it twice changes nothing.
+    Applied to a tool's output before a receipt is issued for it; idempotent.
     """
     return _SHAPED.sub(_HARMLESS, text)
 
 
 def signed_bytes(fields: Fields, seconds: int) -> bytes:
-    """Return what the MAC is taken over; different fields or seconds give different bytes."""
+    """Return the bytes that the MAC covers; different fields or seconds give different bytes."""
     parts = (
         _VERSION,
         fields.conversation.encode(errors="surrogatepass"),

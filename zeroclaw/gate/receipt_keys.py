@@ -1,7 +1,7 @@
-"""The keys that receipts are signed with: one for each process, kept for as long as configured.
+"""The keys that receipts are signed with: one for each process, kept as long as configured.
 
-The file is the operator's alone (0600) and replaced whole. Reads and writes a few hundred bytes;
-call it before the event loop runs, or on another thread.
+The file belongs to the operator alone (0600) and is replaced as a whole. These functions read and
+write a few hundred bytes; call them before the event loop runs, or in a thread.
 """
 
 import os
@@ -31,11 +31,11 @@ class StoredKeys(Value):
 
 
 class Keys(Value):
-    """What can be signed and verified with.
+    """The keys for signing and verifying.
 
     Attributes:
         current: Signs.
-        every: Verify, the current one among them.
+        every: Verify; includes the current key.
     """
 
     current: Key
@@ -67,7 +67,7 @@ def open_keys(directory: Path, *, keep_days: int, now: datetime, name: str, secr
 
 
 def read_keys(path: Path) -> tuple[StoredKey, ...]:
-    """Return the keys of a file, none when there is no file.
+    """Return the keys in a file, none when there is no file.
 
     Raises:
         StoreUnusable: It is damaged or can't be read.

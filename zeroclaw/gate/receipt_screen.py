@@ -1,15 +1,15 @@
-"""The receipt screen: what a person sees in place of the receipts in a model's answer (P7).
+"""The receipt screen: what a person sees instead of the receipts in a model's answer (P7).
 
-Everything that begins like a receipt is replaced, in whatever case and with whatever dashes the
-model wrote it: one that was issued by its own plain form, and all else by a warning. A model's own
-imitation of the mark for a true one gets the warning as well. Before an answer is shown `take_out`
-takes the true ones out of it: what they prove is shown beside the text, in a form that no text has.
-It stands after the redactor and before the draft, and streams as the redactor does: what comes out
-depends on the text, not on how it was cut.
+Everything that begins like a receipt is replaced, in any case and with any dashes: an issued
+receipt by its plain form, everything else by a warning. A model's imitation of the mark for a true
+receipt gets the warning as well. Before an answer is shown, `take_out` removes the true ones: what
+they prove is shown next to the text, in a form that no text can have. The screen runs after the
+redactor and before the draft, and streams like the redactor: the output depends on the text, not on
+how it was cut.
 
 The model writes Markdown, and a channel shows something else: entities, escapes, emphasis and
-lookalikes can make a receipt, or a secret, of what was none. So `screen_shown` looks once more, at
-the text as a person will read it. A true receipt is not in any text by then.
+lookalikes can turn harmless text into a receipt, or a secret. So `screen_shown` checks again, on
+the text as a person will read it. By then no text contains a true receipt.
 """
 
 import re
@@ -25,17 +25,17 @@ from zeroclaw.redact import CHECKED, DOT, MARKER, Redactor, folded, folded_from,
 from zeroclaw.value import Value
 
 Lookup = Callable[[str], CheckedReceipt | None]
-"""Return what a well-formed token proves; None for one that was not issued here, or not for this."""
+"""Returns what a well-formed token proves; None for one not issued here, or not for this."""
 
 FALSE_MARK = "⚠️ false receipt"
 
 _TRUE = re.compile(r"\[receipt: (zc-receipt-[0-9]+-[A-Za-z0-9_-]{43})\]")
-_LONGEST_RUN = 200  # characters; a longer run is no token of ours, and not worth holding for
+_LONGEST_RUN = 200  # characters; a longer run can't be a token, so it is not held back
 
 _RUN = f"[A-Za-z0-9_{DASHES}]"
 _RUN_ENDS = re.compile(f"[^A-Za-z0-9_{DASHES}]")
 
-# Each is a sequence of parts, because every beginning of it must be known as well.
+# Each is a sequence of parts, because every prefix of it must be recognised as well.
 _RECEIPT = tuple(f"[{letter}{letter.upper()}]" for letter in "receipt")
 _TOKEN = (*PREFIX, f"{_RUN}{{1,{_LONGEST_RUN}}}+")
 _BRACKETED = (r"\[", *_RECEIPT, ":", "[ ]?", "`?", *_TOKEN, "`?", r"\]")
@@ -44,26 +44,26 @@ _CHECKED_RECEIPT = (
     *("[\u2705\u2714\u2611\U0001f553]", "[\ufe0e\ufe0f]?", "[ \u00a0*_`]{0,4}+"),
     *_RECEIPT,
 )
-# A true mark goes on with one of these; `✅ Receipt uploaded` is an honest line.
+# A true mark continues with one of these; `✅ Receipt uploaded` is an honest line.
 _IMITATION = (*_CHECKED_RECEIPT, "[ \u00a0*_`]{0,4}+", "(?=[:\u00b7])")
 _INTRODUCED = (*_CHECKED_RECEIPT, "[: \u00a0*_`]{0,6}+", *_TOKEN)
 
 
 def _whole(name: str, parts: tuple[str, ...], after: str = "") -> str:
-    """Return an expression for a sequence, its token captured under a name."""
+    """Return an expression for a sequence, with its token captured under a name."""
     token = "".join(_TOKEN)
     return "".join(parts).replace(token, f"(?P<{name}>{token})") + after
 
 
 def _begun(parts: tuple[str, ...]) -> str:
-    """Return an expression for every beginning of a sequence."""
+    """Return an expression for every prefix of a sequence."""
     nested = ""
     for part in reversed(parts):
         nested = f"{part}(?:{nested})?" if nested else part
     return nested
 
 
-# These and `_reads_false` are compiled with the first answer: they took 5 ms of every start.
+# These and `_reads_false` are compiled with the first answer: they cost 5 ms of every start.
 @cache
 def _whole_ones() -> re.Pattern[str]:
     sequences = (
@@ -83,13 +83,13 @@ def _may_begin() -> re.Pattern[str]:
     return re.compile(rf"(?:{'|'.join(map(_begun, sequences))})\Z")
 
 
-# What stands between two letters without keeping a reader from reading them as one word; a page shows
-# any run of blanks as one.
+# What may separate two letters that a reader still reads as one word; a page shows any run of
+# blanks as one.
 _GAP = r"(?:\s*+(?:[^\w\s]|_)){0,16}+\s*+"
 _READS_RECEIPT = _GAP.join(("r", "e", "c", "e", "[i1l|]", "p", "t"))
-# As a true mark goes on: a colon or a dot; `of an earlier run`, in other words as well; the console's
-# `checked`, and then nothing; tool and outcome set off by signs, the outcome by a dot or a time however
-# far.
+# How a true mark continues: a colon or a dot; `of an earlier run`, also in other words; the
+# console's `checked` at the end of a line; tool and outcome with signs around them, the outcome
+# after a dot or before a time at any distance.
 _OUTCOME = r"(?:ok|failed|denied|cancelled|unknown)\b"
 _STYLE = "[ *_`]{0,4}+"
 _SIGN = rf"{_STYLE}[-|/,;=~<>()\[\]][:]?{_STYLE}"
@@ -112,14 +112,15 @@ def _reads_false() -> re.Pattern[str]:
     )
 
 
-# What turns Latin letters around; beside the letters that it is made for, the last two may stay.
+# Characters that reverse the order of Latin letters. Next to right-to-left letters, which need
+# them, the last two may stay.
 _RIGHT_TO_LEFT = "\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc"
 _MAY_TURN = re.compile("[\u200f\u061c\u202a-\u202e\u2066-\u2069]")
 _TURNS = re.compile(
     "[\u202a-\u202e\u2066-\u2069]"
     rf"|(?<![{_RIGHT_TO_LEFT}])(?<![{_RIGHT_TO_LEFT}]\W)[\u200f\u061c](?!\W?[{_RIGHT_TO_LEFT}])"
 )
-# A person who opens an address reads and sends what its numbers stand for.
+# A person who opens an address sees and sends the characters that its numbers encode.
 _NUMBERED = re.compile("%[0-9A-Fa-f]{2}")
 _WORD = re.compile(r"\S+")
 
@@ -128,7 +129,7 @@ class Screening(Value):
     """What one answer's stream holds back; `Screening()` is the beginning.
 
     Attributes:
-        text: Seen, not shown: the beginning of something that may be a receipt.
+        text: Seen but not shown: the beginning of something that may be a receipt.
         in_run: The rest of a false receipt is still arriving, and is dropped.
     """
 
@@ -137,12 +138,12 @@ class Screening(Value):
 
 
 def feed(state: Screening, text: str, lookup: Lookup) -> tuple[Screening, str]:
-    """Take the next piece of an answer; return what may be shown of all so far."""
+    """Add the next piece of an answer; return the text that may be shown now."""
     return _step(state, text, lookup, final=False)
 
 
 def flush(state: Screening, lookup: Lookup) -> str:
-    """End an answer; return what was still held, marked."""
+    """End an answer; return what was still held back, marked."""
     return _step(state, "", lookup, final=True)[1]
 
 
@@ -153,9 +154,10 @@ def screen(text: str, lookup: Lookup) -> str:
 
 
 def screen_shown(text: str, redactor: Redactor, *, growing: bool = False) -> str:
-    """Return a text as it may be shown: each secret and receipt in it masked; mostly the same.
+    """Return a text as it may be shown: each secret and receipt in it masked; mostly unchanged.
 
-    What makes a screen show Latin letters in another order than they are looked at in goes as well.
+    Also removes characters that make a display show Latin letters in another order than they are
+    checked in.
 
     Args:
         text: What a person will read, without the markup.
@@ -171,7 +173,7 @@ def screen_shown(text: str, redactor: Redactor, *, growing: bool = False) -> str
 
 
 def _masked(text: str, redactor: Redactor, *, growing: bool) -> str:
-    """Return a text with each secret and receipt that is read in it masked."""
+    """Return a text with each secret and receipt that a person would read in it masked."""
     reading = folded(text)
     found = [(*one, MARKER) for one in redactor.in_reading(reading, growing=growing)]
     found += [(*one.span(), FALSE_MARK) for one in _reads_false().finditer(reading)]
@@ -193,9 +195,9 @@ def _masked(text: str, redactor: Redactor, *, growing: bool) -> str:
 
 
 def _in_numbers(reading: str, redactor: Redactor, *, growing: bool) -> list[tuple[int, int]]:
-    """Return the words that hold a secret once the numbers in them are read as what they stand for."""
+    """Return the words that contain a secret once their percent-encoding is decoded."""
     words = [one for one in _WORD.finditer(reading) if _NUMBERED.search(one[0])]
-    # Looked through as one text: word by word it costs many times as much.
+    # Checked as one text: word by word would cost many times as much.
     pieces = [f"{folded(unquote(one[0]))}\n" for one in words]
     ends = list(accumulate(map(len, pieces)))
     hit = {
@@ -211,8 +213,8 @@ def take_out(text: str, lookup: Lookup, instead: str) -> tuple[str, tuple[Checke
 
     Args:
         text: As `feed` and `flush` returned it.
-        lookup: Tells what they are; one that is not known after all is false.
-        instead: What stands in the place of a true one.
+        lookup: Looks up the receipts; one that is unknown after all is false.
+        instead: The text that replaces a true one.
     """
     if PREFIX_PLAIN not in text:
         return text, ()
@@ -229,7 +231,7 @@ def take_out(text: str, lookup: Lookup, instead: str) -> tuple[str, tuple[Checke
 
 
 def _marked(found: re.Match[str], lookup: Lookup) -> str:
-    """Return what stands for what the model wrote; dashes and case of the prefix don't matter."""
+    """Return the mark for a receipt that the model wrote; dashes and case of the prefix don't matter."""
     token = found["introduced"] or found["bracketed"] or found["quoted"] or found["bare"]
     if not token:
         return FALSE_MARK

@@ -1,7 +1,7 @@
-"""What people, protection, policy and grants say of one call together: the gate's own rule.
+"""What people, protection, policy and grants together decide about one call: the gate's own rule.
 
-The gate asks it before a call is decided and again before it runs, and `policy explain` and the
-console ask the same, so that an explanation can't differ from what would happen.
+The gate applies it when a call is decided and again before it runs. `policy explain` and the
+console use the same rule, so that an explanation can't differ from what would happen.
 """
 
 from collections.abc import Callable, Collection, Iterable
@@ -18,11 +18,11 @@ Judge = Literal["schema", "people", "protection", "policy", "approvers", "grant"
 
 
 class Ruling(Value):
-    """What is decided, and by whom.
+    """A decision, and what made it.
 
     Attributes:
         decision: The effect, the statements that made it, and why.
-        by: Which of them decided, for the audit.
+        by: What decided, for the audit.
         detail: The grant's id, if one did; or why no card can show the call.
     """
 
@@ -35,10 +35,10 @@ class Explained(Value):
     """What would be decided, and why.
 
     Attributes:
-        query: What the policy was asked.
-        ruling: What the gate would say.
-        considered: How each statement stood to the question.
-        notes: What the reader should know besides, one line each.
+        query: The query to the policy.
+        ruling: What the gate would decide.
+        considered: How each statement applies to the query.
+        notes: What else the reader should know, one line each.
     """
 
     query: Query
@@ -67,10 +67,10 @@ def rule(
     unresolved: str = "",
     grants: Iterable[Grant] = (),
 ) -> Ruling:
-    """Ask people, then protection, then the policy, then the grants.
+    """Apply people, then protection, then the policy, then the grants.
 
     Args:
-        query: The question; one without a tool's facts is none for protection.
+        query: The question; protection applies only if it has a tool's facts.
         policy: The statements in force.
         protected: What no call may touch.
         out: Why the principal may not talk to this bot at all, empty when they may.
@@ -95,7 +95,7 @@ def rule(
 def rule_answer(
     query: Query, *, policy: PolicySet, approvers: Collection[str], out: str = ""
 ) -> Ruling:
-    """Say whether a principal may answer an approval: the policy allows it, and they are named.
+    """Decide whether a principal may answer an approval: the policy allows it, and they are named.
 
     Args:
         query: The question, `approve:<tool>`.
@@ -115,7 +115,7 @@ def rule_answer(
 def permits(
     query: Query, ruling: Ruling, *, policy: PolicySet, protected: Protected
 ) -> Callable[[str], bool]:
-    """Return `ToolContext.permits` of a call that may run by this ruling, its asks answered."""
+    """Return `ToolContext.permits` for a call that may run by this ruling, with its asks approved."""
     touchable = guard(protected)
     walk = policy.walk(query, ruling.decision.statements)
 

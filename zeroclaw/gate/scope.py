@@ -1,9 +1,9 @@
-"""What an approval "for a time" lets run, in the words of what it lets run (pure).
+"""What an approval "for a time" lets run, and how that is worded (pure).
 
-The card, the toast and every list of grants take their words from here, so that whoever approves
-reads the same before and after. A scope is the narrowest that is of use: the exact call where the
-call executes something, or where its resources say too little or are none; else any call of the
-tool on these resources.
+The card, the toast and every list of grants use this wording, so that approvers read the same
+before and after. A scope is the narrowest useful one: the exact call if the call executes
+something, or if its resources are vague, too many or none; otherwise any call of the tool on these
+resources.
 """
 
 from datetime import timedelta
@@ -16,7 +16,7 @@ from zeroclaw.tool import Effect
 from zeroclaw.value import Value
 
 MOST_NAMED = 5
-"""Resources that a scope names; a call that touches more is granted with its exact arguments."""
+"""Resources that a scope names; a call with more is granted with its exact arguments."""
 _HTTPS = ":443"
 _HOUR_S, _MINUTE_S = 3600, 60
 
@@ -29,9 +29,9 @@ class Scope(Value):
         resources: All that a covered call may touch, sorted.
         is_exact: Only calls with the same arguments.
         effects: What the tool declares; empty in rows of an earlier release.
-        for_s: Seconds that it holds; 0 where its end is told instead.
-        workspace: The conversation's own directory: files below it are called as they are there.
-            Empty in rows of an earlier release.
+        for_s: How many seconds it lasts; 0 where its end is shown instead.
+        workspace: The conversation's own directory: files below it are named relative to it. Empty
+            in rows of an earlier release.
     """
 
     tool: str
@@ -43,7 +43,7 @@ class Scope(Value):
 
 
 def scope_of(action: Action, facts: ToolFacts, for_s: float, workspace: str = "") -> Scope | None:
-    """Return the narrowest scope of use for more calls like this; None without known resources."""
+    """Return the narrowest useful scope for more calls like this; None without known resources."""
     if action.resources is None:
         return None
     return Scope(
@@ -81,14 +81,14 @@ def in_words(scope: Scope, language: Language) -> str:
 
 
 def for_a_time(scope: Scope, language: Language) -> str:
-    """Return the same with how long it holds."""
+    """Return the same with how long it lasts."""
     return catalogue.SCOPE_FOR.to(
         language, scope=in_words(scope, language), time=duration(timedelta(seconds=scope.for_s))
     )
 
 
 def duration(time: timedelta) -> Localized:
-    """Return how long something holds, in its largest whole unit."""
+    """Return how long something lasts, in its largest whole unit."""
     seconds = time.total_seconds()
     if seconds >= _HOUR_S and seconds % _HOUR_S == 0:
         return catalogue.HOURS.about(count=round(seconds / _HOUR_S))
@@ -98,7 +98,7 @@ def duration(time: timedelta) -> Localized:
 
 
 def _quoted(resource: str, workspace: str) -> str:
-    """Return a resource as code, without what is the same for all: a file may be called anything."""
+    """Return a resource as code, without its common prefix; a file may have any name."""
     kind, _, name = resource.partition(":")
     if kind == "host":
         shown = name.removesuffix(_HTTPS)

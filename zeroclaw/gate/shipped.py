@@ -23,7 +23,7 @@ def _statement(
     principals: tuple[str, ...] = _ANYONE,
     **when: object,
 ) -> Statement:
-    """Return a statement, for everybody where nothing else is said."""
+    """Return a statement, for everybody by default."""
     return Statement(
         id=name,
         effect=effect,
@@ -46,7 +46,8 @@ BASE = (
         "command:otr",
         "command:retry",
         "command:pending",
-        # Only the way in: whether an answer counts is asked again as `approve:<tool>`.
+        # This only admits the command; whether an answer counts is decided again as
+        # `approve:<tool>`.
         "command:approve",
         "command:deny",
     ),
@@ -61,7 +62,7 @@ BASE = (
         "command:stop",
         "command:forget",
         "command:usage",
-        # What is others' is asked again for each grant, as `approve:<tool>` too.
+        # For other people's grants, each is decided again, also as `approve:<tool>`.
         "command:grants",
         "command:revoke",
         own=True,
@@ -85,7 +86,7 @@ BASE = (
 
 
 def approver_statement(approvers: tuple[str, ...]) -> Statement:
-    """Return the allow that the key `approvals.approvers` stands for."""
+    """Return the allow statement of the key `approvals.approvers`."""
     note = "they may answer every approval"
     return _statement("base.approvers", "allow", note, "approve:*", principals=approvers)
 
@@ -93,7 +94,7 @@ def approver_statement(approvers: tuple[str, ...]) -> Statement:
 def autonomy_statements(
     autonomy: Autonomy, *, ask_when_untrusted: bool = True
 ) -> tuple[Statement, ...]:
-    """Return all that the keys `autonomy` and `policy.ask_when_untrusted` stand for.
+    """Return the statements of the keys `autonomy` and `policy.ask_when_untrusted`.
 
     (S2-08, S2-12, K26)
     """
@@ -125,7 +126,7 @@ def autonomy_statements(
             effects_within=["read"],
             risk_at_most="low",
         ),
-        # Of a file every reader gets every byte, and what is packed in it was not looked at.
+        # Every reader gets every byte of a file, and packed contents were not checked.
         _statement(
             f"{autonomy}.files_to_groups",
             "ask",
@@ -154,7 +155,7 @@ def autonomy_statements(
             risk_at_least="medium",
             compaction=False,
         ),
-        # No model asks for it, so an approver would be asked about what nobody there has seen.
+        # No model asks for it, so an approver would be asked about something that nobody has seen.
         _statement(
             "supervised.facts",
             "allow",
@@ -175,7 +176,7 @@ def halt_statement(by: str, at: datetime) -> Statement:
 
 
 def revoked_statement(people: frozenset[str]) -> Statement:
-    """Return the deny on everything for people who were revoked, at least one, by their ids."""
+    """Return the deny on everything for revoked people, at least one, by their ids."""
     note = "they were revoked; an operator takes that back with `/pair approve`"
     return _statement("revoked.people", "deny", note, "*", principals=tuple(sorted(people)))
 

@@ -1,21 +1,22 @@
-"""Untrusted text in a turn's request: where it came from, and what its person said themselves (pure).
+"""Untrusted text in a turn's request: its sources, and what the turn's person said themselves (pure).
 
-Text is untrusted when no person here vouches for it: what a tool with the effect `network` returned,
-an attachment, quoted or forwarded words, and whatever a turn that held such text has kept in a
-note or in the files of its workspace. It stays in a conversation's requests until `/new`, and so
-does its mark. The marks are kept whatever the autonomy is; what follows from them is the policy's.
+Text is untrusted when no person here vouches for it: the results of tools with the effect
+`network`, attachments, quoted or forwarded words, and whatever a turn with such text has stored in
+a note or in the files of its workspace. It stays in a conversation's requests until `/new`, and so
+does its mark. The marks are set in every autonomy; the policy decides what follows from them.
 
-What a person wrote themselves is trusted, and a call is theirs if it holds nothing but what they set
-off: a line of its own, a code block, or the whole message, to the letter. Prose is about a command as
-often as it is one (`do not run …`), and nothing tells the two apart in all languages. Only a single
-word of a call that runs nothing, a URL for example, may stand anywhere. Who they are called is theirs
-as well: an admitted person can write anything anyway, and names of others come with quoted words.
+What a person wrote themselves is trusted. A call is theirs if it contains only what they set off: a
+line of its own, a code block, or the whole message, exactly. Prose is about a command as often as
+it is one (`do not run …`), and nothing tells the two apart in all languages. Only for a call that
+runs nothing may a single word, such as a URL, come from anywhere in the message. A person's name
+counts as theirs as well: an admitted person can write anything anyway, and other people's names
+come with quoted words.
 
-A command is more than its letters where a turn with untrusted text has changed the files that it may
-run: `make` in a message says nothing about a Makefile that a page dictated. Files that came because their
-person dictated a call with the effect `network` are as untrusted to read, and theirs to run: they chose
-where from. That mark is the whole workspace's: a command reads and writes what it likes there, packs, links
-and renames, and no list of files would be complete.
+A command is more than its text if a turn with untrusted text has changed files that it may run:
+`make` in a message says nothing about a Makefile that a page dictated. Files that arrived by a call
+with the effect `network` that their person dictated are untrusted to read, but theirs to run: they
+chose the source. That mark belongs to the whole workspace: a command reads, writes, packs, links
+and renames there as it likes, so no list of files would be complete.
 """
 
 import re
@@ -29,14 +30,14 @@ from zeroclaw.text.language import ENGLISH, Language, Sentence, Translations, tr
 from zeroclaw.value import Value
 
 MOST_SOURCES = 8
-"""That are named; the newest stay, and one is enough to ask."""
+"""Sources that are named; the newest are kept, and one is enough to ask."""
 NAME_CHARS = 120
 MOST_WORDS_CHARS = 16_000
-"""Of one message of a person that is compared with arguments; no person types more by hand."""
+"""Longest message that is compared with arguments; no person types more by hand."""
 
 Files = Literal["theirs", "brought", "planted"]
-"""Of a workspace: nobody else's, brought in by a call that its person dictated, or written by a turn with
-untrusted text; each is worse than the one before."""
+"""The state of a workspace: no untrusted files, files brought in by a call that its person dictated, or
+files written by a turn with untrusted text; each is worse than the one before."""
 Kind = Literal["result", "kept", "attachment", "quoted", "earlier", "files", "notes", "context"]
 
 _BLOCK = re.compile(r"```[^\n`]*\n(.*?)(?:```|\Z)", re.DOTALL)
@@ -51,12 +52,12 @@ class Source(Value):
     """Where untrusted text came from.
 
     Attributes:
-        kind: `result` is what a tool returned, `kept` what one read where a turn with untrusted
-            text had written, `earlier` what an older release kept without a mark, `files` those
-            of the workspace, unread, `notes` those that a turn with untrusted text had kept,
-            `context` what a Context Provider adds.
-        name: The call's own line, what the sender calls a file, the notes' numbers, or what a
-            provider is called; see `named`.
+        kind: `result` is a tool's result; `kept` is a result read where a turn with untrusted text
+            had written; `earlier` was stored unmarked by an older release; `files` are those of the
+            workspace, unread; `notes` were stored by a turn with untrusted text; `context` comes
+            from a Context Provider.
+        name: The call's own line, the sender's name of a file, the notes' numbers, or the
+            provider's name; see `named`.
         names: The same in other languages.
     """
 
@@ -69,10 +70,10 @@ class Taint(Value):
     """What the gate is told about the text of a turn.
 
     Attributes:
-        sources: Of the untrusted text in its request; empty for none.
-        words: What its person wrote themselves, each message of this turn.
-        typed: Its person wrote the call, no model did.
-        files: What its workspace holds at worst.
+        sources: The sources of the untrusted text in its request; empty for none.
+        words: The messages that its person wrote themselves in this turn.
+        typed: Its person wrote the call, not a model.
+        files: The worst state of its workspace.
     """
 
     sources: tuple[Source, ...] = ()
@@ -81,9 +82,9 @@ class Taint(Value):
     files: Files = "theirs"
 
     def sources_for(self, facts: ToolFacts) -> tuple[Source, ...]:
-        """Return where untrusted text came from that a call may act on.
+        """Return the sources of untrusted text that a call may act on.
 
-        A command may run what was written into its workspace, and no request holds that.
+        A command may run what was written into its workspace, which no request contains.
         """
         if self.files != "theirs" and "exec" in facts.effects:
             return self.sources or (named("files"),)
@@ -92,12 +93,12 @@ class Taint(Value):
     def is_in_message(
         self, written: Mapping[str, object], parameters: Mapping[str, object], facts: ToolFacts
     ) -> bool:
-        """Tell whether a call holds nothing but what its person wrote.
+        """Whether a call contains only what its person wrote.
 
         Args:
             written: The arguments as the model wrote them, before defaults.
             parameters: The tool's JSON Schema.
-            facts: Of the tool.
+            facts: The tool's facts.
         """
         if self.typed:
             return True
@@ -112,7 +113,7 @@ class Taint(Value):
 
 
 def named(kind: Kind, name: str = "", names: Translations = ()) -> Source:
-    """Return a source whose name, which a stranger may have chosen, is one short line."""
+    """Return a source; its name, which a stranger may have chosen, becomes one short line."""
     others: Translations = tuple((language, _short(other)) for language, other in names)
     return Source(kind=kind, name=_short(name), names=others)
 
@@ -123,17 +124,17 @@ def _short(name: str) -> str:
     if len(line) <= NAME_CHARS:
         return line
     cut = f"{line[: NAME_CHARS - 1]}…"
-    # What the cut left open would put the next source's name outside of code.
+    # An open backtick would put the next source's name outside of code.
     return f"{cut}`" if cut.count("`") % 2 else cut
 
 
 def joined(known: Iterable[Source], new: Iterable[Source]) -> tuple[Source, ...]:
-    """Return both without repeats, the newest of them; empty only if both are."""
+    """Return both without repeats, only the newest; empty only if both are."""
     return tuple(dict.fromkeys((*known, *new)))[-MOST_SOURCES:]
 
 
 def in_words(sources: Iterable[Source], language: Language) -> str:
-    """Return where text came from, for people; one line."""
+    """Return the sources for people to read; one line."""
     return "; ".join(_in_words(one, language) for one in sources)
 
 
@@ -158,13 +159,13 @@ def _in_words(source: Source, language: Language) -> str:
 def of_result(
     facts: ToolFacts, taint: Taint, lines: Mapping[Language, str], *, marked: bool
 ) -> tuple[Source, ...]:
-    """Return what a result adds to the untrusted text.
+    """Return the sources that a result adds to the untrusted text.
 
     Args:
-        facts: Of the tool that ran.
-        taint: As the call ran.
+        facts: The facts of the tool that ran.
+        taint: The taint when the call ran.
         lines: The tool's own line about the call, in every language.
-        marked: The tool said itself that it returns such text.
+        marked: The tool itself said that it returns untrusted text.
     """
     if marked or "network" in facts.effects:
         kind = "result"
@@ -177,9 +178,9 @@ def of_result(
 
 
 def files_after(facts: ToolFacts, taint: Taint, *, is_in_message: bool) -> Files:
-    """Return what the workspace may hold at worst once a call has run.
+    """Return the worst state of the workspace after a call has run.
 
-    One that its person dictated writes what they wished for, if it reaches no network.
+    A call that its person dictated writes what they wanted, if it does not use the network.
     """
     is_online = "network" in facts.effects
     if taint.files == "planted" or not facts.effects & {"write", "exec"}:
@@ -190,7 +191,7 @@ def files_after(facts: ToolFacts, taint: Taint, *, is_in_message: bool) -> Files
 
 
 def _leaves(written: Mapping[str, object], parameters: Mapping[str, object]) -> Iterator[str]:
-    """Yield every text of a call's arguments that is neither its schema's name nor default."""
+    """Yield every text in a call's arguments except the schema's names and defaults."""
     found = parameters.get("properties")
     known = cast("Mapping[str, object]", found if isinstance(found, Mapping) else {})
     for name, value in written.items():
@@ -223,7 +224,7 @@ def _set_off(text: str) -> Iterator[str]:
     yield text.strip()
     for block in _BLOCK.finditer(text):
         yield block[1].strip()
-    # Only what every reader sees as the end of a line: `splitlines` knows nine others.
+    # Only the line ends that every reader sees: `splitlines` knows nine others.
     for line in _BLOCK.sub("\n", text).split("\n"):
         said = _LIST_SIGN.sub("", line, count=1).strip()
         code = said.strip("`")

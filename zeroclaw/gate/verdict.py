@@ -1,4 +1,4 @@
-"""What the gate is told, what it answers, and what stands in the place of a result (pure)."""
+"""The gate's input and output, and the messages that replace a result (pure)."""
 
 from collections.abc import Callable, Iterable
 from datetime import datetime
@@ -27,13 +27,13 @@ class Setting(Value):
     """Where and for whom a batch is gated.
 
     Attributes:
-        context: What the tools are handed; holds conversation and principal.
+        context: What the tools are given; contains conversation and principal.
         turn: The turn that asks.
         direct: Exactly one person reads the chat.
-        grants: All of the conversation; ended ones are passed over.
-        known: Who the principal is by now; roles come and go. None for as the turn began.
-        out: Who revoked the principal since, empty when no operator did.
-        taint: Where the text of the turn came from, by now.
+        grants: All grants of the conversation; ended ones are ignored.
+        known: The principal's current data, because roles change; None for as the turn began.
+        out: Who has revoked the principal since, empty for nobody.
+        taint: The current taint of the turn.
         compaction: As in `Query`.
     """
 
@@ -52,7 +52,7 @@ class Allowed(Value):
 
     Attributes:
         sequential: The whole batch runs one call after the other (S1-22).
-        delegated: A sub-agent does it; such calls run one by one, after the others.
+        delegated: A sub-agent runs it; such calls run one by one, after the others.
     """
 
     action: ActionId
@@ -64,7 +64,7 @@ class Asked(Value):
     """A person decides.
 
     Attributes:
-        deadline_at: When silence becomes a denial, UTC.
+        deadline_at: When it is denied for lack of an answer, UTC.
         sequential: As in `Allowed`.
         delegated: As in `Allowed`.
     """
@@ -77,11 +77,11 @@ class Asked(Value):
 
 
 class Denied(Value):
-    """The call does not run; malformed calls too.
+    """The call does not run; also used for malformed calls.
 
     Attributes:
-        action: The id that audit and receipt carry; a malformed call has one but was never frozen,
-            and in a row of an earlier release none.
+        action: The id in audit and receipt; a malformed call has one but was never frozen, and a
+            row of an earlier release has none.
         result: What the model reads.
         receipt: The token at the end of the result, empty for none.
         outcome: `failed` for malformed calls.
@@ -94,16 +94,17 @@ class Denied(Value):
 
 
 Verdict = Allowed | Asked | Denied
-"""What the gate says of one call, and the journal keeps of it; classes and fields are a stored form."""
+"""The gate's answer for one call, as the journal stores it; class and field names are on disk."""
 
 
 class Cleared(Value):
-    """The last check has nothing against the run.
+    """The last check lets the call run.
 
     Attributes:
-        permits: What of a directory that it walks the run may touch, see `ToolContext.permits`.
+        tool: The tool.
+        permits: What the run may touch of a directory that it walks, see `ToolContext.permits`.
         in_message: As in `Query`.
-        policy: By which it was decided.
+        policy: The policy that decided.
     """
 
     tool: Tool
@@ -113,14 +114,14 @@ class Cleared(Value):
 
 
 class GatedBatch(Value):
-    """One verdict for each call in request order, and what has to be durable with them.
+    """One verdict for each call in request order, and what must be durable with them.
 
     Attributes:
         verdicts: In request order.
-        approvals: The questions in request order, for the caller to number and put.
+        approvals: The questions in request order, for the caller to number and send.
         audited: To be chained in this order.
-        frozen: The calls that were well-formed, in request order.
-        cleared: Those of them that are allowed and asked of nobody.
+        frozen: The well-formed calls, in request order.
+        cleared: The calls that are allowed without asking.
     """
 
     verdicts: tuple[Verdict, ...]
@@ -131,12 +132,12 @@ class GatedBatch(Value):
 
     @property
     def writes(self) -> tuple[Put, ...]:
-        """One row for each call that was frozen."""
+        """One row for each frozen call."""
         return tuple(map(to_put, self.frozen))
 
     @property
     def starts(self) -> bool:
-        """Some of its calls run, and no question comes before that."""
+        """Whether some of its calls run, and no question comes first."""
         return not self.approvals and any(isinstance(one, Allowed) for one in self.verdicts)
 
 
@@ -154,7 +155,7 @@ class Stopped(Value):
     by: str
 
 
-# Enough to say what is wrong; a schema with hundreds of faults is cut.
+# Enough to say what is wrong; a text with hundreds of schema faults is cut.
 REASON_CHARS = 4_000
 _LOOKED_AT_CHARS = REASON_CHARS + LONGEST_VALUE + LONGEST_WORD
 NAME_CHARS = 64
@@ -162,7 +163,7 @@ _NEAR_NAMES = 3
 
 
 class Refusals(Struct, eq=False):
-    """Makes refusals that carry no secret and end with a true receipt."""
+    """Makes refusals that contain no secret and end with a true receipt."""
 
     redactor: Redactor
     key: Key
@@ -179,18 +180,18 @@ class Refusals(Struct, eq=False):
         at: datetime,
         for_people: str = "",
     ) -> tuple[ToolMessage, str]:
-        """Return what is read in the place of a result, and the receipt at its end (S2-09).
+        """Return the message that replaces a result, and the receipt at its end (S2-09).
 
         Args:
-            one: As the model wrote it.
-            text: Why; secrets and what looks like a receipt are taken out here.
-            conversation: Where.
-            action: Its id; a malformed call has one, too.
-            arguments: Canonical, or as the model wrote them when they never became so.
+            one: The call as the model wrote it.
+            text: Why; secrets and what looks like a receipt are removed here.
+            conversation: The conversation.
+            action: The call's id; a malformed call has one, too.
+            arguments: Canonical, or as the model wrote them if they are malformed.
             outcome: What the receipt proves.
             at: When.
-            for_people: Why, in the language of a person who called the tool themselves; as `text` is
-                made safe. Empty where `text` is for people, too.
+            for_people: Why, in the language of a person who called the tool themselves; made safe
+                like `text`. Empty where `text` is for people, too.
         """
         safe = self._safe(text)
         fields = Fields(
@@ -215,7 +216,7 @@ class Refusals(Struct, eq=False):
         state, safe = self.redactor.feed(Redaction(), text[:_LOOKED_AT_CHARS])
         if len(text) <= _LOOKED_AT_CHARS:
             safe += self.redactor.flush(state)
-        # Else what is held back could be half of a secret.
+        # Otherwise what is held back could be half of a secret.
         if len(safe) > REASON_CHARS or len(text) > _LOOKED_AT_CHARS:
             safe = f"{safe[:REASON_CHARS]} …"
         return receipt.defang(escape_invisible(encodable(safe)))
@@ -235,7 +236,7 @@ def unknown_tool(name: str, tools: Iterable[str]) -> str:
 
 
 def too_many_calls(name: str, most: int) -> str:
-    """Return what the model reads about a call that one batch has no room for."""
+    """Return what the model reads about a call beyond a batch's limit."""
     return (
         f"`{shown(name)}` did not run: one batch has room for {most} calls, and this one came after"
         " them; ask for it in the next batch"
@@ -247,7 +248,7 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def invalid_arguments(name: str, raised: Raised) -> str:
-    """Return what the model reads about arguments that can't be used."""
+    """Return what the model reads about invalid arguments."""
     error = raised.error
     faults = "; ".join(error.faults) if isinstance(error, ToolArgumentsInvalid) else raised.line
     return f"the arguments of `{shown(name)}` can't be used, nothing ran: {faults}"

@@ -1,8 +1,8 @@
-"""What the names in a statement stand for: tools, commands, channels, roles and people (pure).
+"""The names that a statement may use: tools, commands, channels, roles and people (pure).
 
-A name that nothing has makes a statement that never matches, and a deny that never matches is an
-open door. So a tool, a command or a channel that is not there is a fault; a role or a person that
-nobody is may still come, and is a warning, as is a wildcard that matches nothing.
+A statement with an unknown name never matches, and a deny that never matches is an open door. So an
+unknown tool, command or channel is a fault; an unknown role or person may still come to exist, and
+is a warning, as is a wildcard that matches nothing.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -18,21 +18,21 @@ from zeroclaw.value import Value, field
 ABOUT_TOOLS = frozenset(
     {"effects_within", "effects_any_of", "risk_at_most", "risk_at_least", "declared"}
 )
-"""The conditions that the declaration of a tool decides alone."""
+"""The conditions that depend only on the declaration of a tool."""
 _NOBODY = Principal(id="", roles=frozenset(), channel="", sender="")
 
 
 class Vocabulary(Value):
-    """All the names that there are.
+    """All known names.
 
     Attributes:
-        tools: Those that are installed, switched on or not, each with the kinds of resources that
-            it names, such as `file`; None for one that may name any.
-        commands: Of the bot itself.
-        channels: Of the configuration.
-        people: Of the configuration, by name, each with their roles.
-        ids: Whom the configuration gives an id on a channel, by `<channel>:<sender id>`.
-        arguments: What each tool takes; one that is not among them may take anything.
+        tools: All installed tools, switched on or not, each with the kinds of resources that it
+            names, such as `file`; None for one that may name any.
+        commands: The bot's own commands.
+        channels: The channels of the configuration.
+        people: The people of the configuration, by name, each with their roles.
+        ids: The ids of people in the configuration, by `<channel>:<sender id>`.
+        arguments: The arguments of each tool; a tool that is missing here may take any.
     """
 
     tools: Mapping[str, frozenset[str] | None]
@@ -55,13 +55,13 @@ class Findings(Value):
 
 
 class _Fault(str):
-    """A line about a name that never comes to mean anything; a plain one is a warning."""
+    """A line about a name that can never match; a plain string is a warning."""
 
     __slots__ = ()
 
 
 def check_names(statement: Statement, path: str, known: Vocabulary) -> Findings:
-    """Return which names of a statement nothing has."""
+    """Return the faults of a statement's names."""
     lines = [
         *(line for one in statement.actions for line in _action(one, f"{path}.actions", known)),
         *_principals(statement.principals, f"{path}.principals", known),
@@ -76,7 +76,7 @@ def check_names(statement: Statement, path: str, known: Vocabulary) -> Findings:
 
 
 def check_approvers(approvers: Iterable[str], path: str, known: Vocabulary) -> Findings:
-    """Return which of those who may answer approvals nobody is."""
+    """Return the faults of the approvers' names."""
     lines: list[str] = []
     for one in approvers:
         kind, _, name = one.partition(":")
@@ -96,7 +96,7 @@ def _sorted(lines: Iterable[str]) -> Findings:
 
 
 def _unknown_arguments(statement: Statement, path: str, known: Vocabulary) -> Iterator[str]:
-    """Yield the arguments that a statement asks about and no tool takes that it names."""
+    """Yield a line for each argument in a condition that none of the statement's tools takes."""
     wanted = statement.when.get("argument_equals")
     kinds = (one.partition(":") for one in actions_of(statement, known))
     tools = {name for kind, _, name in kinds if kind == "tool"}
@@ -111,7 +111,7 @@ def _unknown_arguments(statement: Statement, path: str, known: Vocabulary) -> It
 
 
 def actions_of(statement: Statement, known: Vocabulary) -> Iterator[str]:
-    """Return the actions that a statement speaks of, by what names and resources say."""
+    """Yield the actions that a statement can match, by its names and resources."""
     for action in _actions(known):
         if any(wildcard(pattern)(action) for pattern in statement.actions) and _may_touch(
             statement, action, known
@@ -122,9 +122,9 @@ def actions_of(statement: Statement, known: Vocabulary) -> Iterator[str]:
 def actions_today(
     statement: Statement, known: Vocabulary, facts: Mapping[str, ToolFacts]
 ) -> tuple[str, ...]:
-    """Return the actions that a statement matches today: of those tools, by all that they declare.
+    """Return the actions that a statement matches today; tools by all that they declare.
 
-    What a condition asks of a call, a chat or the clock is left open.
+    Conditions on a call, a chat or the time are left open.
     """
     tests = [
         CONDITIONS[name](value) for name, value in statement.when.items() if name in ABOUT_TOOLS
@@ -144,7 +144,7 @@ def actions_today(
 
 
 def people_today(statement: Statement, known: Vocabulary) -> tuple[str, ...]:
-    """Return whom a statement is about, by name; `anyone` is all who are let in."""
+    """Return whom a statement is about, by name; `anyone` is everyone who is let in."""
     found: list[str] = []
     for one in statement.principals:
         kind, _, name = one.partition(":")
@@ -164,13 +164,13 @@ def _actions(known: Vocabulary) -> Iterator[str]:
 
 
 def _may_touch(statement: Statement, action: str, known: Vocabulary) -> bool:
-    """Whether an action can touch a resource that the statement names, where it names any."""
+    """Whether an action can touch a resource that the statement names, if it names any."""
     kind, _, name = action.partition(":")
     named = {one.partition(":")[0] for one in statement.resources}
     if not named:
         return True
     if kind != "tool":
-        return False  # a command and an answer touch nothing that has a name
+        return False  # commands and answers have no resources
     kinds = known.tools[name]
     return kinds is None or "*" in named or not kinds.isdisjoint(named)
 
@@ -207,7 +207,7 @@ def _principals(principals: Iterable[str], path: str, known: Vocabulary) -> Iter
 
 
 def _meant(name: str, names: Iterable[str]) -> str:
-    """Return which name was meant, if one is near; else all that there are."""
+    """Return which name was probably meant, if one is near; else all known names."""
     listed = sorted(names)
     if near := meant(name, listed):
         return near

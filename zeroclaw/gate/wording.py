@@ -62,7 +62,7 @@ def ended(approval: ApprovalRequest, language: Language) -> str:
 
 
 def told_the_model(approval: Approval) -> str:
-    """Return what the model reads in place of the result of a call that may not run.
+    """Return what the model reads instead of the result of a call that may not run.
 
     Raises:
         ValueError: The call may run, or its question is still open.
@@ -89,7 +89,7 @@ def told_the_model(approval: Approval) -> str:
 
 
 def told_people(approval: Approval, language: Language) -> str:
-    """Return what a person reads of it who called the tool themselves; see `told_the_model`."""
+    """Return the same for a person who called the tool themselves; see `told_the_model`."""
     if approval.state == "expired":
         return catalogue.CALL_NOT_ANSWERED.to(language, tool=approval.tool)
     because = f" ({approval.reason})" if approval.reason else ""
@@ -99,12 +99,12 @@ def told_people(approval: Approval, language: Language) -> str:
 
 
 def head_of(tool: str, unseen: str = "") -> str:
-    """Return the line above what a tool returned, for the model."""
+    """Return the line above a tool's result, for the model."""
     return f"`{tool}` {_RETURNED}{unseen}):\n"
 
 
 def result_for_people(result: ToolMessage, language: Language) -> str:
-    """Return what a person reads of a result who called the tool themselves, with its receipt."""
+    """Return a result, with its receipt, for a person who called the tool themselves."""
     text, _ = receipt.detach(result.content)
     tail = result.content[len(text) :]
     tool, (head, _, body) = result.tool_name, text.partition("\n")
@@ -132,17 +132,17 @@ def _clock(at: datetime) -> str:
 # --- numbers -------------------------------------------------------------------------------------
 
 MOST_NUMBERS = 32
-"""Calls that one message may answer: as many as one batch has room for."""
+"""Calls that one message may answer: the limit of one batch."""
 _NUMBER = re.compile(r"[\s,]*#?([0-9]{1,9})(?=[\s,]|\Z)")
 
 
 class Numbers(Value):
-    """What follows `/approve` or `/deny`.
+    """The arguments of `/approve` or `/deny`.
 
     Attributes:
         numbers: In the order they were written, each once.
         rest: The words after them.
-        too_many: There were more than one message may name; then none of them is.
+        too_many: There were more numbers than one message may name; then `numbers` is empty.
     """
 
     numbers: tuple[int, ...]
@@ -163,11 +163,11 @@ def parse_numbers(text: str) -> Numbers:
 
 
 def numbered(requests: Iterable[ApprovalRequest], place: str) -> dict[int, ApprovalRequest]:
-    """Return the requests that have a number in a chat, by it, of whatever kind.
+    """Return the requests of any kind that have a number in a chat, by number.
 
     Args:
-        requests: At least all that are open; with ended ones the answer is friendlier.
-        place: The chat's address key; another chat's number means nothing there.
+        requests: At least all open ones; ended ones allow a friendlier answer.
+        place: The chat's address key; another chat's numbers don't count.
     """
     known = {number_of(one, place): one for one in requests}
     known.pop(0, None)
