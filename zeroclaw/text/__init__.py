@@ -1,1 +1,1 @@
-"""The words of the daemon: every sentence in each language, and the escape of what nobody sees."""
+"""The daemon's words: every sentence in each language, and the escaping of invisible characters."""

@@ -1,10 +1,10 @@
 """Every sentence that the bot itself says to people in chats, in each language, and nothing else.
 
-A sentence stands once, its languages side by side; who says it and when is the rooms' business.
-What a model is told, what the command line prints, logs and errors are not here: they are English.
+Each sentence is here once, with all its languages together; other code decides who says it and
+when. Texts for the model, command line output, logs and errors are not here: they are English.
 
-German speaks plainly and short, and calls people `du`. A text that is shown in a group names
-people instead. Words that somebody types (`/stop`, `CODE`) and names stay as they are.
+The German is plain and short, and uses `du`. A text shown in a group uses people's names instead.
+Words that people type (`/stop`, `CODE`) and names are not translated.
 """
 
 from zeroclaw.text.language import Sentence
@@ -58,7 +58,7 @@ LANGUAGES_SPOKEN = Sentence(
 )
 
 
-# --- people who are named by what they may do ----------------------------------------------------
+# --- people who are named by their rights --------------------------------------------------------
 
 AN_OPERATOR = Sentence(en="an operator", de="ein Operator")
 A_ROLE = Sentence(en="a {role}", de="jemand mit der Rolle {role}")
@@ -67,7 +67,7 @@ OR = Sentence(en=" or ", de=" oder ")
 NOBODY = Sentence(en="nobody", de="niemand")
 BY = Sentence(en=" by {who}", de=" von {who}")
 
-# Who did something and has no name; in German as it follows `von`.
+# For actors without a name; the German follows `von`.
 
 BY_CONSOLE = Sentence(en="the console", de="der Konsole")
 BY_OPERATOR_HERE = Sentence(en="the operator on this machine", de="dem Operator an diesem Rechner")
@@ -76,7 +76,7 @@ BY_PRINTED_CODE = Sentence(
 )
 BY_CONFIGURATION = Sentence(en="the configuration", de="der Konfiguration")
 
-# --- how a turn ends: notes below what was said, in italics, with a full stop --------------------
+# --- how a turn ends: notes below the text, in italics, with a full stop --------------------------
 
 STOPPED = Sentence(en="stopped{by}", de="abgebrochen{by}")
 STOPPED_FOR_NEW = Sentence(
@@ -235,7 +235,7 @@ CONTEXT_FAILED = Sentence(
     en="the context provider `{name}` failed: {why}",
     de="der Context Provider `{name}` ist gescheitert: {why}",
 )
-# Names no path: whoever reads this may be anybody who talks to the bot.
+# Names no path: the reader may be anyone who talks to the bot.
 MODEL_IS_NOT_THERE = Sentence(
     en="the model can't answer: something is wrong on the bot's machine; the operators are told what",
     de="das Modell kann nicht antworten: auf dem Rechner des Bots stimmt etwas nicht; seine Operatoren "
@@ -270,7 +270,8 @@ RESTARTED = Sentence(
     de="_Ich wurde beim Schreiben neu gestartet; die Antwort folgt._",
 )
 
-# --- what a call came to, for whoever called the tool with `/tool` ---------------------------------
+# --- the result of a call, for a person who called the tool with `/tool`
+# ----------------------------
 
 CALL_RETURNED = Sentence(en="`{tool}` returned:", de="`{tool}` liefert:")
 CALL_FAILED = Sentence(en="`{tool}` failed: {why}", de="`{tool}` ist fehlgeschlagen: {why}")
@@ -332,7 +333,7 @@ HALTED_AND_NEXT = Sentence(
     de="Alles wurde von {who} angehalten; deine Nachricht wartet auf `/resume`.",
 )
 
-# --- trouble, told to operators ------------------------------------------------------------------
+# --- problems, for operators ----------------------------------------------------------------------
 
 GIVEN_UP = Sentence(
     en="I was cut off again and again while I worked on it",
@@ -400,7 +401,8 @@ DISK_NEARLY_FULL = Sentence(
     "dort Platz, sonst kann ich keine Nachrichten mehr annehmen.",
 )
 
-# --- why a person is asked, or may not do something ----------------------------------------------
+# --- why a call needs approval or is refused
+# --------------------------------------------------------
 
 CALL_WAS_CHANGED = Sentence(
     en="it is not the call that was decided about",
@@ -614,7 +616,7 @@ NO_FILES_WITH_A_COMMAND = Sentence(
     de="Mit einem Befehl nehme ich keine Dateien an; schick sie mit einer Nachricht.",
 )
 
-# What `/help` says each command does.
+# What each command does, for `/help`.
 
 DOES_HELP = Sentence(en="this list", de="diese Liste")
 DOES_STOP = Sentence(
@@ -685,14 +687,14 @@ DOES_LANGUAGE = Sentence(
 )
 DOES_WHOAMI = Sentence(en="who you are to this bot", de="wer du für diesen Bot bist")
 
-# Only where a platform lists them beside the commands: its commands are no messages there.
+# Only for platforms with a command menu whose commands are not messages, such as Discord.
 
 DOES_ASK = Sentence(en="ask me something", de="mich etwas fragen")
 TYPED_BEHIND_A_COMMAND = Sentence(
     en="what else the command needs", de="was der Befehl noch braucht"
 )
 
-# What `/queue` says becomes of messages that come while an answer is being written.
+# What happens to messages that arrive while an answer is being written, for `/queue`.
 
 QUEUE_CHOICES = Sentence(
     en="While I answer, what you write here can do one of these:",
@@ -1046,17 +1048,18 @@ CARD_ONCE_SHORT = Sentence(en="✓ once", de="✓ einmal")
 CARD_FOR_A_TIME_SHORT = Sentence(en="✓ a while", de="✓ länger")
 CARD_DENY_SHORT = Sentence(en="✗ deny", de="✗ nein")
 CARD_DENY_BECAUSE_SHORT = Sentence(en="✗ why …", de="✗ warum …")
-# Behind each comes by whom, as `BY` says it, or nothing.
+# `by` is who decided, as `BY` says it, or empty.
 CARD_APPROVED = Sentence(en="approved{by}", de="freigegeben{by}")
 CARD_DENIED = Sentence(en="denied{by}", de="abgelehnt{by}")
 CARD_EXPIRED = Sentence(en="expired{by}, it did not run", de="abgelaufen{by}, nicht ausgeführt")
 CARD_STOPPED = Sentence(en="stopped{by}, it did not run", de="abgebrochen{by}, nicht ausgeführt")
 
-# --- what delivery says when a message can't stand as it should -----------------------------------
+# --- what delivery says when a message can't be shown as it should
+# ----------------------------------
 
-# Shown in place of a message that the whole answer no longer needs and that can't be deleted.
-# In a text, where the model repeated a receipt that is true; what that proves is shown below.
+# In a text where the model repeated a true receipt; what it proves is shown below.
 RECEIPT_BELOW = Sentence(en="(receipt below)", de="(Beleg unten)")
+# Replaces a message that the whole answer no longer needs and that can't be deleted.
 CONTINUED_ABOVE = Sentence(en="(continued above)", de="(steht schon oben)")
-# At the end of a message that may stand in the chat twice. The longest is kept free in each part.
+# Ends a message that may be in the chat twice. Each part has room for the longest translation.
 POSSIBLE_REPEAT = Sentence(en="\n\n(possible repeat)", de="\n\n(evtl. doppelt)")

@@ -1,11 +1,11 @@
-"""How a sentence is said in several languages: written side by side, filled in, told to a reader.
+"""Sentences in several languages: defined together, filled in, and shown in a reader's language.
 
     GREETING = Sentence(en="Hello {name}.", de="Hallo {name}.")
-    GREETING.to("de", name="Ann")              in the language of one reader
+    GREETING.to("de", name="Ann")              in one reader's language
     GREETING.about(name="Ann").to(language)    filled in now, for readers who are found later
 
-Facts are what is the same in every language (names, numbers, lines of errors), or sentences
-themselves, which are then said in the same language.
+Facts are values that are the same in every language (names, numbers, lines of errors), or
+sentences, which are then shown in the same language.
 """
 
 from collections.abc import Mapping
@@ -16,27 +16,27 @@ from zeroclaw.value import Value, field
 Language = Literal["en", "de"]
 LANGUAGES: tuple[Language, ...] = get_args(Language)
 ENGLISH: Language = "en"
-"""What is spoken where nobody knows what is read."""
+"""The default where the reader's language is not known."""
 NAMES: Mapping[Language, str] = {"en": "English", "de": "Deutsch"}
-"""What each language calls itself."""
+"""Each language's name for itself."""
 
 
 class Localized(Protocol):
-    """Something that can be said in every language."""
+    """Text that is available in every language."""
 
     def to(self, language: Language) -> str:
-        """Return it in the language of whoever reads it."""
+        """Return it in the reader's language."""
         ...
 
 
 Fact = str | int | Localized
 
 Translations = tuple[tuple[Language, str], ...]
-"""What a stored text is in languages other than its own; rows of an earlier release have none."""
+"""The translations of a stored text; rows of an earlier release have none."""
 
 
 def translated(text: str, others: Translations, language: Language) -> str:
-    """Return a stored text in one language, as it is where that is not known."""
+    """Return a stored text in one language, or untranslated if there is no translation."""
     return dict(others).get(language, text)
 
 
@@ -46,18 +46,18 @@ class Grouped(Value):
     number: int
 
     def to(self, language: Language) -> str:
-        """Return it as it is written there; see `Localized`."""
+        """Return it in the language's notation; see `Localized`."""
         shown = f"{self.number:,}"
         return shown.replace(",", ".") if language == "de" else shown
 
 
 class Sentence(Value):
-    """What the bot says, with `{facts}` still to be filled in.
+    """A sentence of the bot, with `{facts}` to fill in.
 
     Attributes:
         en: In English.
-        de: In German; names the same facts.
-        one: Said instead where the fact `count` is 1.
+        de: In German; uses the same facts.
+        one: Used instead if the fact `count` is 1.
     """
 
     en: str
@@ -80,7 +80,7 @@ class Sentence(Value):
         return template.format_map(said)
 
     def about(self, **facts: Fact) -> "LocalizedMessage":
-        """Return it with its facts, for whoever will read it."""
+        """Return it with its facts, for readers of any language."""
         return LocalizedMessage(sentence=self, facts=facts)
 
 
@@ -96,12 +96,12 @@ class LocalizedMessage(Value):
 
 
 def language_of(text: str) -> Language | None:
-    """Return the language that a person names, `de` or `Deutsch`; None for none that is spoken."""
+    """Return the language that a person names, such as `de` or `Deutsch`; None if not supported."""
     word = text.strip().casefold()
     return next((one for one in LANGUAGES if word in (one, NAMES[one].casefold())), None)
 
 
 def decimal(number: float, language: Language) -> str:
-    """Return a number with one digit behind its decimal sign, as it is written there."""
+    """Return a number with one decimal, in the language's notation."""
     shown = f"{number:.1f}"
     return shown.replace(".", ",") if language == "de" else shown

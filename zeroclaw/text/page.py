@@ -1,11 +1,10 @@
-"""Turns HTML, of a page or of a mail, into text that can be read: headings, paragraphs, lists, links.
+"""Turn HTML, of a page or a mail, into readable text: headings, paragraphs, lists, links.
 
-A page is cut into tags and texts first, in time that grows with its length and with nothing else.
-No tree is built: text needs none, and building one as browsers do takes time in the square of how
-deep a page nests (lexbor needed 16 s for 40,000 open elements, measured 2026-11). Python's own
-parser has inputs that take it the square of their length, in the versions that stable systems
-ship. What isn't closed here ends with the page, as the HTML standard says, so nothing is searched
-for twice.
+A page is first cut into tags and texts, in time that depends only on its length. No tree is built:
+text needs none, and building one as browsers do takes time in the square of the nesting depth
+(lexbor needed 16 s for 40,000 open elements, measured 2026-11). Python's own parser takes time in
+the square of the length for some inputs, in the versions that stable systems ship. An unclosed
+element ends with the page, as in the HTML standard, so nothing is searched for twice.
 """
 
 import html
@@ -38,7 +37,7 @@ class Words(Value):
 
 Piece = Start | End | Words
 
-# Text up to their own end tag, whatever stands in it (HTML standard, 13.2.5).
+# Elements whose text ends only at their own end tag (HTML standard, 13.2.5).
 RAW = frozenset({"script", "style", "textarea", "title", "xmp", "iframe", "noembed", "noframes"})
 
 _BEGIN = re.compile(r"<(?:(!--)|(/?)([a-zA-Z][^\t\n\f\r />]*)|[!?/])")
@@ -47,12 +46,12 @@ _ATTRIBUTE = re.compile(
     r"[\s/]*+(?:(?P<end>>)|(?P<name>=?[^\s/>=]++|=)"
     r"(?:\s*+=\s*+(?:\"(?P<two>[^\"]*+)\"|'(?P<one>[^']*+)'|(?P<bare>[^\s>]++)?))?)"
 )
-# Beyond every character; Python refuses to read a number of some thousand digits.
+# Larger than any code point; Python refuses to parse a number of some thousand digits.
 _LONG_NUMBER = re.compile(r"&#(?:[0-9]{8,}|[xX][0-9a-fA-F]{8,});?")
 
 
 def pieces(page: str) -> Iterator[Piece]:
-    """Yield what a page is made of, in order; comments and declarations are left out."""
+    """Yield the parts of a page in order, without comments and declarations."""
     at = 0
     while (found := _BEGIN.search(page, at)) is not None:
         if found.start() > at:
@@ -78,7 +77,7 @@ def pieces(page: str) -> Iterator[Piece]:
 
 
 def _after(page: str, at: int, sign: str) -> int:
-    """Return the place after the next sign, or the end of the page."""
+    """Return the position after the next `sign`, or the end of the page."""
     found = page.find(sign, at)
     return len(page) if found < 0 else found + len(sign)
 
@@ -93,7 +92,7 @@ def _after_comment(page: str, at: int) -> int:
 
 
 def _attributes(page: str, at: int) -> tuple[dict[str, str], int, bool]:
-    """Return a tag's attributes, the place after it (-1: the page ends in it), and if it closed."""
+    """Return a tag's attributes, the position after it (-1 if the page ends), and if it closed itself."""
     found: dict[str, str] = {}
     while (match := _ATTRIBUTE.match(page, at)) is not None:
         at = match.end()
@@ -105,7 +104,7 @@ def _attributes(page: str, at: int) -> tuple[dict[str, str], int, bool]:
 
 
 def _raw(page: str, at: int, tag: str) -> tuple[str, int]:
-    """Return the text up to an element's own end tag, and the place after that."""
+    """Return the text up to an element's own end tag, and the position after that."""
     found = re.compile(rf"</{tag}(?=[\s/>])", re.IGNORECASE).search(page, at)
     if found is None:
         return page[at:], len(page)
@@ -120,9 +119,9 @@ def _resolved(text: str) -> str:
     return html.unescape(_LONG_NUMBER.sub("\ufffd", text)) if "&" in text else text
 
 
-# --- what a person reads of it ------------------------------------------------------------------
+# --- readable text -------------------------------------------------------------------------------
 
-# No text, or none that a person reads as part of the page. `textarea` is what one would write.
+# No text, or text that is not read as part of the page. `textarea` holds the reader's own input.
 _LEFT_OUT = (RAW - {"title"}) | {
     "template", "object", "svg", "math", "canvas", "audio", "video", "select", "datalist",
 }  # fmt: skip
@@ -134,7 +133,7 @@ _BLOCKS = frozenset(
         "h1", "h2", "h3", "h4", "h5", "h6",
     }
 )  # fmt: skip
-# A blank line stands before and after them; the other blocks just begin a line.
+# They have a blank line before and after; the other blocks only start a new line.
 _APART = frozenset(
     {"p", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "table", "pre", "blockquote"}
 )
@@ -144,23 +143,23 @@ _EMPTY = frozenset(
         "track", "wbr",
     }
 )  # fmt: skip
-# Ended by the next of their kind, so a hidden one hides no more than itself.
+# The next element of their kind ends them, so a hidden one hides no more than itself.
 _OPEN_ENDED = frozenset({"p", "li", "dt", "dd", "tr", "td", "th", "option"})
 _HOLDERS = frozenset({"ul", "ol", "dl", "table"})
-_FOREIGN = frozenset({"svg", "math"})  # whose tags alone close themselves
-# What an end tag ends nothing beyond, while it is open (HTML standard, 13.2.4.2 and 13.2.6.4.7).
+_FOREIGN = frozenset({"svg", "math"})  # only their elements can close themselves
+# An end tag ends nothing beyond these while they are open (HTML standard, 13.2.4.2, 13.2.6.4.7).
 _ROWS = frozenset({"caption", "tbody", "td", "tfoot", "th", "thead", "tr"})
 _CELLS = frozenset({"table", "caption", "td", "th"})
 _SPECIAL = _BLOCKS | _ROWS | {"center", "button", "object"}
 _MOST_LEVELS = 300
-"""Below an element that is left out; deeper than that, all the rest is left out with it."""
+"""Depth inside a removed element; if it is nested deeper, the rest of the page is removed too."""
 _HEADINGS = {f"h{level}": "#" * level + " " for level in range(1, 7)}
 _SPACES = re.compile(r"[ \t\n\f\r\u00a0]+")
 _LONGEST_LINK_CHARS = 500
 
 
 class Page(Value):
-    """A page, readable.
+    """A page as readable text.
 
     Attributes:
         title: On one line, empty for none.
@@ -172,7 +171,7 @@ class Page(Value):
 
 
 def _nothing(_tag: str, _attributes: Mapping[str, str]) -> bool:
-    """Leave nothing out."""
+    """Remove nothing."""
     return False
 
 
@@ -182,13 +181,13 @@ def readable_page(
     *,
     leaves_out: Callable[[str, Mapping[str, str]], bool] = _nothing,
 ) -> Page:
-    """Return a page's title and text; whatever it is, it is read as something.
+    """Return a page's title and text; accepts any input.
 
     Args:
         page: The page.
-        link: Returns what is shown behind the text of a link, empty for nothing; None shows none.
-        leaves_out: Tells of a tag and its attributes whether what stands in it is left out, beside
-            what nobody sees.
+        link: Returns the text to show after a link's own text, empty for nothing; None shows none.
+        leaves_out: Whether an element with this tag and these attributes is removed, in addition to
+            hidden ones.
     """
     reader = _Reader(link=link, leaves_out=leaves_out)
     for piece in pieces(page):
@@ -205,13 +204,13 @@ def readable_page(
 
 
 class _Reader(Struct, kw_only=True):
-    """The text so far; what stands between two pieces is decided when the second comes.
+    """Builds the text; the space between two pieces is decided when the second arrives.
 
     Attributes:
-        skipped: The element that is passed over, and what is open within it; empty for none.
-        lead: Stands before the next text of this block, such as the dash of a list.
-        verbatim: How many `pre` are open.
-        leads_to: Where the open link leads.
+        skipped: The element that is being skipped and the open elements in it; empty for none.
+        lead: Put before the next text of this block, such as the dash of a list.
+        verbatim: The number of open `pre` elements.
+        leads_to: The target of the open link.
     """
 
     link: Callable[[str], str] | None
@@ -227,7 +226,7 @@ class _Reader(Struct, kw_only=True):
     skipped: list[str] = field(default_factory=list[str])
 
     def words(self, text: str) -> None:
-        """Take the text between two tags."""
+        """Handle the text between two tags."""
         if self.skipped:
             return
         if self.in_title:
@@ -242,7 +241,7 @@ class _Reader(Struct, kw_only=True):
                 self.space = flowing.endswith(" ")
 
     def start(self, found: Start) -> None:
-        """Take a start tag."""
+        """Handle a start tag."""
         tag = found.tag
         is_closed = found.is_closed and tag in _FOREIGN
         if self.skipped:
@@ -263,7 +262,7 @@ class _Reader(Struct, kw_only=True):
         self._begin(tag, found.attributes)
 
     def end(self, tag: str) -> None:
-        """Take an end tag."""
+        """Handle an end tag."""
         if self.skipped:
             self._end_skipped(tag)
             return
@@ -301,14 +300,14 @@ class _Reader(Struct, kw_only=True):
                 self.lead = _HEADINGS.get(tag, self.lead)
 
     def _block(self, tag: str) -> None:
-        """Begin a line where a block begins or ends."""
+        """Start a new line where a block begins or ends."""
         if tag in _BLOCKS:
             self.newlines = max(self.newlines, 2 if tag in _APART else 1)
             self.space = False
             self.lead = "" if tag in _APART else self.lead
 
     def _end_skipped(self, tag: str) -> None:
-        """End what ends with a tag, so that no end tag that people's programs pass over shows anything."""
+        """Handle an end tag while skipping; one that browsers would ignore must not reveal anything."""
         bounds = _CELLS if tag in _SPECIAL else _SPECIAL
         if tag in _ROWS or tag == "table":
             bounds = frozenset({"table"})
@@ -334,7 +333,7 @@ class _Reader(Struct, kw_only=True):
 
 
 def _is_hidden(attributes: Mapping[str, str]) -> bool:
-    """Tell what a page says invisibly: text put there is meant for machines like ours."""
+    """Whether a page hides an element: text in it is meant for machines like ours."""
     if "hidden" in attributes or attributes.get("aria-hidden") == "true":
         return True
     style = _SPACES.sub("", attributes.get("style", "")).lower()
