@@ -1,6 +1,6 @@
 """Scripts of a model that goes in circles, and of one that only seems to, on the product's tools.
 
-`SEEN` were written before the thresholds of `limits/loops.py` were fixed, `UNSEEN` afterwards. Of those
+`SEEN` were written before the thresholds of `turn/loop_detection.py` were fixed, `UNSEEN` afterwards. Of those
 two were missed, and one honest one was stopped, the ten words; since then a near-equal call counts
 half. `FRESH` followed, with a miss and a stop; since then a second look is free and a time-out is no
 difference. `LATER` was written behind that, and `NOISY` before numbers in results counted little. A script is what the model asks for, round by round; whatever it reads, it goes on.

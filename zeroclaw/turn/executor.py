@@ -14,13 +14,12 @@ from zeroclaw.delivery.rows import File, notice_row, outbox_row
 from zeroclaw.envelope import ActionId, ApprovalId, Reader, is_off_the_record
 from zeroclaw.gate.conditions import facts_of
 from zeroclaw.gate.verdict import Stopped
-from zeroclaw.limits import loops
 from zeroclaw.message import ToolCall, ToolMessage, Usage
 from zeroclaw.provider import ModelRequest
 from zeroclaw.store import DurablePoint, PutBlob, Write
 from zeroclaw.text import catalogue
 from zeroclaw.tool import ToolFile
-from zeroclaw.turn import batch, entries
+from zeroclaw.turn import batch, entries, loop_detection
 from zeroclaw.turn.approvals import ApprovalRequests
 from zeroclaw.turn.compactor import compact
 from zeroclaw.turn.context import TurnContext, as_note
@@ -317,9 +316,9 @@ class EffectExecutor:
         turn = self._session.history.turn
         if turn is None or not isinstance(turn.state, Calling):
             return complete
-        calls = loops.extended(turn.calls, turn.state.batch.slots)
+        calls = loop_detection.extended(turn.calls, turn.state.batch.slots)
         limits = self._opened.limits
-        found = loops.judged(
+        found = loop_detection.judged(
             calls, most=limits.max_repeats, warn=limits.warn_repeats, changes=self._changes
         )
         return replace(complete, word=found.word, loop=found.loop)

@@ -14,10 +14,9 @@ from zeroclaw.envelope import ActionId
 from zeroclaw.gate.receipt import detach
 from zeroclaw.gate.taint import Source, joined, named
 from zeroclaw.gate.verdict import Denied
-from zeroclaw.limits import loops
 from zeroclaw.message import AssistantMessage, Message, ToolMessage, UserMessage
 from zeroclaw.text import catalogue
-from zeroclaw.turn import entries, signals
+from zeroclaw.turn import entries, loop_detection, signals
 from zeroclaw.turn.batch import Fill, Outcome, closed
 from zeroclaw.turn.entries import Entry
 from zeroclaw.turn.machine import Step, begin, begin_compaction, begin_tool, paid, said, step
@@ -40,7 +39,7 @@ class OpenTurn(Value):
     state: State
     resumed: int = 0
     own: tuple[str, ...] = ()
-    calls: loops.Log = ()
+    calls: loop_detection.Log = ()
 
 
 class Issued(Value):
@@ -245,11 +244,13 @@ def _brought(before: State, after: State, entry: Entry) -> tuple[Message, ...]:
             return ()
 
 
-def _calls(turn: OpenTurn, after: State, entry: Entry) -> loops.Log:
+def _calls(turn: OpenTurn, after: State, entry: Entry) -> loop_detection.Log:
     """Return the rounds of a turn since its person said something."""
     match entry:
         case entries.BatchAppended() if isinstance(turn.state, Calling) and after != turn.state:
-            return loops.extended(turn.calls, turn.state.batch.slots, warned=bool(entry.word))
+            return loop_detection.extended(
+                turn.calls, turn.state.batch.slots, warned=bool(entry.word)
+            )
         case entries.Steered():
             return ()
         case _:

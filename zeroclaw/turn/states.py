@@ -26,7 +26,7 @@ class Limits(Value):
         max_tokens: Input and output of the whole turn, sub-agents included; None for no cap.
         max_micros: What its tokens may cost, in millionths of a US dollar; None for no cap.
         price: Of its tokens; None where it is not known, and nothing is capped.
-        max_repeats: Rounds that tell the model nothing new until the turn ends (K22), see `loops`; 0
+        max_repeats: Rounds that tell the model nothing new until the turn ends (K22), see `loop_detection`; 0
             for never.
         warn_repeats: Until the model is told; 0 for never.
     """

@@ -14,13 +14,21 @@ from tests.fakes.scripted_model import asks_for, says
 from tests.unit.turn.parts import AT, LIMITS, allowed, call, opened, result
 from zeroclaw.config.model import RuntimeSettings
 from zeroclaw.envelope import ActionId, ItemId
-from zeroclaw.limits.loops import MOST_CALLS, MOST_ROUNDS, PAGING, Judgement, Log, extended, judged
 from zeroclaw.message import AssistantMessage, UserMessage
 from zeroclaw.store import DurablePoint
 from zeroclaw.tool import ToolContext, ToolOutput
 from zeroclaw.turn import entries
 from zeroclaw.turn.batch import Outcome, Slot
 from zeroclaw.turn.journal import History, OpenTurn, extend
+from zeroclaw.turn.loop_detection import (
+    MOST_CALLS,
+    MOST_ROUNDS,
+    PAGING,
+    Judgement,
+    Log,
+    extended,
+    judged,
+)
 from zeroclaw.turn.states import Done, Limits
 
 BOUNDS = Limits(max_repeats=8, warn_repeats=5)

@@ -32,13 +32,13 @@ restart finds both, and a later release that counts differently does not reinter
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import Literal, Protocol
+from typing import Literal
 
 from zeroclaw.errors import ToolArgumentsInvalid
 from zeroclaw.gate.action import canonical_json, parse_arguments
 from zeroclaw.gate.receipt import detach
-from zeroclaw.message import ToolCall, ToolMessage
 from zeroclaw.text.escape import escape_invisible
+from zeroclaw.turn.batch import Slot
 from zeroclaw.value import Value, replace
 
 PAGING = frozenset(
@@ -58,25 +58,6 @@ PATIENCE = 4
 """Factor on the limits when results differ in digits, which may be a job making progress."""
 MOST_SHOWN, SHOWN_CHARS = 3, 160
 """Calls quoted in the warning to the model, and characters of each call's arguments."""
-
-
-class Ended(Protocol):
-    """A call of a complete batch."""
-
-    @property
-    def call(self) -> ToolCall:
-        """The call as the model wrote it."""
-        ...
-
-    @property
-    def result(self) -> ToolMessage | None:
-        """The result that the model read."""
-        ...
-
-    @property
-    def outcome(self) -> str | None:
-        """`ok` if it ran and did not fail."""
-        ...
 
 
 class Made(Value):
@@ -123,7 +104,7 @@ class Judgement(Value):
     loop: tuple[str, ...] = ()
 
 
-def extended(log: Log, slots: Iterable[Ended], *, warned: bool = False) -> Log:
+def extended(log: Log, slots: Iterable[Slot], *, warned: bool = False) -> Log:
     """Return the log with a complete batch appended."""
     earlier = [one for made in log for one in made.calls]
     last = log[-1].calls if log else ()
@@ -180,7 +161,7 @@ def _is_stale(one: Made, changes: Callable[[str], bool]) -> bool:
     return bool(one.repeats)
 
 
-def _made(slot: Ended, earlier: Iterable[Made], last: Iterable[Made]) -> Made:
+def _made(slot: Slot, earlier: Iterable[Made], last: Iterable[Made]) -> Made:
     call, result = slot.call, slot.result
     text, _ = detach("" if result is None else result.content)
     shown = escape_invisible(" ".join(call.arguments.split())) or "{}"
