@@ -123,7 +123,7 @@ class Level(Value):
 
 
 class _Counted(Value):
-    """The usage of one open turn so far."""
+    """The usage of one turn."""
 
     day: date
     person: str
@@ -159,29 +159,18 @@ class Budget(Struct, eq=False):
 
     # --- what turns use --------------------------------------------------------------------------
 
-    def used(
-        self, turn: TurnId, whose: Principal, conversation: ConversationId, usage: Usage
-    ) -> None:
+    def used(self, turn: TurnRow, usage: Usage) -> None:
         """Record the usage of an open turn so far; replaces its previous record."""
-        self._open[turn] = _Counted(
-            day=made_at(turn).date(),
-            person=whose.id,
-            conversation=conversation,
-            spent=spent(usage, self.cost(usage)),
-        )
+        self._open[turn.turn] = self._counted(turn, usage)
 
     def closed(self, turn: TurnId) -> None:
         """Count the final usage of a turn; its end is committed."""
-        one = self._open.pop(turn, None)
-        if one is None:
-            return  # it used nothing
-        self._count(one)
+        if (one := self._open.pop(turn, None)) is not None:  # else it used nothing
+            self._count(one)
 
-    def added(self, turn: TurnRow, conversation: ConversationId, usage: Usage) -> None:
+    def added(self, turn: TurnRow, usage: Usage) -> None:
         """Count usage on behalf of a turn that has ended."""
-        more, whose = spent(usage, self.cost(usage)), turn.item.principal.id
-        day = made_at(turn.turn).date()
-        self._count(_Counted(day=day, person=whose, conversation=conversation, spent=more))
+        self._count(self._counted(turn, usage))
 
     def price(self) -> Price | None:
         """Return the model's current price; None if unknown."""
@@ -264,6 +253,14 @@ class Budget(Struct, eq=False):
                 self._conversations.clear()
             self._conversations[conversation] = sum(used, NOTHING)
         return self._conversations[conversation]
+
+    def _counted(self, turn: TurnRow, usage: Usage) -> _Counted:
+        return _Counted(
+            day=made_at(turn.turn).date(),
+            person=turn.item.principal.id,
+            conversation=turn.item.conversation,
+            spent=spent(usage, self.cost(usage)),
+        )
 
     def _count(self, one: _Counted) -> None:
         self._begin_day()

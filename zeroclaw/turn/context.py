@@ -10,6 +10,7 @@ from zeroclaw.clock import Clock, Ids
 from zeroclaw.context.composer import Composer, RequestSources
 from zeroclaw.context.recollection import Recollection
 from zeroclaw.conversation.downloads import Downloads
+from zeroclaw.conversation.inbox import Item
 from zeroclaw.conversation.numbers import Numbers
 from zeroclaw.conversation.turn_row import TurnRow
 from zeroclaw.delivery.live import Live
@@ -84,6 +85,11 @@ class TurnServices(Value):
     workspaces: Path
     left_s: Callable[[str], float]
 
+    def reply(self, item: Item, text: str) -> Put:
+        """Return the row that says something to the writer of an item, where they wrote it."""
+        note = Text(address=item.address, text=text, language=item.principal.language)
+        return outbox_row(self.ids.ulid(), note, item.conversation)
+
     def limits(self) -> Limits:
         """Return what a turn that begins now may use."""
         config = self.sources.settings.config
@@ -145,8 +151,7 @@ class TurnContext(Value):
 
     def says(self, text: str) -> Put:
         """Return the row that says something in the chat, beside the answer."""
-        note = Text(address=self.address, text=text, language=self.language)
-        return outbox_row(self.services.ids.ulid(), note, self.conversation)
+        return self.services.reply(self.row.item, text)
 
     async def of_budgets(
         self, *, but_over: bool = False

@@ -19,7 +19,6 @@ from zeroclaw.conversation.inbox import (
     said_by,
 )
 from zeroclaw.conversation.message_text import messages, origins, own_text, run_of, whole_text
-from zeroclaw.delivery.rows import Text, outbox_row
 from zeroclaw.envelope import ApprovalId, Principal
 from zeroclaw.gate import audit
 from zeroclaw.gate.conditions import Query
@@ -218,8 +217,7 @@ class ControlLane:
     def _answered(self, item: Item, text: str = "") -> Transition:
         writes = [item_put(item, "answered")]
         if text:
-            note = Text(address=item.address, text=text, language=item.principal.language)
-            writes.append(outbox_row(self._services.ids.ulid(), note, self._session.conversation))
+            writes.append(self._services.reply(item, text))
         return Transition(point=DurablePoint.HOUSEKEEPING, writes=tuple(writes))
 
     def _may_stop(self, principal: Principal, owner: Principal) -> bool:

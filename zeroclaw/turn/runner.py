@@ -26,7 +26,6 @@ from zeroclaw.conversation.inbox import (
 )
 from zeroclaw.conversation.turn_row import TurnRow, learn, read_turn, sending, turn_put
 from zeroclaw.delivery.live import NewDraft
-from zeroclaw.delivery.rows import Text, outbox_row
 from zeroclaw.envelope import ConversationId, TurnId
 from zeroclaw.errors import Conflict
 from zeroclaw.events import TurnStarted
@@ -322,12 +321,7 @@ class TurnRunner:
         return catalogue.RETRY_IS_NOT_YOURS.to(language, why=why)
 
     async def _declined(self, session: ConversationSession, item: Item, text: str) -> None:
-        note = outbox_row(
-            self._services.ids.ulid(),
-            Text(address=item.address, text=text, language=item.principal.language),
-            session.conversation,
-        )
-        answered = item_put(item, "answered")
+        note, answered = self._services.reply(item, text), item_put(item, "answered")
         await session.commit(Transition(point=DurablePoint.HOUSEKEEPING, writes=(answered, note)))
         self._services.outbox.announce(note)
         await self._services.outbox.ended(note.key)

@@ -118,7 +118,7 @@ class Titles:
             return Commit(point=DurablePoint.HOUSEKEEPING, writes=(*titled, put)), True
 
         if await transact(store, named):
-            budget.added(turn, here, usage)
+            budget.added(turn, usage)
 
 
 def title_of(said: str) -> str:
