@@ -148,8 +148,7 @@ class Ingress(Struct, eq=False):
                 self.dropped[envelope.address.channel] += 1
             return Ignored()
         if passage is not None:
-            passage.unclaimed = not committed.claimed
-            passage.passed = True
+            passage.committed = committed
         return committed
 
     async def _planned(self, envelope: Envelope, passage: Passage | None) -> Plan | None:

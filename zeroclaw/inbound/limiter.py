@@ -21,7 +21,7 @@ import hashlib
 import itertools
 from collections import Counter, OrderedDict
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import datetime
 from weakref import WeakValueDictionary
 
@@ -95,9 +95,8 @@ class Passage(Struct, kw_only=True):
         fills: The buckets as the event leaves them, by key.
         writes: What a day holds now; committed with it, whatever becomes of it.
         refused: It is over a limit.
-        passed: It is committed.
         known: It was turned away already, before a restart too, and is only counted.
-        unclaimed: It is now; committed, and left no claim.
+        committed: What it came to, None before that is committed.
     """
 
     envelope: Envelope
@@ -107,9 +106,8 @@ class Passage(Struct, kw_only=True):
     fills: dict[str, Filled] = field(default_factory=dict[str, Filled])
     writes: tuple[Write, ...] = ()
     refused: bool = False
-    passed: bool = False
     known: bool = False
-    unclaimed: bool = False
+    committed: Plan | None = None
 
 
 class RateLimiter(Struct, eq=False):
@@ -153,19 +151,16 @@ class RateLimiter(Struct, eq=False):
             conversation=self.conversations.key_of(envelope.address, principal),
             known=known,
         )
-        if passage.lane is None or passage.known:
+        async with AsyncExitStack() as held:
+            if passage.lane is not None and not passage.known:
+                for name in (f"#{principal.id}", passage.conversation):
+                    # Held until the end: the dictionary keeps them weakly.
+                    lock = self._locks.setdefault(name, asyncio.Lock())
+                    await held.enter_async_context(lock)
             yield passage
-            if passage.unclaimed:  # a message of an operator that came too late
-                self._turned_away_before.update(dict.fromkeys(_known_by(envelope)))
-            return
-        # Held until the end: the dictionary keeps them weakly.
-        person = self._locks.setdefault(f"#{principal.id}", asyncio.Lock())
-        conversation = self._locks.setdefault(passage.conversation, asyncio.Lock())
-        async with person, conversation:
-            yield passage
-            if not passage.passed:
+            if passage.committed is None:
                 return
-            if passage.unclaimed:
+            if not passage.committed.claimed:
                 self._turned_away_before.update(dict.fromkeys(_known_by(envelope)))
             if passage.refused:
                 self.refused[envelope.address.channel] += 1
