@@ -46,6 +46,23 @@ class Pointer(Value):
     while_busy: WhileBusy | None = None
 
 
+class _Place(Value):
+    """An address and its row: `NOWHERE`, at version 0, where it has none.
+
+    Attributes:
+        key: Of the row; see `Conversations.key_of`.
+    """
+
+    key: str
+    address: Address
+    pointer: Pointer
+    version: int
+
+    def to(self, conversation: ConversationId) -> "_Place":
+        """Return the place as it points elsewhere."""
+        return replace(self, pointer=replace(self.pointer, conversation=conversation))
+
+
 NOWHERE = Pointer(conversation=ConversationId(""))
 UNRECORDED = "unrecorded"
 """The state of a conversation's row of which nothing that is said may reach the disk."""
@@ -75,55 +92,46 @@ class Conversations(Struct, eq=False):
 
     async def find(self, address: Address, principal: Principal) -> Found:
         """Return the conversation of an address, with its writes when it must be made."""
-        key = self.key_of(address, principal)
-        pointer, version = await self._pointer(key)
-        if pointer is None:
-            return self._mint(key, address, NOWHERE, 0)
+        place = await self._place(address, principal)
+        if not place.version:
+            return self._mint(place)
         # A planner that meets a `/new` or a move is told by a conflict, and looks again.
-        return self._found(address, pointer, POINTERS.expect(key, version))
+        return self._found(place, POINTERS.expect(place.key, place.version))
 
     async def choose(self, address: Address, principal: Principal, mode: WhileBusy) -> Found:
         """Return the conversation with the writes that change what it does while it is busy."""
-        key = self.key_of(address, principal)
-        before, version = await self._pointer(key)
-        pointer = replace(before or NOWHERE, while_busy=mode)
-        if before is None:
-            return self._mint(key, address, pointer, version)
-        return self._found(address, pointer, self._pointing(key, address, pointer, version))
+        place = await self._place(address, principal)
+        place = replace(place, pointer=replace(place.pointer, while_busy=mode))
+        return self._pointed(place) if place.version else self._mint(place)
 
     async def renew(self, address: Address, principal: Principal) -> tuple[Found, Found]:
         """Return the conversation that ends and the one that `/new` begins, both or none on record."""
-        key = self.key_of(address, principal)
-        old, version = await self._pointer(key)
-        if old is not None and is_off_the_record(old.conversation):
-            before = replace(old, conversation=await self._on_record(old.conversation))
-            new = self._mint(key, address, before, version, reader=principal)
+        old = await self._place(address, principal)
+        here = old.pointer.conversation
+        if is_off_the_record(here):
+            new = self._mint(old.to(await self._on_record(here)), reader=principal)
         else:
-            new = self._mint(key, address, old or NOWHERE, version)
-        return (new if old is None else Found(conversation=old.conversation)), new
+            new = self._mint(old)
+        return (Found(conversation=here) if old.version else new), new
 
     async def leave_the_record(self, address: Address, principal: Principal) -> Found | None:
         """Return what `/otr` begins in an address, None where it is off the record already."""
-        key = self.key_of(address, principal)
-        old, version = await self._pointer(key)
-        if old is not None and is_off_the_record(old.conversation):
+        old = await self._place(address, principal)
+        if is_off_the_record(old.pointer.conversation):
             return None
-        return self._mint(key, address, old or NOWHERE, version, reader=principal)
+        return self._mint(old, reader=principal)
 
     async def go_on_record(
         self, address: Address, principal: Principal
     ) -> tuple[Found, Found] | None:
         """Return what `/otr off` ends and what goes on, None where all is on record already."""
-        key = self.key_of(address, principal)
-        old, version = await self._pointer(key)
-        if old is None or not is_off_the_record(old.conversation):
+        old = await self._place(address, principal)
+        here = old.pointer.conversation
+        if not is_off_the_record(here):
             return None
-        before = replace(old, conversation=await self._on_record(old.conversation))
-        if not before.conversation:
-            new = self._mint(key, address, before, version)
-        else:
-            new = self._found(address, before, self._pointing(key, address, before, version))
-        return Found(conversation=old.conversation), new
+        new = old.to(await self._on_record(here))
+        goes_on = self._pointed(new) if new.pointer.conversation else self._mint(new)
+        return Found(conversation=here), goes_on
 
     async def _on_record(self, conversation: ConversationId) -> ConversationId:
         """Return the conversation that one off the record left; empty where it is gone, or was none."""
@@ -141,10 +149,8 @@ class Conversations(Struct, eq=False):
         for row in rows:
             key = to.key() + row.key.removeprefix(address.key())
             _, version = await POINTERS.read(self.context.store, key)
-            writes += (
-                POINTERS.expect(row.key, row.version),
-                self._pointing(key, to, POINTERS.of(row), version),
-            )
+            place = _Place(key=key, address=to, pointer=POINTERS.of(row), version=version)
+            writes += (POINTERS.expect(row.key, row.version), _pointing(place))
         return Plan(
             conversation=rows[0].conversation if len(rows) == 1 else None, writes=tuple(writes)
         )
@@ -194,33 +200,25 @@ class Conversations(Struct, eq=False):
         # A chat may belong to a channel that was taken out since.
         return self.context.settings.config.channels.get(address.channel) or ChannelSettings()
 
-    async def _pointer(self, key: str) -> tuple[Pointer | None, int]:
+    async def _place(self, address: Address, principal: Principal) -> _Place:
+        key = self.key_of(address, principal)
         known = self._known.get(key)
-        if known is not None:
+        if known is None:
+            pointer, version = await POINTERS.read(self.context.store, key)
+            known = (pointer or NOWHERE, version)
+        if known[1]:
             self._known[key] = known
-            return known
-        pointer, version = await POINTERS.read(self.context.store, key)
-        if pointer is not None:
-            self._known[key] = pointer, version
-        return pointer, version
+        return _Place(key=key, address=address, pointer=known[0], version=known[1])
 
-    def _found(self, address: Address, pointer: Pointer, *writes: Write) -> Found:
-        mode = pointer.while_busy or self._settings(address).while_busy
-        return Found(conversation=pointer.conversation, writes=writes, while_busy=mode)
+    def _found(self, place: _Place, *writes: Write) -> Found:
+        mode = place.pointer.while_busy or self._settings(place.address).while_busy
+        return Found(conversation=place.pointer.conversation, writes=writes, while_busy=mode)
 
-    def _pointing(self, key: str, address: Address, pointer: Pointer, version: int) -> Put:
-        here, place = pointer.conversation, address.key()
-        return POINTERS.put(key, pointer, conversation=here, place=place, expect=version)
+    def _pointed(self, place: _Place, *writes: Write) -> Found:
+        """Return what a place points to, with the write that has it point there."""
+        return self._found(place, _pointing(place), *writes)
 
-    def _mint(
-        self,
-        key: str,
-        address: Address,
-        before: Pointer,
-        version: int,
-        *,
-        reader: Principal | None = None,
-    ) -> Found:
+    def _mint(self, before: _Place, *, reader: Principal | None = None) -> Found:
         """Return a new conversation, which takes the place of the one that was pointed to before.
 
         With a `reader` it is off the record.
@@ -228,18 +226,27 @@ class Conversations(Struct, eq=False):
         ulid = self.context.ids.ulid()
         made = Conversation(
             id=ConversationId(ulid) if reader is None else off_the_record(ulid),
-            address=address,
+            address=before.address,
             started_at=self.context.clock.now(),
-            predecessor=before.conversation or None,
+            predecessor=before.pointer.conversation or None,
             language=ENGLISH if reader is None else reader.language,
         )
-        pointer = replace(before, conversation=made.id)
         put = CONVERSATIONS.put(
             made.id,
             made,
             conversation=made.id,
             state="" if reader is None else UNRECORDED,
-            place=address.key(),
+            place=before.address.key(),
             expect=0,
         )
-        return self._found(address, pointer, self._pointing(key, address, pointer, version), put)
+        return self._pointed(before.to(made.id), put)
+
+
+def _pointing(place: _Place) -> Put:
+    return POINTERS.put(
+        place.key,
+        place.pointer,
+        conversation=place.pointer.conversation,
+        place=place.address.key(),
+        expect=place.version,
+    )
