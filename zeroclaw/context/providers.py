@@ -95,7 +95,7 @@ class ContextProviders:
         """Ask the providers of one place, one after the other: most need no waiting.
 
         Args:
-            request: The request they are told of.
+            request: What the providers are given.
             place: The providers' place.
             window: The model's window in tokens, None where it is not known.
             count: Counts with the model's tokenizer, None if there is none.

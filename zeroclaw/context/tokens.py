@@ -41,8 +41,8 @@ _KINDS: tuple[tuple[bytes, float], ...] = (
 _SIGN = 1.0
 """The weight of any other byte."""
 _RUN_BYTES, _IN_A_RUN = 16, 0.25
-"""Lowercase letters between two other characters beyond which it is no word, and the extra weight of
-each letter there."""
+"""The longest run of lowercase letters that counts as a word, and the extra weight of each further
+letter."""
 _TEXT = 2
 _MESSAGE = 24
 """The marks that a chat template puts around a message, and the text it adds between results and a

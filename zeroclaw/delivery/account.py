@@ -405,7 +405,7 @@ class Account:
         )
 
     async def typing(self, to: Address, doing: tuple[ToolProgress, ...] = ()) -> bool:
-        """Show that the bot is at work, if the platform can and no call is waiting for a slot.
+        """Show that the bot is at work, if the platform can and a call slot is free.
 
         Args:
             to: Where.

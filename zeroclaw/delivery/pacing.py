@@ -8,8 +8,8 @@ Each account has one `Pacing`. A caller asks (`Wanted`) and is granted, or waits
 Five things hold a call back: the account's budget, its chat's budget, a call under way in its chat,
 the interval between two calls about one message, and the wait that the platform asked for when it
 refused. If a platform limits edits per account and not per chat, edits are charged to that edit
-budget and not to the chat's. A draft's first message is charged to it as well, so that no more
-drafts begin than can be finished.
+budget and not to the chat's. Each message that a draft sends is charged to it as well, so that no
+more drafts begin than can be finished.
 
 A refusal holds its chat for exactly the wait that the platform named. The platform does not say
 whether the limit was the account's. If the chats have no known budget, a second chat that is
@@ -212,7 +212,7 @@ class Pacing(Value):
         started: When the process began to use the account.
         account: Charged for calls that have ended; a token is reserved for each call under way.
         edits: Charged for each grant of an edit, or of a draft.
-        chats: Lanes by chat, charged for each grant; a chat that is missing was never used.
+        chats: Lanes by chat, charged for each grant; a missing chat counts as spent at the start.
         groups: The chats that have several readers.
         messages: When each message was last touched, the oldest first.
         served: By request id, the number of the grant that served it last.

@@ -22,13 +22,14 @@ from zeroclaw.value import Struct, Value
 Fits = Callable[[str], bool]
 Cutting = Generator[str, bool, tuple["Piece", ...]]
 
-# A shorter part than this share of the room is skipped if there is a later, lesser cut: one short
+# A part shorter than the room divided by this is skipped if there is a later, lesser cut: one short
 # line before a long block should not become its own message.
 SMALLEST_SHARE = 4
 FIRST_GUESS_CHARS = 1024
 # The first step from a guess is the guess divided by this.
 FIRST_STEP = 8
-# Ends are tried with this many significant bits: every one below 128 characters, then one in 2^n.
+# Ends are tried with this many significant bits: below 128 characters every one, above that in
+# steps of at most 1/64 of the part.
 RULER_BITS = 7
 # The language is repeated in every part; a longer one is not a language.
 LONGEST_LANGUAGE_CHARS = 32
