@@ -117,10 +117,11 @@ class Words(StrEnum):
 
 
 class Whose(Value):
-    """The person that a row belongs to, or the turn it came from; both empty for nobody."""
+    """The person that a row belongs to, or the turn or approvals it came from; empty for nobody."""
 
     person: str = ""
     turn: str = ""
+    approvals: frozenset[str] = frozenset()
 
 
 class Filters(TypedDict, total=False):

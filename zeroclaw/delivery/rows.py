@@ -219,8 +219,13 @@ def _sooner(row: Row) -> Age | None:
 
 
 def _whose(row: Row) -> Whose:
-    item = OUTBOX.of(row)
-    return Whose(turn=item.turn or "" if isinstance(item, Text | File) else "")
+    match OUTBOX.of(row):
+        case Text(turn=turn) | File(turn=turn):
+            return Whose(turn=turn or "")
+        case Ask(approvals=asked):
+            return Whose(approvals=frozenset(asked))
+        case Settle(outcome=outcome):
+            return Whose(approvals=frozenset(call.approval for call in outcome.card.calls))
 
 
 def _blobs(row: Row) -> tuple[str, ...]:

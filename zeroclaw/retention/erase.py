@@ -61,7 +61,7 @@ TRIES = 60
 AGAIN_S = 60.0
 """Seconds before retrying a request that could not be carried out."""
 _BATCH = 100
-_LAST = (TURNS, INBOX, CONVERSATIONS)
+_LAST = (APPROVALS, TURNS, INBOX, CONVERSATIONS)
 """Deleted last, in this order: after a restart, an unfinished erasure finds the rest through these."""
 _ERASED_AT = {table.kind: place for place, table in enumerate(_LAST)}
 States = tuple[tuple[Declaration, str], ...]
@@ -159,6 +159,7 @@ class Erasure:
         has_run = await self._stop(wish, here, everybodys=True)
         if has_run and not await self._until(partial(self._is_free, here)):
             return False
+        await self._until(partial(self._is_settled, here))
         await self._gone(here)
         return True
 
@@ -308,11 +309,19 @@ class Erasure:
         await self._stop(wish, here, everybodys=False)
         if not await self._until(partial(self._rewritten, wish.person, here)):
             return False
+        await self._until(partial(self._is_settled, here))
         turns = frozenset(
             [
                 row.key
                 async for row in scan(self._store, TURNS.where(conversation=here))
                 if TURNS.of(row).item.principal.id == wish.person
+            ]
+        )
+        asked = frozenset(
+            [
+                row.key
+                async for row in scan(self._store, APPROVALS.where(conversation=here))
+                if APPROVALS.of(row).requester.id == wish.person
             ]
         )
         # Titles and group notes mix everybody's words; they are made again from what stays.
@@ -323,11 +332,21 @@ class Erasure:
 
             def is_theirs(row: Row, whose: Callable[[Row], Whose] = whose) -> bool:
                 its = whose(row)
-                return its.person == wish.person or its.turn in turns
+                is_of_turn = its.turn in turns or not asked.isdisjoint(its.approvals)
+                return is_of_turn or its.person == wish.person
 
             await self._remove(table.where(conversation=here), is_theirs)
         await self._drop(digests)
         return True
+
+    async def _is_settled(self, here: ConversationId) -> bool:
+        """Whether every card shows how its requests ended; the rows that make it so are erased too."""
+        pending = [
+            row
+            for state in OPEN_STATES
+            async for row in scan(self._store, OUTBOX.where(conversation=here, state=state))
+        ]
+        return not any(isinstance(OUTBOX.of(row), Settle) for row in pending)
 
     async def _rewritten(self, person: str, here: ConversationId) -> bool:
         """Replace the journal by one without their turns; return False while it is being written."""

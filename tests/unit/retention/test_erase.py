@@ -12,6 +12,7 @@ from tests.unit.turn.test_facts import with_notes
 from zeroclaw.codec import decode
 from zeroclaw.context.notes import Notes
 from zeroclaw.envelope import ConversationId
+from zeroclaw.errors import ChannelUnavailable
 from zeroclaw.gate import audit
 from zeroclaw.gate.action import ACTIONS
 from zeroclaw.gate.approval import APPROVALS
@@ -205,6 +206,62 @@ async def test_of_a_shared_chat_only_their_own_goes(world: World) -> None:
         said = said_to_the_model(world)
         assert "Ada: rose asked" in said
         assert not any("tulip" in text for text in said)
+
+
+@pytest.mark.parametrize("is_answered", [True, False])
+@pytest.mark.parametrize("room", ["", "club"])
+async def test_what_a_card_showed_goes_with_its_call(
+    world: World, room: str, *, is_answered: bool
+) -> None:
+    """It was put to an operator elsewhere, whole, and so was how it ended."""
+    world.model.will(asks_for(("poke", '{"a": "tulip"}')), says("done"))
+    async with world.running() as house:
+        await house.say("poke it", "ben", room=room)
+        if is_answered:
+            await house.press()
+        await forget(house, "ben")
+        assert "tulip" not in await kept(world)
+        assert [how for how, _ in house.endings()] == ["approved" if is_answered else "stopped"]
+
+
+async def test_a_card_that_was_not_sent_yet_is_not_sent_when_its_call_is_forgotten(
+    world: World,
+) -> None:
+    """Nobody could answer it, and nothing would show that."""
+    world.model.will(POKE)
+    world.platforms["chat"].will("ask", *[ChannelUnavailable("away")] * 8)
+    async with world.running() as house:
+        await house.say("poke it", "ben", room="club")
+        await forget(house, "ben")
+        await house.advance(3600)
+        assert house.texts() == []
+
+
+@pytest.mark.parametrize("room", ["", "club"])
+async def test_a_card_shows_how_it_ended_before_that_is_forgotten(world: World, room: str) -> None:
+    """Also where its platform is away, and a kill comes before it is back (P5)."""
+    world.model.will(POKE)
+    world.platforms["chat"].will("settle", *[ChannelUnavailable("away")] * 6)
+    async with world.running() as house:
+        await house.say("poke it", "ben", room=room)
+        await forget(house, "ben")
+        assert house.outcome() is None
+    async with world.running() as house:
+        await house.advance(120)
+        assert house.endings() == [("stopped", "Ben")]
+        assert await house.rows(RowKind.APPROVAL) == ()
+
+
+async def test_a_card_that_is_never_shown_holds_up_nothing_for_long(world: World) -> None:
+    """What somebody said goes, whatever a platform does."""
+    world.model.will(POKE)
+    world.platforms["chat"].will("settle", *[ChannelUnavailable("away")] * 10_000)
+    async with world.running() as house:
+        await house.say("tulip", "ben", room="club")
+        await forget(house, "ben")
+        assert "tulip" in await kept(world)
+        await house.advance(120)
+        assert "tulip" not in await kept(world)
 
 
 async def test_a_shared_chat_waits_for_somebody_elses_turn(world: World) -> None:
