@@ -16,6 +16,7 @@ from zeroclaw.errors import ChannelUnavailable
 from zeroclaw.gate import audit
 from zeroclaw.gate.action import ACTIONS
 from zeroclaw.gate.approval import APPROVALS
+from zeroclaw.gate.grant import GRANTS
 from zeroclaw.inbound.anchors import verified
 from zeroclaw.message import UserMessage
 from zeroclaw.retention.collect import collect
@@ -222,6 +223,19 @@ async def test_what_a_card_showed_goes_with_its_call(
         await forget(house, "ben")
         assert "tulip" not in await kept(world)
         assert [how for how, _ in house.endings()] == ["approved" if is_answered else "stopped"]
+
+
+async def test_what_was_granted_to_somebody_goes_with_them(world: World) -> None:
+    """It names what they wanted touched; others' grants in the same chat stay."""
+    world.model.will(POKE, says("done"), asks_for(("burn", "{}")), says("done"))
+    async with world.running() as house:
+        await house.say("poke it", "ben", room="club")
+        await house.press("for_a_time")
+        await house.say("burn it", room="club")
+        await house.press("for_a_time")
+        await forget(house, "ben")
+        (left,) = await house.rows(RowKind.GRANT)
+        assert GRANTS.of(left).holder == "person:ada"
 
 
 async def test_a_card_that_was_not_sent_yet_is_not_sent_when_its_call_is_forgotten(
