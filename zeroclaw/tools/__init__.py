@@ -40,7 +40,7 @@ class ToolArguments(BaseModel):
         return value
 
 
-class _Made(BaseModel):
+class _GeneratedSchema(BaseModel):
     """The parts of a generated schema that we use."""
 
     model_config = ConfigDict(defer_build=True)
@@ -49,7 +49,7 @@ class _Made(BaseModel):
     required: list[str] = []
 
 
-_LEFT_OUT = frozenset({"title", "minLength", "maxLength", "minItems", "maxItems"})
+_OMITTED_KEYS = frozenset({"title", "minLength", "maxLength", "minItems", "maxItems"})
 _LARGE = 100_000
 
 
@@ -64,25 +64,25 @@ class ModelSchema(Mapping[str, object]):
         self._model = model
 
     def __getitem__(self, key: str) -> object:
-        return self._made[key]
+        return self._trimmed[key]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._made)
+        return iter(self._trimmed)
 
     def __len__(self) -> int:
-        return len(self._made)
+        return len(self._trimmed)
 
     def keys(self) -> KeysView[str]:
         """Return the keys without iterating: `dict` asks for them, per tool and turn."""
-        return self._made.keys()
+        return self._trimmed.keys()
 
     @cached_property
-    def _made(self) -> dict[str, object]:
-        made = _Made.model_validate(self._model.model_json_schema())
+    def _trimmed(self) -> dict[str, object]:
+        made = _GeneratedSchema.model_validate(self._model.model_json_schema())
         return {
             "type": "object",
             "properties": {
-                name: {key: value for key, value in field.items() if not _costs_only(key, value)}
+                name: {key: value for key, value in field.items() if not _is_costly(key, value)}
                 for name, field in made.properties.items()
             },
             "required": made.required,
@@ -90,9 +90,9 @@ class ModelSchema(Mapping[str, object]):
         }
 
 
-def _costs_only(key: str, value: object) -> bool:
-    if key in _LEFT_OUT or not isinstance(value, int):
-        return key in _LEFT_OUT
+def _is_costly(key: str, value: object) -> bool:
+    if key in _OMITTED_KEYS or not isinstance(value, int):
+        return key in _OMITTED_KEYS
     return (key == "maximum" and value >= _LARGE) or (key == "minimum" and value <= 1)
 
 
@@ -121,19 +121,19 @@ class ModelTool(Value, Generic[Model]):
     Attributes:
         spec: The tool's declaration.
         model: The model of its arguments.
-        line: Describes a call for people.
-        reach: Returns the resources of a call, see `Tool.resources`.
-        work: Runs a call, see `Tool.run`.
-        settled: Applies the settings to parsed arguments: fills in defaults, refuses bad values.
+        summary: Returns one line about a call for people, see `Tool.describe`.
+        find_resources: Returns the resources of a call, see `Tool.resources`.
+        handler: Runs a call, see `Tool.run`.
+        apply_settings: Applies the settings to parsed arguments: fills in defaults, refuses bad values.
             Must be idempotent.
     """
 
     spec: ToolSpec
     model: type[Model]
-    line: Callable[[Model], Localized]
-    reach: Callable[[Model, ToolContext], Awaitable[tuple[str, ...]]]
-    work: Callable[[Model, ToolContext], Awaitable[ToolOutput]]
-    settled: Callable[[Model], Model] = lambda asked: asked
+    summary: Callable[[Model], Localized]
+    find_resources: Callable[[Model, ToolContext], Awaitable[tuple[str, ...]]]
+    handler: Callable[[Model, ToolContext], Awaitable[ToolOutput]]
+    apply_settings: Callable[[Model], Model] = lambda asked: asked
 
     def check(self, arguments: Arguments) -> Arguments:
         """Validate against the model and the settings."""
@@ -141,18 +141,18 @@ class ModelTool(Value, Generic[Model]):
 
     def describe(self, arguments: Arguments) -> Localized:
         """Return one line about what the call would do."""
-        return self.line(parse(self.model, arguments))
+        return self.summary(parse(self.model, arguments))
 
     async def resources(self, arguments: Arguments, context: ToolContext) -> tuple[str, ...]:
         """Return the resources that the call would touch."""
-        return await self.reach(self._asked(arguments), context)
+        return await self.find_resources(self._asked(arguments), context)
 
     async def run(self, arguments: Arguments, context: ToolContext) -> ToolOutput:
         """Run the call."""
-        return await self.work(self._asked(arguments), context)
+        return await self.handler(self._asked(arguments), context)
 
     def _asked(self, arguments: Arguments) -> Model:
-        return self.settled(parse(self.model, arguments))
+        return self.apply_settings(parse(self.model, arguments))
 
 
 class Readable(Value):

@@ -71,14 +71,14 @@ def tools(
         timeout_s=_TIMEOUT_S,
     )
 
-    def settled(asked: ReadArguments) -> ReadArguments:
+    def apply_settings(asked: ReadArguments) -> ReadArguments:
         most = answer_chars() - _HEAD_CHARS
         if asked.limit > most:
             # The runtime would cut it again.
             raise ToolArgumentsInvalid((f"limit: must be at most {most}",))
         return asked.model_copy(update={"limit": asked.limit or most})
 
-    async def work(asked: ReadArguments, context: ToolContext) -> ToolOutput:
+    async def handler(asked: ReadArguments, context: ToolContext) -> ToolOutput:
         whole = await store.find(context.conversation, asked.id)
         if whole is None or (text := whole.text) is None:
             told = _missing(asked.id, known=whole is not None)
@@ -93,7 +93,12 @@ def tools(
 
     return (
         ModelTool(
-            spec=spec, model=ReadArguments, line=_line, reach=_reach, work=work, settled=settled
+            spec=spec,
+            model=ReadArguments,
+            summary=_line,
+            find_resources=_resources,
+            handler=handler,
+            apply_settings=apply_settings,
         ),
     )
 
@@ -105,7 +110,7 @@ def _line(asked: ReadArguments) -> Localized:
     return catalogue.WOULD_READ_RESULT.about(id=quoted(asked.id))
 
 
-async def _reach(asked: ReadArguments, context: ToolContext) -> tuple[str, ...]:
+async def _resources(asked: ReadArguments, context: ToolContext) -> tuple[str, ...]:
     del asked
     return (f"results:{context.conversation}",)
 

@@ -87,10 +87,10 @@ def tools(settings: ShellSettings) -> tuple[Tool, ...]:
         ModelTool(
             spec=shell.spec(),
             model=ShellArguments,
-            line=shell.line,
-            reach=shell.reach,
-            work=shell.run,
-            settled=shell.settled,
+            summary=shell.summary,
+            find_resources=shell.resources,
+            handler=shell.run,
+            apply_settings=shell.apply_settings,
         ),
     )
 
@@ -127,14 +127,14 @@ class _Shell:
             execution="sequential",
         )
 
-    def settled(self, asked: ShellArguments) -> ShellArguments:
+    def apply_settings(self, asked: ShellArguments) -> ShellArguments:
         """Fill in the default time-out, and refuse one beyond the maximum."""
         usual, most = self._settings.timeout_s, self._settings.most_timeout_s
         if asked.timeout_s > most:
             raise ToolArgumentsInvalid((f"timeout_s: must be at most {most:g}",))
         return asked.model_copy(update={"timeout_s": asked.timeout_s or min(usual, most)})
 
-    def line(self, asked: ShellArguments) -> Localized:
+    def summary(self, asked: ShellArguments) -> Localized:
         """Return the beginning of the command and where it would run."""
         command = quoted(asked.command)
         if self._system is None:
@@ -143,7 +143,7 @@ class _Shell:
             return catalogue.WOULD_RUN_ONLINE.about(command=command)
         return catalogue.WOULD_RUN_OFFLINE.about(command=command)
 
-    async def reach(self, asked: ShellArguments, context: ToolContext) -> tuple[str, ...]:
+    async def resources(self, asked: ShellArguments, context: ToolContext) -> tuple[str, ...]:
         """Return what the sandbox grants; the same for every command."""
         del asked
         if self._system is None:

@@ -16,7 +16,7 @@ from zeroclaw.errors import ToolFailed
 from zeroclaw.host.usage import Quota
 from zeroclaw.redact import MARKER
 from zeroclaw.tools.files import FilesSettings
-from zeroclaw.tools.files.workspace import Place
+from zeroclaw.tools.files.workspace import RunContext
 from zeroclaw.value import replace
 
 # --- reading -------------------------------------------------------------------------------------
@@ -129,7 +129,7 @@ async def test_a_file_that_would_be_too_large_is_not_written(workspace: Path) ->
 
 
 def names_in(workspace: Path) -> list[str]:
-    return sorted(place.name for place in workspace.iterdir())
+    return sorted(one.name for one in workspace.iterdir())
 
 
 def quota_of(most_bytes: int) -> FilesSettings:
@@ -228,11 +228,13 @@ async def test_a_file_that_is_no_text_is_not_edited(workspace: Path) -> None:
 def test_a_stopped_run_changes_nothing_more(workspace: Path) -> None:
     """The thread of a cancelled call ends at its next step."""
     stopped = threading.Event()
-    place = Place(workspace=workspace, rules=(), settings=SETTINGS, stopped=stopped, permits=bool)
-    place.go_on()
+    run = RunContext(
+        workspace=workspace, rules=(), settings=SETTINGS, stopped=stopped, permits=bool
+    )
+    run.raise_if_stopped()
     stopped.set()
     with pytest.raises(ToolFailed):
-        place.go_on()
+        run.raise_if_stopped()
 
 
 @contextmanager

@@ -134,15 +134,15 @@ def tools(settings: AttachmentsSettings) -> tuple[Tool, ...]:
         ModelTool(
             spec=spec,
             model=ReadArguments,
-            line=lambda asked: catalogue.WOULD_READ_ATTACHMENT.about(id=asked.id),
-            reach=_reach,
-            work=files.read,
-            settled=files.settled,
+            summary=lambda asked: catalogue.WOULD_READ_ATTACHMENT.about(id=asked.id),
+            find_resources=_resources,
+            handler=files.read,
+            apply_settings=files.apply_settings,
         ),
     )
 
 
-async def _reach(asked: ReadArguments, context: ToolContext) -> tuple[str, ...]:
+async def _resources(asked: ReadArguments, context: ToolContext) -> tuple[str, ...]:
     return (f"attachment:{context.conversation}/{asked.id}",)
 
 
@@ -159,7 +159,7 @@ class _Files:
     def _most_chars(self) -> int:
         return self._settings.answer_chars() - _HEAD_CHARS
 
-    def settled(self, asked: ReadArguments) -> ReadArguments:
+    def apply_settings(self, asked: ReadArguments) -> ReadArguments:
         """Refuse a limit that the runtime would cut again."""
         if asked.limit > self._most_chars:
             raise ToolArgumentsInvalid((f"limit: must be at most {self._most_chars}",))

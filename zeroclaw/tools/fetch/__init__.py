@@ -28,11 +28,11 @@ from zeroclaw.tools import (
     without_controls,
 )
 from zeroclaw.tools.fetch.body import decode
-from zeroclaw.tools.fetch.following import (
+from zeroclaw.tools.fetch.client import (
     ANY_HOST,
+    FetchClient,
     Fetched,
-    Follower,
-    LeadsElsewhere,
+    RedirectElsewhere,
     Resolve,
     limits,
 )
@@ -69,7 +69,7 @@ def tools(
         resolve: Resolves a name to addresses; raises `NameUnknown`.
         user_agent: The User-Agent header.
     """
-    fetch = _Fetch(settings, Follower(settings, http, resolve, user_agent))
+    fetch = _Fetch(settings, FetchClient(settings, http, resolve, user_agent))
     told = " A redirect to another host is told." if settings.redirects == "same_host" else ""
     spec = ToolSpec(
         name="fetch",
@@ -83,10 +83,10 @@ def tools(
         ModelTool(
             spec=spec,
             model=FetchArguments,
-            line=lambda asked: catalogue.WOULD_FETCH.about(url=quoted(asked.url)),
-            reach=fetch.reach,
-            work=fetch.run,
-            settled=fetch.settled,
+            summary=lambda asked: catalogue.WOULD_FETCH.about(url=quoted(asked.url)),
+            find_resources=fetch.resources,
+            handler=fetch.run,
+            apply_settings=fetch.apply_settings,
         ),
     )
 
@@ -94,26 +94,26 @@ def tools(
 class _Fetch:
     """Fetches one URL per call."""
 
-    def __init__(self, settings: FetchSettings, follower: Follower) -> None:
+    def __init__(self, settings: FetchSettings, client: FetchClient) -> None:
         self._settings = settings
-        self._follower = follower
+        self._client = client
         self._fetches = FairShare("fetches", at_once=16, each=4)
         self._pages = FairShare("fetched pages", at_once=2)
 
-    def settled(self, asked: FetchArguments) -> FetchArguments:
+    def apply_settings(self, asked: FetchArguments) -> FetchArguments:
         """Bring the URL into the canonical form in which it is judged, shown and fetched."""
         try:
             return asked.model_copy(update={"url": self._target(asked).url})
         except TargetRefused as error:
             raise ToolArgumentsInvalid((f"url: {error.why}",)) from error
 
-    async def reach(self, asked: FetchArguments, context: ToolContext) -> tuple[str, ...]:
+    async def resources(self, asked: FetchArguments, context: ToolContext) -> tuple[str, ...]:
         """Return the host; refuse a literal address that must not be connected to."""
         del context
         target = self._target(asked)
-        if against := self._follower.objection(target):
+        if against := self._client.refusal(target):
             raise ResourcesUnresolved(against)
-        return self._reach(target)
+        return self._resources(target)
 
     async def run(self, asked: FetchArguments, context: ToolContext) -> ToolOutput:
         """Fetch within the time limit, and turn the response into text in a thread."""
@@ -121,12 +121,12 @@ class _Fetch:
         async with self._fetches.place(context.conversation):
             try:
                 async with asyncio.timeout(limit_s):
-                    found = await self._follower.follow(target, self._reach(target))
+                    found = await self._client.fetch(target, self._resources(target))
             except TimeoutError as error:
                 message = f"{quoted(target.url)} was not there whole within {limit_s:g} s"
                 raise ToolFailed(message) from error
-            if isinstance(found, LeadsElsewhere):
-                return ToolOutput(text=_sent_on(found))
+            if isinstance(found, RedirectElsewhere):
+                return ToolOutput(text=_redirect_text(found))
             return ToolOutput(
                 text=await self._pages.run(
                     context.conversation, lambda: _shown(found, target, links=asked.links)
@@ -136,7 +136,7 @@ class _Fetch:
     def _target(self, asked: FetchArguments) -> Target:
         return read_target(asked.url, self._settings.ports)
 
-    def _reach(self, target: Target) -> tuple[str, ...]:
+    def _resources(self, target: Target) -> tuple[str, ...]:
         """Return everything that a call may connect to."""
         reach = [target.resource]
         if target.is_plain and _HTTPS in self._settings.ports:
@@ -146,7 +146,7 @@ class _Fetch:
         return tuple(reach)
 
 
-def _sent_on(found: LeadsElsewhere) -> str:
+def _redirect_text(found: RedirectElsewhere) -> str:
     return (
         f"{found.target.url} answered {_status(found.status)} and sends on to"
         f" {found.elsewhere.url}\nThat is another host, so it was not followed: fetch that URL if"

@@ -104,7 +104,7 @@ def _kind(name: str) -> Kind | None:
     return None
 
 
-class Unpacked:
+class Decompressor:
     """Decompresses the chunks of a body, and keeps at most `max_bytes` of the result.
 
     It decompresses no further than the cap, so a decompression bomb costs nothing. Input is capped

@@ -198,7 +198,7 @@ _IPV6: tuple[tuple[IPv6Network, str], ...] = (
     (IPv6Network("fe80::/10"), "a link-local address"),
     (IPv6Network("ff00::/8"), "a multicast address"),
 )
-_HANDED_OUT = IPv6Network("2000::/3")
+_GLOBAL_UNICAST = IPv6Network("2000::/3")
 _MAPPED = IPv6Network("::ffff:0:0/96")
 _NAT64 = IPv6Network("64:ff9b::/96")  # RFC 6052
 
@@ -219,7 +219,7 @@ _METADATA = frozenset(
 )
 
 
-class Opened(Value):
+class AllowedHosts(Value):
     """What the operator allowed besides public addresses.
 
     Attributes:
@@ -231,7 +231,7 @@ class Opened(Value):
     names: frozenset[str] = frozenset()
 
 
-def opened(entries: Iterable[str]) -> Opened:
+def read_allowed(entries: Iterable[str]) -> AllowedHosts:
     """Parse `allow` of the configuration: each entry is an address, a network or a host name."""
     networks: list[Network] = []
     names: set[str] = set()
@@ -240,35 +240,35 @@ def opened(entries: Iterable[str]) -> Opened:
             networks.append(ip_network(entry, strict=False))
         except ValueError:
             names.add(entry.lower().rstrip("."))
-    return Opened(networks=tuple(networks), names=frozenset(names))
+    return AllowedHosts(networks=tuple(networks), names=frozenset(names))
 
 
-def judge(text: str, host: str, doors: Opened) -> str:
+def refusal_of(text: str, host: str, allowed: AllowedHosts) -> str:
     """Return why an address must not be connected to; empty if it may be.
 
     Args:
         text: The address as the resolver returned it; refused if it can't be parsed.
         host: The name that resolved to it, in lower case.
-        doors: What the operator allowed. Metadata services need an entry for that one address.
+        allowed: What the operator allowed. Metadata services need an entry for that one address.
     """
     try:
-        address = carried(ip_address(text))
+        address = embedded_address(ip_address(text))
     except ValueError:
         return "not an address"
     if address in _METADATA:
-        alone = any(one.num_addresses == 1 and address in one for one in doors.networks)
+        alone = any(one.num_addresses == 1 and address in one for one in allowed.networks)
         return "" if alone else "where a cloud hands out credentials"
-    if host in doors.names or any(address in network for network in doors.networks):
+    if host in allowed.names or any(address in network for network in allowed.networks):
         return ""
     if isinstance(address, IPv4Address):
         return next((what for network, what in _IPV4 if address in network), "")
     if address.scope_id is not None:
         return "an address of one network interface"
     found = next((what for network, what in _IPV6 if address in network), "")
-    return found or ("" if address in _HANDED_OUT else "a reserved address")
+    return found or ("" if address in _GLOBAL_UNICAST else "a reserved address")
 
 
-def carried(address: Address) -> Address:
+def embedded_address(address: Address) -> Address:
     """Return the IPv4 address that a mapped or NAT64 address embeds, else the address itself."""
     if isinstance(address, IPv6Address) and (address in _MAPPED or address in _NAT64):
         return IPv4Address(int(address) & 0xFFFF_FFFF)

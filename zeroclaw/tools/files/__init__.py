@@ -32,7 +32,7 @@ from zeroclaw.tools.files.content import (
     write_file,
 )
 from zeroclaw.tools.files.tree import ListArguments, SearchArguments, list_files, search_files
-from zeroclaw.tools.files.workspace import FilesSettings, Place, parts_of, resolve
+from zeroclaw.tools.files.workspace import FilesSettings, RunContext, parts_of, resolve
 
 __all__ = ["NAMES", "FilesSettings", "tools"]
 
@@ -44,30 +44,30 @@ NAMES = frozenset(
 NEAR_NAMES = 16
 """Most names in a path that we resolve on the event loop; that takes 0.1 ms."""
 _TIMEOUT_S = 30.0
-_Asked = TypeVar("_Asked", bound=PathArguments)
+_Arguments = TypeVar("_Arguments", bound=PathArguments)
 
 
 def tools(settings: FilesSettings) -> tuple[Tool, ...]:
     """Return the six tools."""
     return (
-        _made(
+        _file_tool(
             settings,
             "read_file",
             "Read lines of a text file",
             ReadArguments,
             lambda asked: catalogue.WOULD_READ.about(path=quoted(asked.path)),
-            work=read_file,
+            handler=read_file,
         ),
-        _made(
+        _file_tool(
             settings,
             "list_files",
             "List a directory",
             ListArguments,
             lambda asked: catalogue.WOULD_LIST.about(path=quoted(asked.path)),
-            work=list_files,
+            handler=list_files,
             walks=True,
         ),
-        _made(
+        _file_tool(
             settings,
             "search_files",
             "Find lines in the text files",
@@ -75,49 +75,54 @@ def tools(settings: FilesSettings) -> tuple[Tool, ...]:
             lambda asked: catalogue.WOULD_SEARCH.about(
                 path=quoted(asked.path), pattern=quoted(asked.pattern)
             ),
-            work=search_files,
+            handler=search_files,
             walks=True,
         ),
-        _made(
+        _file_tool(
             settings,
             "write_file",
             "Make or replace a file",
             WriteArguments,
             _write_line,
-            work=write_file,
+            handler=write_file,
             effects=("write",),
         ),
-        _made(
+        _file_tool(
             settings,
             "edit_file",
             "Replace a text in a file",
             EditArguments,
             _edit_line,
-            work=edit_file,
+            handler=edit_file,
             effects=("read", "write"),
         ),
         # "read" is its only effect: it shows a file to the readers of the answer, and to nobody
         # else.
-        _made(
-            settings, "send_file", "Send this chat a file", SendArguments, send_line, work=send_file
+        _file_tool(
+            settings,
+            "send_file",
+            "Send this chat a file",
+            SendArguments,
+            send_line,
+            handler=send_file,
         ),
     )
 
 
-def _made(
+def _file_tool(
     settings: FilesSettings,
     name: str,
     description: str,
-    model: type[_Asked],
-    line: Callable[[_Asked], Localized],
+    model: type[_Arguments],
+    summary: Callable[[_Arguments], Localized],
     *,
-    work: Callable[[_Asked, Place], ToolOutput],
+    handler: Callable[[_Arguments, RunContext], ToolOutput],
     effects: tuple[Effect, ...] = ("read",),
     walks: bool = False,
 ) -> Tool:
     """Return a tool whose work blocks and runs in a thread, inside the workspace."""
 
-    async def reach(asked: _Asked, context: ToolContext) -> tuple[str, ...]:
+    async def resources(asked: _Arguments, context: ToolContext) -> tuple[str, ...]:
         named = partial(_named, context.workspace, asked.path, walks=walks)
         is_near = asked.path.count("/") < NEAR_NAMES
         try:
@@ -125,12 +130,13 @@ def _made(
         except ToolFailed as error:
             raise ResourcesUnresolved(str(error)) from error
 
-    async def run(asked: _Asked, context: ToolContext) -> ToolOutput:
+    async def run(asked: _Arguments, context: ToolContext) -> ToolOutput:
         # Once the call is cancelled, the thread makes no further change.
         stopped = threading.Event()
         try:
             return await settings.share.run(
-                context.conversation, lambda: work(asked, _place(settings, context, stopped))
+                context.conversation,
+                lambda: handler(asked, _run_context(settings, context, stopped)),
             )
         finally:
             stopped.set()
@@ -148,12 +154,14 @@ def _made(
         # The model may rely on the order of the writes in a batch, and of the files it sends.
         execution="sequential" if name == "send_file" or "write" in effects else "parallel",
     )
-    return ModelTool(spec=spec, model=model, line=line, reach=reach, work=run)
+    return ModelTool(spec=spec, model=model, summary=summary, find_resources=resources, handler=run)
 
 
-def _place(settings: FilesSettings, context: ToolContext, stopped: threading.Event) -> Place:
+def _run_context(
+    settings: FilesSettings, context: ToolContext, stopped: threading.Event
+) -> RunContext:
     real = context.workspace.resolve()
-    return Place(
+    return RunContext(
         workspace=real,
         rules=rules(settings.hidden, real),
         settings=settings,

@@ -16,7 +16,7 @@ from zeroclaw.tool import ToolFile, ToolOutput
 from zeroclaw.tools import ToolArguments, counted, described, is_binary, quoted, readable
 from zeroclaw.tools.files.workspace import (
     Parts,
-    Place,
+    RunContext,
     missing_parts,
     open_at,
     opened_directory,
@@ -59,78 +59,78 @@ class EditArguments(PathArguments):
     new_text: str
 
 
-def read_file(arguments: ReadArguments, place: Place) -> ToolOutput:
+def read_file(arguments: ReadArguments, run: RunContext) -> ToolOutput:
     """Return some lines of a file, and how to get the next ones."""
-    parts = readable_parts(arguments.path, place)
-    with opened_file(place.workspace, parts) as file:
+    parts = readable_parts(arguments.path, run)
+    with opened_file(run.workspace, parts) as file:
         size_bytes = os.fstat(file).st_size
         with os.fdopen(file, "rb", closefd=False) as stream:
             start = stream.read(8192)
             if is_binary(start):
                 return ToolOutput(text=described(start, size_bytes))
             stream.seek(0)
-            lines = _lines(stream, arguments, place)
+            lines = _lines(stream, arguments, run)
     return ToolOutput(text=lines or f"[the file is empty from line {arguments.first_line} on]")
 
 
-def write_file(arguments: WriteArguments, place: Place) -> ToolOutput:
+def write_file(arguments: WriteArguments, run: RunContext) -> ToolOutput:
     """Create or replace a file."""
-    parts = writable_parts(arguments.path, place)
+    parts = writable_parts(arguments.path, run)
     _refuse_markers(arguments.content)
-    data = _encoded(arguments.content, place)
-    missing, replaced = missing_parts(place.workspace, parts)
-    _demand_room(place, data, replaced, new_entries=len(missing))
-    with opened_directory(place.workspace, parts[:-1], make=True) as directory:
+    data = _encoded(arguments.content, run)
+    missing, replaced = missing_parts(run.workspace, parts)
+    _demand_room(run, data, replaced, new_entries=len(missing))
+    with opened_directory(run.workspace, parts[:-1], make=True) as directory:
         before = stat_at(directory, parts)
         if before is not None:
             os.close(open_at(directory, parts))  # refuses anything but a regular file
-        place.go_on()
+        run.raise_if_stopped()
         replace_at(directory, parts, data, replaces=before)
     done = "made" if before is None else "replaced"
     return ToolOutput(text=f"{done} {shown(parts)}: {counted(len(data), 'byte')}")
 
 
-def edit_file(arguments: EditArguments, place: Place) -> ToolOutput:
+def edit_file(arguments: EditArguments, run: RunContext) -> ToolOutput:
     """Replace a text that occurs exactly once in a file."""
-    parts = writable_parts(arguments.path, place)
+    parts = writable_parts(arguments.path, run)
     _refuse_markers(arguments.old_text, arguments.new_text)
-    with opened_directory(place.workspace, parts[:-1]) as directory:
+    with opened_directory(run.workspace, parts[:-1]) as directory:
         file = open_at(directory, parts)
         with os.fdopen(file, "rb") as stream:
             before = os.fstat(file)
-            data = stream.read(place.settings.max_write_bytes + 1)
-        if len(data) > place.settings.max_write_bytes:
-            message = f"{shown(parts)} is larger than {place.settings.max_write_bytes:,} bytes"
+            data = stream.read(run.settings.max_write_bytes + 1)
+        if len(data) > run.settings.max_write_bytes:
+            message = f"{shown(parts)} is larger than {run.settings.max_write_bytes:,} bytes"
             raise ToolFailed(message)
         text = _decoded(data, parts)
         found = text.count(arguments.old_text)
         if found != 1:
             raise _not_once(found, text, arguments, parts)
-        new = _encoded(text.replace(arguments.old_text, arguments.new_text), place)
-        _demand_room(place, new, before, new_entries=0)
-        place.go_on()
+        new = _encoded(text.replace(arguments.old_text, arguments.new_text), run)
+        _demand_room(run, new, before, new_entries=0)
+        run.raise_if_stopped()
         replace_at(directory, parts, new, replaces=before)
     line = text[: text.index(arguments.old_text)].count("\n") + 1
     size = counted(len(new), "byte")
     return ToolOutput(text=f"edited {shown(parts)} at line {line}: {size}")
 
 
-def readable_parts(path: str, place: Place) -> Parts:
+def readable_parts(path: str, run: RunContext) -> Parts:
     """Return the parts of a path; refuse one that must not be read."""
-    parts = parts_of(path, place.workspace)
-    if is_masked(parts, place.rules):
+    parts = parts_of(path, run.workspace)
+    if is_masked(parts, run.rules):
         message = f"{shown(parts)} is protected and can't be read"
         raise ToolFailed(message)
     return parts
 
 
-def writable_parts(path: str, place: Place) -> Parts:
+def writable_parts(path: str, run: RunContext) -> Parts:
     """Return the parts of a path; refuse one that must not be changed."""
-    parts = parts_of(path, place.workspace)
+    parts = parts_of(path, run.workspace)
     if not parts:
         message = "the workspace is a directory: give the path of a file in it"
         raise ToolFailed(message)
-    if is_masked(parts, place.rules):
+    if is_masked(parts, run.rules):
         message = f"{shown(parts)} is protected and can't be changed"
         raise ToolFailed(message)
     if len(parts) > MOST_DEPTH:
@@ -139,12 +139,12 @@ def writable_parts(path: str, place: Place) -> Parts:
     return parts
 
 
-def _lines(stream: BinaryIO, arguments: ReadArguments, place: Place) -> str:
+def _lines(stream: BinaryIO, arguments: ReadArguments, run: RunContext) -> str:
     """Return the requested lines, up to the cap, and a note if there are more."""
-    left = place.settings.max_read_bytes
+    left = run.settings.max_read_bytes
     scanned = 0
     for _ in range(arguments.first_line - 1):
-        place.go_on()
+        run.raise_if_stopped()
         skipped = _skip_line(stream)
         scanned += skipped
         if skipped == 0:
@@ -185,24 +185,22 @@ def _refuse_markers(*texts: str) -> None:
         raise ToolFailed(message)
 
 
-def _encoded(text: str, place: Place) -> bytes:
+def _encoded(text: str, run: RunContext) -> bytes:
     data = text.encode("utf-8")
-    if len(data) > place.settings.max_write_bytes:
-        most = place.settings.max_write_bytes
+    if len(data) > run.settings.max_write_bytes:
+        most = run.settings.max_write_bytes
         message = f"the file would have {len(data):,} bytes, at most {most:,} can be written"
         raise ToolFailed(message)
     return data
 
 
 def _demand_room(
-    place: Place, data: bytes, replaced: os.stat_result | None, *, new_entries: int
+    run: RunContext, data: bytes, replaced: os.stat_result | None, *, new_entries: int
 ) -> None:
     """Refuse a write that the workspace has no room for; one that shrinks it is always allowed."""
     # Another hard link keeps the old content.
     freed = replaced.st_size if replaced is not None and replaced.st_nlink == 1 else 0
-    place.settings.quota.spend(
-        place.workspace, new_bytes=len(data) - freed, new_entries=new_entries
-    )
+    run.settings.quota.spend(run.workspace, new_bytes=len(data) - freed, new_entries=new_entries)
 
 
 def _decoded(data: bytes, parts: Parts) -> str:
@@ -239,14 +237,14 @@ class SendArguments(PathArguments):
     name: str = Field(default="", max_length=255, description="Shown in place of its own.")
 
 
-def send_file(arguments: SendArguments, place: Place) -> ToolOutput:
+def send_file(arguments: SendArguments, run: RunContext) -> ToolOutput:
     """Return the file as output; it is sent once the result of the call is recorded."""
-    parts = readable_parts(arguments.path, place)
-    if not place.max_file_bytes:
+    parts = readable_parts(arguments.path, run)
+    if not run.max_file_bytes:
         message = "this chat takes no files; say what is in it instead, or where it can be sent"
         raise ToolFailed(message)
-    with opened_file(place.workspace, parts) as file:
-        most = min(place.max_file_bytes, place.settings.max_send_bytes)
+    with opened_file(run.workspace, parts) as file:
+        most = min(run.max_file_bytes, run.settings.max_send_bytes)
         size_bytes = os.fstat(file).st_size
         with os.fdopen(file, "rb", closefd=False) as stream:
             # The file may grow while we read it.
@@ -259,7 +257,7 @@ def send_file(arguments: SendArguments, place: Place) -> ToolOutput:
     if not content:
         message = f"{shown(parts)} is empty, and an empty file can't be sent"
         raise ToolFailed(message)
-    place.go_on()
+    run.raise_if_stopped()
     name = arguments.name.strip() or parts[-1]
     sent = ToolFile(
         name=name, media_type=media_type(name), content=content, caption=arguments.caption

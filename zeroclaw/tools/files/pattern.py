@@ -64,18 +64,18 @@ class Pattern:
         finally:
             re2.purge()  # the library caches 128 patterns, whichever conversation they came from
 
-    def lines(self, data: bytes, go_on: Callable[[], None]) -> Iterator[FoundLine]:
+    def lines(self, data: bytes, check: Callable[[], None]) -> Iterator[FoundLine]:
         """Yield the lines of a file that match.
 
         Args:
             data: The file.
-            go_on: Called before each block; an exception from it ends the search.
+            check: Called before each block; an exception from it ends the search.
         """
         # RE2 matches nothing in bytes that are not valid UTF-8.
         text = data.decode("utf-8", "replace").replace("\r\n", "\n").encode()
         at, number = 0, 1
         while at < len(text):
-            go_on()
+            check()
             end, after = _block(text, at)
             start = at
             while start <= end and (match := self._compiled.search(text, start, end)):

@@ -18,7 +18,7 @@ from zeroclaw.tools.files.pattern import FoundLine, Pattern, PatternInvalid
 from zeroclaw.tools.files.workspace import (
     Kind,
     Parts,
-    Place,
+    RunContext,
     kind_of,
     open_at,
     opened_directory,
@@ -73,23 +73,23 @@ class _Entry(Value):
     size_bytes: int
 
 
-def list_files(arguments: ListArguments, place: Place) -> ToolOutput:
+def list_files(arguments: ListArguments, run: RunContext) -> ToolOutput:
     """Return the names below a directory, each with its type."""
-    parts = readable_parts(arguments.path, place)
-    skips = _Skips(place)
+    parts = readable_parts(arguments.path, run)
+    skips = _Skips(run)
     lines: list[str] = []
-    for entry in _walk(place, parts, arguments.depth, skips):
-        if len(lines) >= place.settings.max_entries:
+    for entry in _walk(run, parts, arguments.depth, skips):
+        if len(lines) >= run.settings.max_entries:
             lines.append(f"[there is more; these are the first {len(lines):,}]")
             break
         lines.append(_line(entry, len(parts)))
     return ToolOutput(text="\n".join([*lines, *skips.notes()]) or f"[{shown(parts)} is empty]")
 
 
-def search_files(arguments: SearchArguments, place: Place) -> ToolOutput:
+def search_files(arguments: SearchArguments, run: RunContext) -> ToolOutput:
     """Return the matching lines as `path:line: text`, and notes about skipped files."""
-    search, skips = _Search(arguments, place), _Skips(place)
-    for entry in _files(place, readable_parts(arguments.path, place), skips):
+    search, skips = _Search(arguments, run), _Skips(run)
+    for entry in _files(run, readable_parts(arguments.path, run), skips):
         if fnmatch.fnmatchcase(entry.parts[-1], arguments.names) and not search.take(entry):
             break
     notes = [*search.notes(), *skips.notes()]
@@ -99,16 +99,16 @@ def search_files(arguments: SearchArguments, place: Place) -> ToolOutput:
 class _Skips:
     """Counts the places that a walk skips because the call may not touch them."""
 
-    def __init__(self, place: Place) -> None:
-        self._place = place
-        self._workspace = f"file:{place.workspace}".rstrip("/")
+    def __init__(self, run: RunContext) -> None:
+        self._run = run
+        self._workspace = f"file:{run.workspace}".rstrip("/")
         self._count = 0
 
     def skip(self, parts: Parts, all_below: str = "") -> bool:
         """Whether a place must be neither opened nor named; with `BELOW`, everything in it."""
-        place = self._place
+        run = self._run
         resource = "/".join((self._workspace, *parts)) + all_below
-        skipped = is_masked(parts, place.rules) or not place.permits(resource)
+        skipped = is_masked(parts, run.rules) or not run.permits(resource)
         self._count += skipped
         return skipped
 
@@ -116,27 +116,27 @@ class _Skips:
         """Return the note about skipped places, if any."""
         if not self._count:
             return []
-        places = counted(self._count, "place")
-        return [f"[skipped {places}: protected, or not allowed by the policy]"]
+        skipped = counted(self._count, "place")
+        return [f"[skipped {skipped}: protected, or not allowed by the policy]"]
 
 
 class _Search:
     """The state of one search: its matches, and the limit that ended it."""
 
-    def __init__(self, arguments: SearchArguments, place: Place) -> None:
+    def __init__(self, arguments: SearchArguments, run: RunContext) -> None:
         self._pattern = _pattern(arguments)
-        self._stops_at_s = time.thread_time() + place.settings.max_search_cpu_s
+        self._stops_at_s = time.thread_time() + run.settings.max_search_cpu_s
         self._most = arguments.max_results
-        self._place = place
-        self._left_bytes = place.settings.max_search_bytes
+        self._run = run
+        self._left_bytes = run.settings.max_search_bytes
         self._large = 0
         self._stopped_by = ""
         self.lines: list[str] = []
 
     def take(self, entry: _Entry) -> bool:
         """Search one file; return whether to go on."""
-        self._place.go_on()
-        if entry.size_bytes > self._place.settings.max_searched_file_bytes:
+        self._run.raise_if_stopped()
+        if entry.size_bytes > self._run.settings.max_searched_file_bytes:
             self._large += 1
             return True
         if entry.size_bytes > self._left_bytes:
@@ -147,7 +147,7 @@ class _Search:
         if is_binary(data):
             return True
         try:
-            for line in self._pattern.lines(data, self._go_on):
+            for line in self._pattern.lines(data, self._raise_if_stopped):
                 if len(self.lines) >= self._most:
                     self._stopped_by = f"it had found {self._most:,} lines"
                     return False
@@ -157,14 +157,14 @@ class _Search:
             return False
         return True
 
-    def _go_on(self) -> None:
-        self._place.go_on()
+    def _raise_if_stopped(self) -> None:
+        self._run.raise_if_stopped()
         if time.thread_time() >= self._stops_at_s:
             raise TimeoutError
 
     def notes(self) -> list[str]:
         """Return the notes about the limits of the search, if any."""
-        most = self._place.settings.max_searched_file_bytes
+        most = self._run.settings.max_searched_file_bytes
         large = [f"[passed over {counted(self._large, 'file')} larger than {most:,} bytes]"]
         stopped = [f"[the search stopped when {self._stopped_by}: narrow it down]"]
         return [*(large if self._large else []), *(stopped if self._stopped_by else [])]
@@ -179,20 +179,20 @@ def _pattern(arguments: SearchArguments) -> Pattern:
         raise ToolFailed(message) from None
 
 
-def _files(place: Place, parts: Parts, skips: _Skips) -> Iterator[_Entry]:
+def _files(run: RunContext, parts: Parts, skips: _Skips) -> Iterator[_Entry]:
     """Yield every file at or below a path."""
     if parts:
-        with opened_directory(place.workspace, parts[:-1]) as directory:
+        with opened_directory(run.workspace, parts[:-1]) as directory:
             seen = stat_at(directory, parts)
             if seen is not None and kind_of(seen.st_mode) == "file":
                 yield _Entry(directory=directory, parts=parts, kind="file", size_bytes=seen.st_size)
                 return
-    for entry in _walk(place, parts, _MOST_DEPTH, skips):
+    for entry in _walk(run, parts, _MOST_DEPTH, skips):
         if entry.kind == "file":
             yield entry
 
 
-def _walk(place: Place, parts: Parts, depth: int, skips: _Skips) -> Iterator[_Entry]:
+def _walk(run: RunContext, parts: Parts, depth: int, skips: _Skips) -> Iterator[_Entry]:
     """Yield the entries below a directory: first its own, sorted, then those of its subdirectories.
 
     Each directory is opened again from the workspace down. So few descriptors are open at a time,
@@ -203,9 +203,9 @@ def _walk(place: Place, parts: Parts, depth: int, skips: _Skips) -> Iterator[_En
     while waiting:
         here, levels = waiting.pop()
         inner: list[tuple[Parts, int]] = []
-        with opened_directory(place.workspace, here) as directory:
+        with opened_directory(run.workspace, here) as directory:
             for name in _names(directory):
-                place.go_on()
+                run.raise_if_stopped()
                 visited += 1
                 if visited > _MOST_VISITED:
                     message = f"more than {_MOST_VISITED:,} names: give a narrower path"

@@ -321,7 +321,7 @@ class FilesSettings(Value):
     quota: Quota = field(default_factory=Quota)
 
 
-class Place(Value):
+class RunContext(Value):
     """What the thread of one run works with.
 
     Attributes:
@@ -340,7 +340,7 @@ class Place(Value):
     permits: Callable[[str], bool]
     max_file_bytes: int = 0
 
-    def go_on(self) -> None:
+    def raise_if_stopped(self) -> None:
         """End the run if the call was cancelled.
 
         Raises:

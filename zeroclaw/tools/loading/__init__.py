@@ -62,18 +62,18 @@ def tools(
         ModelTool(
             spec=LOAD_TOOLS,
             model=LoadToolsArguments,
-            line=lambda asked: catalogue.WOULD_LOAD_TOOLS.about(
+            summary=lambda asked: catalogue.WOULD_LOAD_TOOLS.about(
                 groups=", ".join(map(quoted, asked.groups))
             ),
-            reach=_reach_groups,
-            work=load_tools,
+            find_resources=_group_resources,
+            handler=load_tools,
         ),
         ModelTool(
             spec=LOAD_SKILLS,
             model=LoadSkillArguments,
-            line=_skill_line,
-            reach=_reach_skill,
-            work=load_skills,
+            summary=_skill_line,
+            find_resources=_skill_resources,
+            handler=load_skills,
         ),
     )
 
@@ -88,12 +88,12 @@ def _skill_line(asked: LoadSkillArguments) -> Localized:
     return catalogue.WOULD_LOAD_SKILL.about(name=quoted(asked.name))
 
 
-async def _reach_groups(asked: LoadToolsArguments, context: ToolContext) -> tuple[str, ...]:
+async def _group_resources(asked: LoadToolsArguments, context: ToolContext) -> tuple[str, ...]:
     del context
     return tuple(f"tools:{one}" for one in asked.groups)
 
 
-async def _reach_skill(asked: LoadSkillArguments, context: ToolContext) -> tuple[str, ...]:
+async def _skill_resources(asked: LoadSkillArguments, context: ToolContext) -> tuple[str, ...]:
     del context
     return (f"skill:{asked.name}",)
 

@@ -25,7 +25,7 @@ REMEMBER = "remember"
 _TIMEOUT_S = 30.0
 _ANSWER_CHARS = 8_000  # of one `recall`, so that the runtime need not cut it
 _MOST_FOUND = 50
-_Asked = TypeVar("_Asked", bound=ToolArguments)
+_Arguments = TypeVar("_Arguments", bound=ToolArguments)
 
 
 class NotesStore(Protocol):
@@ -83,16 +83,16 @@ def tools(
     """Return the three tools; a text that `redact` would change is not kept."""
     notes = _Notes(settings, store, redact)
     return (
-        _made(
+        _notes_tool(
             REMEMBER,
             "Keep a short text for later: of a direct chat for its person alone, of a group for"
             " the group. Never a secret.",
             RememberArguments,
             lambda asked: catalogue.WOULD_REMEMBER.about(text=quoted(asked.text)),
             notes.remember,
-            settled=notes.settled,
+            apply_settings=notes.apply_settings,
         ),
-        _made(
+        _notes_tool(
             "recall",
             "Find what was remembered for this person, or this group.",
             RecallArguments,
@@ -100,7 +100,7 @@ def tools(
             notes.recall,
             effect="read",
         ),
-        _made(
+        _notes_tool(
             "forget_note",
             "Remove a note for good, by the number that `recall` shows.",
             ForgetArguments,
@@ -110,15 +110,15 @@ def tools(
     )
 
 
-def _made(
+def _notes_tool(
     name: str,
     description: str,
-    model: type[_Asked],
-    line: Callable[[_Asked], Localized],
-    work: Callable[[_Asked, ToolContext], Awaitable[ToolOutput]],
+    model: type[_Arguments],
+    summary: Callable[[_Arguments], Localized],
+    handler: Callable[[_Arguments, ToolContext], Awaitable[ToolOutput]],
     *,
     effect: Effect = "write",
-    settled: Callable[[_Asked], _Asked] = lambda asked: asked,
+    apply_settings: Callable[[_Arguments], _Arguments] = lambda asked: asked,
 ) -> Tool:
     spec = ToolSpec(
         name=name,
@@ -132,10 +132,17 @@ def _made(
         # The model may rely on the order of the writes in a batch.
         execution="sequential" if effect == "write" else "parallel",
     )
-    return ModelTool(spec=spec, model=model, line=line, reach=_reach, work=work, settled=settled)
+    return ModelTool(
+        spec=spec,
+        model=model,
+        summary=summary,
+        find_resources=_resources,
+        handler=handler,
+        apply_settings=apply_settings,
+    )
 
 
-async def _reach(asked: object, context: ToolContext) -> tuple[str, ...]:
+async def _resources(asked: object, context: ToolContext) -> tuple[str, ...]:
     del asked
     return (f"notes:{_owner(context)}",)
 
@@ -189,7 +196,7 @@ class _Notes:
     ) -> None:
         self._settings, self._store, self._redact = settings, store, redact
 
-    def settled(self, asked: RememberArguments) -> RememberArguments:
+    def apply_settings(self, asked: RememberArguments) -> RememberArguments:
         """Refuse an empty text and one that is too long."""
         chars, most = len(asked.text.strip()), self._settings.max_note_chars
         if not chars:

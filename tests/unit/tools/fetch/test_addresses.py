@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zeroclaw.tools.fetch.target import Opened, carried, judge, opened
+from zeroclaw.tools.fetch.target import AllowedHosts, embedded_address, read_allowed, refusal_of
 
-NOTHING = Opened()
+NOTHING = AllowedHosts()
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ NOTHING = Opened()
 )
 def test_the_public_internet_is_open(address: str) -> None:
     """Right up to the edges of what is not public."""
-    assert judge(address, "example.org", NOTHING) == ""
+    assert refusal_of(address, "example.org", NOTHING) == ""
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_the_public_internet_is_open(address: str) -> None:
 )
 def test_all_else_is_refused_with_a_reason(address: str, reason: str) -> None:
     """What is not plainly public is closed, however it is written."""
-    assert judge(address, "example.org", NOTHING) == reason
+    assert refusal_of(address, "example.org", NOTHING) == reason
 
 
 NETWORKS = (
@@ -130,7 +130,7 @@ def test_no_disguise_opens_a_private_address(address: IPv4Address) -> None:
         IPv6Address((0x20010000 << 96) | (number << 64)),
         IPv6Address((0x20010000 << 96) | (number ^ 0xFFFF_FFFF)),
     ]
-    assert [one for one in disguises if not judge(str(one), "example.org", NOTHING)] == []
+    assert [one for one in disguises if not refusal_of(str(one), "example.org", NOTHING)] == []
 
 
 @given(st.ip_addresses())
@@ -138,8 +138,8 @@ def test_what_is_open_is_public_by_pythons_own_lists_too(
     address: IPv4Address | IPv6Address,
 ) -> None:
     """Whatever Python takes for private, ours refuses; the other way round ours is stricter."""
-    verdict = judge(str(address), "example.org", NOTHING)
-    judged = carried(address)
+    verdict = refusal_of(str(address), "example.org", NOTHING)
+    judged = embedded_address(address)
     assert verdict or not (
         judged.is_private
         or judged.is_loopback
@@ -153,7 +153,7 @@ def test_what_is_open_is_public_by_pythons_own_lists_too(
 @given(st.text())
 def test_no_text_breaks_the_judgement(text: str) -> None:
     """A resolver may answer anything; what is no address is refused."""
-    assert judge(text, "example.org", NOTHING)
+    assert refusal_of(text, "example.org", NOTHING)
 
 
 @pytest.mark.parametrize(
@@ -180,11 +180,11 @@ def test_the_operator_opens_what_they_name(
     entry: str, host: str, address: str, is_open: bool
 ) -> None:
     """An address, a network or a name; a cloud's credentials only by their very address."""
-    assert (judge(address, host, opened((entry,))) == "") is is_open
+    assert (refusal_of(address, host, read_allowed((entry,))) == "") is is_open
 
 
 def test_what_is_opened_is_read_as_networks_and_names() -> None:
     """Names are compared in lower case, without the dot of the root."""
-    assert opened(("10.0.0.7/8", "Wiki.lan.")) == Opened(
+    assert read_allowed(("10.0.0.7/8", "Wiki.lan.")) == AllowedHosts(
         networks=(ip_network("10.0.0.0/8"),), names=frozenset({"wiki.lan"})
     )

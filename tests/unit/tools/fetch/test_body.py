@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zeroclaw.tools.fetch.body import ContentType, Unpacked, content_type, decode
+from zeroclaw.tools.fetch.body import ContentType, Decompressor, content_type, decode
 
 
 @pytest.mark.parametrize(
@@ -96,8 +96,8 @@ def test_every_body_is_some_text(data: bytes, charset: str, kind: str) -> None:
     assert decode(data, declared).encode("utf-8", "replace") is not None
 
 
-def fed(encoding: str, max_bytes: int, *chunks: bytes) -> Unpacked:
-    body = Unpacked(encoding, max_bytes)
+def fed(encoding: str, max_bytes: int, *chunks: bytes) -> Decompressor:
+    body = Decompressor(encoding, max_bytes)
     for chunk in chunks:
         body.feed(chunk)
     body.end()
@@ -161,4 +161,4 @@ def test_an_answer_of_countless_files_ends() -> None:
 def test_packing_that_was_not_asked_for_is_refused(encoding: str) -> None:
     """Only gzip is unpacked within a bound."""
     with pytest.raises(ValueError, match=encoding):
-        Unpacked(encoding, 100)
+        Decompressor(encoding, 100)

@@ -19,8 +19,8 @@ from zeroclaw.host.http import (
 )
 from zeroclaw.host.resolver import NameUnknown
 from zeroclaw.tools import quoted
-from zeroclaw.tools.fetch.body import ContentType, Unpacked, content_type
-from zeroclaw.tools.fetch.target import Target, TargetRefused, judge, opened, redirected
+from zeroclaw.tools.fetch.body import ContentType, Decompressor, content_type
+from zeroclaw.tools.fetch.target import Target, TargetRefused, read_allowed, redirected, refusal_of
 from zeroclaw.value import Value
 
 Resolve = Callable[[str], Awaitable[tuple[str, ...]]]
@@ -54,8 +54,8 @@ class Fetched(Value):
     is_cut: bool
 
 
-class LeadsElsewhere(Value):
-    """A redirect to a host that the decision does not cover; `follow` returns it."""
+class RedirectElsewhere(Value):
+    """A redirect to a host that the decision does not cover; `fetch` returns it."""
 
     target: Target
     status: int
@@ -77,7 +77,7 @@ def limits(settings: FetchSettings) -> HttpLimits:
     )
 
 
-class Follower:
+class FetchClient:
     """Fetches URLs; stateless."""
 
     def __init__(
@@ -88,15 +88,15 @@ class Follower:
         self._settings = settings
         self._http = http
         self._resolve = resolve
-        self._opened = opened(settings.allow)
+        self._allowed = read_allowed(settings.allow)
 
-    def objection(self, target: Target) -> str:
+    def refusal(self, target: Target) -> str:
         """Return why a literal address must not be fetched from, without asking a name server."""
         if not target.is_address:
             return ""
         return self._against(target, (target.host,))
 
-    async def follow(self, target: Target, reach: Collection[str]) -> Fetched | LeadsElsewhere:
+    async def fetch(self, target: Target, reach: Collection[str]) -> Fetched | RedirectElsewhere:
         """Request a URL, and follow redirects that stay within `reach`.
 
         Raises:
@@ -122,7 +122,7 @@ class Follower:
             )
             raise ToolFailed(message) from error
 
-    async def _get(self, target: Target, hops: int) -> Fetched | LeadsElsewhere:
+    async def _get(self, target: Target, hops: int) -> Fetched | RedirectElsewhere:
         """Send one request, to the first address of the host that accepts the connection."""
         failure: HttpConnectFailed | None = None
         for address in (await self._addresses(target))[:_TRIED_ADDRESSES]:
@@ -161,7 +161,7 @@ class Follower:
 
         The address itself is not mentioned: internal names and addresses must not leak.
         """
-        reasons = (judge(address, target.host, self._opened) for address in addresses)
+        reasons = (refusal_of(address, target.host, self._allowed) for address in addresses)
         reason = next((one for one in reasons if one), "")
         if not reason:
             return ""
@@ -187,12 +187,12 @@ class Follower:
 
     async def _read(
         self, target: Target, hops: int, answer: HttpAnswer
-    ) -> Fetched | LeadsElsewhere:
+    ) -> Fetched | RedirectElsewhere:
         """Read a response to its end, or to the cap."""
         location = answer.headers.get("location", "")
         if answer.status in _REDIRECTS and location:
             onward = self._onward(target, location)
-            return LeadsElsewhere(target=target, status=answer.status, elsewhere=onward)
+            return RedirectElsewhere(target=target, status=answer.status, elsewhere=onward)
         declared = content_type(answer.headers.get("content-type", ""))
         if declared.kind is None:
             message = (
@@ -202,7 +202,9 @@ class Follower:
             )
             raise ToolFailed(message)
         try:
-            body = Unpacked(answer.headers.get("content-encoding", ""), self._settings.max_bytes)
+            body = Decompressor(
+                answer.headers.get("content-encoding", ""), self._settings.max_bytes
+            )
         except ValueError as error:
             encoding = quoted(str(error), limit_chars=100)
             message = f"{quoted(target.url)} is packed as {encoding}, which was not asked for"
