@@ -16,17 +16,23 @@ class Passed(Value):
 
 
 def plain_name(name: str) -> str:
-    """Return a name as one short line without square brackets, which mark the runtime's own notes."""
-    shown = " ".join(name.split()).translate(str.maketrans("[]", "()"))
+    """Return a name as one short line without the signs that end a note of the runtime's, or a name in it."""
+    shown = " ".join(name.split()).translate(str.maketrans('[]"', "()'"))
     return shown if len(shown) <= MOST_NAME_CHARS else f"{shown[: MOST_NAME_CHARS - 1]}…"
 
 
-def quoted(words: str, whose: str) -> str:
-    """Return the quote of a replied-to message, to put before the reply; empty for no words."""
+def quoted(words: str, name: str) -> str:
+    """Return the quote of a replied-to message, to put before the reply; empty for no words.
+
+    Args:
+        words: Of that message.
+        name: Of its writer, who chose it and may be called `you`; empty for the bot itself.
+    """
     if not words.strip():
         return ""
     cut = f"{words[:MOST_QUOTED_CHARS]}…" if len(words) > MOST_QUOTED_CHARS else words
     lines = "\n".join(f"> {line}" for line in cut.splitlines())
+    whose = f'"{name}"' if name else "you"
     return f"[in reply to what {whose} wrote:]\n{lines}\n\n"
 
 

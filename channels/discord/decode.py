@@ -274,8 +274,8 @@ def _forwarded(event: Json) -> str:
 def _quoted(event: Json, me: Me) -> str:
     answered = inner(event, "referenced_message")
     author = inner(answered, "author")
-    whose = "you" if snowflake(author, "id") == me.id else name_of(author)
-    return quoted(text(answered, "content"), whose)
+    name = "" if snowflake(author, "id") == me.id else name_of(author)
+    return quoted(text(answered, "content"), name)
 
 
 def _attachments(event: Json, channel: str, number: str) -> tuple[Attachment, ...]:

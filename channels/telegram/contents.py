@@ -103,8 +103,7 @@ def _quoted(message: Json, bot: int) -> str:
     answered = inner(message, "reply_to_message")
     said = text(inner(message, "quote"), "text") or words(answered) or thing(answered)
     author = inner(answered, "from")
-    whose = "you" if whole(author, "id") == bot else name_of(author)
-    return quoted(said, whose if author else "somebody")
+    return quoted(said, "" if whole(author, "id") == bot else name_of(author))
 
 
 # --- files and other content ---------------------------------------------------------------------

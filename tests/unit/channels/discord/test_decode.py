@@ -157,7 +157,7 @@ def test_a_slash_and_a_word_is_a_command_unless_it_was_passed_on() -> None:
 def test_what_is_answered_is_quoted_shortly() -> None:
     event = message(type=19, referenced_message={"author": ANN, "content": "y" * 2000})
     assert said(event).text == (
-        f"[in reply to what Ann (the) first wrote:]\n> {'y' * 1000}…\n\nhello"
+        f'[in reply to what "Ann (the) first" wrote:]\n> {"y" * 1000}…\n\nhello'
     )
     assert said(message(referenced_message={"author": ANN, "content": ""})).text == "hello"
 
