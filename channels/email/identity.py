@@ -90,8 +90,11 @@ def is_vouched_for(address: str, results: Iterable[str], authserv_id: str) -> bo
         if not (pieces := _pieces(value)):
             return False  # it may be our own server's, and is not to be read
         first, *methods = _statements(pieces)
-        if first.lower().split()[:1] == [authserv_id.lower()]:
+        name = first.lower().split()[:1]
+        if name == [authserv_id.lower()]:
             return _is_proven(address.rpartition("@")[2], [*_results(methods)])
+        if not name or "=" in first:
+            return False  # Exchange Online writes no name, so this may be our own server's as well
     return False
 
 
