@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
-from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
 from typing import cast
@@ -17,16 +16,14 @@ from zeroclaw.daemon.model_choice import AUTO
 from zeroclaw.daemon.tools import OURS, tools_of
 from zeroclaw.errors import ConfigError, ZeroclawError, system_words
 from zeroclaw.foreign import Raised, call_now
-from zeroclaw.gate.policy import Statement, check_statement, configured
+from zeroclaw.gate.policy import Statement, read_statements
 from zeroclaw.gate.vocabulary import Findings, Vocabulary, check_approvers, check_names
 from zeroclaw.host import plugins
 from zeroclaw.host.places import expand
 from zeroclaw.host.references import Resolved, resolve, values_to_redact
 from zeroclaw.host.tokenizer import FileTokenizer, TokenizerUnusable
-from zeroclaw.inbound.commands.halt import Halt
 from zeroclaw.inbound.commands.registry import COMMANDS
 from zeroclaw.inbound.identity import OPERATOR
-from zeroclaw.inbound.live_config import LiveConfig, LivePolicy
 from zeroclaw.limits.budget import price_of
 from zeroclaw.manifest import ChannelManifest
 from zeroclaw.redact import Redactor
@@ -143,18 +140,9 @@ def check(
     manifests = {
         name: kinds[kind][0] for name in config.channels if (kind := config.kind_of(name)) in kinds
     }
-    statements: tuple[Statement, ...] = ()
-    try:
-        statements = configured(config.policy.statement)
-        # Include a halt and a revocation, so that no configured statement can have the id of
-        # theirs.
-        policy = LivePolicy(LiveConfig(config, statements))
-        policy.halt(Halt(by="nobody", at=datetime(2000, 1, 1, tzinfo=UTC)))
-        policy.revoke(frozenset({"nobody"}))
-    except ConfigError as error:
-        faults += error.faults
-    named = _names(config, broken)
-    faults += [*named.faults, *_nobodys(config, manifests)]
+    statements, wrong = read_statements(config.policy.statement)
+    named = _names(config, statements, broken)
+    faults += [*wrong, *named.faults, *_nobodys(config, statements, manifests)]
     needed, spare = _secrets(config, settings, environment)
     every, missing = {**spare.secrets, **needed.secrets}, needed.faults
     secrets = {key: one.value for key, one in needed.secrets.items()}
@@ -194,7 +182,7 @@ def check(
         raise ConfigError((*faults, *missing.values()))
     enabled = tuple(part for part in parts if config.channels[part.name].enabled)
     return CheckedConfig(
-        statements=statements,
+        statements=tuple(statements.values()),
         channels=enabled,
         tokenizers=tokenizers,
         redactor=redactor,
@@ -278,25 +266,26 @@ def _names_of(package: str) -> tuple[str, ...]:
     return ()
 
 
-def _names(config: Config, broken: Collection[str]) -> Findings:
+def _names(
+    config: Config, statements: Mapping[str, Statement], broken: Collection[str]
+) -> Findings:
     """Return the faults and warnings about names in statements and approvers."""
     known = vocabulary_of(config)
     known = replace(known, channels=(*known.channels, *broken))
     found = [check_approvers(config.approvals.approvers, "approvals.approvers", known)]
     linked: list[str] = []
-    for number, entry in enumerate(config.policy.statement):
-        path = f"policy.statement[{number}]"
-        checked = check_statement(entry, path)
-        if isinstance(checked, Statement):
-            found.append(check_names(checked, path, known))
-            linked += (fault for one in checked.resources for fault in _links_in(one, path))
+    for path, statement in statements.items():
+        found.append(check_names(statement, path, known))
+        linked += (fault for one in statement.resources for fault in _links_in(one, path))
     return Findings(
         faults=(*(fault for one in found for fault in one.faults), *linked),
         warnings=tuple(line for one in found for line in one.warnings),
     )
 
 
-def _nobodys(config: Config, manifests: Mapping[str, ChannelManifest]) -> Iterator[str]:
+def _nobodys(
+    config: Config, statements: Mapping[str, Statement], manifests: Mapping[str, ChannelManifest]
+) -> Iterator[str]:
     """Return faults for ids that no sender of that channel can have: they would never match."""
     named = (
         *(
@@ -311,10 +300,9 @@ def _nobodys(config: Config, manifests: Mapping[str, ChannelManifest]) -> Iterat
             for one in person.ids
         ),
         *(
-            (f"policy.statement[{number}].principals", one)
-            for number, entry in enumerate(config.policy.statement)
-            if isinstance(checked := check_statement(entry, ""), Statement)
-            for one in checked.principals
+            (f"{path}.principals", one)
+            for path, statement in statements.items()
+            for one in statement.principals
         ),
         *(("approvals.approvers", one) for one in config.approvals.approvers),
     )

@@ -83,22 +83,30 @@ def configured(entries: Iterable[Mapping[str, object]]) -> tuple[Statement, ...]
     Raises:
         ConfigError: With every fault of every entry.
     """
-    statements: list[Statement] = []
+    statements, faults = read_statements(entries)
+    if faults:
+        raise ConfigError(faults)
+    return tuple(statements.values())
+
+
+def read_statements(
+    entries: Iterable[Mapping[str, object]],
+) -> tuple[Mapping[str, Statement], tuple[str, ...]]:
+    """Return the statements of a configuration by their key paths, and the faults of all entries."""
+    statements: dict[str, Statement] = {}
     faults: list[str] = []
     seen: set[str] = set()
     for number, entry in enumerate(entries):
-        here = f"policy.statement[{number}]"
-        checked = check_statement(entry, here)
+        path = f"policy.statement[{number}]"
+        checked = check_statement(entry, path)
         if not isinstance(checked, Statement):
-            faults.extend(checked)
-        elif checked.id in seen:
-            faults.append(f"{here}.id: `{checked.id}` is used by another statement")
-        else:
-            seen.add(checked.id)
-            statements.append(checked)
-    if faults:
-        raise ConfigError(tuple(faults))
-    return tuple(statements)
+            faults += checked
+            continue
+        if checked.id in seen:
+            faults.append(f"{path}.id: `{checked.id}` is used by another statement")
+        seen.add(checked.id)
+        statements[path] = checked
+    return statements, tuple(faults)
 
 
 def check_statement(entry: Mapping[str, object], path: str) -> Statement | tuple[str, ...]:
