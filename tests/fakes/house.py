@@ -160,7 +160,7 @@ class World:
     def _parts(self) -> Foundation:
         process = next(self._processes)
         key = receipt.Key(id=f"key {process}", secret=bytes([process]) * 32)
-        keys = Keys(current=key, every=(*self._earlier, key))
+        keys = Keys(current=key, every=(*self._earlier, key), since_s=0)
         self._earlier = keys.every
         start = self._read()
         return Foundation(

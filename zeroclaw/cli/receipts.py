@@ -53,7 +53,7 @@ def verify(place: Path, *, text: str, as_json: bool) -> None:
 def line(one: Mapping[str, object]) -> str:
     """Return a verdict as a person reads it."""
     if (words := _WORDS.get(str(one["verdict"]))) is None:
-        return f"{one['token']}: FALSE: nobody here issued it"
+        return f"{one['token']}: FALSE: nobody here issued it for what is stored"
     tool = str(one["tool"])
     if not _NAME.fullmatch(tool):  # a model made it up
         tool = in_a_mark(tool).replace("`", "'")
@@ -72,15 +72,12 @@ async def receipts_in(place: Path, text: str) -> Sequence[Mapping[str, object]]:
 
     if (told := await ask_if_running(place, "receipts", Receipts, text=text)) is not None:
         return told.receipts
-    from zeroclaw.gate.receipt import Key
-    from zeroclaw.gate.receipt_keys import FILE, Keys, read_keys
+    from zeroclaw.gate.receipt_keys import kept_keys
+    from zeroclaw.host.clock import SystemClock
     from zeroclaw.inbound import receipts
     from zeroclaw.stores.sqlite.reader import open_for_looking
 
-    # This one signs nothing: each true receipt was issued by an earlier process.
-    unused = Key(id="", secret=secrets.token_bytes(32))
-    stored = await asyncio.to_thread(read_keys, place / FILE)
-    kept = (Key(id=one.id, secret=bytes.fromhex(one.secret)) for one in stored)
-    keys = Keys(current=unused, every=(*kept, unused))
+    now, unused = SystemClock().now(), secrets.token_bytes(32)
+    keys = await asyncio.to_thread(kept_keys, place, now=now, secret=unused)
     async with open_for_looking(place) as looking:
         return await receipts.Receipts(looking, keys).verify(text)

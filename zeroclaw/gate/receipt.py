@@ -64,7 +64,8 @@ class Fields(Value):
 
 def issue(key: Key, fields: Fields, at: datetime) -> str:
     """Sign an outcome and return the token; `at` is aware, and rounded down to whole seconds."""
-    return _token(key, fields, int(at.timestamp()))
+    seconds = int(at.timestamp())
+    return _token(key, signed_bytes(fields, seconds), seconds)
 
 
 def attach(text: str, token: str) -> str:
@@ -89,10 +90,11 @@ def signer(keys: Iterable[Key], fields: Fields, token: str) -> Key | None:
     shaped = _TOKEN.fullmatch(token)
     if shaped is None:
         return None
-    found: Key | None = None
+    found, seconds = None, int(shaped[1])
+    signed = signed_bytes(fields, seconds)
     for key in keys:
         # Build the whole token and compare it, so that each has only one spelling.
-        if hmac.compare_digest(_token(key, fields, int(shaped[1])), token):
+        if hmac.compare_digest(_token(key, signed, seconds), token):
             found = key
     return found
 
@@ -131,6 +133,6 @@ def signed_bytes(fields: Fields, seconds: int) -> bytes:
     return b"".join(len(part).to_bytes(8, "big") + part for part in parts)
 
 
-def _token(key: Key, fields: Fields, seconds: int) -> str:
-    mac = hmac.digest(key.secret, signed_bytes(fields, seconds), "sha256")
+def _token(key: Key, signed: bytes, seconds: int) -> str:
+    mac = hmac.digest(key.secret, signed, "sha256")
     return f"zc-receipt-{seconds}-{urlsafe_b64encode(mac).rstrip(b'=').decode()}"

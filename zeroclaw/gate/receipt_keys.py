@@ -36,10 +36,13 @@ class Keys(Value):
     Attributes:
         current: Signs.
         every: Verify; includes the current key.
+        since_s: When the oldest of them was made, in Unix seconds. One of these keys signed every
+            receipt that was issued since.
     """
 
     current: Key
     every: tuple[Key, ...]
+    since_s: float
 
 
 def open_keys(directory: Path, *, keep_days: int, now: datetime, name: str, secret: bytes) -> Keys:
@@ -55,23 +58,29 @@ def open_keys(directory: Path, *, keep_days: int, now: datetime, name: str, secr
     Raises:
         StoreUnusable: The file is damaged, or can't be read or written.
     """
-    current = Key(id=name, secret=secret)
+    current, path = Key(id=name, secret=secret), directory / FILE
     if keep_days == 0:
-        return Keys(current=current, every=(current,))
-    path = directory / FILE
-    kept = tuple(key for key in read_keys(path) if key.made_at > now - timedelta(days=keep_days))
-    earlier = tuple(_key(path, key) for key in kept)
+        with refused_as(StoreUnusable, f"`{path}` can't be removed"):
+            path.unlink(missing_ok=True)
+        return Keys(current=current, every=(current,), since_s=now.timestamp())
+    kept = tuple(key for key in _read(path) if key.made_at > now - timedelta(days=keep_days))
+    keys = _keys(path, kept, current, now)
     mine = StoredKey(id=name, secret=secret.hex(), made_at=now)
     _write(path, StoredKeys(keys=(*kept, mine)))
-    return Keys(current=current, every=(*earlier, current))
+    return keys
 
 
-def read_keys(path: Path) -> tuple[StoredKey, ...]:
-    """Return the keys in a file, none when there is no file.
+def kept_keys(directory: Path, *, now: datetime, secret: bytes) -> Keys:
+    """Read the kept keys for a process that only verifies; `secret` is 32 random bytes.
 
     Raises:
-        StoreUnusable: It is damaged or can't be read.
+        StoreUnusable: The file is damaged or can't be read.
     """
+    path = directory / FILE
+    return _keys(path, _read(path), Key(id="", secret=secret), now)
+
+
+def _read(path: Path) -> tuple[StoredKey, ...]:
     with refused_as(StoreUnusable, f"`{path}` can't be read", "make zeroclaw's user its owner"):
         try:
             body = path.read_bytes()
@@ -83,11 +92,13 @@ def read_keys(path: Path) -> tuple[StoredKey, ...]:
         raise _damaged(path) from error
 
 
-def _key(path: Path, stored: StoredKey) -> Key:
+def _keys(path: Path, kept: tuple[StoredKey, ...], current: Key, now: datetime) -> Keys:
     try:
-        return Key(id=stored.id, secret=bytes.fromhex(stored.secret))
+        earlier = tuple(Key(id=one.id, secret=bytes.fromhex(one.secret)) for one in kept)
     except ValueError as error:
         raise _damaged(path) from error
+    since_s = min((one.made_at for one in kept), default=now).timestamp()
+    return Keys(current=current, every=(*earlier, current), since_s=since_s)
 
 
 def _damaged(path: Path) -> StoreUnusable:

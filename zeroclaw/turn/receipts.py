@@ -168,15 +168,19 @@ async def verdict_of(
         outcome=one.outcome,
         result=text,
     )
+    signer = receipt.signer(keys.every, fields, one.token)
+    is_key_kept = (receipt.issued_at(one.token) or 0) >= keys.since_s
+    if signer is None and action is not None and is_key_kept:
+        return None  # the stored result is not the one that was signed
     return CheckedReceipt(
         token=one.token,
         tool=one.tool,
         summary="" if action is None else summary(action),
         outcome=one.outcome,
         at=one.at,
-        # Signed with a kept key of an earlier process, or with one that is gone: this conversation's
-        # own record says that it was given out, so it is not false.
-        earlier=receipt.signer((keys.current,), fields, one.token) is None,
+        # Signed by an earlier process; where its key or the call is no longer stored, the record of
+        # this conversation still shows that the receipt was issued.
+        earlier=signer != keys.current,
     )
 
 

@@ -142,7 +142,11 @@ async def test_a_running_daemon_is_told(tmp_path: Path, command: str, said: str)
             "2026-01-01T12:00:00+00:00",
             0,
         ),
-        ({"token": TOKEN, "verdict": "false"}, "FALSE: nobody here issued it", 1),
+        (
+            {"token": TOKEN, "verdict": "false"},
+            "FALSE: nobody here issued it for what is stored",
+            1,
+        ),
     ],
 )
 async def test_a_receipt_is_told_true_from_false(

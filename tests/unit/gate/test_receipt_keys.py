@@ -26,6 +26,7 @@ def test_each_process_signs_with_a_key_of_its_own(tmp_path: Path) -> None:
     second = opened(tmp_path, "two2", day=1)
     assert first.every == (first.current,)
     assert second.every == (first.current, second.current)
+    assert first.since_s == second.since_s == EPOCH.timestamp()
     assert second.current.secret == b"two2" * 8
     assert repr(b"two2" * 8) not in repr(second)
 
@@ -36,13 +37,15 @@ def test_a_key_is_kept_for_so_many_days(tmp_path: Path) -> None:
     assert first.current in opened(tmp_path, "two2", day=29).every
     later = opened(tmp_path, "thr3", day=30)
     assert first.current not in later.every
+    assert later.since_s == (EPOCH + 29 * DAY).timestamp()
     assert b"one1" not in (tmp_path / FILE).read_bytes()
 
 
 def test_without_keeping_nothing_reaches_the_disk(tmp_path: Path) -> None:
-    """`keep_days = 0` is memory only (S2-17)."""
+    """`keep_days = 0` is memory only, and what was kept before goes (S2-17)."""
+    opened(tmp_path, "zero")
     keys = opened(tmp_path, "one1", keep_days=0)
-    assert keys.every == (keys.current,)
+    assert (keys.every, keys.since_s) == ((keys.current,), EPOCH.timestamp())
     assert list(tmp_path.iterdir()) == []
 
 

@@ -43,6 +43,35 @@ async def test_a_receipt_is_true_earlier_or_false(world: World) -> None:
         assert await house.ask("receipts") == {"receipts": []}
 
 
+@pytest.mark.parametrize("restarts", [0, 1, 2])
+async def test_a_receipt_proves_no_other_result(world: World, restarts: int) -> None:
+    """Whoever changes a stored result has no receipt for it, as long as its key is kept (P7, S2-18)."""
+    world.model.will(LOOK)
+    async with world.running() as house:
+        await house.say("look")
+        [token] = receipt.find_tokens(world.model.requests[1].messages[-1].content)
+    for _ in range(restarts):
+        async with world.running() as house:
+            [found] = await house.services.receipts.verify(token)
+            assert found["verdict"] == "earlier"
+    await rewrite_journal(world, b"`look` returned", b"`look` found")
+    async with world.running() as house:
+        [found] = await house.services.receipts.verify(token)
+        assert found["verdict"] == "false"
+
+
+async def rewrite_journal(world: World, text: bytes, by: bytes) -> None:
+    """Write the one journal anew with another text in it, as somebody could who has the disk."""
+    [stream] = await world.store.streams(LogKind.JOURNAL)
+    stored = await world.store.read(LogKind.JOURNAL, stream)
+    bodies = [one.body.replace(text, by) for one in stored]
+    assert bodies != [one.body for one in stored]
+    appended = [Append(log=LogKind.JOURNAL, stream=stream, body=one) for one in bodies]
+    trimmed = Trim(log=LogKind.JOURNAL, stream=stream, before=stored[-1].sequence + 1)
+    writes = (*appended, trimmed)
+    await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=writes))
+
+
 async def test_heads_are_anchored_now_and_then(world: World) -> None:
     """Once for each time that a chain moved; a chain that was cut is then told (P3)."""
     world.model.will(LOOK)

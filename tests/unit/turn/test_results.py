@@ -44,7 +44,7 @@ ACTION = Action(
     canonical_arguments="{}",
     resources=(),
 )
-KEYS = Keys(current=KEY, every=(KEY,))
+KEYS = Keys(current=KEY, every=(KEY,), since_s=0)
 
 
 def results_of(redactor: Redactor, cap_chars: int = 1_000, reader: str = "") -> Results:
