@@ -105,16 +105,18 @@ def escape_invisible(text: str) -> str:
 
 
 # Tag characters carry a text that only a model reads. They also make flags and ideograph variants.
+_TAG = re.compile("[\U000e0000-\U000e0fff]")
 _TAGS = re.compile(
     "(\U0001f3f4[\U000e0020-\U000e007e]{1,6}\U000e007f"
     "|(?<=[\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff])[\U000e0100-\U000e01ef])"
-    "|[\U000e0000-\U000e0fff]"
+    f"|{_TAG.pattern}+"
 )
 
 
 def without_tags(text: str) -> str:
     """Return a person's text without tag characters, which nobody types or sees."""
-    return text if text.isascii() else _TAGS.sub(lambda found: found[1] or "", text)
+    # A class alone is found eight times as fast, and nearly no text has one.
+    return _TAGS.sub(lambda found: found[1] or "", text) if _TAG.search(text) else text
 
 
 def as_json(value: object, *, indent: int | None = None) -> str:
