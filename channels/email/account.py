@@ -11,7 +11,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 from channels.email import EmailSettings, imap, mime, smtp
 from channels.email.decode import Fetched, Parent, is_plain_id, own_prefix, parent_of
-from channels.email.identity import author
+from channels.email.identity import author, is_vouched_for
 from channels.email.imap import Mailbox
 from channels.email.logins import Logins
 from zeroclaw import Address, ChannelRejected
@@ -72,7 +72,10 @@ class Account:
                 fetched = await mailbox.fetch(uid, most=mime.MOST_HEADER_BYTES)
                 mail = mime.taken_apart(fetched.raw if fetched else b"")
                 wrote = author(mail.headers.get("from", ()), self._settings.plus_tags)
-                if wrote is not None and wrote.address == to.chat:
+                said = mail.headers.get("authentication-results", ())
+                is_theirs = wrote is not None and wrote.address == to.chat
+                # Else an answer would bear the subject, and go on in the thread, of whoever forged it.
+                if is_theirs and is_vouched_for(to.chat, said, self._settings.authserv_id):
                     return parent_of(mail)
         return Parent()
 

@@ -520,6 +520,8 @@ async def test_an_answer_is_filed_with_what_it_answers(place: EmailPlace) -> Non
         await write(place, again)
         await desk.holds(2)
         assert desk.stored[1].address == to
+    forged = {"subject": "Re: pay Eve", "answers": str(answer["Message-ID"]), "vouched": ""}
+    await write(place, mail_from(place.ann, place.bot, "for whom nobody vouches", **forged))
     async with place.life(desk.admit, desk.positions) as channel:
         await channel.send(to, outgoing(channel, "6", "k2"))
     _, second = await place.mail.mails(place.ann)
