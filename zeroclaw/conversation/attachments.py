@@ -9,7 +9,7 @@ from datetime import datetime
 
 from zeroclaw.envelope import Attachment, ConversationId, ItemId
 from zeroclaw.message import FileKind, FilePart, file_kind
-from zeroclaw.readers.formats import UNKNOWN, is_heard
+from zeroclaw.readers.formats import UNKNOWN, is_audio_or_video
 from zeroclaw.store import Put, RowKind
 from zeroclaw.table import Age, Ages, Column, Table, Whose, Words, json_codec
 from zeroclaw.tools import counted, quoted
@@ -141,7 +141,7 @@ def is_unheard(file: Attached, takes: Collection[FileKind] = ()) -> bool:
     claimed = file.attachment.media_type
     if file.media_type and file_kind(file.media_type) in takes:
         return False
-    if is_heard(file.label):
+    if is_audio_or_video(file.label):
         return not claimed.startswith("image/")  # some pictures use a video container
     return file.label in ("", UNKNOWN.label) and claimed.startswith(_LISTENED_TO)
 

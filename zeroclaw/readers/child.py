@@ -15,7 +15,7 @@ import resource
 import sys
 
 from zeroclaw.readers.documents import read_pdf, read_picture
-from zeroclaw.readers.replies import Asked, Reply, read_asked, reply_line
+from zeroclaw.readers.replies import ReadRequest, Reply, parse_request, reply_line
 from zeroclaw.readers.text import read_table, read_text
 
 OPEN_FILES = 64
@@ -47,7 +47,7 @@ def leave_network() -> bool:
     return any(unshare(flags) == 0 for flags in (NEW_USER | NEW_NETWORK, NEW_NETWORK))
 
 
-def read(asked: Asked, data: bytes) -> Reply:
+def read(asked: ReadRequest, data: bytes) -> Reply:
     """Return the result of reading a file."""
     match asked.reader:
         case "text":
@@ -72,7 +72,7 @@ def main() -> None:
     os.dup2(silence, 1)
     os.dup2(silence, 2)
     logging.disable()
-    asked = read_asked(sys.stdin.buffer.readline())
+    asked = parse_request(sys.stdin.buffer.readline())
     try:
         line = reply_line(read(asked, sys.stdin.buffer.read()))
     except (MemoryError, RecursionError):

@@ -9,7 +9,7 @@ The location of a picture is left out: people who send one into a chat rarely me
 
 import io
 
-from zeroclaw.readers.replies import Asked, Reply
+from zeroclaw.readers.replies import ReadRequest, Reply
 
 MOST_CHARS = 400_000
 """Characters of one page; a page of a book has 3,000."""
@@ -19,7 +19,7 @@ PDF_MISSING = (
 )
 
 
-def read_pdf(data: bytes, asked: Asked) -> Reply:
+def read_pdf(data: bytes, asked: ReadRequest) -> Reply:
     """Return the text of one page, and the number of pages."""
     try:
         from pypdf import PdfReader
@@ -76,7 +76,7 @@ _TURNED = {3: "upside down", 6: "a quarter to the right", 8: "a quarter to the l
 _ORIENTATION = 0x0112
 
 
-def read_picture(data: bytes, asked: Asked) -> Reply:  # noqa: ARG001  every reader's
+def read_picture(data: bytes, asked: ReadRequest) -> Reply:  # noqa: ARG001  every reader's
     """Return an image's format, size and camera metadata."""
     try:
         from PIL import Image, UnidentifiedImageError

@@ -9,7 +9,7 @@ from zeroclaw.value import Value, replace
 
 Reader = Literal["text", "table", "pdf", "image", "none"]
 
-LOOKED_AT_BYTES = 8_192
+SNIFFED_BYTES = 8_192
 
 
 class Format(Value):
@@ -33,14 +33,14 @@ PDF = Format(reader="pdf", label="PDF", media_type="application/pdf")
 UNKNOWN = Format(reader="none", label="data of an unknown kind")
 
 _OGG = Format(reader="none", label="Ogg audio or video")
-_OGG_SOUND = replace(_OGG, media_type="audio/ogg")
-_OGG_SOUNDS = (
+_OGG_AUDIO = replace(_OGG, media_type="audio/ogg")
+_OGG_AUDIO_MARKS = (
     b"OpusHead",
     b"\x01vorbis",
 )  # in the first packet, after the page header; RFC 3533, 6
 _MP3 = Format(reader="none", label="MP3 audio", media_type="audio/mpeg")
 _PDF_WITHIN_BYTES = 1_024  # the header may begin anywhere in these; ISO 32000-2, annex I
-_STARTS: tuple[tuple[bytes, Format], ...] = (
+_MAGIC: tuple[tuple[bytes, Format], ...] = (
     (b"\x89PNG\r\n\x1a\n", Format(reader="image", label="PNG image", media_type="image/png")),
     (b"\xff\xd8\xff", Format(reader="image", label="JPEG image", media_type="image/jpeg")),
     (b"GIF87a", Format(reader="image", label="GIF image")),
@@ -66,15 +66,15 @@ _OF_RIFF = {
     b"WAVE": Format(reader="none", label="WAV audio", media_type="audio/wav"),
     b"AVI ": Format(reader="none", label="AVI video"),
 }
-_MEDIA = Format(reader="none", label="MP4 video or audio")  # also HEIC and AVIF images
-_MEDIA_SOUND = replace(_MEDIA, media_type="audio/mp4")
-_HEARD = frozenset(
+_MP4 = Format(reader="none", label="MP4 video or audio")  # also HEIC and AVIF images
+_MP4_AUDIO = replace(_MP4, media_type="audio/mp4")
+_AUDIO_OR_VIDEO = frozenset(
     one.label
-    for one in (*(found for _, found in _STARTS), *_OF_RIFF.values(), _MEDIA)
+    for one in (*(found for _, found in _MAGIC), *_OF_RIFF.values(), _MP4)
     if "audio" in one.label or "video" in one.label
 )
 _TABLES = (".csv", ".tsv", ".tab")
-_WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff")
+_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 # C0 controls that text never contains; tab, line breaks, form feed, backspace and escape may occur.
 _NOT_TEXT = bytes({*range(32)} - {8, 9, 10, 12, 13, 27})
 
@@ -83,19 +83,21 @@ def recognise(data: bytes, name: str) -> Format:
     """Return the format of a file; never fails.
 
     Args:
-        data: The whole file, or at least its first `LOOKED_AT_BYTES`.
+        data: The whole file, or at least its first `SNIFFED_BYTES`.
         name: The sender's file name.
     """
-    start = data[:LOOKED_AT_BYTES]
+    start = data[:SNIFFED_BYTES]
     if not start:
         return NOTHING
-    for magic, found in _STARTS:
+    for magic, found in _MAGIC:
         if start.startswith(magic):
-            return _OGG_SOUND if found is _OGG and start[28:].startswith(_OGG_SOUNDS) else found
+            return (
+                _OGG_AUDIO if found is _OGG and start[28:].startswith(_OGG_AUDIO_MARKS) else found
+            )
     if start.startswith(b"RIFF"):
         return _OF_RIFF.get(start[8:12], UNKNOWN)
     if start[4:8] == b"ftyp":
-        return _MEDIA_SOUND if start[8:12] == b"M4A " else _MEDIA
+        return _MP4_AUDIO if start[8:12] == b"M4A " else _MP4
     if b"%PDF-" in start[:_PDF_WITHIN_BYTES]:
         return PDF
     if not _is_text(start):
@@ -103,13 +105,13 @@ def recognise(data: bytes, name: str) -> Format:
     return TABLE if name.strip().lower().endswith(_TABLES) else TEXT
 
 
-def is_heard(label: str) -> bool:
+def is_audio_or_video(label: str) -> bool:
     """Whether a format with this label is audio or video, which takes a transcriber."""
-    return label in _HEARD
+    return label in _AUDIO_OR_VIDEO
 
 
 def _is_text(start: bytes) -> bool:
     """Whether bytes are text in any encoding; they are unless they contain what text never does."""
-    if start.startswith(_WIDE_MARKS):
+    if start.startswith(_UTF16_MARKS):
         return True
     return len(start.translate(None, _NOT_TEXT)) == len(start)

@@ -21,7 +21,7 @@ from zeroclaw.readers.formats import recognise
 
 MOST_PARTS = 20_000
 """Parts of one image; a PNG of 20 MB in the usual chunks of 8 KiB has 2,500."""
-_UPRIGHT, _MOST_TURNED = 1, 8
+_UPRIGHT, _MAX_ORIENTATION = 1, 8
 _ORIENTATION, _SHORT = 0x0112, 3  # a tag and its type; TIFF 6.0, sections 8 and 2
 _MOST_TAGS = 1_000
 _HEAD_BYTES, _ENTRY = 8, 12
@@ -30,9 +30,9 @@ _BROKEN = "it ends too early, or never"
 _JPEG = b"\xff\xd8"
 _SCAN, _ENDS, _END = 0xDA, 0xD9, b"\xff\xd9"
 # ITU T.81, table B.1: frames, tables, restarts, scans. APP0 and APP14 define the colour space.
-_DRAWN = frozenset(range(0xC0, 0xD0)) - {0xC8} | {0xD9, 0xDA, 0xDB, 0xDC, 0xDD}
+_KEPT_JPEG = frozenset(range(0xC0, 0xD0)) - {0xC8} | {0xD9, 0xDA, 0xDB, 0xDC, 0xDD}
 _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
-_APP0, _CAMERA, _APP14 = 0xE0, 0xE1, 0xEE
+_APP0, _APP1, _APP14 = 0xE0, 0xE1, 0xEE
 _JFIF, _JFIF_BYTES = b"JFIF\0", 12  # up to its thumbnail; JFIF 1.02
 _ADOBE, _ADOBE_BYTES = b"Adobe", 12
 _EXIF = b"Exif\0\0"
@@ -40,13 +40,13 @@ _EXIF = b"Exif\0\0"
 _MARKER = re.compile(rb"\xff(?=[^\x00\xff\xd0-\xd7])")
 
 _PNG = b"\x89PNG\r\n\x1a\n"
-_OF_PNG = frozenset(
+_KEPT_PNG = frozenset(
     {b"IHDR", b"PLTE", b"IDAT", b"IEND", b"tRNS", b"gAMA", b"cHRM", b"sRGB", b"sBIT"}
 )
-_OF_WEBP = frozenset({b"VP8 ", b"VP8L", b"ALPH", b"ANIM"})
+_KEPT_WEBP = frozenset({b"VP8 ", b"VP8L", b"ALPH", b"ANIM"})
 _FRAME, _FRAME_HEAD = b"ANMF", 16
 _14_BITS = 0x3FFF
-_SAYS, _SAYS_CAMERA = 0b0010_1100, 0b0000_1000  # ICC, Exif and XMP; RFC 9649, 2.7.1
+_METADATA_FLAGS, _EXIF_FLAG = 0b0010_1100, 0b0000_1000  # ICC, Exif and XMP; RFC 9649, 2.7.1
 
 
 def model_media_type(data: bytes, name: str, *, most_pixels: int) -> str:
@@ -108,28 +108,28 @@ def without_metadata(data: bytes, media_type: str) -> bytes:
     try:
         match media_type:
             case "image/jpeg":
-                return b"".join(_of_jpeg(data))
+                return b"".join(_jpeg_picture(data))
             case "image/png":
-                return b"".join(_of_png(data))
+                return b"".join(_png_picture(data))
             case "image/webp":
-                return _of_webp(data)
+                return _webp_picture(data)
             case _:
                 return data
     except ValueError:
         return b""  # malformed
 
 
-def _of_jpeg(data: bytes) -> Iterator[bytes]:
+def _jpeg_picture(data: bytes) -> Iterator[bytes]:
     """Yield the segments of a JPEG that its picture needs, up to its end; ITU T.81, annex B."""
-    turned = _UPRIGHT
+    orientation = _UPRIGHT
     yield _JPEG
     for kind, body, whole in _segments(data):
-        if kind == _CAMERA and body.startswith(_EXIF):
-            turned = _turned(body[len(_EXIF) :])
-        elif kind in _DRAWN:
-            if turned != _UPRIGHT:
-                yield _segment(_CAMERA, _EXIF + _turning(turned))
-                turned = _UPRIGHT
+        if kind == _APP1 and body.startswith(_EXIF):
+            orientation = _orientation(body[len(_EXIF) :])
+        elif kind in _KEPT_JPEG:
+            if orientation != _UPRIGHT:
+                yield _segment(_APP1, _EXIF + _orientation_exif(orientation))
+                orientation = _UPRIGHT
             yield whole
         elif kind == _APP0 and body.startswith(_JFIF):
             # Drop the thumbnail, which may show what was cropped: set both its dimensions to 0.
@@ -167,18 +167,18 @@ def _segment(kind: int, body: bytes) -> bytes:
     return bytes((0xFF, kind)) + (len(body) + 2).to_bytes(2, "big") + body
 
 
-def _of_png(data: bytes) -> Iterator[bytes]:
+def _png_picture(data: bytes) -> Iterator[bytes]:
     """Yield the chunks of a PNG that its picture needs, up to its end; PNG specification, 5.3."""
-    turned = _UPRIGHT
+    orientation = _UPRIGHT
     yield _PNG
     for kind, body, whole in _png_chunks(data):
         if kind == b"eXIf":
-            turned = _turned(body)
-        elif kind in _OF_PNG:
-            if kind == b"IDAT" and turned != _UPRIGHT:
-                said = b"eXIf" + _turning(turned)
+            orientation = _orientation(body)
+        elif kind in _KEPT_PNG:
+            if kind == b"IDAT" and orientation != _UPRIGHT:
+                said = b"eXIf" + _orientation_exif(orientation)
                 yield (len(said) - 4).to_bytes(4, "big") + said + crc32(said).to_bytes(4, "big")
-                turned = _UPRIGHT
+                orientation = _UPRIGHT
             yield whole
 
 
@@ -197,23 +197,23 @@ def _png_chunks(data: bytes) -> Iterator[tuple[bytes, bytes, bytes]]:
     raise ValueError(_BROKEN)
 
 
-def _of_webp(data: bytes) -> bytes:
+def _webp_picture(data: bytes) -> bytes:
     """Return a WebP with only the chunks that its picture needs; RFC 9649, 2.3."""
-    turned = _UPRIGHT
+    orientation = _UPRIGHT
     kept: list[bytes] = []
     for kind, body in _webp_chunks(data):
         if kind == b"VP8X":
-            kept.append(_chunk(kind, bytes((body[0] & ~_SAYS,)) + body[1:]))
+            kept.append(_chunk(kind, bytes((body[0] & ~_METADATA_FLAGS,)) + body[1:]))
         elif kind == b"EXIF":
-            turned = _turned(body.removeprefix(_EXIF))
+            orientation = _orientation(body.removeprefix(_EXIF))
         elif kind == _FRAME:
-            drawn = (_chunk(*one) for one in _chunks(body[_FRAME_HEAD:]) if one[0] in _OF_WEBP)
+            drawn = (_chunk(*one) for one in _chunks(body[_FRAME_HEAD:]) if one[0] in _KEPT_WEBP)
             kept.append(_chunk(kind, body[:_FRAME_HEAD] + b"".join(drawn)))
-        elif kind in _OF_WEBP:
+        elif kind in _KEPT_WEBP:
             kept.append(_chunk(kind, body))
-    if turned != _UPRIGHT and kept and kept[0].startswith(b"VP8X"):
-        kept[0] = kept[0][:8] + bytes((kept[0][8] | _SAYS_CAMERA,)) + kept[0][9:]
-        kept.append(_chunk(b"EXIF", _turning(turned)))
+    if orientation != _UPRIGHT and kept and kept[0].startswith(b"VP8X"):
+        kept[0] = kept[0][:8] + bytes((kept[0][8] | _EXIF_FLAG,)) + kept[0][9:]
+        kept.append(_chunk(b"EXIF", _orientation_exif(orientation)))
     drawn_bytes = b"WEBP" + b"".join(kept)
     return b"RIFF" + len(drawn_bytes).to_bytes(4, "little") + drawn_bytes
 
@@ -251,7 +251,7 @@ def _little(piece: bytes) -> int:
 # --- orientation ---------------------------------------------------------------------------------
 
 
-def _turned(exif: bytes) -> int:
+def _orientation(exif: bytes) -> int:
     """Return the orientation in a picture's Exif data; TIFF 6.0, section 2."""
     order = "big" if exif[:4] == b"MM\0*" else "little"
     if order == "little" and exif[:4] != b"II*\0":
@@ -262,12 +262,12 @@ def _turned(exif: bytes) -> int:
         entry = exif[start + 2 + number * _ENTRY :][:_ENTRY]
         if int.from_bytes(entry[:2], order) == _ORIENTATION:
             value = int.from_bytes(entry[8:10], order)
-            is_one = int.from_bytes(entry[2:4], order) == _SHORT and value <= _MOST_TURNED
+            is_one = int.from_bytes(entry[2:4], order) == _SHORT and value <= _MAX_ORIENTATION
             return value if is_one and value else _UPRIGHT
     return _UPRIGHT
 
 
-def _turning(value: int) -> bytes:
+def _orientation_exif(value: int) -> bytes:
     """Return Exif data with nothing but an orientation."""
     tags, values = 1, 1
     said = (_ORIENTATION, _SHORT, values, value)

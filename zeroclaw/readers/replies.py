@@ -8,7 +8,7 @@ from zeroclaw.readers.formats import Reader
 from zeroclaw.value import Value
 
 
-class Asked(Value):
+class ReadRequest(Value):
     """A request to read part of a file.
 
     Attributes:
@@ -40,14 +40,14 @@ class Reply(Value):
     failed: str = ""
 
 
-def asked_line(asked: Asked) -> bytes:
+def request_line(asked: ReadRequest) -> bytes:
     """Encode a request as one line."""
     return json.dumps(asdict(asked)).encode() + b"\n"
 
 
-def read_asked(line: bytes) -> Asked:
-    """Decode a request that `asked_line` encoded."""
-    return Asked(**json.loads(line))
+def parse_request(line: bytes) -> ReadRequest:
+    """Decode a request that `request_line` encoded."""
+    return ReadRequest(**json.loads(line))
 
 
 def reply_line(reply: Reply) -> bytes:
@@ -55,7 +55,7 @@ def reply_line(reply: Reply) -> bytes:
     return json.dumps(asdict(reply)).encode() + b"\n"
 
 
-def read_reply(line: bytes) -> Reply | None:
+def parse_reply(line: bytes) -> Reply | None:
     """Decode an answer; None for anything malformed, since the process may be compromised."""
     try:
         loaded: object = json.loads(line)

@@ -6,7 +6,7 @@ import io
 from collections import Counter
 from collections.abc import Iterator
 
-from zeroclaw.readers.replies import Asked, Reply
+from zeroclaw.readers.replies import ReadRequest, Reply
 from zeroclaw.value import Value
 
 # UTF-32 first, because its byte order mark begins with that of UTF-16.
@@ -43,7 +43,7 @@ def decoded(data: bytes) -> Decoded:
         return Decoded(text=data.decode("latin-1"), encoding="Latin-1, as it seems")
 
 
-def read_text(data: bytes, asked: Asked) -> Reply:
+def read_text(data: bytes, asked: ReadRequest) -> Reply:
     """Return part of a text, and how to read on."""
     made = decoded(data)
     total = len(made.text)
@@ -95,7 +95,7 @@ def _rows(text: str, delimiter: str) -> Iterator[list[str]]:
     return (row for row in reader if row)
 
 
-def read_table(data: bytes, asked: Asked) -> Reply:
+def read_table(data: bytes, asked: ReadRequest) -> Reply:
     """Return some rows of a table with its first row, and how to read on."""
     made = decoded(data)
     delimiter = delimiter_of(made.text)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zeroclaw.readers.formats import LOOKED_AT_BYTES, is_heard, recognise
+from zeroclaw.readers.formats import SNIFFED_BYTES, is_audio_or_video, recognise
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_any_bytes_are_something(data: bytes, name: str) -> None:
     """And more of them than are looked at change nothing."""
     found = recognise(data, name)
     assert found.label
-    start = data.ljust(LOOKED_AT_BYTES, b"x")
+    start = data.ljust(SNIFFED_BYTES, b"x")
     assert recognise(start + b"\0", name) == recognise(start, name)
 
 
@@ -59,4 +59,4 @@ def test_any_bytes_are_something(data: bytes, name: str) -> None:
     ],
 )
 def test_sound_is_told_apart_because_nothing_here_reads_it(data: bytes, heard: bool) -> None:
-    assert is_heard(recognise(data, "a").label) is heard
+    assert is_audio_or_video(recognise(data, "a").label) is heard

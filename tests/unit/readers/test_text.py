@@ -4,7 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zeroclaw.readers.replies import Asked, Reply, asked_line, read_asked, read_reply, reply_line
+from zeroclaw.readers.replies import (
+    ReadRequest,
+    Reply,
+    parse_reply,
+    parse_request,
+    reply_line,
+    request_line,
+)
 from zeroclaw.readers.text import decoded, read_text
 
 SAID = "größer €"
@@ -33,7 +40,7 @@ def test_what_fits_nothing_is_latin_1() -> None:
 
 
 def test_a_piece_says_where_it_stands_and_how_to_read_on() -> None:
-    asked = Asked(reader="text", offset=2, limit=3)
+    asked = ReadRequest(reader="text", offset=2, limit=3)
     reply = read_text(b"0123456789", asked)
     assert reply.text == "234"
     assert reply.about == "UTF-8; characters 2 to 5 of 10; read on with offset 5"
@@ -44,7 +51,7 @@ def test_a_piece_says_where_it_stands_and_how_to_read_on() -> None:
 @given(st.binary(max_size=3_000), st.integers(0, 4_000), st.integers(1, 500))
 def test_any_bytes_give_a_piece_of_one_size(data: bytes, offset: int, limit: int) -> None:
     """Or a sentence; never more than was asked for."""
-    reply = read_text(data, Asked(reader="text", offset=offset, limit=limit))
+    reply = read_text(data, ReadRequest(reader="text", offset=offset, limit=limit))
     assert len(reply.text) <= limit
     assert bool(reply.failed) != bool(reply.about)
 
@@ -54,27 +61,27 @@ def test_pieces_make_the_whole(data: bytes) -> None:
     """Read one behind the other, nothing is missing and nothing twice."""
     whole = decoded(data).text
     pieces = [
-        read_text(data, Asked(reader="text", offset=at, limit=7)).text
+        read_text(data, ReadRequest(reader="text", offset=at, limit=7)).text
         for at in range(0, len(whole), 7)
     ]
     assert "".join(pieces) == whole
 
 
 def test_a_question_is_read_as_it_was_asked() -> None:
-    asked = Asked(reader="pdf", page=2, offset=3, limit=4, rows=5)
-    assert read_asked(asked_line(asked)) == asked
-    assert read_reply(reply_line(Reply(about="a\nb"))) == Reply(about="a\nb")
+    asked = ReadRequest(reader="pdf", page=2, offset=3, limit=4, rows=5)
+    assert parse_request(request_line(asked)) == asked
+    assert parse_reply(reply_line(Reply(about="a\nb"))) == Reply(about="a\nb")
 
 
 @given(st.text(), st.integers(1), st.integers(0))
 def test_questions_and_answers_survive_their_line(text: str, page: int, offset: int) -> None:
     """Whatever stands in them, line ends and halves of characters included."""
-    asked = Asked(reader="pdf", page=page, offset=offset)
-    line = asked_line(asked)
+    asked = ReadRequest(reader="pdf", page=page, offset=offset)
+    line = request_line(asked)
     assert line.count(b"\n") == 1
-    assert read_asked(line) == asked
+    assert parse_request(line) == asked
     reply = Reply(about=text, text=text + "\ud800")
-    assert read_reply(reply_line(reply)) == reply
+    assert parse_reply(reply_line(reply)) == reply
 
 
 @pytest.mark.parametrize(
@@ -82,4 +89,4 @@ def test_questions_and_answers_survive_their_line(text: str, page: int, offset: 
 )
 def test_what_is_no_answer_is_none(line: bytes) -> None:
     """A reader that was taken over may write anything."""
-    assert read_reply(line) is None
+    assert parse_reply(line) is None

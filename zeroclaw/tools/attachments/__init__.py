@@ -28,8 +28,8 @@ from zeroclaw.host import processes, sandbox
 from zeroclaw.host.executors import FairShare
 from zeroclaw.host.processes import Ended, OutputCaps, Recorder
 from zeroclaw.host.sandbox import Box, Broken, Limits, System
-from zeroclaw.readers.formats import is_heard, recognise
-from zeroclaw.readers.replies import Asked, Reply, asked_line, read_reply
+from zeroclaw.readers.formats import is_audio_or_video, recognise
+from zeroclaw.readers.replies import ReadRequest, Reply, parse_reply, request_line
 from zeroclaw.recent import Recent
 from zeroclaw.text import catalogue
 from zeroclaw.tool import Tool, ToolContext, ToolOutput, ToolSpec
@@ -153,7 +153,7 @@ class _Files:
         self._settings = settings
         self._share = FairShare("files that came", at_once=READ_AT_ONCE)
         self._sandbox: System | Broken | None = None
-        self._answers: Recent[tuple[bytes, Asked], Reply] = Recent(KEPT_ANSWERS)
+        self._answers: Recent[tuple[bytes, ReadRequest], Reply] = Recent(KEPT_ANSWERS)
 
     @property
     def _most_chars(self) -> int:
@@ -191,7 +191,7 @@ class _Files:
         found = recognise(content, file.name)
         head = f"{which}, {found.label}, {counted(len(content), 'byte')}"
         if found.reader == "none":
-            what = "transcriber" if is_heard(found.label) else "reader"
+            what = "transcriber" if is_audio_or_video(found.label) else "reader"
             return ToolOutput(text=f"{head}: there is no {what} for it", is_error=True)
         # Tested with the first file, so that a start doesn't wait for it.
         self._sandbox = self._sandbox or await try_reader(self._settings.sandbox)
@@ -200,7 +200,7 @@ class _Files:
             return ToolOutput(text=told + self._sandbox.reason, is_error=True)
         # For a table the limit counts rows; the longest answer bounds its characters too.
         chars = 0 if found.reader == "table" else asked.limit
-        question = Asked(
+        question = ReadRequest(
             reader=found.reader,
             page=asked.page,
             offset=asked.offset,
@@ -214,18 +214,18 @@ class _Files:
         text = without_controls(reply.text)
         return ToolOutput(text=f"{head}; {about}:\n{text}" if text else f"{head}; {about}")
 
-    async def _answer(self, asked: Asked, content: bytes, context: ToolContext) -> Reply:
+    async def _answer(self, asked: ReadRequest, content: bytes, context: ToolContext) -> Reply:
         """Return the reader's reply for this content and question, from the cache if possible."""
         key = (await asyncio.to_thread(_digest, content), asked)
         reply = self._answers.pop(key, None) or await self._read(asked, content, context)
         self._answers[key] = reply
         return reply
 
-    async def _read(self, asked: Asked, content: bytes, context: ToolContext) -> Reply:
+    async def _read(self, asked: ReadRequest, content: bytes, context: ToolContext) -> Reply:
         """Have a child process read the file; fail with the reason if it gives no reply."""
         settings = self._settings
         cpu_s = int(settings.timeout_s) + 1  # it may compute all the time
-        line = asked_line(asked) + content
+        line = request_line(asked) + content
         if isinstance(self._sandbox, System):
             limits = Limits(memory_bytes=settings.memory_bytes, cpu_s=cpu_s)
             ended = await _run_boxed(
@@ -241,7 +241,7 @@ class _Files:
                 spawned=context.spawned,
                 given=line,
             )
-        reply = read_reply(ended.output.head) if ended.ending == "exited" else None
+        reply = parse_reply(ended.output.head) if ended.ending == "exited" else None
         if reply is None:
             raise ToolFailed(_broken(ended, settings.timeout_s))
         return reply
@@ -284,14 +284,14 @@ async def try_reader(found: System | Broken) -> System | Broken:
     """Read a word in the sandbox; return `Broken` if that fails."""
     if isinstance(found, Broken):
         return found
-    line = asked_line(Asked(reader="text")) + b"word"
+    line = request_line(ReadRequest(reader="text")) + b"word"
     try:
         ended = await _run_boxed(
             found, line, Limits(), timeout_s=_AROUND_S, spawned=sandbox.unrecorded
         )
     except ToolFailed as error:
         return Broken(reason=str(error))
-    reply = read_reply(ended.output.head)
+    reply = parse_reply(ended.output.head)
     if reply is None or reply.text != "word":
         return Broken(reason="Python and what it needs can't be read in it; see who may read them")
     return found
