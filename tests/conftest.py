@@ -187,7 +187,7 @@ def no_blocking_calls() -> Iterator[None]:
         )
         # What takes few steps takes less than the way to a thread.
         for name in ("sqlite3.Connection.execute", "sqlite3.Cursor.fetchall"):
-            watched.functions[name].can_block_in("stores/sqlite/reader.py", "read_near")
+            watched.functions[name].can_block_in("stores/sqlite/reader.py", "read_fast")
         for name in ("os.access", "os.mkdir", "os.path.abspath", "os.readlink", "os.stat"):
             watched.functions[name].can_block_in("host/executors.py", "look")
         yield

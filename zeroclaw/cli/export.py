@@ -56,7 +56,7 @@ async def _exported(
     from zeroclaw.cli.configuration import load, start_of
     from zeroclaw.retention.collect import collect
     from zeroclaw.retention.export import lines, page
-    from zeroclaw.stores.sqlite.reader import open_for_looking
+    from zeroclaw.stores.sqlite.reader import open_read_only
     from zeroclaw.text.escape import as_json
     from zeroclaw.value import replace
 
@@ -64,7 +64,7 @@ async def _exported(
         lambda: start_of(load(config, data_dir), os.environ, needs_secrets=False)
     )
     place = start.places.data
-    async with open_for_looking(place) as kept:
+    async with open_read_only(place) as kept:
         found = lines(
             await collect(kept, whose, start.config.people), start.checked.redactor.redact
         )

@@ -75,9 +75,9 @@ async def receipts_in(place: Path, text: str) -> Sequence[Mapping[str, object]]:
     from zeroclaw.gate.receipt_keys import kept_keys
     from zeroclaw.host.clock import SystemClock
     from zeroclaw.inbound import receipts
-    from zeroclaw.stores.sqlite.reader import open_for_looking
+    from zeroclaw.stores.sqlite.reader import open_read_only
 
     now, unused = SystemClock().now(), secrets.token_bytes(32)
     keys = await asyncio.to_thread(kept_keys, place, now=now, secret=unused)
-    async with open_for_looking(place) as looking:
+    async with open_read_only(place) as looking:
         return await receipts.Receipts(looking, keys).verify(text)

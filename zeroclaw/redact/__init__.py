@@ -77,10 +77,10 @@ __all__ = [
 _SECRET_NAMES = ("TOKEN", "KEY", "SECRET", "PASSWORD")
 _BLOCK = 2048  # characters; a block without a telling word is passed on in one step
 
-SHOWN_OF_A_VALUE = 4
-"""In characters. A growing text's end is held back if it begins a known value with this many."""
+MIN_PREFIX_CHARS = 4
+"""A growing text's end is held back if it begins a known value with this many characters."""
 
-SURE_VALUE = 12
+BARE_CHARS = 12
 """A value with this many letters and digits is recognised by them alone."""
 
 _NOTHING_KNOWN = KnownState()
@@ -138,11 +138,11 @@ class Redactor:
         self._automaton = automaton(needles)
         bare = {one: key(folded(one), bare=True) for one in needles}
         short = {
-            one: key(folded(one), bare=False) for one in needles if len(bare[one]) < SURE_VALUE
+            one: key(folded(one), bare=False) for one in needles if len(bare[one]) < BARE_CHARS
         }
         # A password may be an ordinary word plus punctuation, and the word alone is no secret.
         self._keys = {
-            True: tuple(one for one in set(bare.values()) if len(one) >= SURE_VALUE),
+            True: tuple(one for one in set(bare.values()) if len(one) >= BARE_CHARS),
             False: tuple(one for one in set(short.values()) if len(one) >= SHORTEST_VALUE),
         }
 
@@ -204,7 +204,7 @@ class Redactor:
             found.append((len(reading) - len(state.shape.text), len(reading)))
         for bare, keys in self._keys.items():
             spelled = key(reading, bare=bare) if keys else ""
-            tail = begun(keys, spelled, least=SHOWN_OF_A_VALUE) if growing else 0
+            tail = begun(keys, spelled, least=MIN_PREFIX_CHARS) if growing else 0
             if not tail and not any(one in spelled for one in keys):
                 continue
             spelled, came = key_from(reading, bare=bare)

@@ -178,7 +178,7 @@ class OffTheRecord:
         """Write everything or nothing; see `Store.commit`."""
         kept: dict[bytes, _Held] = {}
         scope = commit.conversation
-        of = scope or self._told_of(commit.writes)
+        of = scope or self._deleted_conversation(commit.writes)
         written = [
             self._written(one, of if isinstance(one, Put) else scope, kept) for one in commit.writes
         ]
@@ -195,7 +195,7 @@ class OffTheRecord:
             for write, stored in zip(commit.writes, written, strict=True):
                 self._committed(write, stored, scope)
 
-    def _told_of(self, writes: Sequence[Write]) -> ConversationId | None:
+    def _deleted_conversation(self, writes: Sequence[Write]) -> ConversationId | None:
         """Return the conversation of an in-memory row that this commit deletes.
 
         A row of the daemon's own that takes its place has content from the same conversation.

@@ -29,7 +29,7 @@ from zeroclaw.store import (
 from zeroclaw.stores import off_the_record as off_the_record_store
 from zeroclaw.stores.off_the_record import OffTheRecord, is_reference
 from zeroclaw.stores.sqlite import open_store
-from zeroclaw.stores.sqlite.reader import open_for_looking
+from zeroclaw.stores.sqlite.reader import open_read_only
 
 HERE, OPEN = off_the_record("01A"), ConversationId("01B")
 WORDS = b"marmalade"
@@ -239,7 +239,7 @@ async def test_who_only_looks_finds_nothing_of_it(tmp_path: Path) -> None:
             Append(log=LogKind.JOURNAL, stream=OPEN, body=b"on record"),
         )
     )
-    async with open_for_looking(tmp_path) as looked:
+    async with open_read_only(tmp_path) as looked:
         first = await looked.select(Query(kind=RowKind.INBOX, limit=2))
         assert [one.key for one in first] == ["9999"]
         assert await looked.select(Query(kind=RowKind.INBOX, conversation=HERE)) == ()

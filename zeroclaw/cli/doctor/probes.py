@@ -36,7 +36,7 @@ from zeroclaw.providers.local.provider import SHIPPED_FILE
 from zeroclaw.redact import without_credentials
 from zeroclaw.retention.disk import free_bytes
 from zeroclaw.stores.sqlite.files import FILE_NAME, has_wal_reset_bug
-from zeroclaw.stores.sqlite.reader import open_for_looking
+from zeroclaw.stores.sqlite.reader import open_read_only
 from zeroclaw.tools.attachments import try_reader
 
 _ANSWER_S = 5.0
@@ -214,7 +214,7 @@ async def _store(data: Path, now: datetime) -> tuple[Health | str | None, int]:
     if not await asyncio.to_thread((data / FILE_NAME).is_file):
         return None, 0
     try:
-        async with open_for_looking(data) as kept:
+        async with open_read_only(data) as kept:
             return await health(kept, now), await kept.used_bytes()
     except StoreUnusable as error:
         return str(error), 0

@@ -21,7 +21,7 @@ from zeroclaw.inbound.identity import People
 from zeroclaw.inbound.live_config import LiveConfig, LivePolicy, learn_stored
 from zeroclaw.stores.sqlite import open_store
 from zeroclaw.stores.sqlite.files import FILE_NAME
-from zeroclaw.stores.sqlite.reader import open_for_looking
+from zeroclaw.stores.sqlite.reader import open_read_only
 from zeroclaw.tool import Tool
 from zeroclaw.tools import loading
 from zeroclaw.value import replace
@@ -60,7 +60,7 @@ async def explain(
         people = await asyncio.to_thread(_people, config)
         # A halt and who was revoked are in the store, if there is one.
         if await asyncio.to_thread((places.data / FILE_NAME).is_file):
-            kept = await stack.enter_async_context(open_for_looking(places.data))
+            kept = await stack.enter_async_context(open_read_only(places.data))
             await learn_stored(kept, people)
             policy.halt(await last_halt(kept))
         policy.revoke(people.revoked)

@@ -18,8 +18,8 @@ from zeroclaw.stores.sqlite.schema import schema_of, shipped
 from zeroclaw.stores.sqlite.statements import put, select
 
 _PAGES_AT_ONCE = 1024  # small enough to show progress; the snapshot is the same throughout
-_OF_WHAT_IS_READ = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-_BESIDE = ("-wal", "-shm", "-journal")
+_UNREADABLE_CODES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_SIDE_SUFFIXES = ("-wal", "-shm", "-journal")
 
 Progress = Callable[[int, int], None]
 """Called with the number of pages done and the total."""
@@ -61,7 +61,7 @@ def back_up(directory: Path, to: Path, *, files: Iterable[str], progress: Progre
         if isinstance(error, StoreUnusable):
             raise
         # The reading side never writes, so any other error comes from the copy.
-        is_read = isinstance(error, sqlite3.Error) and primary_code(error) in _OF_WHAT_IS_READ
+        is_read = isinstance(error, sqlite3.Error) and primary_code(error) in _UNREADABLE_CODES
         raise unusable(error, source if is_read else to) from error
 
 
@@ -132,7 +132,7 @@ def restore(
 
 def _rows_of(target: Path, queries: Iterable[Query]) -> list[Put]:
     """Read rows of the database that is about to be replaced; none if it is unreadable."""
-    with suppress(sqlite3.Error), closing(_reading(target)) as reading:
+    with suppress(sqlite3.Error), closing(_opened_read_only(target)) as reading:
         return [
             Put(
                 kind=row.kind,
@@ -153,7 +153,7 @@ def _copy_database(source: Path, to: Path, progress: Progress) -> None:
     descriptor = os.open(to, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         with (
-            closing(_reading(source)) as reading,
+            closing(_opened_read_only(source)) as reading,
             closing(sqlite3.connect(to, isolation_level=None)) as writing,
         ):
             # An open transaction pins the snapshot; without it, every commit of the daemon would
@@ -174,7 +174,7 @@ def _copy_database(source: Path, to: Path, progress: Progress) -> None:
         os.close(descriptor)
 
 
-def _reading(path: Path) -> sqlite3.Connection:
+def _opened_read_only(path: Path) -> sqlite3.Connection:
     """Open a database read-only, so that its write-ahead log is not folded in either."""
     return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
 
@@ -206,7 +206,7 @@ def _put_away_log(target: Path) -> None:
         # Checkpoint the old database first, so that a kill right here loses none of it.
         with suppress(sqlite3.Error), closing(sqlite3.connect(target)) as old:
             old.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    for suffix in _BESIDE:
+    for suffix in _SIDE_SUFFIXES:
         target.with_name(f"{target.name}{suffix}").unlink(missing_ok=True)
 
 

@@ -172,7 +172,7 @@ def open_for_writing(
         connection = sqlite3.connect(path, isolation_level=None)
         steps = migrations()
         before = schema_of(connection, path, steps)  # before writing: it may be another program's
-        _settle_in(connection, directory, cap_bytes)
+        _configure(connection, directory, cap_bytes)
         schema = migrate(connection, path, before, steps)
         epoch = _next_epoch(connection)
     except (sqlite3.Error, OSError, StoreUnusable) as error:
@@ -235,7 +235,7 @@ def _keep_private(path: Path) -> None:
         os.close(descriptor)
 
 
-def _settle_in(connection: sqlite3.Connection, directory: Path, cap_bytes: int | None) -> None:
+def _configure(connection: sqlite3.Connection, directory: Path, cap_bytes: int | None) -> None:
     connection.execute(f"PRAGMA busy_timeout = {_BUSY_TIMEOUT_MS}")
     # Before `journal_mode`, which creates the first page; after that it has no effect.
     connection.execute("PRAGMA auto_vacuum = INCREMENTAL")

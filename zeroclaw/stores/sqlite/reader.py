@@ -29,7 +29,7 @@ from zeroclaw.value import replace
 
 READS_IN_A_ROW = 32
 """Reads on the event loop before yielding to it."""
-NEAR_STEPS = 2_000
+FAST_STEPS = 2_000
 """SQLite VM steps allowed for a query on the event loop: some 150 rows, half a millisecond."""
 T = TypeVar("T")
 Read = Callable[[sqlite3.Connection], T]
@@ -44,9 +44,9 @@ class ReaderThread:
         self._path = directory / FILE_NAME
         self._queries: SimpleQueue[Callable[[sqlite3.Connection], None] | None] = SimpleQueue()
         self._thread = Thread(target=self._run, name="zeroclaw-store-reader", daemon=True)
-        self._near: sqlite3.Connection | None = None
+        self._inline: sqlite3.Connection | None = None
         self._reads = 0
-        self._is_over = False
+        self._has_stepped = False
         self._stopping = False
         self._waiting: set[Callable[[ZeroclawError], None]] = set()
         self.opened: asyncio.Future[None] = self._loop.create_future()
@@ -59,14 +59,14 @@ class ReaderThread:
         """Finish what is queued, close the connections, end the thread."""
         self._stopping = True
         self._queries.put(None)
-        self._close_near()
+        self._close_inline()
 
     def join(self) -> None:
         """Wait for the thread to end; blocks, so never call it on the event loop."""
         if self._thread.ident is not None:
             self._thread.join()
 
-    async def read_near(self, read: Read[T]) -> T:
+    async def read_fast(self, read: Read[T]) -> T:
         """Run a query on the event loop if it is short, else on the thread.
 
         Raises:
@@ -76,17 +76,17 @@ class ReaderThread:
         if self._reads % READS_IN_A_ROW == 0:
             await asyncio.sleep(0)  # so that a caller reading row after row lets other tasks run
         try:
-            if self._near is not None:
-                self._is_over = False
-                return read(self._near)
+            if self._inline is not None:
+                self._has_stepped = False
+                return read(self._inline)
         except (sqlite3.Error, OSError, OverflowError, TypeError, UnicodeEncodeError):
             pass  # too many steps, a lock (the thread waits for it), or an error the thread reports
         return await self.read(read)
 
-    def _stepped(self) -> bool:
+    def _abort_if_long(self) -> bool:
         """Abort a query at the second call: the step count carries over from earlier statements."""
-        is_over, self._is_over = self._is_over, True
-        return is_over
+        has_stepped, self._has_stepped = self._has_stepped, True
+        return has_stepped
 
     async def read(self, read: Read[T]) -> T:
         """Run a query on the thread.
@@ -124,23 +124,23 @@ class ReaderThread:
         finally:
             self._waiting.discard(give_up)
 
-    def _open(self, near: sqlite3.Connection) -> None:
+    def _open(self, inline: sqlite3.Connection) -> None:
         if self._stopping:
-            near.close()
+            inline.close()
             return
-        near.set_progress_handler(self._stepped, NEAR_STEPS)
-        self._near = near
+        inline.set_progress_handler(self._abort_if_long, FAST_STEPS)
+        self._inline = inline
         _succeed(self.opened, None)
 
-    def _close_near(self) -> None:
-        near, self._near = self._near, None
-        if near is not None:
-            near.close()
+    def _close_inline(self) -> None:
+        inline, self._inline = self._inline, None
+        if inline is not None:
+            inline.close()
 
     def _end(self) -> None:
         # Reads are still waiting here only if a bug killed the thread.
         self._stopping = True
-        self._close_near()
+        self._close_inline()
         for give_up in tuple(self._waiting):
             give_up(StoreUnusable("the store stopped by a fault; restart zeroclaw"))
 
@@ -151,13 +151,13 @@ class ReaderThread:
     def _run(self) -> None:
         try:
             connection = open_for_reading(self._directory)
-            near = open_for_reading(self._directory, waits=False)
+            inline = open_for_reading(self._directory, waits=False)
         except StoreUnusable as error:
             trouble = error
             self._tell(lambda: _fail(self.opened, trouble))
             return
         try:
-            self._tell(lambda: self._open(near))
+            self._tell(lambda: self._open(inline))
             while (run := self._queries.get()) is not None:
                 run(connection)
         finally:
@@ -184,24 +184,24 @@ class StoreReads:
 
     async def get(self, kind: RowKind, key: str) -> Row | None:
         """Read one row, see `Rows.get`."""
-        return await self._reader.read_near(
+        return await self._reader.read_fast(
             lambda connection: statements.get(connection, kind, key)
         )
 
     async def select(self, query: Query) -> tuple[Row, ...]:
         """Read the rows that match, see `Rows.select`."""
-        return await self._reader.read_near(lambda connection: statements.select(connection, query))
+        return await self._reader.read_fast(lambda connection: statements.select(connection, query))
 
     async def count(self, query: Query) -> int:
         """Count the rows that match, see `Rows.count`."""
-        return await self._reader.read_near(lambda connection: statements.count(connection, query))
+        return await self._reader.read_fast(lambda connection: statements.count(connection, query))
 
     async def read(
         self, log: LogKind, stream: str, *, after: int = 0, limit: int = 100_000
     ) -> tuple[LogEntry, ...]:
         """Read a log, see `Logs.read`."""
         few = limit <= READS_IN_A_ROW
-        return await (self._reader.read_near if few else self._reader.read)(
+        return await (self._reader.read_fast if few else self._reader.read)(
             lambda connection: statements.read_log(
                 connection, log, stream, after=after, limit=limit
             )
@@ -209,7 +209,7 @@ class StoreReads:
 
     async def last(self, log: LogKind, stream: str) -> LogEntry | None:
         """Read the newest entry, see `Logs.last`."""
-        return await self._reader.read_near(
+        return await self._reader.read_fast(
             lambda connection: statements.last_entry(connection, log, stream)
         )
 
@@ -245,7 +245,7 @@ class StoreReads:
         return await self._reader.read(read)
 
 
-class _Looking(StoreReads):
+class _ReadOnlyStore(StoreReads):
     """Reads of another process's store; skips off-the-record rows, whose bodies only it has."""
 
     async def get(self, kind: RowKind, key: str) -> Row | None:
@@ -279,7 +279,7 @@ def _check(directory: Path) -> None:
 
 
 @asynccontextmanager
-async def open_for_looking(directory: Path) -> AsyncGenerator[StoreReads]:
+async def open_read_only(directory: Path) -> AsyncGenerator[StoreReads]:
     """Read the store of a data directory, whether a daemon runs or not.
 
     Off-the-record content is left out.
@@ -292,7 +292,7 @@ async def open_for_looking(directory: Path) -> AsyncGenerator[StoreReads]:
     reader.start()
     try:
         await reader.opened
-        yield _Looking(reader)
+        yield _ReadOnlyStore(reader)
     finally:
         reader.stop()
         await asyncio.to_thread(reader.join)

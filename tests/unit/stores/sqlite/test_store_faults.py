@@ -24,7 +24,7 @@ from zeroclaw.errors import StoreRefused, StoreUnusable
 from zeroclaw.store import Append, Commit, Delete, DurablePoint, LogKind, Query, Row, RowKind, Write
 from zeroclaw.stores.sqlite import open_store, statements
 from zeroclaw.stores.sqlite.files import FILE_NAME
-from zeroclaw.stores.sqlite.reader import NEAR_STEPS, READS_IN_A_ROW
+from zeroclaw.stores.sqlite.reader import FAST_STEPS, READS_IN_A_ROW
 from zeroclaw.value import replace
 
 # --- what a caller can get wrong ------------------------------------------------------------------
@@ -113,16 +113,16 @@ async def test_a_long_query_is_broken_off_and_goes_to_the_thread(
         asked.append(threading.current_thread().name)
         return select(connection, query)
 
-    rows = [counter(f"{number:04}") for number in range(NEAR_STEPS)]
+    rows = [counter(f"{number:04}") for number in range(FAST_STEPS)]
     async with aclosing(await open_store(tmp_path, clock=ManualClock())) as store:
         monkeypatch.setattr(statements, "select", noted)
         await store.commit(chore(*rows))
-        for _ in range(NEAR_STEPS):
+        for _ in range(FAST_STEPS):
             assert len(await store.select(Query(kind=RowKind.COUNTER, limit=1))) == 1
-        assert asked == ["MainThread"] * NEAR_STEPS
+        assert asked == ["MainThread"] * FAST_STEPS
         found = await store.select(Query(kind=RowKind.COUNTER, limit=len(rows)))
     assert [row.key for row in found] == [row.key for row in rows]
-    assert asked[NEAR_STEPS:] == ["MainThread", "zeroclaw-store-reader"]
+    assert asked[FAST_STEPS:] == ["MainThread", "zeroclaw-store-reader"]
 
 
 async def test_who_reads_row_after_row_lets_others_in(tmp_path: Path) -> None:
