@@ -24,7 +24,7 @@ from zeroclaw.context.assembly import (
     shares,
 )
 from zeroclaw.context.compaction import Breaker, Question, is_heavy, told
-from zeroclaw.context.history import files_of, with_files
+from zeroclaw.context.history import files_of, with_file_parts
 from zeroclaw.context.model import Model, complete, estimated_input
 from zeroclaw.context.offers import Loaded, Offers
 from zeroclaw.context.providers import ContextProviders, Count, Gathered
@@ -148,7 +148,7 @@ class RequestSources(Value):
         """Return all that a request is made of."""
         facts = self.model.provider.facts
         shown = partial(
-            with_files,
+            with_file_parts,
             spoken.messages,
             takes=facts.takes,
             most_files=self.files.shown_files,

@@ -33,7 +33,7 @@ def prepare_request_messages(
     return _with_notes(prepared, notes) if notes else prepared
 
 
-def with_files(
+def with_file_parts(
     messages: Sequence[Message], *, takes: Collection[FileKind], most_files: int, most_bytes: int
 ) -> tuple[Message, ...]:
     """Return messages with only the files that a request shows.

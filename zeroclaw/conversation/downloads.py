@@ -57,10 +57,10 @@ AGAIN = BackOff(first_s=1.0, longest_s=60.0)
 """The wait before the second try; it doubles with each try, or is what the platform asks for."""
 
 
-Unheard = Literal["nothing", "some", "all"]
+UnheardAudio = Literal["nothing", "some", "all"]
 
 
-class Told(Value):
+class MessagesForModel(Value):
     """What the model reads of the messages.
 
     Attributes:
@@ -73,20 +73,20 @@ class Told(Value):
     """
 
     texts: tuple[str, ...]
-    unheard: Unheard = "nothing"
+    unheard: UnheardAudio = "nothing"
     own: tuple[str, ...] = ()
     untrusted: tuple[Source, ...] = ()
     files: tuple[FilePart, ...] = ()
 
 
-class Missed(Value):
+class FetchFailed(Value):
     """A file that could not be fetched; `why` completes a sentence."""
 
     why: str
 
 
-STOPPED = Missed(why="the answer was stopped before it came")
-NO_ROOM = Missed(
+STOPPED = FetchFailed(why="the answer was stopped before it came")
+NO_ROOM = FetchFailed(
     why="there is no room for files now: what is kept has reached its bound on the disk"
 )
 
@@ -136,7 +136,7 @@ class Downloads(Value):
         for item in items:
             if not isinstance(item.content, Ask) or not item.content.attachments:
                 continue
-            known = {one.place: one for one in await self._known(item)}
+            known = {one.place: one for one in await self._stored(item)}
             left_bytes = of_messages.get(run_of(item), self.settings.max_message_bytes)
             left_bytes -= sum(one.size_bytes for one in known.values())
             for place, attachment in enumerate(item.content.attachments):
@@ -151,11 +151,11 @@ class Downloads(Value):
                 left_bytes -= kept.size_bytes
             of_messages[run_of(item)] = left_bytes
 
-    async def told(self, items: tuple[Item, ...]) -> Told:
+    async def for_model(self, items: tuple[Item, ...]) -> MessagesForModel:
         """Return what the model reads of each message, with its files listed."""
-        found = [await self._told(message) for message in messages(items)]
+        found = [await self._for_model(message) for message in messages(items)]
         alike = all(one.unheard == found[0].unheard for one in found)
-        return Told(
+        return MessagesForModel(
             texts=tuple(text for one in found for text in one.texts),
             unheard=found[0].unheard if alike else "some",
             own=tuple(text for one in found for text in one.own),
@@ -175,24 +175,24 @@ class Downloads(Value):
                 found[file.digest] = sent
         return found
 
-    async def _told(self, message: tuple[Item, ...]) -> Told:
+    async def _for_model(self, message: tuple[Item, ...]) -> MessagesForModel:
         asks = [one.content for one in message if isinstance(one.content, Ask)]
         if not asks:
-            return Told(texts=("",))  # a command that starts a turn, not a message
+            return MessagesForModel(texts=("",))  # a command that starts a turn, not a message
         files = [
             file
             for one, ask in zip(message, asks, strict=True)
             if ask.attachments
-            for file in await self._known(one)
+            for file in await self._stored(one)
         ]
         words, not_taken = whole_text(asks), sum(ask.not_taken for ask in asks)
         for_ears = [is_unheard(one, self.takes) for one in files]
-        unheard: Unheard = "some" if any(for_ears) else "nothing"
+        unheard: UnheardAudio = "some" if any(for_ears) else "nothing"
         if files and all(for_ears) and not words.strip() and not not_taken:
             unheard = "all"
         text = with_files(words, files, not_taken=not_taken, reader=self.reader, takes=self.takes)
         brought = (named("attachment", one.attachment.name) for one in files)
-        return Told(
+        return MessagesForModel(
             texts=(text,),
             unheard=unheard,
             own=(own_text(asks),),
@@ -200,11 +200,11 @@ class Downloads(Value):
             files=parts(files),
         )
 
-    async def _known(self, item: Item) -> tuple[Attached, ...]:
+    async def _stored(self, item: Item) -> tuple[Attached, ...]:
         return tuple([one async for one in ATTACHMENTS.all(self.store, place=item.id)])
 
     async def _keep(
-        self, fence: Fence, item: Item, place: int, attachment: Attachment, got: bytes | Missed
+        self, fence: Fence, item: Item, place: int, attachment: Attachment, got: bytes | FetchFailed
     ) -> Attached | None:
         """Commit the outcome of a file; return None if its message no longer waits."""
         made = Attached(
@@ -216,10 +216,10 @@ class Downloads(Value):
             at=self.clock.now(),
         )
         blob: tuple[PutBlob, ...] = ()
-        if isinstance(got, Missed):
+        if isinstance(got, FetchFailed):
             made = replace(made, failed=got.why)
         else:
-            made = await asyncio.to_thread(self._looked_at, made, got)
+            made = await asyncio.to_thread(self._with_facts, made, got)
             blob = (PutBlob(digest=made.digest, body=got),)
         here = fence.conversation
 
@@ -236,7 +236,7 @@ class Downloads(Value):
             self._log_end(item.address.channel, kept)
         return kept
 
-    def _looked_at(self, made: Attached, body: bytes) -> Attached:
+    def _with_facts(self, made: Attached, body: bytes) -> Attached:
         """Return the row with what the file's bytes tell: type, size and digest."""
         name = made.attachment.name
         return replace(
@@ -262,11 +262,11 @@ class Downloads(Value):
         left_bytes: int,
         news: asyncio.Event,
         is_wanted: Callable[[], bool],
-    ) -> bytes | Missed | None:
+    ) -> bytes | FetchFailed | None:
         """Fetch a file; `STOPPED` if its turn is stopped first, None if no turn should start."""
         channel = item.address.channel
         async with asyncio.TaskGroup() as group:
-            ending = group.create_task(self._end(item, news, is_wanted))
+            ending = group.create_task(self._wait_until_over(item, news, is_wanted))
             fetching = group.create_task(self._fetch(channel, attachment, left_bytes))
             first, late = await asyncio.wait((ending, fetching), return_when="FIRST_COMPLETED")
             for one in late:
@@ -275,9 +275,9 @@ class Downloads(Value):
         news.set()
         return (fetching if fetching in first else ending).result()
 
-    async def _end(
+    async def _wait_until_over(
         self, item: Item, news: asyncio.Event, is_wanted: Callable[[], bool]
-    ) -> Missed | None:
+    ) -> FetchFailed | None:
         """Wait until the turn of this item is stopped by someone who may, or no longer wanted."""
         while True:
             news.clear()
@@ -289,9 +289,11 @@ class Downloads(Value):
 
     async def _is_stopped(self, item: Item) -> bool:
         controls = INBOX.all(self.store, conversation=item.conversation, state="control")
-        return any([_ends(one, item) async for one in controls])
+        return any([_stops(one, item) async for one in controls])
 
-    async def _fetch(self, channel: str, attachment: Attachment, left_bytes: int) -> bytes | Missed:
+    async def _fetch(
+        self, channel: str, attachment: Attachment, left_bytes: int
+    ) -> bytes | FetchFailed:
         most = min(self.settings.max_bytes, left_bytes)
         if attachment.size_bytes is not None and attachment.size_bytes > most:
             return self._too_large(attachment.size_bytes, left_bytes)
@@ -305,15 +307,15 @@ class Downloads(Value):
                 case Delivered(value=body):
                     return body if len(body) <= most else self._too_large(len(body), left_bytes)
                 case Rejected(why=why):
-                    return Missed(why=why)
+                    return FetchFailed(why=why)
                 case Unknown(why=why, broken=True):
-                    return Missed(why=f"a fault in the channel's own code, it {why}")
+                    return FetchFailed(why=f"a fault in the channel's own code, it {why}")
                 case Unreachable(why=why, retry_after_s=asked_s):
                     pause_s = max(AGAIN.wait_s(tried), asked_s or 0.0)
                 case Unknown(why=why):
                     pause_s = AGAIN.wait_s(tried)
             if tried == TRIES or self.clock.monotonic() + pause_s > ends_at:
-                return Missed(why=f"{why} (tried {counted(tried, 'time')})")
+                return FetchFailed(why=f"{why} (tried {counted(tried, 'time')})")
             await self.clock.sleep(pause_s)
         message = "the last try returns"
         raise AssertionError(message)
@@ -326,12 +328,14 @@ class Downloads(Value):
             return Unreachable(why=f"`{channel}` is not connected")
         return await account.fetch(attachment, max_bytes=most, timeout_s=left_s)
 
-    def _too_large(self, size_bytes: int, left_bytes: int) -> Missed:
+    def _too_large(self, size_bytes: int, left_bytes: int) -> FetchFailed:
         most = self.settings.max_bytes
         if size_bytes > most:
-            return Missed(why=f"it is larger than {counted(most, 'byte')}, the most for one file")
+            return FetchFailed(
+                why=f"it is larger than {counted(most, 'byte')}, the most for one file"
+            )
         of_all = counted(self.settings.max_message_bytes, "byte")
-        return Missed(
+        return FetchFailed(
             why=f"all files of one message may have {of_all}, and {left_bytes:,} are left"
         )
 
@@ -340,7 +344,7 @@ def _sent(file: FilePart, body: bytes) -> bytes:
     return b64encode(without_metadata(body, file.media_type))
 
 
-def _ends(control: Item, item: Item) -> bool:
+def _stops(control: Item, item: Item) -> bool:
     """Whether a control item stops the turn that an item is about to start."""
     match control.content:
         case Stop(cause="stop" | "revoked"):

@@ -54,7 +54,7 @@ from zeroclaw.inbound.revocation import Revocation
 from zeroclaw.inbound.strangers import Strangers
 from zeroclaw.inbound.supervisor import Supervisor
 from zeroclaw.inbound.transcript import Transcript
-from zeroclaw.limits.budget import Budget
+from zeroclaw.limits.budget import UsageBudget
 from zeroclaw.menu import Menu
 from zeroclaw.provider import Measuring, Preloading
 from zeroclaw.retention.disk import DiskWatch
@@ -124,7 +124,9 @@ class Services:
             drafts=lambda: open_drafts(store),
         )
         self.model_record = ModelRecord(clock, self._turn_log)
-        self.budget = Budget(store, clock, settings=settings, model=foundation.provider.facts.model)
+        self.budget = UsageBudget(
+            store, clock, settings=settings, model=foundation.provider.facts.model
+        )
         self.offers = Offers(
             tools=foundation.tools,
             groups=foundation.groups,

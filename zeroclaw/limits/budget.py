@@ -122,7 +122,7 @@ class Level(Value):
                 return None
 
 
-class _Counted(Value):
+class _TurnUsage(Value):
     """The usage of one turn."""
 
     day: date
@@ -131,7 +131,7 @@ class _Counted(Value):
     spent: Spent
 
 
-class Budget(Struct, eq=False):
+class UsageBudget(Struct, eq=False):
     """Usage counters for everyone; the daemon has one. Call `remember` before counting.
 
     Attributes:
@@ -148,7 +148,7 @@ class Budget(Struct, eq=False):
     _day: date = date.min
     _today: dict[str, Spent] = field(default_factory=dict[str, Spent])
     _conversations: dict[ConversationId, Spent] = field(default_factory=dict[ConversationId, Spent])
-    _open: dict[TurnId, _Counted] = field(default_factory=dict[TurnId, _Counted])
+    _open: dict[TurnId, _TurnUsage] = field(default_factory=dict[TurnId, _TurnUsage])
 
     async def remember(self) -> None:
         """Read today's usage from the store; call once, before any turn runs."""
@@ -159,18 +159,18 @@ class Budget(Struct, eq=False):
 
     # --- what turns use --------------------------------------------------------------------------
 
-    def used(self, turn: TurnRow, usage: Usage) -> None:
+    def record(self, turn: TurnRow, usage: Usage) -> None:
         """Record the usage of an open turn so far; replaces its previous record."""
-        self._open[turn.turn] = self._counted(turn, usage)
+        self._open[turn.turn] = self._usage_of(turn, usage)
 
-    def closed(self, turn: TurnId) -> None:
+    def close(self, turn: TurnId) -> None:
         """Count the final usage of a turn; its end is committed."""
         if (one := self._open.pop(turn, None)) is not None:  # else it used nothing
             self._count(one)
 
-    def added(self, turn: TurnRow, usage: Usage) -> None:
+    def add(self, turn: TurnRow, usage: Usage) -> None:
         """Count usage on behalf of a turn that has ended."""
-        self._count(self._counted(turn, usage))
+        self._count(self._usage_of(turn, usage))
 
     def price(self) -> Price | None:
         """Return the model's current price; None if unknown."""
@@ -184,14 +184,14 @@ class Budget(Struct, eq=False):
 
     # --- what is left ----------------------------------------------------------------------------
 
-    async def reached(
+    async def exceeded(
         self, whose: Principal, conversation: ConversationId | None
     ) -> LocalizedMessage | None:
         """Return why a request may not be sent, because a budget is used up; None if it may."""
         over = [one for one in await self.levels(whose, conversation) if one.is_over]
         return over[0].for_its_person(self.clock.now()) if over else None
 
-    async def unsaid(
+    async def due_notices(
         self, whose: Principal, conversation: ConversationId
     ) -> tuple[tuple[Level, Put], ...]:
         """Return the levels people must still be told about, each with the write that records it.
@@ -254,15 +254,15 @@ class Budget(Struct, eq=False):
             self._conversations[conversation] = sum(used, NOTHING)
         return self._conversations[conversation]
 
-    def _counted(self, turn: TurnRow, usage: Usage) -> _Counted:
-        return _Counted(
+    def _usage_of(self, turn: TurnRow, usage: Usage) -> _TurnUsage:
+        return _TurnUsage(
             day=made_at(turn.turn).date(),
             person=turn.item.principal.id,
             conversation=turn.item.conversation,
             spent=spent(usage, self.cost(usage)),
         )
 
-    def _count(self, one: _Counted) -> None:
+    def _count(self, one: _TurnUsage) -> None:
         self._begin_day()
         if one.day == self._day:
             self._add(one.person, one.spent)
@@ -285,7 +285,7 @@ def spent(usage: Usage, micros: int | None) -> Spent:
     return Spent(tokens=usage.total_tokens, micros=micros or 0)
 
 
-def _sum(ended: Spent, open_: Iterable[_Counted]) -> Spent:
+def _sum(ended: Spent, open_: Iterable[_TurnUsage]) -> Spent:
     return sum((one.spent for one in open_), ended)
 
 

@@ -20,7 +20,7 @@ from zeroclaw.envelope import ActionId, Address, ConversationId, Principal
 from zeroclaw.events import Event, Happening
 from zeroclaw.gate.action import Frozen
 from zeroclaw.gate.decide import Gate
-from zeroclaw.limits.budget import Budget
+from zeroclaw.limits.budget import UsageBudget
 from zeroclaw.limits.prices import MILLIONTHS
 from zeroclaw.store import Put, Store
 from zeroclaw.text.language import Language, Localized
@@ -77,7 +77,7 @@ class TurnServices(Value):
     clock: Clock
     ids: Ids
     log: ChannelLog
-    budget: Budget
+    budget: UsageBudget
     failed: Callable[[Failure], tuple[Put, ...]]
     halted: Callable[[datetime | None], str]
     known: Callable[[Principal], Principal]
@@ -164,7 +164,7 @@ class TurnContext(Value):
         services, whose = self.services, self.opened.principal
         notes: list[str] = []
         writes: list[Put] = []
-        for level, mark in await services.budget.unsaid(whose, self.conversation):
+        for level, mark in await services.budget.due_notices(whose, self.conversation):
             if but_over and level.is_over:
                 continue
             writes.append(mark)

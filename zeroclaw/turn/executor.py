@@ -79,7 +79,7 @@ class EffectExecutor:
     async def _is_spent(self) -> bool:
         """Tell the turn when a budget is used up, before anything is asked of a model."""
         whose, here = self._opened.principal, self._session.conversation
-        spent = await self._services.budget.reached(whose, here)
+        spent = await self._services.budget.exceeded(whose, here)
         if spent is not None:
             reached = BudgetReached(text=spent.to(self._turn.language))
             await self._tell(Transition(events=(reached,)))

@@ -56,7 +56,7 @@ class Finalizer:
         state = _ITEM_STATES.get(done.reason, "failed")
         # Of a budget that is used up operators are told once, not with each message.
         is_told = done.reason == "budget_exceeded" and bool(
-            await services.budget.reached(opened.principal, self._turn.conversation)
+            await services.budget.exceeded(opened.principal, self._turn.conversation)
         )
         told = self._told(done) if state == "failed" and not is_told else ()
         end = Transition(
@@ -66,7 +66,7 @@ class Finalizer:
             writes=(item_put(self._turn.row.item, state), *joined, *ended.writes, *told),
         )
         final, text = await self._end(ended, end, text, receipts, draft.end())
-        services.budget.closed(opened.turn)
+        services.budget.close(opened.turn)
         services.outbox.announce(final, await draft.close())
         self._turn.publish(TurnEnded(reason=done.reason, usage=done.usage, text=text))
         services.log("turn_finished", turn=opened.turn, reason=done.reason)

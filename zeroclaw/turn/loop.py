@@ -186,7 +186,7 @@ class TurnLoop:
         """Let the budgets know what the turn used so far, once it is more."""
         usage = state.usage if isinstance(state, Done) else state.progress.usage
         if usage != self._counted:
-            self._services.budget.used(self._turn.row, usage)
+            self._services.budget.record(self._turn.row, usage)
             self._counted = usage
 
     def _stop(self) -> None:

@@ -13,7 +13,7 @@ from typing import TypeGuard
 
 from zeroclaw.context.composer import Composer, Whose
 from zeroclaw.conversation import message_text
-from zeroclaw.conversation.downloads import Told
+from zeroclaw.conversation.downloads import MessagesForModel
 from zeroclaw.conversation.inbox import (
     Again,
     Ask,
@@ -92,7 +92,7 @@ class TurnRunner:
         """
         items = tuple(one.item for one in waiting)
         item = items[0]
-        told = await self._services.arrivals.told(items)
+        told = await self._services.arrivals.for_model(items)
         opened = self._opening(session, item, told)
         if isinstance(opened, str):
             await self._declined(session, item, opened)
@@ -219,7 +219,9 @@ class TurnRunner:
             news=news,
         )
 
-    def _opening(self, session: ConversationSession, item: Item, told: Told) -> TurnOpened | str:
+    def _opening(
+        self, session: ConversationSession, item: Item, told: MessagesForModel
+    ) -> TurnOpened | str:
         """Return how the turn of an item begins, or why none does, for its writer.
 
         `told` is what the model reads of it and of those that are answered with it.

@@ -90,7 +90,7 @@ class Titles:
         messages = (await read_history(store, here)).messages
         if len([one for one in messages if _is_said(one)]) < EXCHANGES:
             return
-        if await budget.reached(turn.item.principal, None) is not None:
+        if await budget.exceeded(turn.item.principal, None) is not None:
             return
         request = ModelRequest(
             messages=(SystemMessage(content=_ASK), UserMessage(content=_excerpt(messages))),
@@ -118,7 +118,7 @@ class Titles:
             return Commit(point=DurablePoint.HOUSEKEEPING, writes=(*titled, put)), True
 
         if await transact(store, named):
-            budget.added(turn, usage)
+            budget.add(turn, usage)
 
 
 def title_of(said: str) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zeroclaw.context.history import FILES_STAY, prepare_request_messages, with_files
+from zeroclaw.context.history import FILES_STAY, prepare_request_messages, with_file_parts
 from zeroclaw.message import (
     AssistantMessage,
     FileKind,
@@ -96,7 +96,7 @@ def shown(
     most_files: int = 9,
     most_bytes: int = 900,
 ) -> tuple[Message, ...]:
-    return with_files(messages, takes=takes, most_files=most_files, most_bytes=most_bytes)
+    return with_file_parts(messages, takes=takes, most_files=most_files, most_bytes=most_bytes)
 
 
 def test_only_files_that_the_model_takes_stay_with_their_message() -> None:

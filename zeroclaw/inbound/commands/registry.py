@@ -28,7 +28,7 @@ from zeroclaw.inbound.commands.usage import usage
 from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.conversations import Conversations
 from zeroclaw.inbound.identity import LANGUAGE_CHOICES, OPERATOR, Chosen, Contact
-from zeroclaw.limits.budget import Budget
+from zeroclaw.limits.budget import UsageBudget
 from zeroclaw.menu import Menu, MenuEntry
 from zeroclaw.store import Write
 from zeroclaw.text import catalogue
@@ -94,7 +94,7 @@ class Commands(Struct, eq=False, kw_only=True):
     pair: PairCommand
     grants: GrantCommands
     status: Status
-    budget: Budget
+    budget: UsageBudget
     sources: RequestSources
 
     def _handlers(self) -> dict[str, Handler]:

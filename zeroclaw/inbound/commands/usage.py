@@ -3,7 +3,7 @@
 from zeroclaw.inbound.commands.invocation import Invocation, Reply
 from zeroclaw.inbound.context import InboundContext
 from zeroclaw.inbound.identity import OPERATOR
-from zeroclaw.limits.budget import Budget
+from zeroclaw.limits.budget import UsageBudget
 from zeroclaw.limits.prices import amount, grouped, total
 from zeroclaw.limits.usage import first_day, person_of, used_since
 from zeroclaw.text import catalogue
@@ -12,7 +12,7 @@ DAYS = 30
 MOST_PEOPLE = 20
 
 
-async def usage(context: InboundContext, budget: Budget, given: Invocation) -> Reply:
+async def usage(context: InboundContext, budget: UsageBudget, given: Invocation) -> Reply:
     """Return what was used today and lately, and how far the budgets are."""
     whose, language, now = given.principal, given.language, context.clock.now()
     used = await used_since(context.store, first_day(now, DAYS))
