@@ -189,7 +189,7 @@ def no_blocking_calls() -> Iterator[None]:
         for name in ("sqlite3.Connection.execute", "sqlite3.Cursor.fetchall"):
             watched.functions[name].can_block_in("stores/sqlite/reader.py", "read_fast")
         for name in ("os.access", "os.mkdir", "os.path.abspath", "os.readlink", "os.stat"):
-            watched.functions[name].can_block_in("host/executors.py", "look")
+            watched.functions[name].can_block_in("host/executors.py", "run_inline")
         yield
 
 

@@ -11,7 +11,7 @@ from zeroclaw.config.model import FetchSettings, NotesSettings
 from zeroclaw.context.notes import Notes
 from zeroclaw.envelope import ConversationId
 from zeroclaw.host.http import HttpAnswer, HttpRequest
-from zeroclaw.host.sandbox import Broken, System, look_around
+from zeroclaw.host.sandbox import Broken, System, detect
 from zeroclaw.tool import Tool
 from zeroclaw.tools import attachments, fetch, files, loading, notes, results, shell
 from zeroclaw.tools.loading.skill import Skill
@@ -46,7 +46,7 @@ def _file_tool(name: str) -> Callable[[], Tool]:
 
 
 def _boxed_shell() -> Tool:
-    found = look_around()
+    found = detect()
     system = NO_SYSTEM if isinstance(found, Broken) else found
     [tool] = shell.tools(shell.ShellSettings(sandbox=system))
     return tool

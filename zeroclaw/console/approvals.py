@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from zeroclaw.card_words import CardWords
-from zeroclaw.console.frame import Place, button, chat_link, form
+from zeroclaw.console.frame import ConsolePaths, button, chat_link, form
 from zeroclaw.console.markup import (
     ENDINGS,
     Html,
@@ -32,7 +32,7 @@ MOST_SHOWN = 100
 """Open requests on one page; more appear as these are answered."""
 
 
-class RequestShown(Value):
+class RequestView(Value):
     """An approval request and where it was asked.
 
     Attributes:
@@ -46,7 +46,9 @@ class RequestShown(Value):
     number: int = 0
 
 
-def approvals(place: Place, waiting: Sequence[RequestShown], ended: Sequence[RequestShown]) -> Html:
+def approvals(
+    place: ConsolePaths, waiting: Sequence[RequestView], ended: Sequence[RequestView]
+) -> Html:
     """Return the section; both lists are shown in the given order."""
     nothing = empty(
         "Nothing waits for you.",
@@ -62,7 +64,7 @@ def approvals(place: Place, waiting: Sequence[RequestShown], ended: Sequence[Req
     return joined((first, panel("Lately", *(over or (none,)), id_="ended")))
 
 
-def _card(place: Place, asked: RequestShown) -> Html:
+def _card(place: ConsolePaths, asked: RequestView) -> Html:
     one = asked.approval
     (shown,) = card_of((one,), "").calls
     number = str(asked.number or "")
@@ -107,7 +109,7 @@ _LOOKS_OF_ANSWERS: Mapping[Choice, str] = {"once": "yes", "for_a_time": "", "den
 _HASH = "the beginning of the hash of exactly this call"
 
 
-def _answers(place: Place, one: Approval) -> Html:
+def _answers(place: ConsolePaths, one: Approval) -> Html:
     buttons = [
         button(_WORDS.label(choice), name="choice", value=choice, look=look)
         for choice, look in _LOOKS_OF_ANSWERS.items()
@@ -139,7 +141,7 @@ def _answers(place: Place, one: Approval) -> Html:
     return tag("div", pressed, reason, class_="answers")
 
 
-def _row(place: Place, asked: RequestShown) -> Html:
+def _row(place: ConsolePaths, asked: RequestView) -> Html:
     one = asked.approval
     by: tuple[Node, ...] = (" by ", tag("bdi", one.by)) if one.by else ()
     at: tuple[Node, ...] = (" · ", instant(one.at)) if one.at else ()

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import assert_never
 
 from zeroclaw.console.conversations import counted
-from zeroclaw.console.frame import Place, button, form
+from zeroclaw.console.frame import ConsolePaths, button, form
 from zeroclaw.console.markup import (
     Html,
     Node,
@@ -85,7 +85,7 @@ class Numbered(Value):
     written: Written | None
 
 
-def chains(place: Place, shown: Sequence[Chain], *, older: str, first: bool) -> Html:
+def chains(place: ConsolePaths, shown: Sequence[Chain], *, older: str, first: bool) -> Html:
     """Return the section: one page of all chains.
 
     Args:
@@ -114,7 +114,7 @@ def chains(place: Place, shown: Sequence[Chain], *, older: str, first: bool) -> 
     )
 
 
-def _row(place: Place, one: Chain) -> Html:
+def _row(place: ConsolePaths, one: Chain) -> Html:
     link = tag("a", tag("bdi", _name(one)), href=_path(place, one.stream))
     return line(
         (_mark(one.check), " ", link),
@@ -127,7 +127,7 @@ def _name(one: Chain) -> str:
     return one.where or one.stream
 
 
-def _path(place: Place, stream: str) -> str:
+def _path(place: ConsolePaths, stream: str) -> str:
     return f"{place.to('audit')}?of={stream}"
 
 
@@ -157,7 +157,7 @@ def _when(check: Check) -> tuple[Node, ...]:
 
 
 def chain(
-    place: Place, one: Chain, entries: Sequence[Numbered], *, older: str, first: bool
+    place: ConsolePaths, one: Chain, entries: Sequence[Numbered], *, older: str, first: bool
 ) -> Html:
     """Return one chain: its verdict, and a page of its entries, newest first."""
     broken = None
@@ -183,7 +183,7 @@ def chain(
     )
 
 
-def _verdict(place: Place, one: Chain) -> Html:
+def _verdict(place: ConsolePaths, one: Chain) -> Html:
     again = form(
         place, "audit", button("Check again"), label="check the chain again", check=one.stream
     )
@@ -205,7 +205,7 @@ def _verdict(place: Place, one: Chain) -> Html:
     return tag("div", tag("p", _mark(one.check), " ", said), when, again, class_="verdict")
 
 
-def _found(place: Place, stream: str, verdict: Intact | Broken) -> Html:
+def _found(place: ConsolePaths, stream: str, verdict: Intact | Broken) -> Html:
     if isinstance(verdict, Broken):
         path = f"{_path(place, stream)}&before={verdict.at + 1}"
         link = tag("a", f"entry {verdict.at}", href=path)

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 
 from zeroclaw.channel import ChannelLog
-from zeroclaw.console.frame import Place
+from zeroclaw.console.frame import ConsolePaths
 from zeroclaw.console.notifier import Notifier
 from zeroclaw.context.composer import RequestSources
 from zeroclaw.envelope import Address, Admission, Envelope
@@ -13,7 +13,7 @@ from zeroclaw.inbound.context import InboundContext
 from zeroclaw.inbound.transcript import Transcript
 from zeroclaw.value import Value
 
-AskedAtConsole = Callable[[Mapping[str, object]], Awaitable[Text]]
+ConsoleCommand = Callable[[Mapping[str, object]], Awaitable[Text]]
 
 
 class ConsoleContext(Value):
@@ -31,7 +31,7 @@ class ConsoleContext(Value):
         grants: Runs the words of `zeroclaw grants`.
     """
 
-    place: Place
+    place: ConsolePaths
     chat: Address
     notifier: Notifier
     inbound: InboundContext
@@ -39,6 +39,6 @@ class ConsoleContext(Value):
     transcript: Transcript
     sources: RequestSources
     admit: Callable[[Envelope], Awaitable[Admission]]
-    pair: AskedAtConsole
-    grants: AskedAtConsole
+    pair: ConsoleCommand
+    grants: ConsoleCommand
     log: ChannelLog

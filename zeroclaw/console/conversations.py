@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Literal
 
 from zeroclaw.channel import Outcome, SentFile, TranscriptItem
-from zeroclaw.console.frame import Place
+from zeroclaw.console.frame import ConsolePaths
 from zeroclaw.console.markup import (
     ENDINGS,
     Html,
@@ -85,7 +85,7 @@ class FilledWindow(Value):
 
 
 def conversations(
-    place: Place, told: Sequence[ConversationSummary], *, older: str, first: bool
+    place: ConsolePaths, told: Sequence[ConversationSummary], *, older: str, first: bool
 ) -> Html:
     """Return the section: one page of conversations, newest first.
 
@@ -111,7 +111,7 @@ def conversations(
     )
 
 
-def at_work(place: Place, told: Sequence[ConversationSummary]) -> Html:
+def at_work(place: ConsolePaths, told: Sequence[ConversationSummary]) -> Html:
     """Return the conversations with an open turn; empty if there is none."""
     if not told:
         return Html("")
@@ -119,7 +119,7 @@ def at_work(place: Place, told: Sequence[ConversationSummary]) -> Html:
     return panel("At work now", listing(*rows, id_="working"), id_="at-work")
 
 
-def _row(place: Place, one: ConversationSummary, row: str) -> Html:
+def _row(place: ConsolePaths, one: ConversationSummary, row: str) -> Html:
     path = place.to("conversations", one.id)
     link = tag("a", tag("bdi", one.address.in_words()), href=path)
     return line(
@@ -130,7 +130,7 @@ def _row(place: Place, one: ConversationSummary, row: str) -> Html:
     )
 
 
-def _audit(place: Place, one: ConversationSummary) -> Html:
+def _audit(place: ConsolePaths, one: ConversationSummary) -> Html:
     return tag("a", "audit", href=f"{place.to('audit')}?of={one.id}", class_="more")
 
 
@@ -166,7 +166,7 @@ def counted(number: int, one: str, many: str) -> str:
 
 
 def conversation(
-    place: Place,
+    place: ConsolePaths,
     told: ConversationSummary,
     lines: Sequence[TranscriptItem],
     *,
@@ -200,7 +200,7 @@ def conversation(
     return joined((head, panel("Said", *said, id_="said")))
 
 
-def filling(place: Place, told: ConversationSummary, filled: FilledWindow | None) -> Html:
+def filling(place: ConsolePaths, told: ConversationSummary, filled: FilledWindow | None) -> Html:
     """Return what the model is told, as a bar and a table; None means that nobody has written."""
     back = tag("a", "what was said", href=place.to("conversations", told.id))
     head = tag("p", *_facts(told), " · ", back, class_="aside", id="how")

@@ -21,7 +21,7 @@ SECTIONS = {
 """The sections by path, in display order."""
 
 
-class Place(Value):
+class ConsolePaths(Value):
     """The paths of the console, and the token of its forms.
 
     Attributes:
@@ -55,13 +55,15 @@ class PageState(Value):
     told: str = ""
 
 
-def page(place: Place, section: str, standing: PageState, *main: Html, title: str = "") -> bytes:
+def page(
+    place: ConsolePaths, section: str, state: PageState, *main: Html, title: str = ""
+) -> bytes:
     """Return a page.
 
     Args:
         place: The console's paths.
         section: One of `SECTIONS`.
-        standing: What every page shows.
+        state: What every page shows.
         main: The content of the section.
         title: The page's title; the section's if empty.
     """
@@ -79,12 +81,12 @@ def page(place: Place, section: str, standing: PageState, *main: Html, title: st
     body = tag(
         "body",
         tag("a", "to the content", href="#main", class_="skip"),
-        _header(place, section, standing),
+        _header(place, section, state),
         tag(
             "main",
             tag("h1", name),
-            *_halted(standing),
-            tag("p", coded(standing.told), id="told", role="status", hidden=not standing.told),
+            *_halted(state),
+            tag("p", coded(state.told), id="told", role="status", hidden=not state.told),
             *main,
             id="main",
             tabindex=-1,
@@ -93,9 +95,9 @@ def page(place: Place, section: str, standing: PageState, *main: Html, title: st
     return ("<!doctype html>" + tag("html", head, body, lang="en").text).encode()
 
 
-def _header(place: Place, section: str, standing: PageState) -> Html:
+def _header(place: ConsolePaths, section: str, state: PageState) -> Html:
     links = (
-        tag("li", _link(place, name, words, section, standing.waiting.get(name, 0)))
+        tag("li", _link(place, name, words, section, state.waiting.get(name, 0)))
         for name, words in SECTIONS.items()
     )
     return tag(
@@ -119,7 +121,7 @@ def _header(place: Place, section: str, standing: PageState) -> Html:
     )
 
 
-def _link(place: Place, name: str, words: str, section: str, waiting: int) -> Html:
+def _link(place: ConsolePaths, name: str, words: str, section: str, waiting: int) -> Html:
     badge: tuple[Node, ...] = ()
     if waiting:
         badge = (" ", tag("span", str(waiting), tag("span", " waiting", class_="unseen")))
@@ -127,19 +129,19 @@ def _link(place: Place, name: str, words: str, section: str, waiting: int) -> Ht
     return tag("a", words, *badge, href=place.to(name), aria_current=current)
 
 
-def _halted(standing: PageState) -> tuple[Html, ...]:
-    if not standing.halted:
+def _halted(state: PageState) -> tuple[Html, ...]:
+    if not state.halted:
         return ()
-    said = f"Halted by {standing.halted}: nothing runs until `/resume` or `zeroclaw resume`."
+    said = f"Halted by {state.halted}: nothing runs until `/resume` or `zeroclaw resume`."
     return (tag("p", coded(said), class_="halted", role="status"),)
 
 
-def chat_link(place: Place, conversation: ConversationId, where: str) -> Html:
+def chat_link(place: ConsolePaths, conversation: ConversationId, where: str) -> Html:
     """Return a link to a conversation; `where` is its chat, empty if that is no longer known."""
     return tag("a", where or conversation, href=place.to("conversations", conversation))
 
 
-def form(place: Place, path: str, *children: Node, label: str = "", **hidden: str) -> Html:
+def form(place: ConsolePaths, path: str, *children: Node, label: str = "", **hidden: str) -> Html:
     """Return a form that sends the hidden fields, the token, and the fields among its children."""
     kept = (tag("input", type="hidden", name=name, value=value) for name, value in hidden.items())
     token = tag("input", type="hidden", name="token", value=place.token)

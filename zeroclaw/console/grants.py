@@ -6,7 +6,7 @@ Pure.
 from collections.abc import Sequence
 from functools import partial
 
-from zeroclaw.console.frame import Place, button, chat_link, form
+from zeroclaw.console.frame import ConsolePaths, button, chat_link, form
 from zeroclaw.console.markup import Html, coded, cut, deadline, empty, line, panel, tag
 from zeroclaw.gate.grant import Grant, name_of
 from zeroclaw.value import Value
@@ -14,7 +14,7 @@ from zeroclaw.value import Value
 MOST_SHOWN = 200
 
 
-class GrantShown(Value):
+class GrantView(Value):
     """A grant in force.
 
     Attributes:
@@ -27,7 +27,7 @@ class GrantShown(Value):
     where: str
 
 
-def grants(place: Place, held: Sequence[GrantShown]) -> Html:
+def grants(place: ConsolePaths, held: Sequence[GrantView]) -> Html:
     """Return the section."""
     nothing = empty(
         "Nothing is granted: every call that needs an answer asks for it.",
@@ -39,7 +39,7 @@ def grants(place: Place, held: Sequence[GrantShown]) -> Html:
     return panel("In force", *(rows or (nothing,)), id_="grants")
 
 
-def _row(place: Place, held: GrantShown) -> Html:
+def _row(place: ConsolePaths, held: GrantView) -> Html:
     one = held.grant
     where = chat_link(place, one.conversation, held.where)
     return line(

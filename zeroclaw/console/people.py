@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 from zeroclaw.config.model import PersonSettings
-from zeroclaw.console.frame import Place, button, form
+from zeroclaw.console.frame import ConsolePaths, button, form
 from zeroclaw.console.markup import (
     Html,
     Node,
@@ -32,7 +32,7 @@ from zeroclaw.value import Value
 MOST_SHOWN = 200
 
 
-class PeopleShown(Value):
+class PeopleView(Value):
     """All known people.
 
     Attributes:
@@ -50,17 +50,17 @@ class PeopleShown(Value):
     local: Sequence[str]
 
 
-def people(place: Place, faces: PeopleShown) -> Html:
+def people(place: ConsolePaths, view: PeopleView) -> Html:
     """Return the section."""
     return joined(
-        (_waiting(place, faces.waiting), _decided(place, faces.known), _configured(place, faces))
+        (_waiting(place, view.waiting), _decided(place, view.known), _configured(place, view))
     )
 
 
 # --- pairing requests ----------------------------------------------------------------------------
 
 
-def _waiting(place: Place, waiting: Sequence[Stranger]) -> Html:
+def _waiting(place: ConsolePaths, waiting: Sequence[Stranger]) -> Html:
     if not waiting:
         nothing = empty(
             "Nobody wants in.",
@@ -93,7 +93,7 @@ def _waiting(place: Place, waiting: Sequence[Stranger]) -> Html:
     return panel("Want in", by_code, listing(*rows, id_="asking"), id_="strangers")
 
 
-def _stranger(place: Place, one: Stranger) -> Html:
+def _stranger(place: ConsolePaths, one: Stranger) -> Html:
     return line(
         (tag("bdi", one.label),),
         ("asked ", instant(one.asked_at), " · ", deadline(one.deadline_at)),
@@ -112,7 +112,7 @@ def _stranger(place: Place, one: Stranger) -> Html:
 # --- admitted and revoked people -----------------------------------------------------------------
 
 
-def _decided(place: Place, known: Sequence[Known]) -> Html:
+def _decided(place: ConsolePaths, known: Sequence[Known]) -> Html:
     nothing = empty(
         "Nobody was let in or revoked since the configuration was written.",
         coded("`zeroclaw pair` and `/pair` in a chat do the same as this page."),
@@ -122,7 +122,7 @@ def _decided(place: Place, known: Sequence[Known]) -> Html:
     return panel("Let in and revoked", *(rows or (nothing,)), id_="decided")
 
 
-def _known(place: Place, one: Known) -> Html:
+def _known(place: ConsolePaths, one: Known) -> Html:
     is_in = one.state == "admitted"
     act = button("Revoke", name="do", value="revoke", look="no")
     if not is_in:
@@ -150,10 +150,10 @@ def _roles(roles: Iterable[str]) -> Iterator[Node]:
 # --- configured people ---------------------------------------------------------------------------
 
 
-def _configured(place: Place, faces: PeopleShown) -> Html:
-    out = {one.id for one in faces.known if one.state == "revoked"}
-    rows = [_person(place, one, out=f"person:{one.name}" in out) for one in faces.configured]
-    rows += [_channel(name, ids) for name, ids in faces.allowed if name not in faces.local]
+def _configured(place: ConsolePaths, view: PeopleView) -> Html:
+    out = {one.id for one in view.known if one.state == "revoked"}
+    rows = [_person(place, one, out=f"person:{one.name}" in out) for one in view.configured]
+    rows += [_channel(name, ids) for name, ids in view.allowed if name not in view.local]
     rows += [
         line(
             ("Whoever holds the login of ", tag("code", name)),
@@ -161,7 +161,7 @@ def _configured(place: Place, faces: PeopleShown) -> Html:
             id_=f"local-{name}",
             class_=None,
         )
-        for name in faces.local
+        for name in view.local
     ]
     note = tag(
         "p",
@@ -171,7 +171,7 @@ def _configured(place: Place, faces: PeopleShown) -> Html:
     return panel("Configured", listing(*rows, id_="configured"), note, id_="configuration")
 
 
-def _person(place: Place, one: PersonSettings, *, out: bool) -> Html:
+def _person(place: ConsolePaths, one: PersonSettings, *, out: bool) -> Html:
     act = form(
         place,
         "people",

@@ -9,7 +9,7 @@ from itertools import starmap
 from urllib.parse import urlencode
 
 from zeroclaw.codec import to_json
-from zeroclaw.console.frame import Place, button
+from zeroclaw.console.frame import ConsolePaths, button
 from zeroclaw.console.markup import Html, Node, coded, codes, field, joined, panel, pill, table, tag
 from zeroclaw.gate.conditions import facts_of
 from zeroclaw.gate.policy import Considered, Statement, StatementEffect
@@ -56,7 +56,7 @@ Answer = Explained | str | None
 
 
 def policy(
-    place: Place,
+    place: ConsolePaths,
     typed: Question,
     known: Suggestions,
     answer: Answer,
@@ -73,7 +73,7 @@ def policy(
     return joined(shown)
 
 
-def _form(place: Place, typed: Question, known: Suggestions) -> Html:
+def _form(place: ConsolePaths, typed: Question, known: Suggestions) -> Html:
     return tag(
         "form",
         _field("who", "Who", typed.who, known.people, hint="operator, person:ann, telegram:4711"),
@@ -202,7 +202,7 @@ class ToolRow(Value):
     others: StatementEffect | None
 
 
-def tools(place: Place, found: Sequence[ToolRow], off: Sequence[str]) -> Html:
+def tools(place: ConsolePaths, found: Sequence[ToolRow], off: Sequence[str]) -> Html:
     """Return the section; `off` names the built-in groups that are switched off."""
     more = [tag("p", "Off: ", *codes(off), class_="note")] if off else []
     return panel(
@@ -224,7 +224,7 @@ def tools(place: Place, found: Sequence[ToolRow], off: Sequence[str]) -> Html:
     )
 
 
-def _tool(place: Place, one: ToolRow) -> Html:
+def _tool(place: ConsolePaths, one: ToolRow) -> Html:
     spec = one.spec
     effects = ", ".join(sorted(spec.effects)) or "anything, it does not say"
     why = f"{place.to('policy')}?{urlencode({'who': OPERATOR, 'action': spec.name})}"

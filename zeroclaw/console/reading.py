@@ -5,14 +5,14 @@ from datetime import date
 
 from zeroclaw.channel import TranscriptItem
 from zeroclaw.clock import made_at
-from zeroclaw.console.approvals import RequestShown
+from zeroclaw.console.approvals import RequestView
 from zeroclaw.console.audit import Chain, Numbered
 from zeroclaw.console.chain_checks import ChainChecker
 from zeroclaw.console.context import ConsoleContext
 from zeroclaw.console.conversations import ConversationSummary, FilledWindow, State
 from zeroclaw.console.frame import PageState
-from zeroclaw.console.grants import GrantShown
-from zeroclaw.console.people import PeopleShown
+from zeroclaw.console.grants import GrantView
+from zeroclaw.console.people import PeopleView
 from zeroclaw.context.composer import Whose
 from zeroclaw.conversation.inbox import INBOX, Ask, Opening
 from zeroclaw.conversation.turn_row import TURNS
@@ -68,7 +68,7 @@ class ConsoleReader:
         self._store = context.inbound.store
         self._chains = chains
 
-    async def standing(self, told: str) -> PageState:
+    async def page_state(self, told: str) -> PageState:
         """Return what every page shows; `told` is the result of the last form."""
         asked = await self._store.count(APPROVALS.where(state="pending"))
         waiting = {"approvals": asked, "people": len(await self._strangers())}
@@ -76,14 +76,14 @@ class ConsoleReader:
 
     # --- approvals, grants, people -------------------------------------------------------------
 
-    async def waiting(self) -> tuple[RequestShown, ...]:
+    async def waiting(self) -> tuple[RequestView, ...]:
         """Return the open approval requests, nearest deadline first."""
         found = await self._store.select(APPROVALS.where(state="pending", limit=MOST_OPEN))
         read = [approvals.APPROVALS.of(row) for row in found]
         ordered = sorted(read, key=lambda one: (one.deadline_at, one.card, one.order))
         return tuple([await self._asked(one) for one in ordered])
 
-    async def ended(self) -> tuple[RequestShown, ...]:
+    async def ended(self) -> tuple[RequestView, ...]:
         """Return the approval requests that ended recently, newest end first.
 
         Their keys are not ordered by time, so they are found through their cards in the outbox.
@@ -114,8 +114,8 @@ class ConsoleReader:
         )
         return tuple([await self._asked(one) for one in ended[:ENDED]])
 
-    async def _asked(self, one: approvals.Approval) -> RequestShown:
-        return RequestShown(
+    async def _asked(self, one: approvals.Approval) -> RequestView:
+        return RequestView(
             approval=one,
             where=await self._where(one.conversation),
             number=approvals.number_of(one, self._context.chat.key()),
@@ -125,7 +125,7 @@ class ConsoleReader:
         row = await self._store.get(RowKind.CONVERSATION, conversation)
         return "" if row is None else CONVERSATIONS.of(row).address.in_words()
 
-    async def grants(self) -> tuple[GrantShown, ...]:
+    async def grants(self) -> tuple[GrantView, ...]:
         """Return the grants in force, the first to end first."""
         now = self._inbound.clock.now()
         found = await self._store.select(GRANTS.where(limit=MOST_OPEN))
@@ -133,7 +133,7 @@ class ConsoleReader:
         holding = sorted((one for one in read if now < one.until), key=lambda one: one.until)
         return tuple(
             [
-                GrantShown(
+                GrantView(
                     grant=one,
                     line=self._inbound.redact(grants.describe(one, "en")),
                     where=await self._where(one.conversation),
@@ -142,10 +142,10 @@ class ConsoleReader:
             ]
         )
 
-    async def faces(self) -> PeopleShown:
+    async def people(self) -> PeopleView:
         """Return all known people."""
         config = self._inbound.settings.config
-        return PeopleShown(
+        return PeopleView(
             waiting=await self._strangers(),
             known=self._inbound.people.stored,
             configured=config.people,
@@ -165,7 +165,9 @@ class ConsoleReader:
     async def at_work(self) -> tuple[ConversationSummary, ...]:
         """Return the conversations with an open turn, at most a page of them."""
         turns = await self._store.select(TURNS.where(state="open", newest_first=True, limit=A_PAGE))
-        found = [await self.told(row.conversation) for row in turns if row.conversation is not None]
+        found = [
+            await self.summary(row.conversation) for row in turns if row.conversation is not None
+        ]
         return tuple(one for one in found if one is not None)
 
     async def conversations(self, after: str) -> tuple[tuple[ConversationSummary, ...], str]:
@@ -174,22 +176,22 @@ class ConsoleReader:
             CONVERSATIONS.where(after=after, newest_first=True, limit=A_PAGE + 1)
         )
         shown = found[:A_PAGE]
-        told = [await self._told(CONVERSATIONS.of(row)) for row in shown]
+        told = [await self._summary(CONVERSATIONS.of(row)) for row in shown]
         return tuple(told), shown[-1].key if len(found) > A_PAGE else ""
 
-    async def told(self, conversation: ConversationId) -> ConversationSummary | None:
+    async def summary(self, conversation: ConversationId) -> ConversationSummary | None:
         """Return one conversation; None if there is none with this id."""
         row = await self._store.get(RowKind.CONVERSATION, conversation)
-        return None if row is None else await self._told(CONVERSATIONS.of(row))
+        return None if row is None else await self._summary(CONVERSATIONS.of(row))
 
-    async def said(self, conversation: ConversationId, before: str) -> Part:
+    async def transcript(self, conversation: ConversationId, before: str) -> Part:
         """Return a page of what was said."""
         if is_off_the_record(conversation):
             return Part(items=(), before="")
         part = await self._context.transcript.part(conversation, before=before, limit=SAID)
         return replace(part, items=tuple(map(self._redacted, part.items)))
 
-    async def filled(self, conversation: ConversationId) -> FilledWindow | None:
+    async def window_estimate(self, conversation: ConversationId) -> FilledWindow | None:
         """Estimate the next request, assuming its last writer writes again; None if nobody has."""
         inbox = await self._store.select(
             INBOX.where(conversation=conversation, newest_first=True, limit=1)
@@ -210,7 +212,7 @@ class ConsoleReader:
         # The stored words of people are not redacted.
         return replace(one, text=self._inbound.redact(one.text))
 
-    async def _told(self, one: Conversation) -> ConversationSummary:
+    async def _summary(self, one: Conversation) -> ConversationSummary:
         store, here = self._store, one.id
         inbox = await store.select(INBOX.where(conversation=here, newest_first=True, limit=LATELY))
         outbox = await store.select(OUTBOX.where(conversation=here, newest_first=True, limit=1))

@@ -54,7 +54,7 @@ class Sections:
         """Store the dependencies."""
         self._context = context
         self._place = context.place
-        self._look = ConsoleReader(context, chains)
+        self._reader = ConsoleReader(context, chains)
         self._chains = chains
         self._made: dict[str, Callable[[Fields], Awaitable[tuple[str, Html]]]] = {
             "approvals": self._approvals,
@@ -83,13 +83,13 @@ class Sections:
         if section not in self._made:
             raise NotThere
         title, main = await self._made[section](asked)
-        standing = await self._look.standing(told)
+        standing = await self._reader.page_state(told)
         return frame.page(self._place, section, standing, main, title=title)
 
     # --- approvals, grants, people ---------------------------------------------------------------
 
     async def _approvals(self, _asked: Fields) -> tuple[str, Html]:
-        waiting, ended = await self._look.waiting(), await self._look.ended()
+        waiting, ended = await self._reader.waiting(), await self._reader.ended()
         return "", approvals.approvals(self._place, waiting, ended)
 
     async def _answer(self, fields: Fields) -> str:
@@ -109,7 +109,7 @@ class Sections:
         return admission.text if isinstance(admission, Answered) else "nobody asks this any more"
 
     async def _grants(self, _asked: Fields) -> tuple[str, Html]:
-        return "", grants.grants(self._place, await self._look.grants())
+        return "", grants.grants(self._place, await self._reader.grants())
 
     async def _revoke(self, fields: Fields) -> str:
         match fields.get("revoke", "").split():
@@ -119,7 +119,7 @@ class Sections:
                 return UNREADABLE
 
     async def _people(self, _asked: Fields) -> tuple[str, Html]:
-        return "", people.people(self._place, await self._look.faces())
+        return "", people.people(self._place, await self._reader.people())
 
     async def _decide(self, fields: Fields) -> str:
         do, who = fields.get("do", ""), fields.get("who", "").strip()
@@ -133,23 +133,25 @@ class Sections:
         if "of" in asked:
             return await self._conversation(ConversationId(asked["of"]), asked)
         after = asked.get("after", "")
-        told, more = await self._look.conversations(after)
+        told, more = await self._reader.conversations(after)
         older = f"{self._place.to('conversations')}?after={more}" if more else ""
         main = conversations.conversations(self._place, told, older=older, first=not after)
         if after:
             return "", main
-        working = conversations.at_work(self._place, await self._look.at_work())
+        working = conversations.at_work(self._place, await self._reader.at_work())
         return "", joined((working, main))
 
     async def _conversation(self, here: ConversationId, asked: Fields) -> tuple[str, Html]:
-        told = await self._look.told(here) if len(here) <= MOST_KEY else None
+        told = await self._reader.summary(here) if len(here) <= MOST_KEY else None
         if told is None:
             raise NotThere
         if asked.get("window"):
-            main = conversations.filling(self._place, told, await self._look.filled(here))
+            main = conversations.filling(
+                self._place, told, await self._reader.window_estimate(here)
+            )
             return told.address.in_words(), main
         before = asked.get("before", "")
-        part = await self._look.said(here, before)
+        part = await self._reader.transcript(here, before)
         path = f"{self._place.to('conversations', here)}?before={part.before}"
         older = path if part.before else ""
         main = conversations.conversation(
@@ -158,7 +160,7 @@ class Sections:
         return told.address.in_words(), main
 
     async def _usage(self, _asked: Fields) -> tuple[str, Html]:
-        first, last, used = await self._look.usage()
+        first, last, used = await self._reader.usage()
         return "", usage.usage(used, first, last)
 
     # --- audit -----------------------------------------------------------------------------------
@@ -167,7 +169,7 @@ class Sections:
         if asked.get("of"):
             return await self._chain(asked["of"], asked)
         before = asked.get("before", "")
-        names = await self._look.streams(last=A_PAGE + 1, before=before)
+        names = await self._reader.streams(last=A_PAGE + 1, before=before)
         here = names[:A_PAGE]
         older = f"{self._place.to('audit')}?before={here[-1]}" if len(names) > A_PAGE else ""
         # Long chains are not checked by viewing the list; they wait for a form.
@@ -176,7 +178,7 @@ class Sections:
 
     async def _seen(self, *streams: str, most_entries: float = inf) -> list[audit.Chain]:
         """Return the chains that exist; first check those that are due, within the waiting time."""
-        found = [one for name in streams if (one := await self._look.chain(name)) is not None]
+        found = [one for name in streams if (one := await self._reader.chain(name)) is not None]
         wanted = [
             one.stream
             for one in found
@@ -186,7 +188,7 @@ class Sections:
             return found
         self._chains.ask(*wanted)
         await self._chains.rested(PATIENCE_S)
-        return [await self._look.chain(one.stream) or one for one in found]
+        return [await self._reader.chain(one.stream) or one for one in found]
 
     async def _chain(self, stream: str, asked: Fields) -> tuple[str, Html]:
         found = await self._seen(stream) if len(stream) <= MOST_KEY else []
@@ -194,7 +196,7 @@ class Sections:
             raise NotThere
         (one,) = found
         before = _number(asked.get("before", ""), one.last + 1)
-        entries = await self._look.entries(stream, before)
+        entries = await self._reader.entries(stream, before)
         oldest = entries[-1].sequence if entries else 1
         path = f"{self._place.to('audit')}?of={stream}&before={oldest}"
         main = audit.chain(
@@ -205,9 +207,9 @@ class Sections:
     async def _check(self, fields: Fields) -> str:
         """Check one chain again, or all of them."""
         stream = fields.get("check", "")
-        if stream and await self._look.chain(stream) is None:
+        if stream and await self._reader.chain(stream) is None:
             return "there is no such chain"
-        self._chains.ask(*((stream,) if stream else await self._look.streams()))
+        self._chains.ask(*((stream,) if stream else await self._reader.streams()))
         await self._chains.rested(PATIENCE_S)
         return ""
 

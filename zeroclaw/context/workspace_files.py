@@ -15,7 +15,7 @@ from pathlib import Path
 from zeroclaw.context_provider import ContextRequest, ContextSpec, ContextText
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import ToolFailed
-from zeroclaw.host.executors import look
+from zeroclaw.host.executors import run_inline
 from zeroclaw.tools.files.workspace import open_at, opened_directory
 from zeroclaw.value import Value
 
@@ -55,7 +55,7 @@ class WorkspaceFiles(Value):
         """Return the files that exist, the operator's first."""
         workspace = self.workspaces / request.conversation
         places = (workspace, self.directory)
-        if not look(lambda: any(map(_has_any, places))):
+        if not run_inline(lambda: any(map(_has_any, places))):
             return ()  # the usual case
 
         def read() -> tuple[dict[str, str], Path, dict[str, str]]:

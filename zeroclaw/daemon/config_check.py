@@ -141,8 +141,8 @@ def check(
         name: kinds[kind][0] for name in config.channels if (kind := config.kind_of(name)) in kinds
     }
     statements, wrong = read_statements(config.policy.statement)
-    named = _names(config, statements, broken)
-    faults += [*wrong, *named.faults, *_nobodys(config, statements, manifests)]
+    named = _name_faults(config, statements, broken)
+    faults += [*wrong, *named.faults, *_unmatchable_ids(config, statements, manifests)]
     needed, spare = _secrets(config, settings, environment)
     every, missing = {**spare.secrets, **needed.secrets}, needed.faults
     secrets = {key: one.value for key, one in needed.secrets.items()}
@@ -193,9 +193,9 @@ def check(
         warnings=(
             *filter(None, (part.lacks() for part in enabled)),
             *named.warnings,
-            *_taken_for_two(config, manifests),
-            *_without_a_price(config),
-            *_left_out(config, redactor),
+            *_self_approvals(config, manifests),
+            *_price_warnings(config),
+            *_prompt_warnings(config, redactor),
             *odd,
         ),
     )
@@ -248,7 +248,7 @@ def vocabulary_of(config: Config) -> Vocabulary:
     tools: dict[str, frozenset[str] | None] = {**SHIPPED}
     for name in plugins.names(plugins.TOOLS):
         if name not in OURS:
-            tools |= dict.fromkeys(_names_of(name))
+            tools |= dict.fromkeys(_tool_names(name))
     return Vocabulary(
         tools=tools,
         commands=tuple(COMMANDS),
@@ -259,14 +259,14 @@ def vocabulary_of(config: Config) -> Vocabulary:
     )
 
 
-def _names_of(package: str) -> tuple[str, ...]:
+def _tool_names(package: str) -> tuple[str, ...]:
     """Return the names of another package's tools; none if they can't be opened."""
     with suppress(ZeroclawError):  # the daemon's start reports why
         return tuple(tool.spec.name for tool in tools_of(package))
     return ()
 
 
-def _names(
+def _name_faults(
     config: Config, statements: Mapping[str, Statement], broken: Collection[str]
 ) -> Findings:
     """Return the faults and warnings about names in statements and approvers."""
@@ -283,7 +283,7 @@ def _names(
     )
 
 
-def _nobodys(
+def _unmatchable_ids(
     config: Config, statements: Mapping[str, Statement], manifests: Mapping[str, ChannelManifest]
 ) -> Iterator[str]:
     """Return faults for ids that no sender of that channel can have: they would never match."""
@@ -327,7 +327,7 @@ def _links_in(resource: str, path: str) -> Iterator[str]:
         yield f"{path}.resources: `{resource}` goes through a link: write `file:{real}` for `file:{folder}`"
 
 
-def _taken_for_two(config: Config, manifests: Mapping[str, ChannelManifest]) -> Iterator[str]:
+def _self_approvals(config: Config, manifests: Mapping[str, ChannelManifest]) -> Iterator[str]:
     """Warn if a requester could also answer as another person, against the configuration."""
     if config.approvals.requester_may_answer:
         return
@@ -346,7 +346,7 @@ def _taken_for_two(config: Config, manifests: Mapping[str, ChannelManifest]) -> 
 # --- price, prompt, secrets ----------------------------------------------------------------------
 
 
-def _without_a_price(config: Config) -> Iterator[str]:
+def _price_warnings(config: Config) -> Iterator[str]:
     """Warn if there is a money limit, but no price for the model."""
     model, budget = config.provider.model, config.budget
     bounds = [key for key, most in budget if key.endswith("_usd") and most]
@@ -357,7 +357,7 @@ def _without_a_price(config: Config) -> Iterator[str]:
         )
 
 
-def _left_out(config: Config, redactor: Redactor) -> Iterator[str]:
+def _prompt_warnings(config: Config, redactor: Redactor) -> Iterator[str]:
     """Warn if the operator's prompt will be left out of requests."""
     if redactor.finds(config.runtime.prompt):
         yield (

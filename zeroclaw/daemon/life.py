@@ -177,7 +177,7 @@ class Daemon:
             self._foundation.control.call(name, answer)
         await services.start()
         services.mailboxes.start()
-        self._group.create_task(self._hear(), name="reload")
+        self._group.create_task(self._reload_on_sighup(), name="reload")
         self._hooks.on_ready(services.ready_facts())
         await self._hooks.stop.wait()
         await self._end()
@@ -279,7 +279,7 @@ class Daemon:
         found = await self.services.receipts.verify(text_at(asked, "text"))
         return Receipts(receipts=tuple(found))
 
-    async def _hear(self) -> None:
+    async def _reload_on_sighup(self) -> None:
         """Reload at each SIGHUP; the result is logged."""
         wish = self._hooks.reload
         while True:

@@ -18,7 +18,7 @@ from zeroclaw.redact import without_credentials
 from zeroclaw.value import Value, replace
 
 AUTO = "auto"
-Ask = Callable[[str], bool]
+Confirm = Callable[[str], bool]
 """Asks a person a yes-or-no question."""
 # Parts of names of models that don't chat; a server's list says nothing else about them.
 _NO_CHAT = ("embed", "rerank", "whisper", "bge-", "tts", "clip")
@@ -60,7 +60,7 @@ KEYS = tuple(
 _OPENAI_ADDRESS = ("OPENAI_API_KEY", "OPENAI_BASE_URL")
 
 
-class Found(Value):
+class Discovered(Value):
     """What was found.
 
     Attributes:
@@ -103,11 +103,11 @@ def named(settings: ProviderSettings) -> Choice | None:
         ("scripted", "script", settings.script),
     ):
         if value:
-            return _taken(settings, f"the configuration names it: `provider.{key}`", kind=kind)
+            return _choice(settings, f"the configuration names it: `provider.{key}`", kind=kind)
     return None
 
 
-def choose(settings: ProviderSettings, found: Found, ask: Ask | None = None) -> Choice:
+def choose(settings: ProviderSettings, found: Discovered, ask: Confirm | None = None) -> Choice:
     """Choose a provider; ask a person about each key until they say yes.
 
     Args:
@@ -126,7 +126,7 @@ def choose(settings: ProviderSettings, found: Found, ask: Ask | None = None) -> 
                 return _of_key(settings, key)
     wanted = f" offers `{settings.model}`" if settings.model else " answers"
     reason = f"no model server on this machine{wanted}{_why_no_key(found.keys, ask)}"
-    return _taken(settings, reason, kind="local")
+    return _choice(settings, reason, kind="local")
 
 
 def _model_of(server: Server, wanted: str) -> str:
@@ -145,7 +145,7 @@ def _of_server(settings: ProviderSettings, server: Server, model: str) -> Choice
     others = len(server.models) - 1
     more = f", with {others} more to name in `provider.model`" if others else ""
     why = f"{server.name} offers it on {without_credentials(server.base_url)}{more}"
-    return _taken(settings, why, kind="openai", base_url=server.base_url, model=model)
+    return _choice(settings, why, kind="openai", base_url=server.base_url, model=model)
 
 
 def _question(settings: ProviderSettings, key: Key) -> str:
@@ -161,7 +161,7 @@ def _of_key(settings: ProviderSettings, key: Key) -> Choice:
         f"you said yes to {key.variable}, for {without_credentials(key.base_url)}; a [provider] that "
         "names it is not asked about"
     )
-    return _taken(
+    return _choice(
         settings,
         why,
         kind="openai",
@@ -171,11 +171,11 @@ def _of_key(settings: ProviderSettings, key: Key) -> Choice:
     )
 
 
-def _taken(settings: ProviderSettings, why: str, **chosen: object) -> Choice:
+def _choice(settings: ProviderSettings, why: str, **chosen: object) -> Choice:
     return Choice(settings=settings.model_copy(update=chosen), reason=f"taken because {why}")
 
 
-def _why_no_key(keys: Sequence[Key], ask: Ask | None) -> str:
+def _why_no_key(keys: Sequence[Key], ask: Confirm | None) -> str:
     names = ", ".join(key.variable for key in keys)
     if not names:
         return ""

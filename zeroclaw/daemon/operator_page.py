@@ -72,14 +72,14 @@ class OperatorPage(Struct, eq=False):
             The page, and the coroutine function that checks its audit chains.
         """
         from zeroclaw.console.context import ConsoleContext
-        from zeroclaw.console.frame import Place
+        from zeroclaw.console.frame import ConsolePaths
         from zeroclaw.console.site import Site
         from zeroclaw.inbound.commands.explain import Explainer
 
         services, foundation = self.services, self.services.foundation
         beside, web = root.removesuffix(PREFIX), services.channels.web_name
         context = ConsoleContext(
-            place=Place(
+            place=ConsolePaths(
                 root=root,
                 chat=f"{beside}/{web}/",
                 log_out=f"{beside}{LOG_OUT}",

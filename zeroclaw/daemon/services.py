@@ -71,7 +71,7 @@ from zeroclaw.turn.session import Leases, SessionCache
 from zeroclaw.turn.titles import Titles
 
 _OF_PEOPLE = frozenset({RowKind.PERSON, RowKind.LANGUAGE, RowKind.STRANGER})
-MOST_LOOKS = 10_000
+MAX_QUEUED_HISTORIES = 10_000
 """Most queued readings of one conversation's history: turns queue for them too, so as many as the
 rate limits can let through."""
 
@@ -244,7 +244,7 @@ class Services:
                 clock=foundation.clock,
                 publish=self.bus.publish,
                 log=log,
-                share=FairShare("long histories", at_once=2, most_waiting=MOST_LOOKS),
+                share=FairShare("long histories", at_once=2, most_waiting=MAX_QUEUED_HISTORIES),
             ),
             gate=Gate(
                 tools=self.tools,

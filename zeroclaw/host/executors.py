@@ -7,7 +7,7 @@ queued.
 
 A thread can't be stopped: work in a thread has bounds of its own, and keeps its slot until it ends,
 even if its caller no longer waits. Work that is cheaper than a thread hop runs on the event loop,
-through `look`.
+through `run_inline`.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from zeroclaw.errors import ToolFailed
 Done = TypeVar("Done")
 
 
-def look(at: Callable[[], Done]) -> Done:
+def run_inline(at: Callable[[], Done]) -> Done:
     """Run a few file system look-ups on the event loop; nothing else may do that.
 
     Five of them take some 20 µs, and a thread hop ten times that. Anything that reads a file,

@@ -47,7 +47,7 @@ HEADERS = (
 """Set on every answer, replacing an application's headers of these names."""
 
 
-class Asked(Value):
+class RequestHead(Value):
     """The parts of a request that the rules look at.
 
     Attributes:
@@ -82,7 +82,7 @@ class Refusal(Value):
     text: str
 
 
-def refusal(request: Asked, port: int, max_body_bytes: int) -> Refusal | None:
+def refusal(request: RequestHead, port: int, max_body_bytes: int) -> Refusal | None:
     """Return why a request is refused before login; None if it may go on."""
     if request.header("host").lower() not in _hosts(port):
         text = f"this listener answers only to 127.0.0.1:{port}, localhost:{port} and [::1]:{port}"
@@ -102,7 +102,7 @@ def _hosts(port: int) -> frozenset[str]:
     return frozenset(f"{name}{end}" for name in ("127.0.0.1", "localhost", "[::1]") for end in ends)
 
 
-def _from_here(request: Asked) -> bool:
+def _from_here(request: RequestHead) -> bool:
     site = request.header("sec-fetch-site")
     if request.method in SAFE_METHODS:
         # A typed address or a followed link is `navigate`: it shows our page, and reveals nothing
@@ -126,7 +126,7 @@ def _too_large(content_length: str, max_body_bytes: int) -> Refusal | None:
 # --- sessions and login links --------------------------------------------------------------------
 
 
-def cookie_name(request: Asked, port: int) -> str:
+def cookie_name(request: RequestHead, port: int) -> str:
     """Return the cookie's name; it has the port, because all ports of a machine share cookies.
 
     The prefix `__Secure-` restricts it to TLS (RFC 6265bis, 4.1.3).
@@ -134,13 +134,13 @@ def cookie_name(request: Asked, port: int) -> str:
     return f"{'__Secure-' if request.scheme == 'https' else ''}zeroclaw_{port}"
 
 
-def sessions_of(request: Asked, port: int) -> tuple[str, ...]:
+def sessions_of(request: RequestHead, port: int) -> tuple[str, ...]:
     """Return the sessions in a request's cookies; another port may have set one of our name too."""
     pairs = (part.strip().partition("=") for part in request.header("cookie").split(";"))
     return tuple(value for name, _, value in pairs if name == cookie_name(request, port))
 
 
-def cookie(request: Asked, session: str, port: int, *, path: str, kept_s: int) -> str:
+def cookie(request: RequestHead, session: str, port: int, *, path: str, kept_s: int) -> str:
     """Return the Set-Cookie header that gives a browser its session, for this path only."""
     secure = "; Secure" if request.scheme == "https" else ""
     return (
@@ -159,7 +159,7 @@ def below(path: str, root: str) -> str | None:
     return rest if is_below else None
 
 
-def link_of(request: Asked) -> str:
+def link_of(request: RequestHead) -> str:
     """Return a request's one-time link, or an empty string; only a GET can use one up."""
     if request.method != "GET":
         return ""

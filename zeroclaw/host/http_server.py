@@ -58,14 +58,14 @@ class HttpConnection:
         Ascending: one that sent nothing useful; one that is idle between requests; one with half a
         request; one whose peer does not read its answer. The peer can reconnect.
         """
-        if self.is_heard and not self._is_stalled:
+        if self.has_whole_request and not self._is_stalled:
             return ANSWERED
         if not self.is_proven:
             return 0
         return 3 if self._is_stalled else 1 + (self._http.their_state is not h11.IDLE)
 
     @property
-    def is_heard(self) -> bool:
+    def has_whole_request(self) -> bool:
         """Whether a request has fully arrived and waits for its answer."""
         return self._http.their_state not in _UNHEARD
 
@@ -108,7 +108,7 @@ class HttpConnection:
             OSError: The connection broke.
             h11.RemoteProtocolError: The data is not HTTP.
         """
-        event = None if self.is_heard else await self.next()
+        event = None if self.has_whole_request else await self.next()
         return bytes(event.data) if isinstance(event, h11.Data) else b""
 
     async def next(self) -> h11.Event:
@@ -129,7 +129,7 @@ class HttpConnection:
                 self.write(h11.InformationalResponse(status_code=100, headers=[]))
             self._http.receive_data(await self._reader.read(READ_BYTES))
 
-    async def gone(self) -> None:
+    async def wait_until_gone(self) -> None:
         """Wait until the peer is gone.
 
         If it already sends another request, only one chunk of that is read; then only a failed
@@ -172,10 +172,10 @@ class HttpConnection:
         phrase = _PHRASES.get(status, "")  # Telegram reports it for a failed call
         self.write(h11.Response(status_code=status, headers=list(headers), reason=phrase))
 
-    def throw_away_what_is_here(self) -> None:
+    def discard_buffered_body(self) -> None:
         """Discard what is buffered of the request's body, which mostly is all of it."""
         with suppress(h11.RemoteProtocolError):
-            while not self.is_heard and isinstance(self._http.next_event(), h11.Data):
+            while not self.has_whole_request and isinstance(self._http.next_event(), h11.Data):
                 pass
 
     async def finish(self) -> bool:
@@ -187,8 +187,8 @@ class HttpConnection:
         mine = self._http.our_state
         if mine not in (h11.DONE, h11.MUST_CLOSE):  # the answer is incomplete
             return False
-        self.throw_away_what_is_here()
-        if not self.is_heard:
+        self.discard_buffered_body()
+        if not self.has_whole_request:
             left = self.bounds.linger_bytes
             with suppress(OSError, h11.RemoteProtocolError):
                 if mine is h11.MUST_CLOSE and self._out.can_write_eof():  # not over TLS

@@ -98,7 +98,7 @@ class Listener:
         self._bounds = bounds
         self._logins = _stored_logins(sessions_at)
         self._writing = asyncio.Lock()
-        self._streams: dict[asyncio.Timeout, guard.Asked] = {}
+        self._streams: dict[asyncio.Timeout, guard.RequestHead] = {}
         self._mounted: dict[str, ASGIApp] = {}
         self._front: dict[str, None] = {}
         self._mounts = asyncio.Event()  # set by each mount, and then replaced
@@ -169,7 +169,7 @@ class Listener:
     # --- one request -----------------------------------------------------------------------------
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request = guard.Asked(
+        request = guard.RequestHead(
             method=str(scope["method"]),
             path=str(scope["path"]),
             query=cast("bytes", scope["query_string"]).decode("latin-1"),
@@ -193,11 +193,11 @@ class Listener:
             cast("Callable[[], None]", scope[PROVE])()
             await self._hand_over(request, rest, scope, receive, send)
 
-    def _is_open(self, request: guard.Asked) -> bool:
+    def _is_open(self, request: guard.RequestHead) -> bool:
         carried = guard.sessions_of(request, self.port)
         return is_open(self._logins, carried, self._clock.now())
 
-    async def _log_in(self, request: guard.Asked, link: str, send: Send) -> None:
+    async def _log_in(self, request: guard.RequestHead, link: str, send: Send) -> None:
         session = self._ids.token()
         logins = redeem(self._logins, link, session, self._clock.now())
         carried = guard.sessions_of(request, self.port)
@@ -213,16 +213,16 @@ class Listener:
         await self._take(without(logins, carried))
         body = guard.page(self.root, "Welcome", f'<a href="{target}">Go on</a>', go_to=target)
         kept_s = int(SESSION_KEPT.total_seconds())
-        await _say(send, 200, "text/html", body, self._handed(request, session, kept_s))
+        await _say(send, 200, "text/html", body, self._logged_in(request, session, kept_s))
 
-    async def _log_out_one(self, request: guard.Asked, send: Send) -> None:
+    async def _log_out_one(self, request: guard.RequestHead, send: Send) -> None:
         """End the sessions that a request carries."""
         self._log("logged_out")
         await self._take(without(self._logins, guard.sessions_of(request, self.port)))
-        forgotten = self._handed(request, "", 0)
+        forgotten = self._logged_in(request, "", 0)
         await _say(send, 200, "text/html", guard.logged_out_page(self.root), forgotten)
 
-    def _handed(self, request: guard.Asked, session: str, kept_s: int) -> tuple[str, str]:
+    def _logged_in(self, request: guard.RequestHead, session: str, kept_s: int) -> tuple[str, str]:
         path = f"{self.root}/"
         made = guard.cookie(request, session, self.port, path=path, kept_s=kept_s)
         return "set-cookie", made
@@ -249,7 +249,7 @@ class Listener:
         return True
 
     async def _hand_over(
-        self, request: guard.Asked, rest: str, scope: Scope, receive: Receive, send: Send
+        self, request: guard.RequestHead, rest: str, scope: Scope, receive: Receive, send: Send
     ) -> None:
         prefix, slash, _ = rest[1:].partition("/")
         is_ours = not prefix or rest == LOG_OUT
@@ -277,7 +277,12 @@ class Listener:
         return self._mounted.get(prefix)
 
     async def _served(
-        self, application: ASGIApp, request: guard.Asked, scope: Scope, receive: Receive, send: Send
+        self,
+        application: ASGIApp,
+        request: guard.RequestHead,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
     ) -> None:
         """Let an application answer; its stream ends when its session does."""
         until = asyncio.timeout(None)
@@ -292,7 +297,7 @@ class Listener:
         if until.when() is not None:
             await send({"type": "http.response.body", "body": b""})
 
-    def _sending(self, send: Send, request: guard.Asked, until: asyncio.Timeout) -> Send:
+    def _sending(self, send: Send, request: guard.RequestHead, until: asyncio.Timeout) -> Send:
         """Set our headers on an answer, replacing those of the same names."""
         ours = frozenset(name for name, _ in guard.HEADERS)
 

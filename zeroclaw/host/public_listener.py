@@ -144,13 +144,13 @@ class PublicListener:
             return
         else:
             answer = heard
-        connection.throw_away_what_is_here()
+        connection.discard_buffered_body()
         headers: list[tuple[bytes, bytes]] = []
         if answer.retry_after_s:
             headers.append((b"retry-after", str(answer.retry_after_s).encode()))
         # Announce it if we close the connection after this answer.
         connection.is_proven |= answer.status < SUCCESS
-        if not connection.is_heard or answer.status >= SUCCESS:
+        if not connection.has_whole_request or answer.status >= SUCCESS:
             headers.append((b"connection", b"close"))
         if answer.body:
             # So that no browser interprets text that the hook echoes as a page.

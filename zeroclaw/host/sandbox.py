@@ -31,7 +31,7 @@ from zeroclaw.host import processes, seccomp, usage
 from zeroclaw.host.cgroups import Group, open_group
 from zeroclaw.host.processes import Ended, OutputCaps, Recorder
 from zeroclaw.host.protected import Found
-from zeroclaw.host.usage import Held, Meter
+from zeroclaw.host.usage import DiskUsage, Meter
 from zeroclaw.tool import Spawned
 from zeroclaw.value import Value, replace
 
@@ -258,14 +258,14 @@ async def run(
     is_boxed = isinstance(system, System)
     meter, why = None, ""
     if (workspace := box.workspace) is not None:
-        held = await asyncio.to_thread(_settle, system, workspace, box.found)
+        held = await asyncio.to_thread(_measured, system, workspace, box.found)
         if is_boxed and len(held.secrets) > usage.MOST_SECRETS:
             message = (
                 f"the workspace holds more than {usage.MOST_SECRETS:,} places that keep secrets by"
                 " their names: nothing can run in it before somebody clears it by hand"
             )
             raise ToolFailed(message)
-        limits, why = _room(box.limits, held)
+        limits, why = _limits_left(box.limits, held)
         box = replace(box, found=(*box.found, *held.secrets), limits=limits)
         meter = Meter(
             most_bytes=limits.workspace_bytes,
@@ -303,7 +303,7 @@ def _opened_group(subtree: Path, limits: Limits) -> Group:
         return open_group(subtree, memory_bytes=limits.memory_bytes, processes=limits.processes)
 
 
-def _room(limits: Limits, held: Held) -> tuple[Limits, str]:
+def _limits_left(limits: Limits, held: DiskUsage) -> tuple[Limits, str]:
     """Return the limits for a run in this workspace, and why they are reduced; empty if they are not.
 
     No file may grow beyond the space that is left, because the watch would notice too late. A file
@@ -319,11 +319,11 @@ def _room(limits: Limits, held: Held) -> tuple[Limits, str]:
     return replace(limits, file_bytes=most_bytes), why
 
 
-def _settle(system: System | Bare, workspace: Path, found: tuple[Found, ...]) -> Held:
+def _measured(system: System | Bare, workspace: Path, found: tuple[Found, ...]) -> DiskUsage:
     """Measure a workspace; if we are root, also give it to the user that commands run as."""
     # Fails, for example, on a file system or in a user namespace that does not know that user.
     with refused_as(ToolFailed, "the workspace can't be made ready for commands"):
-        return usage.look_through(
+        return usage.measure(
             workspace,
             skipped=frozenset(one.rule.parts for one in found if one.rule.shield == "masked"),
             owner=UNPRIVILEGED if isinstance(system, System) and system.setpriv else None,
@@ -347,7 +347,7 @@ def find_program(name: str) -> str | None:
     return shutil.which(name, path=ENVIRONMENT["PATH"])
 
 
-def look_around(subtree: Path | None = None) -> System | Broken:
+def detect(subtree: Path | None = None) -> System | Broken:
     """Find out what this machine has for a sandbox; blocks, so call it in a thread."""
     bwrap, prlimit = find_program("bwrap"), find_program("prlimit")
     if bwrap is None:
@@ -400,7 +400,7 @@ async def self_test(
     Returns:
         The system, or `Broken` with the reason; problems of the sandbox raise nothing.
     """
-    system = await asyncio.to_thread(look_around, subtree)
+    system = await asyncio.to_thread(detect, subtree)
     if isinstance(system, Broken):
         return system
     place = await asyncio.to_thread(_make_place)
@@ -425,11 +425,11 @@ async def self_test(
         return Broken(reason=str(error))
     except OSError as error:  # for root without CAP_DAC_OVERRIDE
         return Broken(reason=f"the daemon can't reach what commands make: {system_words(error)}")
-    fault = judge(ended, network=network, limits=wanted, made_by=made_by)
+    fault = breach(ended, network=network, limits=wanted, made_by=made_by)
     return system if fault is None else Broken(reason=fault)
 
 
-def judge(ended: Ended, *, network: bool, limits: Limits, made_by: int | None) -> str | None:
+def breach(ended: Ended, *, network: bool, limits: Limits, made_by: int | None) -> str | None:
     """Return what the self-test's command could do but must not; None if there is nothing; pure.
 
     Args:

@@ -40,7 +40,7 @@ _KB = 1_024  # unit in proc(5)
 _OPENED = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-class Held(Struct, kw_only=True):
+class DiskUsage(Struct, kw_only=True):
     """What a workspace contains.
 
     Attributes:
@@ -103,7 +103,7 @@ class Quota:
         cost = max(new_bytes, 0) + new_entries * BLOCK_BYTES
         if self._take(workspace, cost, new_entries):
             return
-        held = look_through(workspace)
+        held = measure(workspace)
         if why := held.excess(self._most_bytes):
             message = f"{why}: remove something first"
             raise ToolFailed(message)
@@ -143,7 +143,7 @@ class Meter(Struct, kw_only=True):
 
     most_bytes: int
     workspace: Path
-    held: Held
+    held: DiskUsage
     memory_bytes: int | None = None
     most_processes: int | None = None
     _calls_to_look: int = 0
@@ -159,7 +159,7 @@ class Meter(Struct, kw_only=True):
         self._calls_to_look -= 1
         if self._calls_to_look > 0:
             return ""
-        held = look_through(self.workspace)
+        held = measure(self.workspace)
         held.bytes_ += nameless_bytes(pids, self.workspace)
         self._calls_to_look = 1 + held.entries // _ENTRIES_A_CALL
         before = self.held
@@ -215,9 +215,9 @@ def nameless_bytes(pids: tuple[int, ...], workspace: Path) -> int:
     return sum(found.values())
 
 
-def look_through(
+def measure(
     workspace: Path, *, skipped: frozenset[tuple[str, ...]] = frozenset(), owner: int | None = None
-) -> Held:
+) -> DiskUsage:
     """Measure a workspace; directories that a command made inaccessible are unlocked.
 
     Another file system mounted below it is searched for secrets, but does not count.
@@ -235,7 +235,7 @@ def look_through(
     if directory is None:
         message = "the workspace is gone, or is somebody else's"
         raise ToolFailed(message)
-    held = Held()
+    held = DiskUsage()
     try:
         found = os.fstat(directory)
         if owner is not None and found.st_uid == os.geteuid():
@@ -244,8 +244,8 @@ def look_through(
         if is_ours and found.st_mode & stat.S_IRWXU != stat.S_IRWXU:
             # Root can enter anyway, but the user that runs its commands can't.
             os.fchmod(directory, stat.S_IMODE(found.st_mode) | stat.S_IRWXU)
-        counted = _Counted(held, skipped, owner, found.st_dev)
-        counted.go_through(directory, (), is_secret=False)
+        counted = _Measurement(held, skipped, owner, found.st_dev)
+        counted.walk(directory, (), is_secret=False)
         disk = os.fstatvfs(directory)
     finally:
         os.close(directory)
@@ -253,10 +253,10 @@ def look_through(
     return held
 
 
-class _Counted(Struct):
+class _Measurement(Struct):
     """The state of a walk. Every step starts from an open directory, so no link leads outside."""
 
-    held: Held
+    held: DiskUsage
     skipped: frozenset[tuple[str, ...]]
     owner: int | None
     device: int
@@ -264,7 +264,7 @@ class _Counted(Struct):
     _linked: set[int] = field(default_factory=set[int])
     _looked: int = 0
 
-    def go_through(self, directory: int, parts: tuple[str, ...], *, is_secret: bool) -> None:
+    def walk(self, directory: int, parts: tuple[str, ...], *, is_secret: bool) -> None:
         with os.scandir(directory) as entries:
             for entry in entries:
                 if self._looked >= _COUNTED_ENTRIES:
@@ -325,7 +325,7 @@ class _Counted(Struct):
         if inner is None:
             return
         try:
-            self.go_through(inner, parts, is_secret=is_secret)
+            self.walk(inner, parts, is_secret=is_secret)
         finally:
             os.close(inner)
 

@@ -54,18 +54,18 @@ class LoopWatch:
         if self._watcher.is_alive():
             self._watcher.join()
 
-    def look(self) -> None:
+    def sample(self) -> None:
         """Remember where the loop is, if this iteration already takes long."""
         began_s = self._selector.began_s
         if time.clock_gettime(self._clock_id) - began_s > STALL_S / 2:
             # Python has no public way to see the stack of another thread.
             frames = sys._current_frames()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
             frame = frames.get(self._thread_id)
-            self._place = (began_s, place_of(frame))
+            self._place = (began_s, stack_of(frame))
 
     def _watch(self) -> None:
         while not self._stopped.wait(LOOK_EVERY_S):
-            self.look()
+            self.sample()
 
     def _turned(self, began_s: float, took_s: float) -> None:
         seen_s, place = self._place
@@ -100,7 +100,7 @@ class _TimedSelector(selectors.DefaultSelector):
         return ready
 
 
-def place_of(frame: FrameType | None) -> str:
+def stack_of(frame: FrameType | None) -> str:
     """Return a stack, innermost call first: file, line and function, no values."""
     places: list[str] = []
     while frame is not None and len(places) < SHOWN_FRAMES:

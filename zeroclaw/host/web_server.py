@@ -66,11 +66,11 @@ class _Request:
         connection = self._connection
         try:
             if self._is_read:
-                await connection.gone()
+                await connection.wait_until_gone()
             else:
                 async with asyncio.timeout_at(self._body_by):
                     data = await connection.body()
-                self._is_read = connection.is_heard
+                self._is_read = connection.has_whole_request
                 return {"type": "http.request", "body": data, "more_body": not self._is_read}
         except (OSError, h11.RemoteProtocolError):
             connection.cut()

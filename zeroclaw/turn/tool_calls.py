@@ -19,7 +19,7 @@ from zeroclaw.gate.grant import GRANTS, Grant
 from zeroclaw.gate.outgoing_files import judged
 from zeroclaw.gate.taint import Files, Source, Taint, files_after, of_result
 from zeroclaw.gate.verdict import Cleared, GatedBatch, Setting, Stopped
-from zeroclaw.host.executors import look
+from zeroclaw.host.executors import run_inline
 from zeroclaw.host.places import make_workspace
 from zeroclaw.message import ToolCall
 from zeroclaw.store import Commit, DurablePoint, Put, RowKind, Rows, Write
@@ -178,7 +178,7 @@ class ToolCalls:
         if (workspace := self._workspace) is None:
             place = services.workspaces / self._session.conversation
             # Its real path, for the whole turn: a tool that names or opens what is below looks again.
-            self._workspace = workspace = look(lambda: make_workspace(place))
+            self._workspace = workspace = run_inline(lambda: make_workspace(place))
         files = await files_of(services.store, self._session.conversation, workspace)
         account = services.outbox.accounts.get(self._turn.address.channel)
         context = ToolContext(

@@ -21,7 +21,7 @@ from zeroclaw.cli.init.template import COMMENTS, Answers, ChosenChannel, compose
 from zeroclaw.config.model import Config, ProviderSettings
 from zeroclaw.config.references import SecretReference
 from zeroclaw.config.validate import parse
-from zeroclaw.daemon.model_choice import Found, Key
+from zeroclaw.daemon.model_choice import Discovered, Key
 from zeroclaw.errors import ChannelUnauthorized
 from zeroclaw.host.models.listing import Server
 from zeroclaw.manifest import ChannelManifest
@@ -222,14 +222,14 @@ async def test_no_option_is_left_out_without_a_word(
 class Room:
     """Stands for the machine that an interview is about."""
 
-    def __init__(self, place: Path, *, found: Found | None = None, chat: bool = False) -> None:
+    def __init__(self, place: Path, *, found: Discovered | None = None, chat: bool = False) -> None:
         self.models: list[ProviderSettings] = []
         self.chats: list[ChosenChannel] = []
         self.verdicts: list[bool] = []
         self.answers: Answers | None = None
         channels = dict(LOCAL) | ({"chat": CHAT} if chat else {})
         self.interview = Interview(
-            found=found or Found(),
+            found=found or Discovered(),
             channels={kind: (one, ChatSettings) for kind, one in channels.items()},
             secrets=place,
             try_model=self._model,
@@ -277,7 +277,7 @@ def test_a_server_on_this_machine_comes_first(tmp_path: Path) -> None:
     """With its first model that can chat; another can be named."""
     few = Server(name="vLLM", base_url="http://127.0.0.1:8000/v1", models=("one",))
     mute = Server(name="mute", base_url="http://127.0.0.1:1/v1", models=())
-    room = Room(tmp_path, found=Found(servers=(mute, MANY, few)))
+    room = Room(tmp_path, found=Discovered(servers=(mute, MANY, few)))
     shown = room.ask("", "", "", "", "", "")
     assert "  1  Ollama on http://127.0.0.1:11434/v1, with 15 models\n  2  vLLM on" in shown
     assert "… and 3 more" in shown
@@ -290,7 +290,7 @@ def test_a_server_on_this_machine_comes_first(tmp_path: Path) -> None:
 
 def test_a_key_of_the_environment_is_taken_when_it_is_chosen(tmp_path: Path) -> None:
     """As a reference; a model that does not answer is asked about again, or kept at a wish."""
-    room = Room(tmp_path, found=Found(keys=(KEY,)))
+    room = Room(tmp_path, found=Discovered(keys=(KEY,)))
     room.verdicts = [False, False]
     room.ask("1", "n", "2", "", "y", "", "", "", "")
     assert [one.kind for one in room.models] == ["local", "openai"]

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 from tests.unit.console.parsed import Part, parsed
-from zeroclaw.console.frame import PageState, Place, page
+from zeroclaw.console.frame import ConsolePaths, PageState, page
 from zeroclaw.console.markup import Html
 from zeroclaw.envelope import ActionId, Address, ApprovalId, ConversationId, Principal, TurnId
 from zeroclaw.gate.approval import Approval, Numbered
@@ -13,7 +13,7 @@ from zeroclaw.inbound.pairing import Stranger
 from zeroclaw.value import replace
 
 AT = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
-PLACE = Place(root="/console", chat="/web/", log_out="/logout", token="the-token")
+PLACE = ConsolePaths(root="/console", chat="/web/", log_out="/logout", token="the-token")
 HOSTILE = "<script>alert('x')</script>"
 ANN = Principal(
     id="person:ann", roles=frozenset(), channel="chat", sender="ann", display=f"Ann {HOSTILE}"

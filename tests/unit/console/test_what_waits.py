@@ -15,18 +15,18 @@ from tests.unit.console.rows import (
     whole,
 )
 from zeroclaw.config.model import PersonSettings
-from zeroclaw.console.approvals import MOST_SHOWN, RequestShown, approvals
+from zeroclaw.console.approvals import MOST_SHOWN, RequestView, approvals
 from zeroclaw.console.grants import MOST_SHOWN as MOST_GRANTS
-from zeroclaw.console.grants import GrantShown, grants
+from zeroclaw.console.grants import GrantView, grants
 from zeroclaw.console.people import MOST_SHOWN as MOST_KNOWN
-from zeroclaw.console.people import PeopleShown, people
+from zeroclaw.console.people import PeopleView, people
 from zeroclaw.gate.scope import Scope
 
 
 def test_a_question_shows_the_whole_call_and_takes_every_answer() -> None:
     """As its card does: who asked, where, why, the hash and the deadline (P5)."""
     scope = Scope(tool="shell", resources=("sandbox:workspace",), is_exact=True, for_s=3600)
-    asked = RequestShown(approval=approval(scope=scope), where="chat/ann", number=7)
+    asked = RequestView(approval=approval(scope=scope), where="chat/ann", number=7)
     page = whole("approvals", approvals(PLACE, [asked], []))
     card = page.by_id("card-01A")
     assert faults(page) == []
@@ -52,7 +52,7 @@ def test_a_question_shows_the_whole_call_and_takes_every_answer() -> None:
 def test_only_answers_that_are_offered_have_a_button() -> None:
     """What can't be named can't be granted for a time; a number of another chat is not shown."""
     one = approval(choices=("once", "deny", "deny_with_reason"))
-    page = whole("approvals", approvals(PLACE, [RequestShown(approval=one, where="")], []))
+    page = whole("approvals", approvals(PLACE, [RequestView(approval=one, where="")], []))
     assert [b.words for b in page.by_id("card-01A").every("button")] == [
         "Approve once",
         "Deny",
@@ -63,7 +63,7 @@ def test_only_answers_that_are_offered_have_a_button() -> None:
 
 
 def test_more_questions_than_fit_come_up_later() -> None:
-    many = [RequestShown(approval=approval(f"n{n}"), where="") for n in range(MOST_SHOWN + 2)]
+    many = [RequestView(approval=approval(f"n{n}"), where="") for n in range(MOST_SHOWN + 2)]
     page = whole("approvals", approvals(PLACE, many, []))
     assert len(page.ids("card-")) == MOST_SHOWN
     assert "2 more come up" in page.by_id("waiting").words
@@ -73,8 +73,8 @@ def test_ended_questions_say_how_and_by_whom() -> None:
     denied = approval("d", state="denied", by=HOSTILE, reason="<i>no</i>", at=AT)
     expired = approval("e", state="expired", at=AT)
     ended = [
-        RequestShown(approval=denied, where="chat/ann"),
-        RequestShown(approval=expired, where=""),
+        RequestView(approval=denied, where="chat/ann"),
+        RequestView(approval=expired, where=""),
     ]
     page = whole("approvals", approvals(PLACE, [], ended))
     assert faults(page) == []
@@ -86,7 +86,7 @@ def test_ended_questions_say_how_and_by_whom() -> None:
 
 
 def test_where_nothing_is_the_page_says_what_would_be_there() -> None:
-    faces = PeopleShown(waiting=[], known=[], configured=[], allowed=[], local=["web"])
+    faces = PeopleView(waiting=[], known=[], configured=[], allowed=[], local=["web"])
     for section, main, said in (
         ("approvals", approvals(PLACE, [], []), "No question has ended yet."),
         ("grants", grants(PLACE, []), "Nothing is granted"),
@@ -98,8 +98,8 @@ def test_where_nothing_is_the_page_says_what_would_be_there() -> None:
 
 
 def test_a_grant_is_revoked_by_its_id() -> None:
-    held = [GrantShown(grant=grant(), line="`write_file` on `file:/srv/<b>`", where="chat/ann")]
-    held += [GrantShown(grant=grant("h"), line="x", where="")]
+    held = [GrantView(grant=grant(), line="`write_file` on `file:/srv/<b>`", where="chat/ann")]
+    held += [GrantView(grant=grant("h"), line="x", where="")]
     page = whole("grants", grants(PLACE, held))
     row = page.by_id("grant-01G")
     assert faults(page) == []
@@ -110,9 +110,9 @@ def test_a_grant_is_revoked_by_its_id() -> None:
 
 
 def test_grants_and_people_that_do_not_fit_are_counted() -> None:
-    held = [GrantShown(grant=grant(f"g{n}"), line="x", where="") for n in range(MOST_GRANTS + 1)]
+    held = [GrantView(grant=grant(f"g{n}"), line="x", where="") for n in range(MOST_GRANTS + 1)]
     assert "1 more are not shown" in whole("grants", grants(PLACE, held)).words
-    faces = PeopleShown(
+    faces = PeopleView(
         waiting=[],
         known=[known(id=f"chat:{n}") for n in range(MOST_KNOWN + 3)],
         configured=[],
@@ -124,7 +124,7 @@ def test_grants_and_people_that_do_not_fit_are_counted() -> None:
 
 def test_a_stranger_is_answered_by_code_or_by_id() -> None:
     """The name is the stranger's own choice, so their id stands beside it."""
-    faces = PeopleShown(waiting=[stranger()], known=[], configured=[], allowed=[], local=[])
+    faces = PeopleView(waiting=[stranger()], known=[], configured=[], allowed=[], local=[])
     page = whole("people", people(PLACE, faces))
     by_code, by_id = page.by_id("strangers").every("form")
     assert faults(page) == []
@@ -137,7 +137,7 @@ def test_a_stranger_is_answered_by_code_or_by_id() -> None:
 
 def test_everybody_who_is_known_can_be_revoked_or_let_in_again() -> None:
     """Revoking beats the configuration, so somebody revoked has no such button there."""
-    faces = PeopleShown(
+    faces = PeopleView(
         waiting=[],
         known=[known(), known("revoked", id="person:ben", roles=())],
         configured=[
@@ -164,5 +164,5 @@ def test_everybody_who_is_known_can_be_revoked_or_let_in_again() -> None:
 
 def test_a_deadline_is_that_of_the_row() -> None:
     later = approval(deadline_at=AT + timedelta(hours=2))
-    page = whole("approvals", approvals(PLACE, [RequestShown(approval=later, where="")], []))
+    page = whole("approvals", approvals(PLACE, [RequestView(approval=later, where="")], []))
     assert "until 2026-01-01 14:00 UTC" in page.by_id("card-01A").words

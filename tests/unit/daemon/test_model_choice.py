@@ -3,10 +3,10 @@
 import pytest
 
 from tests.emulators.model_server import ModelServer
-from zeroclaw.cli.models.provider import look
+from zeroclaw.cli.models.provider import discover
 from zeroclaw.config.model import ProviderSettings
 from zeroclaw.config.references import SecretReference
-from zeroclaw.daemon.model_choice import Ask, Choice, Found, Key, choose, keys_in
+from zeroclaw.daemon.model_choice import Choice, Confirm, Discovered, Key, choose, keys_in
 from zeroclaw.host.models.listing import Server
 
 OLLAMA = Server(
@@ -21,7 +21,7 @@ PHI = ProviderSettings(kind="auto", model="phi")
 NO_SERVER = "taken because no model server on this machine answers"
 
 
-def says(*yes: str) -> Ask:
+def says(*yes: str) -> Confirm:
     """Somebody who says yes to these keys alone."""
     return lambda question: question.split()[0] in yes
 
@@ -37,28 +37,28 @@ def taken(chosen: Choice) -> tuple[str, str, str]:
     [
         (
             ProviderSettings(kind="auto", base_url="http://me/v1", model="m"),
-            Found(servers=(OLLAMA,)),
+            Discovered(servers=(OLLAMA,)),
             None,
             ("openai", "http://me/v1", "m"),
             "taken because the configuration names it: `provider.base_url`",
         ),
         (
             ProviderSettings(kind="auto", model_file="/m/big.gguf"),
-            Found(servers=(OLLAMA,), keys=(FIRST,)),
+            Discovered(servers=(OLLAMA,), keys=(FIRST,)),
             says(),
             ("local", "", ""),
             "taken because the configuration names it: `provider.model_file`",
         ),
         (
             ProviderSettings(kind="auto", script="s.toml"),
-            Found(servers=(OLLAMA,)),
+            Discovered(servers=(OLLAMA,)),
             None,
             ("scripted", "", ""),
             "taken because the configuration names it: `provider.script`",
         ),
         (
             AUTO,
-            Found(servers=(EMBEDS, OLLAMA, STUDIO), keys=(FIRST,)),
+            Discovered(servers=(EMBEDS, OLLAMA, STUDIO), keys=(FIRST,)),
             says(),
             ("openai", "http://127.0.0.1:11434/v1", "qwen3:8b"),
             "taken because Ollama offers it on http://127.0.0.1:11434/v1, with 1 more to name in "
@@ -66,23 +66,23 @@ def taken(chosen: Choice) -> tuple[str, str, str]:
         ),
         (
             PHI,
-            Found(servers=(OLLAMA, STUDIO)),
+            Discovered(servers=(OLLAMA, STUDIO)),
             None,
             ("openai", "http://127.0.0.1:1234/v1", "phi:latest"),
             "taken because LM Studio offers it on http://127.0.0.1:1234/v1",
         ),
         (
             PHI,
-            Found(servers=(OLLAMA,)),
+            Discovered(servers=(OLLAMA,)),
             None,
             ("local", "", "phi"),
             "taken because no model server on this machine offers `phi`",
         ),
-        (AUTO, Found(), None, ("local", "", ""), NO_SERVER),
-        (AUTO, Found(servers=(EMBEDS,)), None, ("local", "", ""), NO_SERVER),
+        (AUTO, Discovered(), None, ("local", "", ""), NO_SERVER),
+        (AUTO, Discovered(servers=(EMBEDS,)), None, ("local", "", ""), NO_SERVER),
         (
             AUTO,
-            Found(keys=(FIRST, SECOND)),
+            Discovered(keys=(FIRST, SECOND)),
             None,
             ("local", "", ""),
             f"{NO_SERVER}, and a key in the environment (A_KEY, B_KEY) is taken only after a yes on a "
@@ -90,7 +90,7 @@ def taken(chosen: Choice) -> tuple[str, str, str]:
         ),
         (
             AUTO,
-            Found(keys=(FIRST, SECOND)),
+            Discovered(keys=(FIRST, SECOND)),
             says("B_KEY"),
             ("openai", "https://b/v1", "b-small"),
             "taken because you said yes to B_KEY, for https://b/v1; a [provider] that names it is "
@@ -98,7 +98,7 @@ def taken(chosen: Choice) -> tuple[str, str, str]:
         ),
         (
             PHI,
-            Found(keys=(FIRST,)),
+            Discovered(keys=(FIRST,)),
             says("A_KEY"),
             ("openai", "https://a/v1", "phi"),
             "taken because you said yes to A_KEY, for https://a/v1; a [provider] that names it is "
@@ -106,7 +106,7 @@ def taken(chosen: Choice) -> tuple[str, str, str]:
         ),
         (
             AUTO,
-            Found(keys=(FIRST, SECOND)),
+            Discovered(keys=(FIRST, SECOND)),
             says(),
             ("local", "", ""),
             f"{NO_SERVER}, and you said no to A_KEY, B_KEY",
@@ -115,8 +115,8 @@ def taken(chosen: Choice) -> tuple[str, str, str]:
 )
 def test_what_was_found_makes_the_choice_and_its_reason(
     settings: ProviderSettings,
-    found: Found,
-    ask: Ask | None,
+    found: Discovered,
+    ask: Confirm | None,
     choice: tuple[str, str, str],
     reason: str,
 ) -> None:
@@ -135,7 +135,7 @@ def test_a_key_is_never_taken_silently() -> None:
         return question.startswith(SECOND.variable)
 
     third = Key(variable="C_KEY", base_url="https://c/v1", model="c")
-    chosen = choose(AUTO, Found(keys=(FIRST, SECOND, third)), ask)
+    chosen = choose(AUTO, Discovered(keys=(FIRST, SECOND, third)), ask)
     assert taken(chosen) == ("openai", "https://b/v1", "b-small")
     assert asked == [
         "A_KEY is set. Send conversations to https://a/v1 and let `a-small` answer, paid by that "
@@ -147,7 +147,7 @@ def test_a_key_is_never_taken_silently() -> None:
 
 def test_a_chosen_key_stays_a_reference() -> None:
     """P8: its value is fetched where all secrets are, and redacted like them."""
-    chosen = choose(AUTO, Found(keys=(FIRST,)), says("A_KEY"))
+    chosen = choose(AUTO, Discovered(keys=(FIRST,)), says("A_KEY"))
     assert chosen.settings.api_key == SecretReference(env="A_KEY")
 
 
@@ -169,7 +169,7 @@ async def test_servers_and_keys_are_looked_for(monkeypatch: pytest.MonkeyPatch) 
     """The patience is that of a machine which is busy: the first look loads the client as well."""
     monkeypatch.setattr("zeroclaw.host.models.servers.LOOPBACK_S", 30.0)
     async with ModelServer() as server:
-        found = await look(
+        found = await discover(
             AUTO, {"GROQ_API_KEY": "x"}, addresses=(server.url, "http://127.0.0.1:1/v1")
         )
     assert [one.models for one in found.servers] == [("scripted",)]
@@ -180,4 +180,4 @@ async def test_servers_and_keys_are_looked_for(monkeypatch: pytest.MonkeyPatch) 
 async def test_nobody_is_looked_for_where_the_configuration_says_it() -> None:
     """An address that would raise if it were used."""
     settings = ProviderSettings(kind="auto", model_file="/m/a.gguf")
-    assert await look(settings, {"GROQ_API_KEY": "x"}, addresses=("?",)) == Found()
+    assert await discover(settings, {"GROQ_API_KEY": "x"}, addresses=("?",)) == Discovered()

@@ -4,7 +4,7 @@ import pytest
 
 from zeroclaw.host.guard import (
     POLICY,
-    Asked,
+    RequestHead,
     below,
     cookie,
     here,
@@ -18,10 +18,10 @@ from zeroclaw.value import replace
 
 PORT = 8420
 MOST = 100
-GET = Asked(method="GET", path="/web/", headers={"host": "127.0.0.1:8420"})
+GET = RequestHead(method="GET", path="/web/", headers={"host": "127.0.0.1:8420"})
 
 
-def with_headers(request: Asked, **headers: str) -> Asked:
+def with_headers(request: RequestHead, **headers: str) -> RequestHead:
     """The same with other headers, `_` for `-`; one that is empty was not sent."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     every = {name: value for name, value in {**request.headers, **named}.items() if value}
@@ -31,7 +31,7 @@ def with_headers(request: Asked, **headers: str) -> Asked:
 POST = with_headers(replace(GET, method="POST"), sec_fetch_site="same-origin", content_length="10")
 
 
-def status(request: Asked, port: int = PORT) -> int | None:
+def status(request: RequestHead, port: int = PORT) -> int | None:
     refused = refusal(request, port, MOST)
     return None if refused is None else refused.status
 

@@ -152,28 +152,28 @@ def test_the_self_test_is_judged_by_what_the_command_could_do(
     output: str, network: bool, fault: str | None
 ) -> None:
     """Anything that it could see, reach or become is a leak, and silence is no proof."""
-    judged = judge(output, network=network)
+    judged = breach(output, network=network)
     assert (judged is None) == (fault is None)
     assert judged is None or re.search(fault or "", judged)
 
 
 def test_a_command_whose_file_is_roots_is_root() -> None:
     """Whatever it calls itself in there."""
-    assert judge(GOOD, made_by=0) == "the sandbox leaks: commands run as root"
+    assert breach(GOOD, made_by=0) == "the sandbox leaks: commands run as root"
 
 
-def judge(
+def breach(
     output: str, *, ending: Ending = "exited", network: bool = False, made_by: int = 1
 ) -> str | None:
     captured = Captured(head=output.encode(), tail=b"", left_out_bytes=0)
     ended = Ended(ending=ending, status=1, output=captured, all_gone=True)
-    return sandbox.judge(ended, network=network, limits=LIMITS, made_by=made_by)
+    return sandbox.breach(ended, network=network, limits=LIMITS, made_by=made_by)
 
 
 @pytest.mark.parametrize("ending", ["timed_out", "flooded"])
 def test_a_self_test_that_does_not_end_has_failed(ending: Ending) -> None:
     """All the right words don't help when it had to be killed."""
-    assert judge(GOOD, ending=ending) is not None
+    assert breach(GOOD, ending=ending) is not None
 
 
 # Each is what a daemon would be told of a sandbox that lacks one thing.

@@ -11,21 +11,21 @@ from hypothesis import strategies as st
 
 from zeroclaw.errors import ToolFailed
 from zeroclaw.host import usage
-from zeroclaw.host.usage import MOST_DEPTH, MOST_ENTRIES, Held, Meter, Quota, look_through
+from zeroclaw.host.usage import MOST_DEPTH, MOST_ENTRIES, DiskUsage, Meter, Quota, measure
 
-EMPTY = Held(bytes_=0, entries=0, is_whole=True)
+EMPTY = DiskUsage(bytes_=0, entries=0, is_whole=True)
 
 
 def test_what_has_a_name_is_counted_once(tmp_path: Path) -> None:
     """Holes take nothing, and a second name takes nothing more; no link is followed."""
     (tmp_path / "d").mkdir()
     (tmp_path / "d" / "a").write_bytes(b"x" * 100_000)
-    before = look_through(tmp_path)
+    before = measure(tmp_path)
     (tmp_path / "b").hardlink_to(tmp_path / "d" / "a")
     (tmp_path / "out").symlink_to("/usr")
     with (tmp_path / "holes").open("wb") as holes:
         holes.truncate(10**9)
-    after = look_through(tmp_path)
+    after = measure(tmp_path)
     assert before.entries == 2
     assert before.bytes_ >= 100_000
     assert after.entries == 5
@@ -37,7 +37,7 @@ def test_a_locked_directory_is_looked_into(tmp_path: Path) -> None:
     (tmp_path / "d").mkdir()
     (tmp_path / "d" / "a").write_bytes(b"x" * 100_000)
     (tmp_path / "d").chmod(0)
-    assert look_through(tmp_path).bytes_ >= 100_000
+    assert measure(tmp_path).bytes_ >= 100_000
 
 
 def test_a_locked_workspace_is_opened_again(tmp_path: Path) -> None:
@@ -45,9 +45,9 @@ def test_a_locked_workspace_is_opened_again(tmp_path: Path) -> None:
     (tmp_path / "w").mkdir()
     (tmp_path / "w" / "a").write_bytes(b"x" * 100_000)
     (tmp_path / "w").chmod(0)
-    assert look_through(tmp_path / "w").bytes_ >= 100_000
+    assert measure(tmp_path / "w").bytes_ >= 100_000
     with pytest.raises(ToolFailed, match="the workspace is gone"):
-        look_through(tmp_path / "other")
+        measure(tmp_path / "other")
 
 
 def test_what_lies_too_deep_is_not_passed_over(tmp_path: Path) -> None:
@@ -56,7 +56,7 @@ def test_what_lies_too_deep_is_not_passed_over(tmp_path: Path) -> None:
     for _ in range(MOST_DEPTH + 1):
         place /= "d"
     place.mkdir(parents=True)
-    held = look_through(tmp_path)
+    held = measure(tmp_path)
     assert not held.is_whole
     assert "nested deeper" in held.excess(10**12)
 
@@ -66,7 +66,7 @@ def test_too_many_names_end_the_count(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(usage, "_COUNTED_ENTRIES", 5)
     for n in range(9):
         (tmp_path / str(n)).touch()
-    held = look_through(tmp_path)
+    held = measure(tmp_path)
     assert (held.entries, held.is_whole) == (5, False)
 
 
@@ -74,13 +74,16 @@ def test_too_many_names_end_the_count(tmp_path: Path, monkeypatch: pytest.Monkey
     ("held", "excess"),
     [
         (EMPTY, ""),
-        (Held(bytes_=100, entries=1, is_whole=True), ""),
-        (Held(bytes_=101, entries=1, is_whole=True), "the workspace holds more than its 100 bytes"),
-        (Held(bytes_=0, entries=MOST_ENTRIES + 1, is_whole=True), "more than 200,000 files"),
-        (Held(bytes_=0, entries=0, is_whole=True, is_disk_full=True), "nearly full"),
+        (DiskUsage(bytes_=100, entries=1, is_whole=True), ""),
+        (
+            DiskUsage(bytes_=101, entries=1, is_whole=True),
+            "the workspace holds more than its 100 bytes",
+        ),
+        (DiskUsage(bytes_=0, entries=MOST_ENTRIES + 1, is_whole=True), "more than 200,000 files"),
+        (DiskUsage(bytes_=0, entries=0, is_whole=True, is_disk_full=True), "nearly full"),
     ],
 )
-def test_too_much_is_named(held: Held, excess: str) -> None:
+def test_too_much_is_named(held: DiskUsage, excess: str) -> None:
     assert (held.excess(100) == "") == (excess == "")
     assert excess in held.excess(100)
 
@@ -88,7 +91,7 @@ def test_too_much_is_named(held: Held, excess: str) -> None:
 def test_a_workspace_that_was_too_full_must_not_grow(tmp_path: Path) -> None:
     """Neither in bytes nor in names, and a disk that was full before is nobody's fault."""
     (tmp_path / "a").write_bytes(b"x" * 100_000)
-    held = look_through(tmp_path)
+    held = measure(tmp_path)
     meter = Meter(memory_bytes=10**12, most_bytes=10, workspace=tmp_path, held=held)
     assert meter(os.getpid()) == ""
     (tmp_path / "b").write_bytes(b"x" * 100_000)
@@ -102,12 +105,12 @@ def test_a_big_workspace_is_looked_through_less_often(
     """Looking costs as much as there is, so it takes the same part of the time."""
     looks = 0
 
-    def look(_: Path) -> Held:
+    def look(_: Path) -> DiskUsage:
         nonlocal looks
         looks += 1
-        return Held(bytes_=0, entries=100_000, is_whole=True)
+        return DiskUsage(bytes_=0, entries=100_000, is_whole=True)
 
-    monkeypatch.setattr(usage, "look_through", look)
+    monkeypatch.setattr(usage, "measure", look)
     meter = Meter(memory_bytes=10**12, most_bytes=10, workspace=tmp_path, held=EMPTY)
     assert [meter(os.getpid()) for _ in range(25)] == [""] * 25
     assert looks == 3
@@ -128,17 +131,17 @@ def test_the_outermost_places_that_keep_secrets_are_found(
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(b"x" * 100_000)
     (tmp_path / "x.key").symlink_to("app/notes")
-    held = look_through(tmp_path)
+    held = measure(tmp_path)
     assert {("/".join(one.rule.parts), one.is_directory) for one in held.secrets} == {
         (".ssh", True),
         ("app/.env", False),
     }
     assert held.bytes_ >= 300_000
-    assert look_through(tmp_path, skipped=frozenset({(".ssh",)})).secrets == [
+    assert measure(tmp_path, skipped=frozenset({(".ssh",)})).secrets == [
         one for one in held.secrets if one.rule.parts == ("app", ".env")
     ]
     monkeypatch.setattr(usage, "MOST_SECRETS", 0)
-    assert len(look_through(tmp_path).secrets) == 1
+    assert len(measure(tmp_path).secrets) == 1
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root gives files away")
@@ -146,7 +149,7 @@ def test_what_keeps_secrets_stays_whose_it_is(tmp_path: Path) -> None:
     """A key that its reader refuses from anybody else; no command sees it."""
     (tmp_path / ".ssh").mkdir()
     (tmp_path / ".ssh" / "config").touch()
-    look_through(tmp_path, owner=65_533)
+    measure(tmp_path, owner=65_533)
     owners = [place.stat().st_uid for place in (tmp_path, *tmp_path.rglob("*"))]
     assert owners == [65_533, 0, 0]
 
@@ -164,7 +167,7 @@ def test_what_is_ours_goes_to_whom_commands_run_as(tmp_path: Path, names: set[st
     (workspace / "link").symlink_to(outside)
     for name in names:
         (workspace / "x" / name.replace("/", "/d")).mkdir(parents=True, exist_ok=True)
-    look_through(workspace, skipped=frozenset({("private",)}), owner=65_533)
+    measure(workspace, skipped=frozenset({("private",)}), owner=65_533)
     owners = {place: place.lstat().st_uid for place in workspace.rglob("*")}
     assert {owners.pop(workspace / "private"), owners.pop(workspace / "private" / "key")} == {0}
     assert set(owners.values()) == {65_533}
@@ -200,11 +203,11 @@ def test_a_workspace_is_counted_once_an_allowance(
     """Counting costs as much as there is, so not each write counts."""
     looks: list[Path] = []
 
-    def look(workspace: Path) -> Held:
+    def look(workspace: Path) -> DiskUsage:
         looks.append(workspace)
-        return Held(bytes_=100_000, entries=10, is_whole=True)
+        return DiskUsage(bytes_=100_000, entries=10, is_whole=True)
 
-    monkeypatch.setattr(usage, "look_through", look)
+    monkeypatch.setattr(usage, "measure", look)
     monkeypatch.setattr(usage, "GRANT_BYTES", 20_000)
     quota = Quota(most_bytes=10**9)
     for _ in range(10):
@@ -218,23 +221,35 @@ def test_a_workspace_is_counted_once_an_allowance(
 @pytest.mark.parametrize(
     ("held", "new", "refusal"),
     [
-        (Held(bytes_=60_000, entries=1, is_whole=True), (40_001, 0), "40,000 of its 100,000 bytes"),
-        (Held(bytes_=97_000, entries=1, is_whole=True), (0, 1), "3,000 of its 100,000 bytes"),
-        (Held(bytes_=100_001, entries=1, is_whole=True), (1, 0), "holds more than its 100,000"),
-        (Held(bytes_=0, entries=MOST_ENTRIES - 1, is_whole=True), (0, 2), "1 of its 200,000 files"),
-        (Held(bytes_=0, entries=1, is_whole=False), (1, 0), "nested deeper"),
-        (Held(bytes_=0, entries=1, is_whole=True, is_disk_full=True), (1, 0), "nearly full"),
+        (
+            DiskUsage(bytes_=60_000, entries=1, is_whole=True),
+            (40_001, 0),
+            "40,000 of its 100,000 bytes",
+        ),
+        (DiskUsage(bytes_=97_000, entries=1, is_whole=True), (0, 1), "3,000 of its 100,000 bytes"),
+        (
+            DiskUsage(bytes_=100_001, entries=1, is_whole=True),
+            (1, 0),
+            "holds more than its 100,000",
+        ),
+        (
+            DiskUsage(bytes_=0, entries=MOST_ENTRIES - 1, is_whole=True),
+            (0, 2),
+            "1 of its 200,000 files",
+        ),
+        (DiskUsage(bytes_=0, entries=1, is_whole=False), (1, 0), "nested deeper"),
+        (DiskUsage(bytes_=0, entries=1, is_whole=True, is_disk_full=True), (1, 0), "nearly full"),
     ],
 )
 def test_what_has_no_room_is_refused(
-    monkeypatch: pytest.MonkeyPatch, held: Held, new: tuple[int, int], refusal: str
+    monkeypatch: pytest.MonkeyPatch, held: DiskUsage, new: tuple[int, int], refusal: str
 ) -> None:
     """By bytes, by the block that a name takes, by names, and by the disk; to shrink is free."""
 
-    def look(_: Path) -> Held:
+    def look(_: Path) -> DiskUsage:
         return held
 
-    monkeypatch.setattr(usage, "look_through", look)
+    monkeypatch.setattr(usage, "measure", look)
     quota = Quota(most_bytes=100_000)
     with pytest.raises(ToolFailed, match=refusal):
         quota.spend(Path("/w"), new_bytes=new[0], new_entries=new[1])
@@ -248,11 +263,11 @@ def test_allowances_are_remembered_of_so_many_workspaces(
     """Else each conversation of years would stay in memory."""
     looks: list[Path] = []
 
-    def look(workspace: Path) -> Held:
+    def look(workspace: Path) -> DiskUsage:
         looks.append(workspace)
         return EMPTY
 
-    monkeypatch.setattr(usage, "look_through", look)
+    monkeypatch.setattr(usage, "measure", look)
     monkeypatch.setattr(usage, "_MOST_GRANTS", 2)
     quota = Quota()
     for name in ("a", "b", "c", "a"):
@@ -271,4 +286,4 @@ def test_what_tools_write_never_exceeds_a_quota(tmp_path: Path, writes: list[int
         with suppress(ToolFailed):
             quota.spend(workspace, new_bytes=size, new_entries=1)
             (workspace / str(number)).write_bytes(b"x" * size)
-    assert look_through(workspace).bytes_ <= 100_000
+    assert measure(workspace).bytes_ <= 100_000

@@ -51,7 +51,7 @@ def test_a_stall_is_told_with_its_place(monkeypatch: pytest.MonkeyPatch) -> None
 
     async def looked_at(watch: LoopWatch) -> None:
         busy(STALL_S * 1.5)
-        looker = threading.Thread(target=watch.look)
+        looker = threading.Thread(target=watch.sample)
         looker.start()
         looker.join()
 
@@ -75,7 +75,7 @@ def test_work_between_which_others_get_their_turn_is_no_stall(
     async def considerate(watch: LoopWatch) -> None:
         for _ in range(8):
             busy(STALL_S / 4)
-            watch.look()
+            watch.sample()
             await asyncio.sleep(0)
         await asyncio.to_thread(busy, STALL_S * 2)
         await asyncio.to_thread(threading.Event().wait, STALL_S * 2)

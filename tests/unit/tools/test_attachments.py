@@ -15,7 +15,7 @@ from zeroclaw.envelope import Address, ConversationId, Principal
 from zeroclaw.errors import ToolArgumentsInvalid, ToolFailed
 from zeroclaw.host import sandbox
 from zeroclaw.host.processes import OutputCaps
-from zeroclaw.host.sandbox import Broken, Limits, System, look_around
+from zeroclaw.host.sandbox import Broken, Limits, System, detect
 from zeroclaw.tool import Arguments, Spawned, Tool, ToolContext, ToolOutput, line_of
 from zeroclaw.tools import attachments
 from zeroclaw.tools.attachments import AttachmentsSettings, File, tools, try_reader
@@ -55,7 +55,7 @@ class Kept:
         return self._files[number - 1][1]
 
 
-SYSTEM = look_around()
+SYSTEM = detect()
 FOUND = SYSTEM
 
 

@@ -39,7 +39,7 @@ async def call(
     limits: Limits | None = None,
 ) -> ToolOutput:
     """Check and run in a real sandbox."""
-    system = await asyncio.to_thread(sandbox.look_around)
+    system = await asyncio.to_thread(sandbox.detect)
     assert isinstance(system, System)
     settings = ShellSettings(
         sandbox=system,
@@ -787,7 +787,7 @@ def lay_skill(root: Path) -> Path:
 
 async def with_skill(workspace: Path, folder: Path, command: str) -> str:
     """Run a command of a conversation that has loaded the skill."""
-    system = await asyncio.to_thread(sandbox.look_around)
+    system = await asyncio.to_thread(sandbox.detect)
     assert isinstance(system, System)
     [shell] = tools(ShellSettings(sandbox=system))
     context = replace(tool_context(workspace), skills=(("tides", folder),))

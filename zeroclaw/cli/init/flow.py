@@ -12,7 +12,7 @@ from zeroclaw.cli.configuration import Loaded, Seen, ask_platform, channel_kinds
 from zeroclaw.cli.init.prompts import Interview, address
 from zeroclaw.cli.init.template import OWNER, Answers, Autonomy, ChosenChannel, compose
 from zeroclaw.cli.invocation import command
-from zeroclaw.cli.models.provider import first_of, look, open_model
+from zeroclaw.cli.models.provider import discover, first_of, open_model
 from zeroclaw.cli.models.trial import try_and_close
 from zeroclaw.config.edit import set_key
 from zeroclaw.config.model import ChannelSettings, Config, ProviderSettings
@@ -55,7 +55,7 @@ def by_asking(directory: Path) -> str:
 
     Typed secrets go into files in `directory`.
     """
-    found = asyncio.run(look(ProviderSettings(kind=AUTO), os.environ))
+    found = asyncio.run(discover(ProviderSettings(kind=AUTO), os.environ))
     interview = Interview(
         found=found,
         channels=channel_kinds(),

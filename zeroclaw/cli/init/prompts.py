@@ -16,7 +16,7 @@ from zeroclaw.cli.invocation import say
 from zeroclaw.config.edit import value_of
 from zeroclaw.config.model import ProviderSettings, endpoint_url
 from zeroclaw.config.references import SecretReference
-from zeroclaw.daemon.model_choice import AUTO, Found, Key, choose
+from zeroclaw.daemon.model_choice import AUTO, Discovered, Key, choose
 from zeroclaw.host.atomic_file import NotWritten, write_secret
 from zeroclaw.host.models.listing import Server
 from zeroclaw.manifest import ChannelManifest
@@ -39,7 +39,7 @@ class Interview(Value):
         try_channel: Tries a channel.
     """
 
-    found: Found
+    found: Discovered
     channels: Mapping[str, tuple[ChannelManifest, type[BaseModel]]]
     secrets: Path
     try_model: Callable[[ProviderSettings], Seen]
@@ -267,7 +267,7 @@ _name = _taking(
 
 def _first_of(server: Server) -> ProviderSettings | None:
     """Return the settings for the first model of a server that can chat."""
-    settings = choose(ProviderSettings(kind=AUTO), Found(servers=(server,))).settings
+    settings = choose(ProviderSettings(kind=AUTO), Discovered(servers=(server,))).settings
     return settings if settings.kind == "openai" else None
 
 

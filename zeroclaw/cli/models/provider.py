@@ -10,7 +10,7 @@ import click
 from zeroclaw.cli.configuration import Loaded, start_of
 from zeroclaw.config.model import Config, ProviderSettings
 from zeroclaw.daemon.foundation import open_provider
-from zeroclaw.daemon.model_choice import AUTO, Ask, Found, choose, keys_in, named
+from zeroclaw.daemon.model_choice import AUTO, Confirm, Discovered, choose, keys_in, named
 from zeroclaw.host.clock import SystemClock
 from zeroclaw.host.models.listing import USUAL
 from zeroclaw.host.models.servers import NoOffer, offers_of, on_loopback
@@ -23,7 +23,7 @@ def take_model(
     loaded: Loaded,
     environment: Mapping[str, str],
     *,
-    ask: Ask | None,
+    ask: Confirm | None,
     addresses: tuple[str, ...] = tuple(USUAL),
 ) -> Loaded:
     """Find a model where the configuration leaves it open; blocks, and runs a loop of its own.
@@ -39,12 +39,14 @@ def take_model(
     settings = loaded.config.provider
     if settings.kind != AUTO:
         return loaded
-    choice = choose(settings, asyncio.run(look(settings, environment, addresses=addresses)), ask)
+    choice = choose(
+        settings, asyncio.run(discover(settings, environment, addresses=addresses)), ask
+    )
     config = loaded.config.model_copy(update={"provider": choice.settings})
     return replace(loaded, config=config, written=loaded.config, why=choice.reason)
 
 
-def at_the_terminal() -> Ask | None:
+def at_the_terminal() -> Confirm | None:
     """Return how to ask the person at this terminal, None where there is none."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return None
@@ -106,11 +108,11 @@ async def first_of(url: str) -> str:
     return server.models[0]
 
 
-async def look(
+async def discover(
     settings: ProviderSettings,
     environment: Mapping[str, str],
     addresses: tuple[str, ...] = tuple(USUAL),
-) -> Found:
+) -> Discovered:
     """Find what there is; within a second, and on this machine only.
 
     Args:
@@ -119,5 +121,5 @@ async def look(
         addresses: Where servers are looked for, up to and with `/v1`.
     """
     if named(settings) is not None:
-        return Found()
-    return Found(servers=await on_loopback(addresses), keys=keys_in(environment))
+        return Discovered()
+    return Discovered(servers=await on_loopback(addresses), keys=keys_in(environment))

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from zeroclaw.errors import ResourcesUnresolved, ToolFailed
-from zeroclaw.host.executors import look
+from zeroclaw.host.executors import run_inline
 from zeroclaw.host.protected import rules
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Grouped, Localized
@@ -126,7 +126,7 @@ def _file_tool(
         named = partial(_named, context.workspace, asked.path, walks=walks)
         is_near = asked.path.count("/") < NEAR_NAMES
         try:
-            return look(named) if is_near else await asyncio.to_thread(named)
+            return run_inline(named) if is_near else await asyncio.to_thread(named)
         except ToolFailed as error:
             raise ResourcesUnresolved(str(error)) from error
 
